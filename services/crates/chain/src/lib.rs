@@ -1,0 +1,1 @@
+//! Chain replication in a ring: the protocol core, pure.

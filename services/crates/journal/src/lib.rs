@@ -1,0 +1,1 @@
+//! The per-server log on disk: group commit, scan, segments.

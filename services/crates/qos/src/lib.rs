@@ -1,0 +1,1 @@
+//! Token buckets and queues at the head, pure.

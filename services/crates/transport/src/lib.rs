@@ -1,0 +1,1 @@
+//! Links between servers, and client connections.

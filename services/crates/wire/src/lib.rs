@@ -1,0 +1,1 @@
+//! Frames between clients, servers and peers: pure encoding and decoding.
