@@ -82,7 +82,7 @@ impl Replica {
     pub(crate) fn answer_parked(&mut self, out: &mut Vec<Command>) {
         let Some((from, epoch, request)) = self.parked.take() else { return };
         let successor = self.config.as_ref().and_then(|c| c.successor_of(self.me)).map(|m| m.server_id);
-        if epoch > self.epoch() || (epoch == self.epoch() && !self.upstream.is_settled()) {
+        if epoch > self.epoch() || (epoch == self.epoch() && !self.is_settled()) {
             self.parked = Some((from, epoch, request));
             return;
         }

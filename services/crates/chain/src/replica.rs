@@ -49,11 +49,17 @@ pub struct Replica {
     /// At the head: the tail's last word in this epoch.
     pub(crate) ring_level: Index,
     pub(crate) ring_fault: bool,
+    /// At the head: the tail has spoken in this epoch.
+    ring_closed: bool,
     /// At the tail: what the head was last told in this epoch.
     pub(crate) told_head: Option<(Index, bool)>,
     /// At the head: appends that wait for commitment, by index.
     pub(crate) waiters: VecDeque<Waiter>,
     pub(crate) nonce: u32,
+    /// Cuts of this log so far.
+    cuts: u64,
+    /// The last cut, until the journal has it: number and index.
+    pending_cut: Option<(u64, Index)>,
     /// Trimmed since a base was last written to the journal.
     trimmed_unwritten_bytes: u64,
     /// A request that came before this replica could answer it.
@@ -84,9 +90,12 @@ impl Replica {
             fault_before: false,
             ring_level: 0,
             ring_fault: false,
+            ring_closed: false,
             told_head: None,
             waiters: VecDeque::new(),
             nonce: 0,
+            cuts: 0,
+            pending_cut: None,
             trimmed_unwritten_bytes: 0,
             parked: None,
         }
@@ -109,6 +118,16 @@ impl Replica {
         Ok(())
     }
 
+    /// Takes in a cut found in the journal.
+    pub fn recover_cut(&mut self, index: Index) -> Result<(), RecoverError> {
+        if index < self.log.base().index {
+            return Err(RecoverError { index, expected: self.log.base().index });
+        }
+        self.log.truncate(index);
+        self.durable_index = self.log.last_index();
+        Ok(())
+    }
+
     /// Takes in one event. Call [`Replica::flush`] after a round of them.
     pub fn step(&mut self, now: Micros, event: Event, out: &mut Vec<Command>) {
         match event {
@@ -116,6 +135,7 @@ impl Replica {
             Event::Append(request) => self.append(request, out),
             Event::Peer { from, epoch, message } => self.peer(now, from, epoch, message, out),
             Event::Persisted { index, epoch } => self.persisted(index, epoch),
+            Event::CutPersisted { number } => self.cut_persisted(number, out),
             Event::Loaded { batches } => self.loaded(batches, out),
             Event::LinkUp { server } => self.link_up(now, server, out),
             Event::LinkDown { server } => self.downstream.link_down(server),
@@ -159,6 +179,7 @@ impl Replica {
         self.fault_before = false;
         self.ring_level = 0;
         self.ring_fault = false;
+        self.ring_closed = role == Role::Sole;
         self.told_head = None;
         self.downstream = Downstream::awaiting(successor);
         self.upstream = Upstream::Unconfigured;
@@ -196,6 +217,7 @@ impl Replica {
             peer::Message::ChainAck { level, storage_fault } => {
                 let from_tail = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Tail);
                 if self.role == Role::Head && from_tail {
+                    self.ring_closed = true;
                     self.ring_level = self.ring_level.max(level);
                     self.ring_fault = storage_fault;
                 }
@@ -209,10 +231,24 @@ impl Replica {
     }
 
     fn persisted(&mut self, index: Index, epoch: Epoch) {
+        // The journal is in order: this was written before the cut, and may be what the cut removes.
+        if self.pending_cut.is_some() {
+            return;
+        }
         // The completion may be of a batch that was cut since; the epoch tells.
         if index > self.durable_index && self.log.epoch_at(index) == Some(epoch) {
             self.durable_index = index;
         }
+    }
+
+    fn cut_persisted(&mut self, number: u64, out: &mut Vec<Command>) {
+        let Some((pending, index)) = self.pending_cut else { return };
+        if number != pending {
+            return;
+        }
+        self.pending_cut = None;
+        self.durable_index = self.durable_index.max(index);
+        self.answer_parked(out);
     }
 
     fn link_up(&mut self, now: Micros, server: ServerId, out: &mut Vec<Command>) {
@@ -271,11 +307,33 @@ impl Replica {
         }
     }
 
-    /// Cuts an uncommitted suffix.
-    pub(crate) fn cut_to(&mut self, index: Index) {
+    /// Cuts an uncommitted suffix. In a persistent group the cut itself must be on stable storage before this
+    /// replica counts as settled: else a restart could bring back what a head has since told a client to be
+    /// not in the log.
+    pub(crate) fn cut_to(&mut self, index: Index, out: &mut Vec<Command>) {
         assert!(index >= self.commit_index, "cut to {index} below what is committed, {}", self.commit_index);
+        if index >= self.log.last_index() {
+            return;
+        }
         self.log.truncate(index);
         self.durable_index = self.durable_index.min(index);
+        if self.durability == Durability::Persistent {
+            self.cuts += 1;
+            self.pending_cut = Some((self.cuts, index));
+            out.push(Command::Cut { index, number: self.cuts });
+        }
+    }
+
+    /// Forgets the whole log, a cut that is being written with it.
+    pub(crate) fn replace_log(&mut self, base: Base) {
+        self.commit_index = base.index;
+        self.log = Log::new(base);
+        self.pending_cut = None;
+    }
+
+    /// Whether the log agrees with the head's up to its end, for good.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.upstream.is_settled() && self.pending_cut.is_none()
     }
 
     pub(crate) fn advance_commit(&mut self, to: Index, out: &mut Vec<Command>) {
@@ -317,6 +375,13 @@ impl Replica {
         matches!(self.role, Role::Head | Role::Sole)
     }
 
+    /// Whether every replica of the chain is known to agree with this head's log in this epoch. Only then is
+    /// what the session table does *not* hold known never to be ordered: answer a client's ATTACH (its
+    /// `next_seq`) no earlier.
+    pub fn ring_closed(&self) -> bool {
+        self.is_head() && self.ring_closed && self.is_settled()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.config.as_ref().map_or(0, |c| c.epoch)
     }
@@ -339,7 +404,7 @@ impl Replica {
 
     pub fn state(&self) -> GroupState {
         let Some(config) = &self.config else { return GroupState::Syncing };
-        if !self.upstream.is_settled() {
+        if !self.is_settled() {
             GroupState::Syncing
         } else if self.fault() || self.ring_fault {
             GroupState::ReadOnly

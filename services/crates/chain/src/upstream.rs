@@ -6,7 +6,6 @@ use quorate_wire::peer;
 
 use crate::base::Base;
 use crate::command::Command;
-use crate::log::Log;
 use crate::replica::Replica;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl Replica {
                 }
                 self.start_from(base, out);
             }
-            None => self.cut_to(reply.common_index),
+            None => self.cut_to(reply.common_index, out),
         }
         self.upstream = Upstream::Following { told: self.log.last_index(), told_level: false };
         self.level_before = reply.level;
@@ -84,8 +83,7 @@ impl Replica {
     fn start_from(&mut self, base: Base, out: &mut Vec<Command>) {
         let index = base.index;
         assert!(index >= self.commit_index, "a base at {index} below what is committed, {}", self.commit_index);
-        self.log = Log::new(base);
-        self.commit_index = index;
+        self.replace_log(base);
         if self.durability == Durability::Persistent {
             self.durable_index = 0;
             self.persist_base(out);
@@ -161,7 +159,7 @@ impl Replica {
 
     /// The tail closes the ring: it tells the head what every replica has.
     pub(crate) fn tell_head(&mut self, out: &mut Vec<Command>) {
-        if self.role != Role::Tail || !self.upstream.is_settled() {
+        if self.role != Role::Tail || !self.is_settled() {
             return;
         }
         let told = (self.level(), self.fault());
