@@ -13,7 +13,7 @@ use quorate_wire::{Batch, peer};
 
 use crate::base::Base;
 use crate::command::{Command, Event, Happened};
-use crate::downstream::Downstream;
+use crate::downstream::{Downstream, Joining};
 use crate::head::Waiter;
 use crate::log::Log;
 use crate::upstream::Upstream;
@@ -41,6 +41,8 @@ pub struct Replica {
     pub(crate) durable_index: Index,
     pub(crate) upstream: Upstream,
     pub(crate) downstream: Downstream,
+    /// At the tail (or alone): the learner about to join in this epoch.
+    pub(crate) joining: Option<Joining>,
     /// Least level of all before this replica; no bound at the head.
     pub(crate) level_before: Index,
     pub(crate) fault_here: bool,
@@ -85,6 +87,7 @@ impl Replica {
             log: Log::new(base),
             upstream: Upstream::Unconfigured,
             downstream: Downstream::None,
+            joining: None,
             level_before: 0,
             fault_here: false,
             fault_before: false,
@@ -147,12 +150,13 @@ impl Replica {
     /// Ends a round: commits what can be, feeds the successor, tells levels that changed.
     pub fn flush(&mut self, out: &mut Vec<Command>) {
         if self.role == Role::Sole {
-            self.ring_level = self.level();
+            self.ring_level = self.ring_level.max(self.ring_level_here());
             self.ring_fault = self.fault_here;
         }
         self.commit_from_ring(out);
         self.pump(out);
         self.tell_successor(out);
+        self.tell_progress(out);
         self.tell_head(out);
         if self.durability == Durability::Persistent {
             self.log.evict(self.commit_index.min(self.durable_index), RECENT_BYTES_PER_GROUP);
@@ -182,6 +186,7 @@ impl Replica {
         self.ring_closed = role == Role::Sole;
         self.told_head = None;
         self.downstream = Downstream::awaiting(successor);
+        self.joining = None;
         self.upstream = Upstream::Unconfigured;
         match role {
             Role::None => {}
@@ -223,8 +228,7 @@ impl Replica {
                 }
             }
             peer::Message::Progress { index, level_with_sender } => {
-                self.downstream.progress(from, index, level_with_sender);
-                self.report_learner(out);
+                self.progress(from, index, level_with_sender, out);
             }
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
         }
@@ -403,7 +407,9 @@ impl Replica {
     }
 
     pub fn state(&self) -> GroupState {
-        let Some(config) = &self.config else { return GroupState::Syncing };
+        let Some(config) = &self.config else {
+            return GroupState::Syncing;
+        };
         if !self.is_settled() {
             GroupState::Syncing
         } else if self.fault() || self.ring_fault {

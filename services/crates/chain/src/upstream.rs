@@ -14,13 +14,23 @@ pub(crate) enum Upstream {
     IsHead,
     /// Waiting for the predecessor's answer in this epoch; what it streams meanwhile is not ours to take.
     Asking { nonce: u32, asked_at: Micros },
-    /// In step; `told` is the last progress sent, `told_level` whether it said that nothing was behind it.
-    Following { told: Index, told_level: bool },
+    Following(Following),
+}
+
+/// In step with the predecessor in this epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Following {
+    /// Progress as last sent, for the predecessor's window.
+    told: Index,
+    /// What this replica has for good, as last sent; `None` before it was first level with its predecessor.
+    confirmed: Option<Index>,
+    /// The predecessor's last index, as last told.
+    predecessor_last: Index,
 }
 
 impl Upstream {
     pub fn is_settled(self) -> bool {
-        matches!(self, Upstream::IsHead | Upstream::Following { .. })
+        matches!(self, Upstream::IsHead | Upstream::Following(_))
     }
 }
 
@@ -72,10 +82,10 @@ impl Replica {
             }
             None => self.cut_to(reply.common_index, out),
         }
-        self.upstream = Upstream::Following { told: self.log.last_index(), told_level: false };
+        let (told, predecessor_last) = (self.log.last_index(), reply.last_index);
+        self.upstream = Upstream::Following(Following { told, confirmed: None, predecessor_last });
         self.level_before = reply.level;
         self.advance_commit(reply.commit_index, out);
-        self.tell_progress(reply.last_index, out);
         self.answer_parked(out);
     }
 
@@ -101,9 +111,11 @@ impl Replica {
         message: peer::Replicate,
         out: &mut Vec<Command>,
     ) {
-        if !matches!(self.upstream, Upstream::Following { .. }) || self.predecessor() != Some(from) {
+        let Upstream::Following(following) = &mut self.upstream else { return };
+        if self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).is_none_or(|m| m.server_id != from) {
             return;
         }
+        following.predecessor_last = following.predecessor_last.max(message.last_index);
         let header = &message.batch.header;
         let last = self.log.last_index();
         if header.index <= last {
@@ -123,7 +135,6 @@ impl Replica {
         self.fault_before = message.storage_fault;
         self.level_before = self.level_before.max(message.level);
         self.advance_commit(message.commit_index, out);
-        self.tell_progress(message.last_index, out);
     }
 
     pub(crate) fn chain_notice(
@@ -134,7 +145,7 @@ impl Replica {
         storage_fault: bool,
         out: &mut Vec<Command>,
     ) {
-        if !matches!(self.upstream, Upstream::Following { .. }) || self.predecessor() != Some(from) {
+        if !matches!(self.upstream, Upstream::Following(_)) || self.predecessor() != Some(from) {
             return;
         }
         self.fault_before = storage_fault;
@@ -142,19 +153,29 @@ impl Replica {
         self.advance_commit(commit_index, out);
     }
 
-    /// Opens the predecessor's window every so many bytes, and says once when nothing is behind.
-    fn tell_progress(&mut self, predecessor_last: Index, out: &mut Vec<Command>) {
-        let Upstream::Following { told, told_level } = self.upstream else { return };
+    /// Opens the predecessor's window every so many bytes, says once that nothing is behind and, as a learner
+    /// about to join, goes on to say what it has for good.
+    pub(crate) fn tell_progress(&mut self, out: &mut Vec<Command>) {
+        let Upstream::Following(mut following) = self.upstream else { return };
         let Some(to) = self.predecessor() else { return };
-        let last = self.log.last_index();
-        let level = last >= predecessor_last;
-        let due = self.log.weight(last) - self.log.weight(told) >= CATCHUP_PROGRESS_BYTES;
-        if !due && (told_level || !level) {
-            return;
+        let (last, level) = (self.log.last_index(), self.own_level());
+        let weight_since = |index| self.log.weight(last).saturating_sub(self.log.weight(index));
+        if weight_since(following.told) >= CATCHUP_PROGRESS_BYTES {
+            following.told = last;
+            let message = peer::Message::Progress { index: last, level_with_sender: false };
+            out.push(Command::Send { to, message });
         }
-        self.upstream = Upstream::Following { told: last, told_level: told_level || level };
-        let message = peer::Message::Progress { index: last, level_with_sender: level };
-        out.push(Command::Send { to, message });
+        let news = match following.confirmed {
+            // What is not durable yet delays the ring from here on, so it should be little.
+            None => last >= following.predecessor_last && weight_since(level) < CATCHUP_PROGRESS_BYTES,
+            Some(confirmed) => self.role == Role::Learner && level > confirmed,
+        };
+        if news {
+            following.confirmed = Some(level);
+            let message = peer::Message::Progress { index: level, level_with_sender: true };
+            out.push(Command::Send { to, message });
+        }
+        self.upstream = Upstream::Following(following);
     }
 
     /// The tail closes the ring: it tells the head what every replica has.
@@ -162,7 +183,8 @@ impl Replica {
         if self.role != Role::Tail || !self.is_settled() {
             return;
         }
-        let told = (self.level(), self.fault());
+        let told_level = self.told_head.map_or(0, |(level, _)| level);
+        let told = (told_level.max(self.ring_level_here()), self.fault());
         if self.told_head == Some(told) {
             return;
         }
