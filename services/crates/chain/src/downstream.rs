@@ -62,6 +62,15 @@ impl Downstream {
         }
     }
 
+    /// This replica's own log was replaced by one behind a base. A successor that it fed sees a gap, or that it is
+    /// behind, and asks again.
+    pub fn restart_behind(&mut self, base_index: Index) {
+        if let Downstream::Streaming(stream) = self {
+            let server = stream.server;
+            *stream = Stream { server, next: base_index + 1, arrived: base_index, loading: false, told: None };
+        }
+    }
+
     /// The first index that the successor may still need from memory or disk; unbounded when it must ask.
     pub fn needed_from(&self) -> Index {
         match self {
@@ -132,7 +141,7 @@ impl Replica {
             let stored = self.log.get(stream.next).expect("what the successor needs is not trimmed");
             let Some(payload) = stored.payload.clone() else {
                 stream.loading = true;
-                let to_index = last_index.min(stream.next + LOAD_BATCHES_MAX - 1);
+                let to_index = self.log.load_end(stream.next, LOAD_BATCHES_MAX, CATCHUP_WINDOW_BYTES);
                 out.push(Command::Load { from_index: stream.next, to_index });
                 return;
             };

@@ -16,18 +16,11 @@ use crate::command::{Command, Event, Happened};
 use crate::downstream::{Downstream, Joining};
 use crate::head::Waiter;
 use crate::log::Log;
+use crate::recover::Recovery;
 use crate::upstream::Upstream;
 
 /// Journal space that a base must free before it is worth writing.
 const PERSIST_BASE_BYTES: u64 = 16 << 20;
-
-/// The journal lacks batches between two that it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("batch {index} follows in the journal where batch {expected} should")]
-pub struct RecoverError {
-    pub index: Index,
-    pub expected: Index,
-}
 
 #[derive(Debug)]
 pub struct Replica {
@@ -62,6 +55,8 @@ pub struct Replica {
     cuts: u64,
     /// The last cut, until the journal has it: number and index.
     pending_cut: Option<(u64, Index)>,
+    /// While the journal is read: the log began with a batch whose base was not met yet.
+    pub(crate) recovery: Recovery,
     /// Trimmed since a base was last written to the journal.
     trimmed_unwritten_bytes: u64,
     /// A request that came before this replica could answer it.
@@ -74,8 +69,8 @@ impl Replica {
         Self::recovered(me, durability, Base::default())
     }
 
-    /// A replica as its journal left it; [`Replica::recover`] adds the batches. It has no role until it is
-    /// configured, whatever its last epoch was: only the coordinator knows the present one.
+    /// A replica whose log begins behind `base`; [`Replica::recover`] and its like add what the journal has. It
+    /// has no role until it is configured, whatever its last epoch was: only the coordinator knows the present one.
     pub fn recovered(me: ServerId, durability: Durability, base: Base) -> Self {
         Self {
             me,
@@ -99,36 +94,10 @@ impl Replica {
             nonce: 0,
             cuts: 0,
             pending_cut: None,
+            recovery: Recovery::default(),
             trimmed_unwritten_bytes: 0,
             parked: None,
         }
-    }
-
-    /// Takes in the next batch found in the journal, on stable storage by that. A batch at an index that is
-    /// held already was ordered later, after the log had been cut there.
-    pub fn recover(&mut self, batch: Batch) -> Result<(), RecoverError> {
-        let header = &batch.header;
-        if header.index <= self.log.base().index {
-            return Ok(());
-        }
-        if header.index > self.log.last_index() + 1 {
-            return Err(RecoverError { index: header.index, expected: self.log.last_index() + 1 });
-        }
-        self.log.truncate(header.index - 1);
-        self.log.push(batch);
-        self.durable_index = self.log.last_index();
-        self.log.evict(self.durable_index, RECENT_BYTES_PER_GROUP);
-        Ok(())
-    }
-
-    /// Takes in a cut found in the journal.
-    pub fn recover_cut(&mut self, index: Index) -> Result<(), RecoverError> {
-        if index < self.log.base().index {
-            return Err(RecoverError { index, expected: self.log.base().index });
-        }
-        self.log.truncate(index);
-        self.durable_index = self.log.last_index();
-        Ok(())
     }
 
     /// Takes in one event. Call [`Replica::flush`] after a round of them.
@@ -164,6 +133,7 @@ impl Replica {
     }
 
     fn configure(&mut self, now: Micros, config: GroupConfig, out: &mut Vec<Command>) {
+        assert!(!self.recovery.is_open(), "the log of {} was not recovered to its end", config.group_id);
         if config.epoch < self.epoch() {
             return;
         }
@@ -216,9 +186,9 @@ impl Replica {
         match message {
             peer::Message::Replicate(m) => self.replicate(now, from, m, out),
             peer::Message::ChainNotice { commit_index, level, storage_fault } => {
-                self.chain_notice(from, commit_index, level, storage_fault, out);
+                self.chain_notice(now, from, commit_index, level, storage_fault, out);
             }
-            peer::Message::SyncReply(reply) => self.sync_reply(from, reply, out),
+            peer::Message::SyncReply(reply) => self.sync_reply(now, from, reply, out),
             peer::Message::ChainAck { level, storage_fault } => {
                 let from_tail = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Tail);
                 if self.role == Role::Head && from_tail {

@@ -1,6 +1,6 @@
 //! Following the predecessor: agreeing on where the logs part, then taking its batches in order.
 
-use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS};
+use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
 use quorate_types::{Durability, Index, Micros, Role, ServerId};
 use quorate_wire::peer;
 
@@ -26,6 +26,8 @@ pub(crate) struct Following {
     confirmed: Option<Index>,
     /// The predecessor's last index, as last told.
     predecessor_last: Index,
+    /// When the predecessor last said anything.
+    heard_at: Micros,
 }
 
 impl Upstream {
@@ -60,14 +62,27 @@ impl Replica {
     }
 
     pub(crate) fn ask_again(&mut self, now: Micros, out: &mut Vec<Command>) {
-        if let Upstream::Asking { asked_at, .. } = self.upstream
-            && now.saturating_sub(asked_at) >= SYNC_RETRY_MS * 1000
-        {
+        let is_due = match self.upstream {
+            Upstream::Asking { asked_at, .. } => now.saturating_sub(asked_at) >= SYNC_RETRY_MS * 1000,
+            // Behind, and nothing comes: the predecessor began anew, or something was lost without a broken link.
+            Upstream::Following(Following { predecessor_last, heard_at, .. }) => {
+                predecessor_last > self.log.last_index()
+                    && now.saturating_sub(heard_at) >= SYNC_STALL_MS * 1000
+            }
+            Upstream::Unconfigured | Upstream::IsHead => false,
+        };
+        if is_due {
             self.ask_predecessor(now, out);
         }
     }
 
-    pub(crate) fn sync_reply(&mut self, from: ServerId, reply: peer::SyncReply, out: &mut Vec<Command>) {
+    pub(crate) fn sync_reply(
+        &mut self,
+        now: Micros,
+        from: ServerId,
+        reply: peer::SyncReply,
+        out: &mut Vec<Command>,
+    ) {
         let Upstream::Asking { nonce, .. } = self.upstream else { return };
         if reply.nonce != nonce || self.predecessor() != Some(from) {
             return;
@@ -83,7 +98,8 @@ impl Replica {
             None => self.cut_to(reply.common_index, out),
         }
         let (told, predecessor_last) = (self.log.last_index(), reply.last_index);
-        self.upstream = Upstream::Following(Following { told, confirmed: None, predecessor_last });
+        self.upstream =
+            Upstream::Following(Following { told, confirmed: None, predecessor_last, heard_at: now });
         self.level_before = reply.level;
         self.advance_commit(reply.commit_index, out);
         self.answer_parked(out);
@@ -94,6 +110,7 @@ impl Replica {
         let index = base.index;
         assert!(index >= self.commit_index, "a base at {index} below what is committed, {}", self.commit_index);
         self.replace_log(base);
+        self.downstream.restart_behind(index);
         if self.durability == Durability::Persistent {
             self.durable_index = 0;
             self.persist_base(out);
@@ -116,6 +133,7 @@ impl Replica {
             return;
         }
         following.predecessor_last = following.predecessor_last.max(message.last_index);
+        following.heard_at = now;
         let header = &message.batch.header;
         let last = self.log.last_index();
         if header.index <= last {
@@ -139,15 +157,20 @@ impl Replica {
 
     pub(crate) fn chain_notice(
         &mut self,
+        now: Micros,
         from: ServerId,
         commit_index: Index,
         level: Index,
         storage_fault: bool,
         out: &mut Vec<Command>,
     ) {
-        if !matches!(self.upstream, Upstream::Following(_)) || self.predecessor() != Some(from) {
+        let Upstream::Following(following) = &mut self.upstream else { return };
+        if self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).is_none_or(|m| m.server_id != from) {
             return;
         }
+        // What is committed there is held there.
+        following.predecessor_last = following.predecessor_last.max(commit_index);
+        following.heard_at = now;
         self.fault_before = storage_fault;
         self.level_before = self.level_before.max(level);
         self.advance_commit(commit_index, out);
