@@ -6,6 +6,7 @@
 //! | --- | --- | --- |
 //! | 1 batch | the 96-byte batch header | the entries |
 //! | 2 base | group[16] | an encoded base: the log begins behind it |
+//! | 4 cut | group[16], u64 index | empty: the group's log ends at the index; what lay behind it was never committed |
 //! | 3 dropped | group[16] | empty: all records of the group before this one mean nothing |
 
 use std::collections::{HashMap, VecDeque};
@@ -22,6 +23,7 @@ use uuid::Uuid;
 pub const KIND_BATCH: u8 = 1;
 pub const KIND_BASE: u8 = 2;
 pub const KIND_DROPPED: u8 = 3;
+pub const KIND_CUT: u8 = 4;
 
 /// One shard's port to the journal. Records that the journal does not take yet wait here, in order.
 pub struct JournalPort {
@@ -46,6 +48,7 @@ struct Waiting {
 pub struct Durable {
     pub group_id: GroupId,
     pub index: Index,
+    /// Of the batch or base; the number of a cut.
     pub epoch: Epoch,
     pub kind: u8,
 }
@@ -85,6 +88,13 @@ impl JournalPort {
     pub fn base(&mut self, group_id: GroupId, base: Bytes, index: Index, epoch: Epoch) {
         let durable = Durable { group_id, index, epoch, kind: KIND_BASE };
         self.push(KIND_BASE, group_id.0.as_bytes().to_vec(), base, durable);
+    }
+
+    pub fn cut(&mut self, group_id: GroupId, index: Index, number: u64) {
+        let durable = Durable { group_id, index, epoch: number, kind: KIND_CUT };
+        let mut head = group_id.0.as_bytes().to_vec();
+        head.extend_from_slice(&index.to_le_bytes());
+        self.push(KIND_CUT, head, Bytes::new(), durable);
     }
 
     pub fn dropped(&mut self, group_id: GroupId) {
@@ -214,6 +224,15 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// To be called behind the last record: a group whose beginning is missing is damaged.
+    pub fn finish(&mut self) {
+        for (group_id, recovered) in &mut self.groups {
+            if let Err(hole) = recovered.replica.recovered_all() {
+                self.damaged.entry(*group_id).or_insert_with(|| hole.to_string());
+            }
+        }
+    }
+
     /// Takes in one record. An error means that the journal is not one that this version can read.
     pub fn record(&mut self, me: ServerId, record: &Record<'_>) -> Result<(), String> {
         match record.kind {
@@ -233,6 +252,15 @@ impl Scan {
                 recovered.places.forget_through(base.index);
                 recovered.places.base_lsn = Some(record.lsn);
                 recovered.replica.recover_base(base);
+            }
+            KIND_CUT => {
+                let group_id = group_id_of(record.head)?;
+                let index: &[u8; 8] =
+                    record.head.get(16..).and_then(<[u8]>::first_chunk).ok_or("a cut record is too short")?;
+                let recovered = group(&mut self.groups, me, group_id);
+                if let Err(hole) = recovered.replica.recover_cut(Index::from_le_bytes(*index)) {
+                    self.damaged.entry(group_id).or_insert_with(|| hole.to_string());
+                }
             }
             KIND_DROPPED => {
                 let group_id = group_id_of(record.head)?;

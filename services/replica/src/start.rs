@@ -108,6 +108,7 @@ fn open_journal(flags: &Flags, me: ServerId, has_identity: bool) -> Result<(Arc<
         OpenError::Locked(_) => Exit::DiskUnusable(format!("{error}; is another server using this folder?")),
         _ => Exit::DiskUnusable(error.to_string()),
     })?;
+    scan.finish();
     if let Some(reason) = foreign {
         return Err(Exit::DiskUnusable(format!("{}: {reason}", dir.display())));
     }

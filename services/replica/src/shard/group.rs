@@ -13,7 +13,7 @@ use quorate_wire::client::{self, kind};
 use quorate_wire::peer::Envelope;
 
 use crate::clock::now_us;
-use crate::disk::{Durable, KIND_BASE, Placed, Places};
+use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, Placed, Places};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
 use crate::shard::serve::Channel;
@@ -177,6 +177,7 @@ impl Group {
                 }
                 Command::Persist(batch) => io.journal.batch(&batch),
                 Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
+                Command::Cut { index, number } => io.journal.cut(self.id, index, number),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
                 Command::Ack { client, seq, base_offset, entry_count, received_us } => {
                     let latency_us = now_us().saturating_sub(received_us);
@@ -235,10 +236,10 @@ impl Group {
     /// The journal said where a record will lie.
     pub fn placed(&mut self, placed: Placed) {
         let Placed { durable, lsn, location } = placed;
-        if durable.kind == KIND_BASE {
-            self.bases.push((durable.index, lsn));
-        } else {
-            self.places.note(durable.index, lsn, location);
+        match durable.kind {
+            KIND_BASE => self.bases.push((durable.index, lsn)),
+            KIND_BATCH => self.places.note(durable.index, lsn, location),
+            _ => {}
         }
     }
 
@@ -250,7 +251,11 @@ impl Group {
                 self.places.base_lsn = Some(lsn);
             }
         }
-        self.step(io, Event::Persisted { index: durable.index, epoch: durable.epoch });
+        let event = match durable.kind {
+            KIND_CUT => Event::CutPersisted { number: durable.epoch },
+            _ => Event::Persisted { index: durable.index, epoch: durable.epoch },
+        };
+        self.step(io, event);
     }
 
     pub fn oldest_lsn(&self) -> Option<quorate_journal::Lsn> {
