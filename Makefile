@@ -1,0 +1,110 @@
+# The one door to Quorate. `make help` lists what can be done; CI calls `make test`.
+#
+# Everything that is made goes to build/ (and, for cargo, to CARGO_TARGET_DIR); `make demo` and
+# `make test` set up what they need on a machine that has Rust, Go, Node 20, Python 3.11 and apt.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+STATE ?= .quorate
+SERVERS ?= 5
+home_writable := $(shell [ -n "$$HOME" ] && mkdir -p "$$HOME/.cache" 2>/dev/null && [ -w "$$HOME/.cache" ] && echo yes)
+export CARGO_TARGET_DIR ?= $(if $(home_writable),$(HOME)/.cache/quorate/target,$(CURDIR)/build/target)
+
+venv := build/venv/bin
+stamps := build/stamps
+node_folders := $(patsubst %/package-lock.json,%,$(wildcard portal/package-lock.json sdk/js/package-lock.json))
+node_stamps := $(foreach folder,$(node_folders),$(stamps)/npm-$(subst /,-,$(folder)))
+python_inputs := $(wildcard services/api/requirements-dev.txt sdk/python/requirements-dev.txt infra/setup/*.txt \
+  services/api/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/scenarios/pyproject.toml) infra/setup/python.sh
+portal_inputs = $(shell find portal -path portal/node_modules -prune -o -path portal/dist -prune -o \
+  -path portal/e2e -prune -o -path portal/test-results -prune -o -type f -print 2>/dev/null) \
+  $(wildcard sdk/contract/openapi.json)
+sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sdk/js/dist -prune -o -type f -print 2>/dev/null)
+
+# -- what people ask for -------------------------------------------------------------------------
+
+.PHONY: help setup build up down status logs demo test verify fix gen bench e2e
+
+help: ## Show this list
+	@echo 'make <target> [NAME=value …]'
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project needs (once; repeating it is free)
+
+build: setup rust portal sdk-js ## Build the servers, the portal and the TypeScript SDK
+
+up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (0: any free port)
+	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
+
+down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
+	@$(venv)/quorate-local down --state $(STATE) $(if $(filter 1,$(WIPE)),--wipe)
+
+status: $(stamps)/python ## Show what runs, where, and how much memory it takes
+	@$(venv)/quorate-local status --state $(STATE) || true
+
+logs: $(stamps)/python ## Show the ends of the logs (NAME=s1 for one process, FOLLOW=1 to go on)
+	@$(venv)/quorate-local logs --state $(STATE) $(NAME) $(if $(filter 1,$(FOLLOW)),--follow)
+
+demo: build ## Replay a real day of traffic, kill a server, check every entry and the bill (KEEP=1 leaves it running)
+	@$(venv)/quorate-demo $(if $(filter 1,$(KEEP)),--keep) $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
+
+test: build ## Run every check and every test, then say how many passed
+	@$(venv)/quorate-ci test
+
+verify: setup ## Check formats, lints, types and generated files; changes nothing
+	@$(venv)/quorate-ci verify
+
+fix: setup ## Rewrite what formatters and linters can mend by themselves
+	@$(venv)/quorate-ci fix
+
+gen: setup ## Write every generated file again from its source
+	@$(venv)/quorate-ci gen
+
+bench: rust $(stamps)/python ## Measure appends per second through a degree-3 in-memory group
+	@$(venv)/quorate-bench
+
+e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
+	@$(venv)/quorate-ci test --only e2e
+
+# -- how it is made ------------------------------------------------------------------------------
+
+up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
+  coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
+  server-ports:SERVER_PORTS,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
+  $($(lastword $(subst :, ,$(pair))))))
+
+.PHONY: system rust portal sdk-js
+
+system:
+	@infra/setup/system.sh
+
+rust: system
+	@infra/setup/rust.sh
+
+portal: $(if $(wildcard portal/package-lock.json),$(stamps)/portal)
+
+sdk-js: $(if $(wildcard sdk/js/package-lock.json),$(stamps)/sdk-js)
+
+$(stamps)/python: $(python_inputs)
+	@infra/setup/python.sh
+	@mkdir -p $(@D) && touch $@
+
+$(stamps)/npm-portal: portal/package-lock.json
+$(stamps)/npm-sdk-js: sdk/js/package-lock.json
+$(node_stamps): infra/setup/node.sh
+	@infra/setup/node.sh $(patsubst %/package-lock.json,%,$(filter %/package-lock.json,$^))
+	@mkdir -p $(@D) && touch $@
+
+$(stamps)/portal: $(stamps)/npm-portal $(portal_inputs)
+	@echo '  portal (vite)'
+	@npm run --silent --prefix portal build
+	@mkdir -p $(@D) && touch $@
+
+$(stamps)/sdk-js: $(stamps)/npm-sdk-js $(sdk_js_inputs)
+	@echo '  TypeScript SDK (tsc)'
+	@npm run --silent --prefix sdk/js build
+	@mkdir -p $(@D) && touch $@
