@@ -33,12 +33,16 @@ def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
 
 def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300) -> Part:
     command = ["pytest", f"--junitxml={_junit(name)}", *arguments]
-    return Part(name, group, Command(command, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s), _count_junit(name))
+    return Part(
+        name, group, Command(command, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s), _count_junit(name)
+    )
 
 
 def _vitest(name: str, folder: str) -> Part:
     reporters = ["--reporter=default", "--reporter=junit", f"--outputFile.junit={_junit(name)}"]
-    command = Command(["npx", "--no-install", "vitest", "run", *reporters], folder, f"{folder}/package.json", timeout_s=300)
+    command = Command(
+        ["npx", "--no-install", "vitest", "run", *reporters], folder, f"{folder}/package.json", timeout_s=300
+    )
     return Part(name, "unit", command, _count_junit(name))
 
 

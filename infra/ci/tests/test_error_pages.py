@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from quorate_ci import error_pages
 
 
@@ -22,9 +23,7 @@ def test_a_repeated_code_is_refused() -> None:
         error_pages.pages({"data_plane": [error, {**error, "name": "b"}]})
 
 
-def test_a_changed_or_left_over_page_is_stale_and_gen_mends_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_or_left_over_page_is_stale_and_gen_mends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(error_pages, "FOLDER", tmp_path)
     assert error_pages.main(check=True) == 1
     assert error_pages.main(check=False) == 0
