@@ -16,6 +16,7 @@ import httpx2
 TIMEOUT_S = 15.0
 ACTIVE_TIMEOUT_S = 30.0
 POLL_S = 0.1
+ENTRIES_LINE = "entries"  # the kind of the invoice line that counts committed entries
 
 
 class Refused(Exception):
@@ -69,8 +70,14 @@ class Customer:
     def sla_report(self, group_id: str) -> dict[str, Any]:
         return self.get(f"/v1/groups/{group_id}/sla", {"month": f"{datetime.now(UTC):%Y-%m}"})
 
-    def current_invoice(self) -> dict[str, Any]:
-        return self.get("/v1/invoices/current")
+    def settled_invoice(self, group_id: str, expected: int, timeout_s: float) -> dict[str, Any]:
+        """The invoice so far, once it bills `expected` entries or the time for that is over."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            invoice = self.get("/v1/invoices/current")
+            if billed_entries(invoice, group_id) == expected or time.monotonic() > deadline:
+                return invoice
+            time.sleep(POLL_S)
 
     def get(self, path: str, query: dict[str, str] | None = None) -> dict[str, Any]:
         return _answer(self._http.get(path, params=query))
@@ -86,6 +93,12 @@ class Customer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def billed_entries(invoice: dict[str, Any], group_id: str) -> int:
+    """The quantity of entries on the invoice's lines for one group."""
+    lines = [line for line in invoice["lines"] if line["group_id"] == group_id and line["kind"] == ENTRIES_LINE]
+    return sum(int(line["quantity"]) for line in lines)
 
 
 def _answer(response: httpx2.Response) -> dict[str, Any]:
