@@ -20,8 +20,8 @@ mod sessions;
 mod upstream;
 
 pub use base::Base;
-pub use command::{AppendRequest, ClientRef, Command, Event};
+pub use command::{AppendRequest, ClientRef, Command, Event, Happened};
 pub use log::Log;
 pub use read::{ReadError, ReadPage, ReadPiece};
-pub use replica::Replica;
+pub use replica::{RecoverError, Replica};
 pub use sessions::Sessions;

@@ -21,6 +21,14 @@ use crate::upstream::Upstream;
 /// Journal space that a base must free before it is worth writing.
 const PERSIST_BASE_BYTES: u64 = 16 << 20;
 
+/// The journal lacks batches between two that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("batch {index} follows in the journal where batch {expected} should")]
+pub struct RecoverError {
+    pub index: Index,
+    pub expected: Index,
+}
+
 #[derive(Debug)]
 pub struct Replica {
     pub(crate) me: ServerId,
@@ -55,26 +63,20 @@ pub struct Replica {
 impl Replica {
     /// A replica that holds nothing yet.
     pub fn new(me: ServerId, durability: Durability) -> Self {
-        Self::recovered(me, durability, Base::default(), Vec::new())
+        Self::recovered(me, durability, Base::default())
     }
 
-    /// A replica as its journal left it: every batch given is on stable storage. It has no role until it is
+    /// A replica as its journal left it; [`Replica::recover`] adds the batches. It has no role until it is
     /// configured, whatever its last epoch was: only the coordinator knows the present one.
-    pub fn recovered(me: ServerId, durability: Durability, base: Base, batches: Vec<Batch>) -> Self {
-        let mut log = Log::new(base);
-        for batch in batches {
-            log.truncate(batch.header.index - 1);
-            log.push(batch);
-        }
-        let durable_index = log.last_index();
+    pub fn recovered(me: ServerId, durability: Durability, base: Base) -> Self {
         Self {
             me,
             durability,
             config: None,
             role: Role::None,
-            commit_index: log.base().index,
-            durable_index,
-            log,
+            commit_index: base.index,
+            durable_index: base.index,
+            log: Log::new(base),
             upstream: Upstream::Unconfigured,
             downstream: Downstream::None,
             level_before: 0,
@@ -88,6 +90,23 @@ impl Replica {
             trimmed_unwritten_bytes: 0,
             parked: None,
         }
+    }
+
+    /// Takes in the next batch found in the journal, on stable storage by that. A batch at an index that is
+    /// held already was ordered later, after the log had been cut there.
+    pub fn recover(&mut self, batch: Batch) -> Result<(), RecoverError> {
+        let header = &batch.header;
+        if header.index <= self.log.base().index {
+            return Ok(());
+        }
+        if header.index > self.log.last_index() + 1 {
+            return Err(RecoverError { index: header.index, expected: self.log.last_index() + 1 });
+        }
+        self.log.truncate(header.index - 1);
+        self.log.push(batch);
+        self.durable_index = self.log.last_index();
+        self.log.evict(self.durable_index, RECENT_BYTES_PER_GROUP);
+        Ok(())
     }
 
     /// Takes in one event. Call [`Replica::flush`] after a round of them.
