@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
-from conftest import Owner
-from wire_client import CHANNEL, WireClient, append_frame, head_address
 
+from conftest import Owner
 from quorate import wire
 from quorate.codes import Code
+from wire_client import CHANNEL, WireClient, append_frame, head_address
 
 
 @pytest.fixture(params=["in_memory", "persistent"])

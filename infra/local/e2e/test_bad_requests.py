@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from conftest import Owner
 
+from conftest import Owner
 from quorate_local import Stack
 from quorate_scenarios.customer import Refused
 

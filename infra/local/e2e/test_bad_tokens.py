@@ -7,14 +7,14 @@ from typing import Any
 
 import jwt
 import pytest
-from conftest import Owner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from wire_client import WireClient, head_address
 
+from conftest import Owner
 from quorate import wire
 from quorate.codes import Code
 from quorate_local import Stack
+from wire_client import WireClient, head_address
 
 
 def attach(handle: dict[str, Any], token: str, group: str | None = None) -> Code:

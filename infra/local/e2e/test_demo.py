@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from conftest import FOLDER
-
 from quorate_scenarios.report import FAILOVER_GAP_MS_MAX, SERVER_MEMORY_BYTES_MAX
 
 SECONDS = "12"

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from wire_client import CHANNEL, WireClient, head_address
 
 from quorate import wire
 from quorate.codes import Code
 from quorate_local import Stack, StackOptions
 from quorate_scenarios.customer import Customer
+from wire_client import CHANNEL, WireClient, head_address
 
 DISK_BYTES = 256 << 20
 ENTRY = bytes(512 * 1024)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Owner
 
+from conftest import Owner
 from quorate_local import AlreadyRunning, Stack, StackOptions
 from quorate_local.components import http_status
 from quorate_local.process import Running

@@ -16,7 +16,7 @@ import httpx2
 TIMEOUT_S = 15.0
 ACTIVE_TIMEOUT_S = 30.0
 POLL_S = 0.1
-ENTRIES_LINE = "entries"  # the kind of the invoice line that counts committed entries
+ENTRIES_LINE = "appends"  # the kind of the invoice line that counts committed entries
 
 
 class Refused(Exception):

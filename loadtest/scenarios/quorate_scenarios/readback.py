@@ -12,11 +12,11 @@ import sys
 from typing import Any
 
 import quorate
-
 from quorate_scenarios.entries import EntryFormat
 from quorate_scenarios.trace import Schedule
 
 READ_TIMEOUT_S = 30.0
+READ_ENTRIES = 16_384
 
 
 async def read_back(config: dict[str, Any]) -> dict[str, Any]:
@@ -25,10 +25,10 @@ async def read_back(config: dict[str, Any]) -> dict[str, Any]:
     entries = EntryFormat(config["day"], config["org"], schedule)
     runs: list[list[int]] = []
     corrupted = offset = 0
-    async with quorate.connect(config["handle"], api_url=config["api_url"], api_key=config["api_key"]) as log:
+    async with await quorate.connect_group(config["api_url"], config["api_key"], config["group_id"]) as log:
         end = (await log.status()).commit_offset
         while offset < end:
-            chunk = await log.read(offset, timeout_s=READ_TIMEOUT_S)
+            chunk = await log.read(offset, max_entries=READ_ENTRIES, timeout=READ_TIMEOUT_S)
             for entry in chunk.entries:
                 number = entries.number_of(entry.data)
                 if number is None:

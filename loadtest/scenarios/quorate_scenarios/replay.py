@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import quorate
-
 from quorate_scenarios.entries import EntryFormat
 from quorate_scenarios.trace import Schedule
 
@@ -44,7 +43,7 @@ async def replay(config: dict[str, Any]) -> Tally:
     begin_s = config["begin_monotonic_s"]  # the same clock for every program of the demo
     tally = Tally()
     outstanding: set[asyncio.Task[None]] = set()
-    async with quorate.connect(config["handle"], api_url=config["api_url"], api_key=config["api_key"]) as log:
+    async with await quorate.connect_group(config["api_url"], config["api_key"], config["group_id"]) as log:
         told_s = 0.0
         while tally.offered < schedule.total:
             now_s = time.monotonic()
@@ -66,16 +65,16 @@ async def replay(config: dict[str, Any]) -> Tally:
     return tally
 
 
-async def _append(log: quorate.Log, first: int, batch: list[bytes], begin_s: float, tally: Tally) -> None:
+async def _append(log: quorate.Client, first: int, batch: list[bytes], begin_s: float, tally: Tally) -> None:
     try:
-        offset = await log.append_many(batch, timeout_s=APPEND_TIMEOUT_S)
+        appended = await log.append_many(batch, timeout=APPEND_TIMEOUT_S)
     except quorate.AppendRefused as error:
         tally.refused.append((first, len(batch), str(error)))
     except quorate.AppendUnknown as error:
         tally.unknown.append((first, len(batch), str(error)))
     else:
         tally.acked += len(batch)
-        tally.batches.append((first, len(batch), offset, int((time.monotonic() - begin_s) * 1e6)))
+        tally.batches.append((first, len(batch), appended.first_offset, int((time.monotonic() - begin_s) * 1e6)))
 
 
 def _tell(message: dict[str, Any]) -> None:

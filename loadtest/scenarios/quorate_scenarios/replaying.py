@@ -44,7 +44,7 @@ class Tenant:
         return {
             "api_url": self.customer.api_url,
             "api_key": self.customer.api_key,
-            "handle": self.customer.get(f"/v1/groups/{self.group['id']}/handle"),
+            "group_id": self.group["id"],
             "day": day,
             "org": self.name,
             "first_minute": schedule.first_minute,
