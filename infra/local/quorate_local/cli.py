@@ -1,4 +1,4 @@
-"""`quorate-local up|down|status|logs`: the commands behind `make up`, `make down`, …"""
+"""`quorate-local up|run|down|status|logs`: the commands behind `make up`, `make down`, …"""
 
 from __future__ import annotations
 
@@ -72,6 +72,18 @@ def down(chosen: argparse.Namespace, display: Display) -> int:
     return 0
 
 
+def run(chosen: argparse.Namespace, display: Display) -> int:
+    """A stack for the time of one command, which learns where it is from QUORATE_API_URL; then wiped."""
+    stack = Stack(_options(chosen), display)
+    stack.wipe()
+    try:
+        stack.start()
+        env = {**os.environ, "QUORATE_API_URL": stack.api_url, "QUORATE_STATE": str(stack.layout.root)}
+        return subprocess.run(chosen.argv, env=env, check=False).returncode
+    finally:
+        stack.stop()
+
+
 def status(chosen: argparse.Namespace, display: Display) -> int:
     """Exit 0 when everything that was started runs, 1 otherwise."""
     stack = Stack.open(StackOptions(state=chosen.state))
@@ -131,7 +143,21 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="quorate-local", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    starts = _command(commands, "up", up, "start the whole stack")
+    _add_start_options(_command(commands, "up", up, "start the whole stack"))
+    runs = _command(commands, "run", run, "start a stack, run one command against it, stop it")
+    _add_start_options(runs)
+    runs.add_argument("argv", nargs="+", metavar="-- command …", help="gets QUORATE_API_URL")
+    stops = _command(commands, "down", down, "stop it")
+    stops.add_argument("--wipe", action="store_true", help="remove its state too")
+    _command(commands, "status", status, "what runs")
+    shows = _command(commands, "logs", logs, "the ends of the logs")
+    shows.add_argument("process", nargs="?", help="only this one, for example s1 or api")
+    shows.add_argument("--follow", action="store_true", help="go on showing what is written")
+    shows.add_argument("--lines", type=int, default=20, help="lines of each (default %(default)s)")
+    return parser
+
+
+def _add_start_options(starts: argparse.ArgumentParser) -> None:
     starts.add_argument("--servers", type=int, default=SERVERS_DEFAULT, help="replica servers (default %(default)s)")
     starts.add_argument("--bin-dir", type=Path, default=REPOSITORY / "build" / "bin", help="folder of the binaries")
     starts.add_argument("--profile", type=Path, help="cost profile for admission")
@@ -147,14 +173,6 @@ def _parser() -> argparse.ArgumentParser:
     starts.add_argument("--server-cpu", type=float, metavar="CORES", help="CPU that each server announces")
     starts.add_argument("--server-network", type=int, metavar="BYTES_PER_S", help="network that each announces")
     starts.add_argument("--server-storage-io", type=int, metavar="PER_S", help="storage operations that each announces")
-    stops = _command(commands, "down", down, "stop it")
-    stops.add_argument("--wipe", action="store_true", help="remove its state too")
-    _command(commands, "status", status, "what runs")
-    shows = _command(commands, "logs", logs, "the ends of the logs")
-    shows.add_argument("process", nargs="?", help="only this one, for example s1 or api")
-    shows.add_argument("--follow", action="store_true", help="go on showing what is written")
-    shows.add_argument("--lines", type=int, default=20, help="lines of each (default %(default)s)")
-    return parser
 
 
 def _command(

@@ -74,7 +74,7 @@ async def _append(log: quorate.Client, first: int, batch: list[bytes], begin_s: 
         tally.unknown.append((first, len(batch), str(error)))
     else:
         tally.acked += len(batch)
-        tally.batches.append((first, len(batch), appended.first_offset, int((time.monotonic() - begin_s) * 1e6)))
+        tally.batches.append((first, len(batch), appended.base_offset, int((time.monotonic() - begin_s) * 1e6)))
 
 
 def _tell(message: dict[str, Any]) -> None:
