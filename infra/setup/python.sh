@@ -6,8 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
 
 venv=build/venv
-requirements=(-r services/api/requirements-dev.txt -r infra/setup/python-build.txt)
-[ ! -f sdk/python/requirements-dev.txt ] || requirements+=(-r sdk/python/requirements-dev.txt)
+requirements=(-r infra/setup/python.txt)
 packages=(services/api sdk/python infra/local infra/ci loadtest/scenarios)
 
 find_python() {
