@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from quorate_ci.commands import Command
 
-PYTHON_FOLDERS = ["infra", "loadtest", "sdk/python"]  # services/api has its own ruff settings
+PYTHON_FOLDERS = ["infra", "loadtest", "sdk", "services/api", "migrations"]  # nearest ruff settings win
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,6 @@ CHECKS = [
     ),
     Check("Python format", _ruff("format", "--check"), fix=_ruff("format")),
     Check("Python lints", _ruff("check"), fix=_ruff("check", "--fix")),
-    Check(
-        "API format",
-        Command(["ruff", "format", "--check", "."], "services/api"),
-        fix=Command(["ruff", "format", "."], "services/api"),
-    ),
-    Check(
-        "API lints",
-        Command(["ruff", "check", "."], "services/api"),
-        fix=Command(["ruff", "check", "--fix", "."], "services/api"),
-    ),
     Check("API types", _mypy("services/api")),
     Check("Python SDK types", _mypy("sdk/python")),
     Check("Local stack types", _mypy("infra/local")),
@@ -65,6 +55,16 @@ CHECKS = [
     Check("Portal lints", _npm("portal", "lint")),
     Check("Portal types", _npm("portal", "typecheck")),
     Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),
+    Check(
+        "Error tables are fresh",
+        Command(["python", "sdk/contract/generate.py", "--check"]),
+        gen=Command(["python", "sdk/contract/generate.py"]),
+    ),
+    Check(
+        "API contract is fresh",
+        Command(["quorate-api", "openapi", "--check"]),
+        gen=Command(["quorate-api", "openapi"]),
+    ),
     Check(
         "Error pages are fresh",
         Command(["quorate-ci", "error-pages", "--check"]),

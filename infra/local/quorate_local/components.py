@@ -38,10 +38,10 @@ class Secrets:
         self.public_keys = layout.secrets / "token-public-keys.json"
         self._folder = layout.secrets
 
-    def create_missing(self) -> None:
-        for path in (self.admin_token, self.api_secret):
-            if not path.exists():
-                write_text(path, secrets.token_hex(32) + "\n", 0o600)
+    def create_admin_token(self) -> None:
+        """The coordinator's; `quorate-api keys-init` makes the other files."""
+        if not self.admin_token.exists():
+            write_text(self.admin_token, secrets.token_hex(32) + "\n", 0o600)
 
     def join_token(self, server: str) -> Path:
         return self._folder / f"join-{server}"

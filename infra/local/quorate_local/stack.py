@@ -76,7 +76,7 @@ class Stack:
                 raise AlreadyRunning(self._describe_running(alive))
             for running in Running.recorded(self.layout):
                 running.forget()
-            self._secrets.create_missing()
+            self._secrets.create_admin_token()
             self._addresses = self._remembered_addresses()
             try:
                 self._start_data_stores()
@@ -219,12 +219,8 @@ class Stack:
     def _prepare_database(self) -> None:
         # The API's and the coordinator's addresses are not known yet, and neither command calls them.
         env = self._make_api_environment("127.0.0.1:1", "127.0.0.1:1")
-        if not (self._secrets.signing_key.exists() and self._secrets.public_keys.exists()):
-            self._run_once("keys", ["keys-init", *self._key_flags()], env)
+        self._run_once("keys", ["keys-init", "--dir", str(self.layout.secrets)], env)
         self._run_once("migrate", ["migrate"], env)
-
-    def _key_flags(self) -> list[str]:
-        return ["--signing-key", str(self._secrets.signing_key), "--public-keys", str(self._secrets.public_keys)]
 
     def _run_once(self, name: str, arguments: list[str], env: dict[str, str]) -> None:
         log = self.layout.log(name)
