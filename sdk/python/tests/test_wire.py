@@ -33,9 +33,7 @@ def message_of(vector):
     if message is wire.Acked:
         return wire.Acked([(int(ack["seq"]), int(ack["base_offset"])) for ack in fields["acks"]])
     if message is wire.Entries:
-        fields["batches"] = [
-            wire.EntriesBatch(**{k: int(v) for k, v in batch.items()}) for batch in fields["batches"]
-        ]
+        fields["batches"] = [wire.EntriesBatch(**{k: int(v) for k, v in batch.items()}) for batch in fields["batches"]]
         fields["payload"] = payload
     if message is wire.Append:
         fields["payload"] = payload

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, RwLock};
 
 use quorate_types::control::{GroupReport, ToCoordinator};
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{GroupConfig, GroupId, ServerId};
 use tokio::sync::mpsc;
 
 use crate::auth::Keys;
@@ -18,8 +18,7 @@ pub struct Shared {
     pub client_keys: RwLock<Keys>,
     pub peer_keys: RwLock<Keys>,
     pub peer_token: RwLock<String>,
-    /// Where peers are reached, from the configurations received.
-    pub addresses: RwLock<HashMap<ServerId, String>>,
+    peers: Mutex<HashMap<ServerId, Peer>>,
     shards: OnceLock<Vec<mpsc::UnboundedSender<ShardMessage>>>,
     /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
     pub to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
@@ -27,6 +26,14 @@ pub struct Shared {
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
+}
+
+/// A server that some group here has to do with.
+#[derive(Default)]
+struct Peer {
+    address: String,
+    wanted_by: HashSet<GroupId>,
+    is_dialed: bool,
 }
 
 impl Shared {
@@ -37,7 +44,7 @@ impl Shared {
             client_keys: RwLock::default(),
             peer_keys: RwLock::default(),
             peer_token: RwLock::default(),
-            addresses: RwLock::default(),
+            peers: Mutex::default(),
             shards: OnceLock::new(),
             to_coordinator,
             reports: Mutex::default(),
@@ -89,5 +96,39 @@ impl Shared {
 
     pub fn tell_coordinator(&self, message: ToCoordinator) {
         let _stopped = self.to_coordinator.send(message).is_err();
+    }
+
+    /// Takes the peers of a configuration in, and has links opened to those that this server dials.
+    pub fn note_peers(&self, config: &GroupConfig) {
+        self.forget_peers_of(config.group_id);
+        let me = self.server_id();
+        let mut peers = self.peers.lock().expect("peers");
+        for member in config.line().filter(|m| m.server_id != me) {
+            let peer = peers.entry(member.server_id).or_default();
+            peer.address.clone_from(&member.address);
+            peer.wanted_by.insert(config.group_id);
+            if me < member.server_id && !peer.is_dialed {
+                peer.is_dialed = true;
+                self.send(self.shard_of_peer(member.server_id), ShardMessage::Dial(member.server_id));
+            }
+        }
+    }
+
+    pub fn forget_peers_of(&self, group_id: GroupId) {
+        for peer in self.peers.lock().expect("peers").values_mut() {
+            peer.wanted_by.remove(&group_id);
+        }
+    }
+
+    /// Where to dial a peer, while any group needs it; `None` ends its dialer.
+    pub fn next_dial(&self, server: ServerId) -> Option<String> {
+        let mut peers = self.peers.lock().expect("peers");
+        let peer = peers.get_mut(&server)?;
+        if peer.wanted_by.is_empty() {
+            peer.is_dialed = false;
+            self.unreachable.lock().expect("unreachable").remove(&server);
+            return None;
+        }
+        Some(peer.address.clone())
     }
 }

@@ -425,10 +425,9 @@ def decode_acks(head: bytes) -> list[tuple[int, int]]:
 
 
 def _decode_append(head: bytes, payload: bytes) -> Append:
-    fields = _APPEND.unpack_from(head, 0)
-    append = Append(*fields, payload)
-    _check_payload(payload, append.payload_len, append.payload_crc)
-    return append
+    seq, floor_index, timeout_ms, count, length, crc, expected_offset, fencing_token = _APPEND.unpack_from(head, 0)
+    _check_payload(payload, length, crc)
+    return Append(seq, floor_index, timeout_ms, count, length, crc, expected_offset, fencing_token, payload)
 
 
 def _decode_entries(head: bytes, payload: bytes) -> Entries:

@@ -109,6 +109,20 @@ impl Replica {
         Ok(())
     }
 
+    /// Takes in a base found in the journal: either what is held up to it was trimmed, or the log began anew.
+    pub fn recover_base(&mut self, base: Base) {
+        let held = base.index >= self.log.base().index && self.log.epoch_at(base.index) == Some(base.epoch);
+        if !held {
+            self.log = Log::new(base);
+            self.durable_index = self.log.last_index();
+        } else {
+            while self.log.base().index < base.index {
+                self.log.trim_first();
+            }
+        }
+        self.commit_index = self.commit_index.max(self.log.base().index);
+    }
+
     /// Takes in one event. Call [`Replica::flush`] after a round of them.
     pub fn step(&mut self, now: Micros, event: Event, out: &mut Vec<Command>) {
         match event {

@@ -45,9 +45,7 @@ def start(
         _launch(directory, choose_port(port, directory / "port"), durable, max_connections)
     running_port = int((directory / "port").read_text())
     if port and running_port != port:
-        raise EmbeddedError(
-            f"PostgreSQL on {directory} runs already, on port {running_port}; stop it to use {port}."
-        )
+        raise EmbeddedError(f"PostgreSQL on {directory} runs already, on port {running_port}; stop it to use {port}.")
     _create_database(_url(password, running_port, "postgres"), database)
     return _url(password, running_port, database)
 
