@@ -39,6 +39,12 @@ pub const QUEUE_BYTES_MAX: u64 = 8 << 20;
 pub const QUEUE_BATCHES_MAX: usize = 4_096;
 /// Longest an append may wait for budget before it is throttled, whatever its own deadline.
 pub const QUEUE_WAIT_MS_MAX: u64 = 2_000;
+/// A throttled client is told to come back after this at the least, so that it does not spin …
+pub const RETRY_AFTER_MS_MIN: u64 = 1;
+/// … after this when not the budget but the chain holds appends back, …
+pub const RETRY_AFTER_MS_HELD: u64 = 50;
+/// … and after this at most, since budgets change.
+pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
 /// Deadline of an append that names none.
 pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 
@@ -48,6 +54,9 @@ pub const CATCHUP_WINDOW_BYTES: u64 = 4 << 20;
 pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
 /// How long a successor waits for an answer before it asks again to be synchronised.
 pub const SYNC_RETRY_MS: u64 = 200;
+/// How long a successor that knows itself behind hears nothing before it asks again: longer than reading a
+/// window of batches back from a busy disk takes.
+pub const SYNC_STALL_MS: u64 = 1_000;
 
 /// What a group keeps when its SLA names nothing.
 pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
@@ -75,6 +84,7 @@ pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 const _: () = assert!(ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch");
 const _: () = assert!((BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX, "the largest batch fits the queue");
+const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
 const _: () = assert!(READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX, "descriptors fit the head");
 const _: () = assert!((FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES, "a record fits a segment");
