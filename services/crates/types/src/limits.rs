@@ -79,10 +79,22 @@ pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
 
-const _: () = assert!(ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch");
-const _: () = assert!((BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX, "the largest batch fits the queue");
+const _: () = assert!(
+    ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX,
+    "the largest entry fits a batch"
+);
+const _: () = assert!(
+    (BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX,
+    "the largest batch fits the queue"
+);
 const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
-const _: () = assert!(READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX, "descriptors fit the head");
-const _: () = assert!((FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES, "a record fits a segment");
+const _: () = assert!(
+    READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
+    "descriptors fit the head"
+);
+const _: () = assert!(
+    (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
+    "a record fits a segment"
+);
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);
