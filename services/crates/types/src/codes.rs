@@ -56,6 +56,8 @@ pub enum Code {
     SessionMissing = 45,
     /// More batches are outstanding than window_batches allows. Wait for acknowledgements.
     WindowExceeded = 46,
+    /// The session has since been attached on another channel, which alone may append. Nothing, if the connection was replaced; otherwise give each client a session of its own.
+    SessionMoved = 47,
     /// The offset lies before the trim offset. Start at the trim offset given in the message.
     Trimmed = 50,
     /// The offset lies beyond the end of the log. Read from the commit offset or before.
@@ -114,6 +116,7 @@ impl Code {
         Code::SessionExpired,
         Code::SessionMissing,
         Code::WindowExceeded,
+        Code::SessionMoved,
         Code::Trimmed,
         Code::OffsetBeyondEnd,
         Code::UnknownRequest,
@@ -155,6 +158,7 @@ impl Code {
             Code::SessionExpired => "session_expired",
             Code::SessionMissing => "session_missing",
             Code::WindowExceeded => "window_exceeded",
+            Code::SessionMoved => "session_moved",
             Code::Trimmed => "trimmed",
             Code::OffsetBeyondEnd => "offset_beyond_end",
             Code::UnknownRequest => "unknown_request",
@@ -193,6 +197,7 @@ impl Code {
             Code::SessionExpired => Retry::Never,
             Code::SessionMissing => Retry::Never,
             Code::WindowExceeded => Retry::Here,
+            Code::SessionMoved => Retry::Never,
             Code::Trimmed => Retry::Never,
             Code::OffsetBeyondEnd => Retry::Never,
             Code::UnknownRequest => Retry::Never,
