@@ -4,8 +4,11 @@
 //! - [`leases`]: who has failed, pure
 //! - [`log`]: the durable log of commands
 //! - [`shell`]: sockets, HTTP, clock, keys around them
+//! - [`options`], [`exit`]: flags and exit codes
 
+pub mod exit;
 pub mod leases;
 pub mod log;
+pub mod options;
 pub mod shell;
 pub mod state;

@@ -3,10 +3,12 @@
 //! Every change of a group's members goes through [`Change::reconfigure`], which keeps the free
 //! resources, the indexes, the epoch and what the members are told in step.
 
+use std::collections::BTreeMap;
+
 use quorate_placement::Pool;
 use quorate_types::config::Member;
-use quorate_types::control::ToServer;
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::control::{GroupReport, ToServer};
+use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 
 use super::command::Effect;
 use super::event::EventKind;
@@ -269,6 +271,29 @@ impl Change<'_> {
 }
 
 impl super::State {
+    /// What to tell a server whose report differs from what it should hold: messages that it may have
+    /// missed. Each is idempotent, so one too many does no harm.
+    pub fn corrections(&self, server: ServerId, reports: &[GroupReport]) -> Vec<ToServer> {
+        let epochs: BTreeMap<GroupId, Epoch> = reports
+            .iter()
+            .map(|report| (report.group_id, report.epoch))
+            .collect();
+        let members = self.derived.groups_of.get(&server).into_iter().flatten();
+        let behind = members.filter(|id| epochs.get(id).is_none_or(|epoch| *epoch < self.groups[id].epoch));
+        let configure = behind.map(|id| ToServer::Configure {
+            config: self.config_of(&self.groups[id]),
+        });
+        let due = self.servers[&server]
+            .to_drop
+            .iter()
+            .filter(|(id, _)| self.may_drop(**id));
+        let drop = due.map(|(group_id, epoch)| ToServer::Drop {
+            group_id: *group_id,
+            epoch: *epoch,
+        });
+        configure.chain(drop).collect()
+    }
+
     /// Whether leftovers of a group may be dropped. Not while its chain is short of a replica, partly down
     /// or lost: what a stale server holds may then be the most that anybody has.
     pub(super) fn may_drop(&self, group_id: GroupId) -> bool {
