@@ -169,7 +169,7 @@ fn bad_registrations_are_refused_with_the_reason() {
     let mut rude = Server::connect(&coordinator, with(&coordinator.join_token(), "s3"));
     rude.send_bytes(b"{\"type\":\"nonsense\"}");
     while rude.receive(Duration::from_secs(5)).is_some() {}
-    let mut huge = Server::connect(&coordinator, register("s4"));
+    let mut huge = Server::connect(&coordinator, with(&coordinator.join_token(), "s4"));
     huge.send_bytes(&vec![b' '; 5 << 20]);
     while huge.receive(Duration::from_secs(5)).is_some() {}
     assert_eq!(coordinator.call("GET", "/v1/health", None).0, 200);
@@ -277,17 +277,9 @@ fn http_answers_and_refuses_as_documented() {
         (422, &json!("sla.replication_degree"))
     );
     let huge = format!("{{\"sla\":\"{}\"}}", "x".repeat(100_000));
-    assert_eq!(
-        coordinator
-            .call_raw(
-                "PUT",
-                &path(3),
-                &huge,
-                &format!("Bearer {}", process::ADMIN_TOKEN)
-            )
-            .0,
-        413
-    );
+    let authorization = format!("Bearer {}", process::ADMIN_TOKEN);
+    let (status, problem) = coordinator.call_raw("PUT", &path(3), &huge, &authorization);
+    assert_eq!((status, &problem["code"]), (413, &json!("body_too_large")));
     for (method, at, status) in [
         ("GET", path(9).as_str(), 404),
         ("GET", "/v1/groups/not-a-uuid", 400),

@@ -7,6 +7,8 @@ use quorate_coordinator::state::command::{Command, Effect};
 use quorate_coordinator::state::event::EventKind;
 use quorate_coordinator::state::group::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
 use quorate_types::Durability::{InMemory, Persistent};
+use quorate_types::config::{GroupState, Role};
+use quorate_types::control::{GroupReport, ToServer};
 use quorate_types::{Durability, Sla};
 
 #[test]
@@ -352,4 +354,27 @@ fn a_replica_lost_before_the_chain_formed_is_replaced_and_the_group_still_forms(
     assert_eq!(world.shape(1).3, Degraded);
     world.caught_up(1, 2);
     assert_eq!(world.shape(1).3, Active);
+}
+
+#[test]
+fn a_server_that_reports_something_else_than_it_should_hold_is_told_again() {
+    let mut world = World::new(4);
+    world.active(1, InMemory, 3);
+    let (chain, ..) = world.shape(1);
+    let report = |epoch| GroupReport {
+        group_id: group(1),
+        epoch,
+        role: Role::Head,
+        state: GroupState::Active,
+        last_index: 0,
+        commit_offset: 0,
+    };
+    let head = server(chain[0]);
+    assert!(world.state.corrections(head, &[report(1)]).is_empty());
+    assert!(matches!(world.state.corrections(head, &[])[..], [ToServer::Configure { .. }]));
+    world.fail(&[chain[2]]);
+    assert!(matches!(world.state.corrections(head, &[report(1)])[..], [ToServer::Configure { .. }]));
+    assert!(world.state.corrections(head, &[report(2)]).is_empty());
+    world.delete(1);
+    assert!(matches!(world.state.corrections(head, &[report(2)])[..], [ToServer::Drop { epoch: 3, .. }]));
 }

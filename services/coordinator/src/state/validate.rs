@@ -11,15 +11,16 @@ use super::group::Group;
 impl State {
     /// The first broken invariant, in words.
     pub fn validate(&self) -> Result<(), String> {
+        let laggards = self.laggards();
         for group in self.groups.values() {
-            self.validate_group(group)
+            self.validate_group(group, &laggards)
                 .map_err(|problem| format!("group {}: {problem}", group.group_id))?;
         }
         self.validate_allocations()?;
         self.validate_indexes()
     }
 
-    fn validate_group(&self, group: &Group) -> Result<(), String> {
+    fn validate_group(&self, group: &Group, laggards: &BTreeSet<ServerId>) -> Result<(), String> {
         let members: Vec<ServerId> = group.members().collect();
         let distinct: BTreeSet<ServerId> = members.iter().copied().collect();
         check(distinct.len() == members.len(), || {
@@ -39,7 +40,7 @@ impl State {
             format!("{} members, degree {}", members.len(), group.degree())
         })?;
         let down = group.chain.iter().filter(|s| !self.is_alive(**s)).count();
-        let waits_for_laggards = group.chain.iter().any(|s| self.laggards().contains(s));
+        let waits_for_laggards = group.chain.iter().any(|s| laggards.contains(s));
         check(
             down == 0 || down == group.chain.len() || waits_for_laggards,
             || format!("a failed server in a chain that has others: {:?}", group.chain),

@@ -285,10 +285,6 @@ impl Server {
             }
         }
     }
-
-    pub fn last_config(&self) -> &GroupConfig {
-        self.configs.last().expect("a configuration was sent")
-    }
 }
 
 /// All of them live until the condition gives something.

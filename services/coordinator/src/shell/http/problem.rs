@@ -1,6 +1,7 @@
 //! Errors as RFC 9457 problems.
 
 use axum::Json;
+use axum::extract::rejection::BytesRejection;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -106,6 +107,13 @@ impl Problem {
             "Busy",
             detail,
         )
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(rejection: BytesRejection) -> Self {
+        let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "body_too_large" } else { "body_unreadable" };
+        Self::new(rejection.status(), code, "The body cannot be taken", rejection.body_text())
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -25,6 +26,7 @@ use crate::state::command::{Command, JoinTokenTerms, Reply};
 use crate::state::views::{EventView, FleetView, GroupView, ServerView};
 
 type Answer<T> = Result<T, Problem>;
+type Body = Result<Bytes, BytesRejection>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,8 +62,8 @@ pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     ))
 }
 
-pub async fn quote(State(context): State<Context>, body: Bytes) -> Answer<Json<Quote>> {
-    let request: QuoteRequest = parse(&body)?;
+pub async fn quote(State(context): State<Context>, body: Body) -> Answer<Json<Quote>> {
+    let request: QuoteRequest = parse(body)?;
     check(&request.sla)?;
     Ok(Json(
         context
@@ -71,9 +73,9 @@ pub async fn quote(State(context): State<Context>, body: Bytes) -> Answer<Json<Q
     ))
 }
 
-pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body: Bytes) -> Answer<Response> {
+pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body: Body) -> Answer<Response> {
     let group_id = group_id(&id)?;
-    let request: AdmitRequest = parse(&body)?;
+    let request: AdmitRequest = parse(body)?;
     check(&request.sla)?;
     let command = Command::Admit {
         group_id,
@@ -135,8 +137,8 @@ pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>>
     Ok(Json(context.handle.read(|state| state.fleet_view()).await?))
 }
 
-pub async fn issue_join_token(State(context): State<Context>, body: Bytes) -> Answer<Response> {
-    let request: JoinTokenRequest = parse(&body)?;
+pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Answer<Response> {
+    let request: JoinTokenRequest = parse(body)?;
     if !(1..=JOIN_TOKEN_TTL_S_MAX).contains(&request.ttl_s) {
         let message = format!("must be 1 to {JOIN_TOKEN_TTL_S_MAX}");
         return Err(Problem::invalid(
@@ -235,8 +237,9 @@ fn check(sla: &Sla) -> Answer<()> {
 }
 
 /// The error names the field at fault.
-fn parse<T: DeserializeOwned>(body: &Bytes) -> Answer<T> {
-    let mut json = serde_json::Deserializer::from_slice(body);
+fn parse<T: DeserializeOwned>(body: Body) -> Answer<T> {
+    let body = body?;
+    let mut json = serde_json::Deserializer::from_slice(&body);
     let parsed = serde_path_to_error::deserialize(&mut json).map_err(|e| {
         let field = Some(e.path().to_string())
             .filter(|path| path != ".")
