@@ -31,14 +31,19 @@ class Faults:
 
     def take(self, message: str, replica) -> dict | None:  # noqa: ANN001
         """The fault that strikes this message, if one does."""
+        struck = None
         for fault in self._waiting:
             if fault["on"] != message or fault.get("replica", replica.server_id) != replica.server_id:
                 continue
             fault["seen"] += 1
             first = fault.get("nth", 1)
-            if first <= fault["seen"] < first + fault.get("times", 1):
-                return fault
-        return None
+            if struck is None and first <= fault["seen"] < first + fault.get("times", 1):
+                struck = fault
+        return struck
+
+    def idle(self) -> list[str]:
+        """Faults that never struck: their scenario shows less than it says."""
+        return [f"never struck: {fault}" for fault in self._waiting if fault["seen"] < fault.get("nth", 1)]
 
     async def apply(self, fault: dict, channel, message: wire.Message) -> bool:  # noqa: ANN001
         """Do it; whether the message is to be ignored then."""
