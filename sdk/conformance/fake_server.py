@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "src"))
 
 from fake_faults import Faults
 from fake_group import WINDOW_BATCHES, Group, Replica, handle_of
+
 from quorate import wire
 
 GREETING_BYTES_MAX = 65_535
@@ -239,7 +240,7 @@ async def serve(scenario: dict, replicas: int) -> None:
     for server_id in range(1, scenario.get("replicas", replicas) + 1):
         replica = Replica(group, server_id)
 
-        async def accept(reader, writer, replica=replica):  # noqa: ANN001
+        async def accept(reader, writer, replica=replica):
             channel = Channel(replica, reader, writer, faults)
             if replica.dead:
                 channel.break_off()

@@ -36,7 +36,7 @@ def check(condition: bool, message: str) -> None:
 
 
 @contextmanager
-def fake_group(path: Path):  # noqa: ANN201
+def fake_group(path: Path):
     """A fake group for a scenario: its answers, until the block ends; then it must have seen no violation."""
     command = [sys.executable, str(HERE / "fake_server.py"), "--scenario", str(path)]
     with subprocess.Popen(

@@ -33,9 +33,7 @@ async def run(client: quorate.Client, entries: int, size: int, outstanding: int)
         waiting.append(future)
         if number % SAMPLE_EVERY == 0:
             started = time.perf_counter()
-            future.add_done_callback(
-                lambda _, started=started: latencies_s.append(time.perf_counter() - started)
-            )
+            future.add_done_callback(lambda _, started=started: latencies_s.append(time.perf_counter() - started))
         if len(waiting) >= outstanding:
             await waiting.popleft()
             while waiting and waiting[0].done():
