@@ -121,6 +121,8 @@ pub enum Event {
     Room,
     /// No further segment can be prepared. What is prepared is still used; then `SubmitError::DiskFull`.
     DiskFull { reason: Arc<str> },
+    /// Segments can be prepared again.
+    DiskFree,
     /// The journal is dead: nothing more becomes durable in this process.
     Failed { reason: Arc<str> },
 }
