@@ -39,6 +39,8 @@ pub enum Event {
     Peer { from: ServerId, epoch: Epoch, message: peer::Message },
     /// The batch (or base) that `epoch` ordered at `index`, and all before it, are on stable storage.
     Persisted { index: Index, epoch: Epoch },
+    /// The record asked for by the [`Command::Cut`] of this number, and all before it, are on stable storage.
+    CutPersisted { number: u64 },
     /// Payloads asked for by [`Command::Load`], in index order.
     Loaded { batches: Vec<(Index, Bytes)> },
     LinkUp { server: ServerId },
@@ -55,6 +57,9 @@ pub enum Command {
     Persist(Batch),
     /// Write the base (encoded) to the journal: the log begins behind it.
     PersistBase { base: Bytes, index: Index, epoch: Epoch },
+    /// Write to the journal that the log ends at `index`: what lay behind it was cut and must not come back
+    /// with a restart ([`crate::Replica::recover_cut`]). Answer with [`Event::CutPersisted`].
+    Cut { index: Index, number: u64 },
     /// Read payloads that were evicted from memory, for a successor that catches up.
     Load { from_index: Index, to_index: Index },
     Ack { client: ClientRef, seq: u64, base_offset: Offset, entry_count: u32, received_us: Micros },

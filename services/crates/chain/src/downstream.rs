@@ -26,12 +26,21 @@ pub(crate) struct Stream {
     next: Index,
     /// What the successor said that it holds.
     arrived: Index,
-    /// It once held all that we held: a learner may join the chain.
-    level: bool,
     /// Payloads are being read back from disk.
     loading: bool,
     /// Commit index, level and storage fault as last told.
     told: Option<(Index, Index, bool)>,
+}
+
+/// A learner that may join the chain as its new tail. From here on, to the end of the epoch, nothing is
+/// committed that it lacks: whoever is in the chain of the next epoch has all that was committed before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Joining {
+    learner: ServerId,
+    /// What it has (durably, in a persistent group), as last told.
+    confirmed: Index,
+    /// What may have been committed without it: it must have this to join.
+    needed: Index,
 }
 
 impl Downstream {
@@ -45,12 +54,20 @@ impl Downstream {
         }
     }
 
-    pub fn progress(&mut self, from: ServerId, index: Index, level: bool) {
+    pub fn progress(&mut self, from: ServerId, index: Index) {
         if let Downstream::Streaming(stream) = self
             && stream.server == from
         {
             stream.arrived = stream.arrived.max(index);
-            stream.level |= level;
+        }
+    }
+
+    /// This replica's own log was replaced by one behind a base. A successor that it fed sees a gap, or that it is
+    /// behind, and asks again.
+    pub fn restart_behind(&mut self, base_index: Index) {
+        if let Downstream::Streaming(stream) = self {
+            let server = stream.server;
+            *stream = Stream { server, next: base_index + 1, arrived: base_index, loading: false, told: None };
         }
     }
 
@@ -82,7 +99,7 @@ impl Replica {
     pub(crate) fn answer_parked(&mut self, out: &mut Vec<Command>) {
         let Some((from, epoch, request)) = self.parked.take() else { return };
         let successor = self.config.as_ref().and_then(|c| c.successor_of(self.me)).map(|m| m.server_id);
-        if epoch > self.epoch() || (epoch == self.epoch() && !self.upstream.is_settled()) {
+        if epoch > self.epoch() || (epoch == self.epoch() && !self.is_settled()) {
             self.parked = Some((from, epoch, request));
             return;
         }
@@ -97,7 +114,6 @@ impl Replica {
             server: from,
             next: common_index + 1,
             arrived: common_index,
-            level: false,
             loading: false,
             told: None,
         });
@@ -125,7 +141,7 @@ impl Replica {
             let stored = self.log.get(stream.next).expect("what the successor needs is not trimmed");
             let Some(payload) = stored.payload.clone() else {
                 stream.loading = true;
-                let to_index = last_index.min(stream.next + LOAD_BATCHES_MAX - 1);
+                let to_index = self.log.load_end(stream.next, LOAD_BATCHES_MAX, CATCHUP_WINDOW_BYTES);
                 out.push(Command::Load { from_index: stream.next, to_index });
                 return;
             };
@@ -160,12 +176,43 @@ impl Replica {
         out.push(Command::Send { to: stream.server, message });
     }
 
-    /// Tells the coordinator (again at each tick, it may have missed it) that a learner holds all we hold.
+    /// Takes note of how far the successor is, and reports a learner that may join now.
+    pub(crate) fn progress(
+        &mut self,
+        from: ServerId,
+        index: Index,
+        level_with_sender: bool,
+        out: &mut Vec<Command>,
+    ) {
+        self.downstream.progress(from, index);
+        let closes_ring = matches!(self.role, Role::Tail | Role::Sole);
+        let is_learner = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Learner);
+        let successor = self.config.as_ref().and_then(|c| c.successor_of(self.me));
+        let is_next = successor.is_some_and(|m| m.server_id == from);
+        if !(level_with_sender && closes_ring && is_learner && is_next) {
+            return;
+        }
+        // Every replica before this one had its part in what was committed so far, this one too: so all of it,
+        // in this epoch and before, lies within this level.
+        let needed = self.level();
+        let joining = self.joining.get_or_insert(Joining { learner: from, confirmed: 0, needed });
+        let is_news = joining.confirmed < joining.needed || joining.confirmed == 0;
+        joining.confirmed = joining.confirmed.max(index);
+        if is_news {
+            self.report_learner(out);
+        }
+    }
+
+    /// The level that the head may commit by: what the chain has and, once a learner is about to join, it too.
+    pub(crate) fn ring_level_here(&self) -> Index {
+        self.level().min(self.joining.map_or(Index::MAX, |j| j.confirmed))
+    }
+
+    /// Tells the coordinator (again at each tick, it may have missed it) that the learner may join.
     pub(crate) fn report_learner(&self, out: &mut Vec<Command>) {
-        let Downstream::Streaming(stream) = &self.downstream else { return };
-        let learner = stream.server;
-        let is_learner = self.config.as_ref().is_some_and(|c| c.role_of(learner) == Role::Learner);
-        if is_learner && stream.level {
+        if let Some(Joining { learner, confirmed, needed }) = self.joining
+            && confirmed >= needed
+        {
             out.push(Command::LearnerCaughtUp { learner });
         }
     }

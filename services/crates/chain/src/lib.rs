@@ -15,13 +15,15 @@ mod downstream;
 mod head;
 mod log;
 mod read;
+mod recover;
 mod replica;
 mod sessions;
 mod upstream;
 
 pub use base::Base;
-pub use command::{AppendRequest, ClientRef, Command, Event};
+pub use command::{AppendRequest, ClientRef, Command, Event, Happened};
 pub use log::Log;
 pub use read::{ReadError, ReadPage, ReadPiece};
+pub use recover::RecoverError;
 pub use replica::Replica;
 pub use sessions::Sessions;

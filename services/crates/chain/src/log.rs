@@ -143,10 +143,7 @@ impl Log {
         }
         self.resident_from = self.resident_from.min(self.last_index() + 1);
         self.history.retain(|(_, start)| *start <= index);
-        self.sessions = self.base.sessions.clone();
-        for stored in &self.batches {
-            self.sessions.apply(&stored.header);
-        }
+        self.rebuild_sessions();
     }
 
     /// Moves the base behind the first batch.
@@ -165,6 +162,37 @@ impl Log {
         if let Some(oldest) = self.history.first_mut() {
             oldest.1 = oldest.1.max(self.base.index);
         }
+    }
+
+    /// Trims up to `base`, a base of this very log, and takes over the session table that it brings.
+    pub(crate) fn begin_behind(&mut self, base: Base) {
+        while self.base.index < base.index {
+            self.trim_first();
+        }
+        assert_eq!((self.base.index, self.base.end_offset), (base.index, base.end_offset), "a base of this log");
+        if let Some(oldest) = self.history.first_mut()
+            && oldest.1 <= base.index
+        {
+            *oldest = (base.epoch, base.index);
+        }
+        self.history.dedup_by_key(|(epoch, _)| *epoch);
+        self.base = base;
+        self.rebuild_sessions();
+    }
+
+    fn rebuild_sessions(&mut self) {
+        self.sessions = self.base.sessions.clone();
+        for stored in &self.batches {
+            self.sessions.apply(&stored.header);
+        }
+    }
+
+    /// The last of a run of batches from `from`, all without payload in memory, of at most so many batches and
+    /// (beyond the first) bytes.
+    pub(crate) fn load_end(&self, from: Index, batches_max: u64, bytes_max: u64) -> Index {
+        let last = (self.resident_from - 1).min(from + batches_max - 1);
+        let fits = |end: &Index| self.weight(*end).saturating_sub(self.weight(from - 1)) <= bytes_max;
+        (from + 1..=last).take_while(fits).last().unwrap_or(from)
     }
 
     /// Drops payloads from memory, oldest first, until at most `resident_bytes` stay; none behind `through`.

@@ -13,9 +13,10 @@ use quorate_wire::{Batch, peer};
 
 use crate::base::Base;
 use crate::command::{Command, Event, Happened};
-use crate::downstream::Downstream;
+use crate::downstream::{Downstream, Joining};
 use crate::head::Waiter;
 use crate::log::Log;
+use crate::recover::Recovery;
 use crate::upstream::Upstream;
 
 /// Journal space that a base must free before it is worth writing.
@@ -33,6 +34,8 @@ pub struct Replica {
     pub(crate) durable_index: Index,
     pub(crate) upstream: Upstream,
     pub(crate) downstream: Downstream,
+    /// At the tail (or alone): the learner about to join in this epoch.
+    pub(crate) joining: Option<Joining>,
     /// Least level of all before this replica; no bound at the head.
     pub(crate) level_before: Index,
     pub(crate) fault_here: bool,
@@ -41,11 +44,19 @@ pub struct Replica {
     /// At the head: the tail's last word in this epoch.
     pub(crate) ring_level: Index,
     pub(crate) ring_fault: bool,
+    /// At the head: the tail has spoken in this epoch.
+    ring_closed: bool,
     /// At the tail: what the head was last told in this epoch.
     pub(crate) told_head: Option<(Index, bool)>,
     /// At the head: appends that wait for commitment, by index.
     pub(crate) waiters: VecDeque<Waiter>,
     pub(crate) nonce: u32,
+    /// Cuts of this log so far.
+    cuts: u64,
+    /// The last cut, until the journal has it: number and index.
+    pending_cut: Option<(u64, Index)>,
+    /// While the journal is read: the log began with a batch whose base was not met yet.
+    pub(crate) recovery: Recovery,
     /// Trimmed since a base was last written to the journal.
     trimmed_unwritten_bytes: u64,
     /// A request that came before this replica could answer it.
@@ -55,36 +66,35 @@ pub struct Replica {
 impl Replica {
     /// A replica that holds nothing yet.
     pub fn new(me: ServerId, durability: Durability) -> Self {
-        Self::recovered(me, durability, Base::default(), Vec::new())
+        Self::recovered(me, durability, Base::default())
     }
 
-    /// A replica as its journal left it: every batch given is on stable storage. It has no role until it is
-    /// configured, whatever its last epoch was: only the coordinator knows the present one.
-    pub fn recovered(me: ServerId, durability: Durability, base: Base, batches: Vec<Batch>) -> Self {
-        let mut log = Log::new(base);
-        for batch in batches {
-            log.truncate(batch.header.index - 1);
-            log.push(batch);
-        }
-        let durable_index = log.last_index();
+    /// A replica whose log begins behind `base`; [`Replica::recover`] and its like add what the journal has. It
+    /// has no role until it is configured, whatever its last epoch was: only the coordinator knows the present one.
+    pub fn recovered(me: ServerId, durability: Durability, base: Base) -> Self {
         Self {
             me,
             durability,
             config: None,
             role: Role::None,
-            commit_index: log.base().index,
-            durable_index,
-            log,
+            commit_index: base.index,
+            durable_index: base.index,
+            log: Log::new(base),
             upstream: Upstream::Unconfigured,
             downstream: Downstream::None,
+            joining: None,
             level_before: 0,
             fault_here: false,
             fault_before: false,
             ring_level: 0,
             ring_fault: false,
+            ring_closed: false,
             told_head: None,
             waiters: VecDeque::new(),
             nonce: 0,
+            cuts: 0,
+            pending_cut: None,
+            recovery: Recovery::default(),
             trimmed_unwritten_bytes: 0,
             parked: None,
         }
@@ -97,6 +107,7 @@ impl Replica {
             Event::Append(request) => self.append(request, out),
             Event::Peer { from, epoch, message } => self.peer(now, from, epoch, message, out),
             Event::Persisted { index, epoch } => self.persisted(index, epoch),
+            Event::CutPersisted { number } => self.cut_persisted(number, out),
             Event::Loaded { batches } => self.loaded(batches, out),
             Event::LinkUp { server } => self.link_up(now, server, out),
             Event::LinkDown { server } => self.downstream.link_down(server),
@@ -108,12 +119,13 @@ impl Replica {
     /// Ends a round: commits what can be, feeds the successor, tells levels that changed.
     pub fn flush(&mut self, out: &mut Vec<Command>) {
         if self.role == Role::Sole {
-            self.ring_level = self.level();
+            self.ring_level = self.ring_level.max(self.ring_level_here());
             self.ring_fault = self.fault_here;
         }
         self.commit_from_ring(out);
         self.pump(out);
         self.tell_successor(out);
+        self.tell_progress(out);
         self.tell_head(out);
         if self.durability == Durability::Persistent {
             self.log.evict(self.commit_index.min(self.durable_index), RECENT_BYTES_PER_GROUP);
@@ -121,6 +133,7 @@ impl Replica {
     }
 
     fn configure(&mut self, now: Micros, config: GroupConfig, out: &mut Vec<Command>) {
+        assert!(!self.recovery.is_open(), "the log of {} was not recovered to its end", config.group_id);
         if config.epoch < self.epoch() {
             return;
         }
@@ -140,8 +153,10 @@ impl Replica {
         self.fault_before = false;
         self.ring_level = 0;
         self.ring_fault = false;
+        self.ring_closed = role == Role::Sole;
         self.told_head = None;
         self.downstream = Downstream::awaiting(successor);
+        self.joining = None;
         self.upstream = Upstream::Unconfigured;
         match role {
             Role::None => {}
@@ -171,29 +186,43 @@ impl Replica {
         match message {
             peer::Message::Replicate(m) => self.replicate(now, from, m, out),
             peer::Message::ChainNotice { commit_index, level, storage_fault } => {
-                self.chain_notice(from, commit_index, level, storage_fault, out);
+                self.chain_notice(now, from, commit_index, level, storage_fault, out);
             }
-            peer::Message::SyncReply(reply) => self.sync_reply(from, reply, out),
+            peer::Message::SyncReply(reply) => self.sync_reply(now, from, reply, out),
             peer::Message::ChainAck { level, storage_fault } => {
                 let from_tail = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Tail);
                 if self.role == Role::Head && from_tail {
+                    self.ring_closed = true;
                     self.ring_level = self.ring_level.max(level);
                     self.ring_fault = storage_fault;
                 }
             }
             peer::Message::Progress { index, level_with_sender } => {
-                self.downstream.progress(from, index, level_with_sender);
-                self.report_learner(out);
+                self.progress(from, index, level_with_sender, out);
             }
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
         }
     }
 
     fn persisted(&mut self, index: Index, epoch: Epoch) {
+        // The journal is in order: this was written before the cut, and may be what the cut removes.
+        if self.pending_cut.is_some() {
+            return;
+        }
         // The completion may be of a batch that was cut since; the epoch tells.
         if index > self.durable_index && self.log.epoch_at(index) == Some(epoch) {
             self.durable_index = index;
         }
+    }
+
+    fn cut_persisted(&mut self, number: u64, out: &mut Vec<Command>) {
+        let Some((pending, index)) = self.pending_cut else { return };
+        if number != pending {
+            return;
+        }
+        self.pending_cut = None;
+        self.durable_index = self.durable_index.max(index);
+        self.answer_parked(out);
     }
 
     fn link_up(&mut self, now: Micros, server: ServerId, out: &mut Vec<Command>) {
@@ -252,11 +281,33 @@ impl Replica {
         }
     }
 
-    /// Cuts an uncommitted suffix.
-    pub(crate) fn cut_to(&mut self, index: Index) {
+    /// Cuts an uncommitted suffix. In a persistent group the cut itself must be on stable storage before this
+    /// replica counts as settled: else a restart could bring back what a head has since told a client to be
+    /// not in the log.
+    pub(crate) fn cut_to(&mut self, index: Index, out: &mut Vec<Command>) {
         assert!(index >= self.commit_index, "cut to {index} below what is committed, {}", self.commit_index);
+        if index >= self.log.last_index() {
+            return;
+        }
         self.log.truncate(index);
         self.durable_index = self.durable_index.min(index);
+        if self.durability == Durability::Persistent {
+            self.cuts += 1;
+            self.pending_cut = Some((self.cuts, index));
+            out.push(Command::Cut { index, number: self.cuts });
+        }
+    }
+
+    /// Forgets the whole log, a cut that is being written with it.
+    pub(crate) fn replace_log(&mut self, base: Base) {
+        self.commit_index = base.index;
+        self.log = Log::new(base);
+        self.pending_cut = None;
+    }
+
+    /// Whether the log agrees with the head's up to its end, for good.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.upstream.is_settled() && self.pending_cut.is_none()
     }
 
     pub(crate) fn advance_commit(&mut self, to: Index, out: &mut Vec<Command>) {
@@ -298,6 +349,13 @@ impl Replica {
         matches!(self.role, Role::Head | Role::Sole)
     }
 
+    /// Whether every replica of the chain is known to agree with this head's log in this epoch. Only then is
+    /// what the session table does *not* hold known never to be ordered: answer a client's ATTACH (its
+    /// `next_seq`) no earlier.
+    pub fn ring_closed(&self) -> bool {
+        self.is_head() && self.ring_closed && self.is_settled()
+    }
+
     pub fn epoch(&self) -> Epoch {
         self.config.as_ref().map_or(0, |c| c.epoch)
     }
@@ -319,8 +377,10 @@ impl Replica {
     }
 
     pub fn state(&self) -> GroupState {
-        let Some(config) = &self.config else { return GroupState::Syncing };
-        if !self.upstream.is_settled() {
+        let Some(config) = &self.config else {
+            return GroupState::Syncing;
+        };
+        if !self.is_settled() {
             GroupState::Syncing
         } else if self.fault() || self.ring_fault {
             GroupState::ReadOnly

@@ -1,12 +1,11 @@
 //! Following the predecessor: agreeing on where the logs part, then taking its batches in order.
 
-use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS};
+use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
 use quorate_types::{Durability, Index, Micros, Role, ServerId};
 use quorate_wire::peer;
 
 use crate::base::Base;
 use crate::command::Command;
-use crate::log::Log;
 use crate::replica::Replica;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +14,25 @@ pub(crate) enum Upstream {
     IsHead,
     /// Waiting for the predecessor's answer in this epoch; what it streams meanwhile is not ours to take.
     Asking { nonce: u32, asked_at: Micros },
-    /// In step; `told` is the last progress sent, `told_level` whether it said that nothing was behind it.
-    Following { told: Index, told_level: bool },
+    Following(Following),
+}
+
+/// In step with the predecessor in this epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Following {
+    /// Progress as last sent, for the predecessor's window.
+    told: Index,
+    /// What this replica has for good, as last sent; `None` before it was first level with its predecessor.
+    confirmed: Option<Index>,
+    /// The predecessor's last index, as last told.
+    predecessor_last: Index,
+    /// When the predecessor last said anything.
+    heard_at: Micros,
 }
 
 impl Upstream {
     pub fn is_settled(self) -> bool {
-        matches!(self, Upstream::IsHead | Upstream::Following { .. })
+        matches!(self, Upstream::IsHead | Upstream::Following(_))
     }
 }
 
@@ -51,14 +62,27 @@ impl Replica {
     }
 
     pub(crate) fn ask_again(&mut self, now: Micros, out: &mut Vec<Command>) {
-        if let Upstream::Asking { asked_at, .. } = self.upstream
-            && now.saturating_sub(asked_at) >= SYNC_RETRY_MS * 1000
-        {
+        let is_due = match self.upstream {
+            Upstream::Asking { asked_at, .. } => now.saturating_sub(asked_at) >= SYNC_RETRY_MS * 1000,
+            // Behind, and nothing comes: the predecessor began anew, or something was lost without a broken link.
+            Upstream::Following(Following { predecessor_last, heard_at, .. }) => {
+                predecessor_last > self.log.last_index()
+                    && now.saturating_sub(heard_at) >= SYNC_STALL_MS * 1000
+            }
+            Upstream::Unconfigured | Upstream::IsHead => false,
+        };
+        if is_due {
             self.ask_predecessor(now, out);
         }
     }
 
-    pub(crate) fn sync_reply(&mut self, from: ServerId, reply: peer::SyncReply, out: &mut Vec<Command>) {
+    pub(crate) fn sync_reply(
+        &mut self,
+        now: Micros,
+        from: ServerId,
+        reply: peer::SyncReply,
+        out: &mut Vec<Command>,
+    ) {
         let Upstream::Asking { nonce, .. } = self.upstream else { return };
         if reply.nonce != nonce || self.predecessor() != Some(from) {
             return;
@@ -71,12 +95,13 @@ impl Replica {
                 }
                 self.start_from(base, out);
             }
-            None => self.cut_to(reply.common_index),
+            None => self.cut_to(reply.common_index, out),
         }
-        self.upstream = Upstream::Following { told: self.log.last_index(), told_level: false };
+        let (told, predecessor_last) = (self.log.last_index(), reply.last_index);
+        self.upstream =
+            Upstream::Following(Following { told, confirmed: None, predecessor_last, heard_at: now });
         self.level_before = reply.level;
         self.advance_commit(reply.commit_index, out);
-        self.tell_progress(reply.last_index, out);
         self.answer_parked(out);
     }
 
@@ -84,8 +109,8 @@ impl Replica {
     fn start_from(&mut self, base: Base, out: &mut Vec<Command>) {
         let index = base.index;
         assert!(index >= self.commit_index, "a base at {index} below what is committed, {}", self.commit_index);
-        self.log = Log::new(base);
-        self.commit_index = index;
+        self.replace_log(base);
+        self.downstream.restart_behind(index);
         if self.durability == Durability::Persistent {
             self.durable_index = 0;
             self.persist_base(out);
@@ -103,9 +128,12 @@ impl Replica {
         message: peer::Replicate,
         out: &mut Vec<Command>,
     ) {
-        if !matches!(self.upstream, Upstream::Following { .. }) || self.predecessor() != Some(from) {
+        let Upstream::Following(following) = &mut self.upstream else { return };
+        if self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).is_none_or(|m| m.server_id != from) {
             return;
         }
+        following.predecessor_last = following.predecessor_last.max(message.last_index);
+        following.heard_at = now;
         let header = &message.batch.header;
         let last = self.log.last_index();
         if header.index <= last {
@@ -125,46 +153,61 @@ impl Replica {
         self.fault_before = message.storage_fault;
         self.level_before = self.level_before.max(message.level);
         self.advance_commit(message.commit_index, out);
-        self.tell_progress(message.last_index, out);
     }
 
     pub(crate) fn chain_notice(
         &mut self,
+        now: Micros,
         from: ServerId,
         commit_index: Index,
         level: Index,
         storage_fault: bool,
         out: &mut Vec<Command>,
     ) {
-        if !matches!(self.upstream, Upstream::Following { .. }) || self.predecessor() != Some(from) {
+        let Upstream::Following(following) = &mut self.upstream else { return };
+        if self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).is_none_or(|m| m.server_id != from) {
             return;
         }
+        // What is committed there is held there.
+        following.predecessor_last = following.predecessor_last.max(commit_index);
+        following.heard_at = now;
         self.fault_before = storage_fault;
         self.level_before = self.level_before.max(level);
         self.advance_commit(commit_index, out);
     }
 
-    /// Opens the predecessor's window every so many bytes, and says once when nothing is behind.
-    fn tell_progress(&mut self, predecessor_last: Index, out: &mut Vec<Command>) {
-        let Upstream::Following { told, told_level } = self.upstream else { return };
+    /// Opens the predecessor's window every so many bytes, says once that nothing is behind and, as a learner
+    /// about to join, goes on to say what it has for good.
+    pub(crate) fn tell_progress(&mut self, out: &mut Vec<Command>) {
+        let Upstream::Following(mut following) = self.upstream else { return };
         let Some(to) = self.predecessor() else { return };
-        let last = self.log.last_index();
-        let level = last >= predecessor_last;
-        let due = self.log.weight(last) - self.log.weight(told) >= CATCHUP_PROGRESS_BYTES;
-        if !due && (told_level || !level) {
-            return;
+        let (last, level) = (self.log.last_index(), self.own_level());
+        let weight_since = |index| self.log.weight(last).saturating_sub(self.log.weight(index));
+        if weight_since(following.told) >= CATCHUP_PROGRESS_BYTES {
+            following.told = last;
+            let message = peer::Message::Progress { index: last, level_with_sender: false };
+            out.push(Command::Send { to, message });
         }
-        self.upstream = Upstream::Following { told: last, told_level: told_level || level };
-        let message = peer::Message::Progress { index: last, level_with_sender: level };
-        out.push(Command::Send { to, message });
+        let news = match following.confirmed {
+            // What is not durable yet delays the ring from here on, so it should be little.
+            None => last >= following.predecessor_last && weight_since(level) < CATCHUP_PROGRESS_BYTES,
+            Some(confirmed) => self.role == Role::Learner && level > confirmed,
+        };
+        if news {
+            following.confirmed = Some(level);
+            let message = peer::Message::Progress { index: level, level_with_sender: true };
+            out.push(Command::Send { to, message });
+        }
+        self.upstream = Upstream::Following(following);
     }
 
     /// The tail closes the ring: it tells the head what every replica has.
     pub(crate) fn tell_head(&mut self, out: &mut Vec<Command>) {
-        if self.role != Role::Tail || !self.upstream.is_settled() {
+        if self.role != Role::Tail || !self.is_settled() {
             return;
         }
-        let told = (self.level(), self.fault());
+        let told_level = self.told_head.map_or(0, |(level, _)| level);
+        let told = (told_level.max(self.ring_level_here()), self.fault());
         if self.told_head == Some(told) {
             return;
         }

@@ -54,6 +54,9 @@ pub const CATCHUP_WINDOW_BYTES: u64 = 4 << 20;
 pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
 /// How long a successor waits for an answer before it asks again to be synchronised.
 pub const SYNC_RETRY_MS: u64 = 200;
+/// How long a successor that knows itself behind hears nothing before it asks again: longer than reading a
+/// window of batches back from a busy disk takes.
+pub const SYNC_STALL_MS: u64 = 1_000;
 
 /// What a group keeps when its SLA names nothing.
 pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
