@@ -371,10 +371,19 @@ fn a_server_that_reports_something_else_than_it_should_hold_is_told_again() {
     };
     let head = server(chain[0]);
     assert!(world.state.corrections(head, &[report(1)]).is_empty());
-    assert!(matches!(world.state.corrections(head, &[])[..], [ToServer::Configure { .. }]));
+    assert!(matches!(
+        world.state.corrections(head, &[])[..],
+        [ToServer::Configure { .. }]
+    ));
     world.fail(&[chain[2]]);
-    assert!(matches!(world.state.corrections(head, &[report(1)])[..], [ToServer::Configure { .. }]));
+    assert!(matches!(
+        world.state.corrections(head, &[report(1)])[..],
+        [ToServer::Configure { .. }]
+    ));
     assert!(world.state.corrections(head, &[report(2)]).is_empty());
     world.delete(1);
-    assert!(matches!(world.state.corrections(head, &[report(2)])[..], [ToServer::Drop { epoch: 3, .. }]));
+    assert!(matches!(
+        world.state.corrections(head, &[report(2)])[..],
+        [ToServer::Drop { epoch: 3, .. }]
+    ));
 }

@@ -20,7 +20,7 @@ pub struct Problem {
     code: &'static str,
     errors: Vec<FieldError>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<Refusal>,
+    refusal: Option<Box<Refusal>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ impl Problem {
             title,
             refusal.message.clone(),
         );
-        problem.refusal = Some(refusal);
+        problem.refusal = Some(Box::new(refusal));
         problem
     }
 
@@ -112,8 +112,17 @@ impl Problem {
 
 impl From<BytesRejection> for Problem {
     fn from(rejection: BytesRejection) -> Self {
-        let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "body_too_large" } else { "body_unreadable" };
-        Self::new(rejection.status(), code, "The body cannot be taken", rejection.body_text())
+        let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            "body_too_large"
+        } else {
+            "body_unreadable"
+        };
+        Self::new(
+            rejection.status(),
+            code,
+            "The body cannot be taken",
+            rejection.body_text(),
+        )
     }
 }
 
