@@ -106,7 +106,7 @@ impl World {
 
     /// The server says that it forgot the group.
     pub fn dropped(&mut self, s: usize) {
-        self.master.known[s].life = self.life(s);
+        self.master.known[s] = Known { alive: true, life: self.life(s) };
     }
 
     /// Splices out what failed, and sees to a learner when the chain is short.
