@@ -229,7 +229,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// To be called behind the last record: a group whose beginning is missing is damaged.
+    /// To be called behind the last record: a group of whose log a part is missing is damaged.
     pub fn finish(&mut self) {
         for (group_id, recovered) in &mut self.groups {
             if let Err(hole) = recovered.replica.recovered_all() {
@@ -246,9 +246,7 @@ impl Scan {
                 let batch = Batch { header, payload: Bytes::copy_from_slice(record.payload), trace: None };
                 let recovered = group(&mut self.groups, me, header.group_id);
                 recovered.places.note(header.index, record.lsn, record.location);
-                if let Err(hole) = recovered.replica.recover(batch) {
-                    self.damaged.entry(header.group_id).or_insert_with(|| hole.to_string());
-                }
+                recovered.replica.recover(batch);
             }
             KIND_BASE => {
                 let group_id = group_id_of(record.head)?;
@@ -263,14 +261,11 @@ impl Scan {
                 let index: &[u8; 8] =
                     record.head.get(16..).and_then(<[u8]>::first_chunk).ok_or("a cut record is too short")?;
                 let recovered = group(&mut self.groups, me, group_id);
-                if let Err(hole) = recovered.replica.recover_cut(Index::from_le_bytes(*index)) {
-                    self.damaged.entry(group_id).or_insert_with(|| hole.to_string());
-                }
+                recovered.replica.recover_cut(Index::from_le_bytes(*index));
             }
             KIND_DROPPED => {
                 let group_id = group_id_of(record.head)?;
                 self.groups.remove(&group_id);
-                self.damaged.remove(&group_id);
             }
             unknown => return Err(format!("record kind {unknown} is of a later version")),
         }
