@@ -61,7 +61,7 @@ class Group:
             return (11 if message.token.startswith("fake-token") else 10), 3
         return None
 
-    def order(self, session: int, message: wire.Append, trace: bytes | None):  # noqa: ANN201
+    def order(self, session: int, message: wire.Append, trace: bytes | None):
         """The batch's base offset, or (code, retry)."""
         state = self.sessions.get(session)
         if state is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import secrets
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def check(condition: bool, message: str) -> None:
 
 
 @contextmanager
-def fake_group(path: Path):  # noqa: ANN201
+def fake_group(path: Path):
     """A fake group for a scenario: its answers, until the block ends; then it must have seen no violation."""
     command = [sys.executable, str(HERE / "fake_server.py"), "--scenario", str(path)]
     with subprocess.Popen(
@@ -245,8 +246,11 @@ async def run_scenario(path: Path, handle: dict | None = None) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--handle", type=Path, help="a handle as the API answers it, as a JSON file")
+    parser.add_argument("--verbose", action="store_true", help="log what the client does")
     parser.add_argument("scenarios", nargs="*", type=Path)
     arguments = parser.parse_args()
+    if arguments.verbose:
+        logging.basicConfig(level=logging.DEBUG, format="%(relativeCreated)d %(message)s")
     handle = json.loads(arguments.handle.read_text()) if arguments.handle else None
     failed = 0
     for path in arguments.scenarios or sorted(SCENARIOS.glob("*.json")):

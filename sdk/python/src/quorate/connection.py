@@ -53,6 +53,11 @@ class Connection(asyncio.Protocol):
 
     # What the user does.
 
+    @property
+    def closing(self) -> bool:
+        """Nothing more may be sent: it would count as sent, and never arrive."""
+        return self._reason is not None
+
     def write(self, pieces: list[bytes]) -> None:
         if self._transport is not None:
             self._transport.writelines(pieces)
@@ -105,7 +110,8 @@ class Connection(asyncio.Protocol):
             log.warning("the server broke the protocol: %s", problem)
             self.close(Failure(problem.code, str(problem)), goodbye=problem.code)
             return
-        self._user.on_read()
+        if self._reason is None:
+            self._user.on_read()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:

@@ -55,7 +55,7 @@ pub struct Replica {
     cuts: u64,
     /// The last cut, until the journal has it: number and index.
     pending_cut: Option<(u64, Index)>,
-    /// While the journal is read: the log began with a batch whose base was not met yet.
+    /// While the journal is read.
     pub(crate) recovery: Recovery,
     /// Trimmed since a base was last written to the journal.
     trimmed_unwritten_bytes: u64,

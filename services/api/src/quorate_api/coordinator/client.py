@@ -36,13 +36,14 @@ class RequestInvalid(Exception):
 class Coordinator:
     """Client of one coordinator. Close it with `aclose`."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, transport: httpx2.AsyncBaseTransport | None = None) -> None:
         self._http = httpx2.AsyncClient(
             base_url=url,
             headers={"Authorization": f"Bearer {token}"},
             timeout=limits.COORDINATOR_TIMEOUT_S,
             limits=httpx2.Limits(max_connections=50, max_keepalive_connections=10),
             trust_env=False,
+            transport=transport,
         )
 
     async def aclose(self) -> None:

@@ -26,6 +26,9 @@ START_TIMEOUT_S = 20
 MEMORY_BYTES_MAX = 256 << 20  # full streams (MAXLEN) need about 150 MB
 
 
+_started: list[subprocess.Popen[bytes]] = []  # they outlive us: their objects must not warn about that
+
+
 def start(data_dir: Path | str, *, port: int = 0) -> str:
     """Start (or find running) the server on `data_dir`; answer its URL."""
     directory = Path(data_dir).resolve()
@@ -81,6 +84,7 @@ def _launch(directory: Path, password: str, port: int) -> None:
             start_new_session=True,
             cwd=directory,
         )
+    _started.append(process)
     (directory / "pid").write_text(str(process.pid))
     (directory / "port").write_text(str(port))
     deadline = time.monotonic() + START_TIMEOUT_S

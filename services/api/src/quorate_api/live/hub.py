@@ -72,7 +72,7 @@ class Hub:
             try:
                 if self._redis is None:
                     raise RedisError("REDIS_URL is not set")
-                found = await self._redis.xread({STREAM: last}, count=READ_ENTRIES, block=READ_BLOCK_MS)
+                found: Any = await self._redis.xread({STREAM: last}, count=READ_ENTRIES, block=READ_BLOCK_MS)
             except (RedisError, OSError) as error:
                 self._tell(available=False, why=str(error))
                 await asyncio.sleep(delay_s)
