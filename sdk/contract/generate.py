@@ -46,6 +46,10 @@ def rust(data):
     lines += [f'            Code::{camel(c["name"])} => "{c["name"]}",' for c in codes]
     lines += ["        }", "    }", "", "    pub fn retry(self) -> Retry {", "        match self {"]
     lines += [f"            Code::{camel(c['name'])} => Retry::{camel(c['retry'])}," for c in codes]
+    lines += ["        }", "    }", "", "    /// What happened and what to do, for people."]
+    lines += ["    pub fn explanation(self) -> &'static str {", "        match self {"]
+    for c in codes:
+        lines += [f"            Code::{camel(c['name'])} => {{", f"                {json.dumps(c['meaning'] + ' ' + c['action'], ensure_ascii=False)}", "            }"]
     lines += ["        }", "    }", "}"]
     return "\n".join(lines) + "\n"
 

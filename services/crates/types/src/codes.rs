@@ -207,4 +207,108 @@ impl Code {
             Code::Internal => Retry::Here,
         }
     }
+
+    /// What happened and what to do, for people.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Code::ProtocolError => {
+                "The bytes were not a valid frame of this protocol. Use a current SDK; if you wrote your own client, check it against sdk/contract/vectors."
+            }
+            Code::FrameTooLarge => {
+                "The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK tells the limits."
+            }
+            Code::ChecksumMismatch => {
+                "A CRC did not match what was received. Reconnect and send again; if it repeats, look for a faulty device between client and server."
+            }
+            Code::UnsupportedVersion => {
+                "The server does not speak this version of the protocol. Upgrade the SDK."
+            }
+            Code::TooManyChannels => {
+                "The connection has as many groups attached as it may have. Detach a group or open another connection."
+            }
+            Code::UnknownChannel => "The frame names a channel that was not attached. ATTACH first.",
+            Code::TokenInvalid => {
+                "The token is malformed or was not signed by this fleet. Get a new handle from the API."
+            }
+            Code::TokenExpired => {
+                "The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key."
+            }
+            Code::PermissionDenied => {
+                "The token does not allow this operation on this group. Use a key with the scope that the operation needs."
+            }
+            Code::GroupNotHere => {
+                "This server holds no replica of the group. Get a new handle; the group has moved or was deleted."
+            }
+            Code::NotHead => {
+                "Appends go to the group's head, and this server is not it. Connect to the address in the answer."
+            }
+            Code::Paused => {
+                "Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is being caught up."
+            }
+            Code::ReadOnly => {
+                "The group is read-only: a server's disk is full or failing. Retry later; reads go on working."
+            }
+            Code::GroupLost => {
+                "Every replica of an in-memory group was lost. The owner may start the group anew."
+            }
+            Code::Syncing => {
+                "The replica is joining its chain and cannot answer yet. Retry after the time given."
+            }
+            Code::EpochChanged => {
+                "The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once."
+            }
+            Code::Throttled => {
+                "The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given."
+            }
+            Code::Overloaded => {
+                "The server's queue for this group is full though the rate is within its SLA. Retry after the time given."
+            }
+            Code::DeadlineExceeded => {
+                "The batch was still waiting when its deadline passed; it was not ordered. Retry if it still matters."
+            }
+            Code::EntryTooLarge => {
+                "An entry is longer than max_entry_bytes. Split the entry, or store it elsewhere and append a reference."
+            }
+            Code::BatchTooLarge => {
+                "The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK tells the limits."
+            }
+            Code::BatchMalformed => {
+                "The entries do not add up to the payload. Check the encoder against sdk/contract/vectors."
+            }
+            Code::SequenceGap => {
+                "A batch of the session is missing before this one. Send again from the first batch that has no answer."
+            }
+            Code::SessionExpired => {
+                "The session table has forgotten this session. Start a new session; whether the batch had been ordered is unknown if it was sent before."
+            }
+            Code::SessionMissing => {
+                "The channel was attached without a session, so it cannot append. Attach with a session."
+            }
+            Code::WindowExceeded => {
+                "More batches are outstanding than window_batches allows. Wait for acknowledgements."
+            }
+            Code::SessionMoved => {
+                "The session has since been attached on another channel, which alone may append. Nothing, if the connection was replaced; otherwise give each client a session of its own."
+            }
+            Code::Trimmed => {
+                "The offset lies before the trim offset. Start at the trim offset given in the message."
+            }
+            Code::OffsetBeyondEnd => {
+                "The offset lies beyond the end of the log. Read from the commit offset or before."
+            }
+            Code::UnknownRequest => {
+                "The credit or cancellation names a subscription that does not exist. Subscribe first."
+            }
+            Code::ConditionFailed => {
+                "The log does not end at the expected offset. Read what was appended meanwhile, then decide again."
+            }
+            Code::Fenced => {
+                "A newer fencing token has been used on this group. Another owner has taken over; stop."
+            }
+            Code::ShuttingDown => {
+                "The server is stopping. Reconnect to another replica; the handle lists them."
+            }
+            Code::Internal => "The server met an error of its own. Retry; report the message if it repeats.",
+        }
+    }
 }

@@ -39,6 +39,12 @@ pub const QUEUE_BYTES_MAX: u64 = 8 << 20;
 pub const QUEUE_BATCHES_MAX: usize = 4_096;
 /// Longest an append may wait for budget before it is throttled, whatever its own deadline.
 pub const QUEUE_WAIT_MS_MAX: u64 = 2_000;
+/// A throttled client is told to come back after this at the least, so that it does not spin …
+pub const RETRY_AFTER_MS_MIN: u64 = 1;
+/// … after this when not the budget but the chain holds appends back, …
+pub const RETRY_AFTER_MS_HELD: u64 = 50;
+/// … and after this at most, since budgets change.
+pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
 /// Deadline of an append that names none.
 pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 
@@ -48,6 +54,9 @@ pub const CATCHUP_WINDOW_BYTES: u64 = 4 << 20;
 pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
 /// How long a successor waits for an answer before it asks again to be synchronised.
 pub const SYNC_RETRY_MS: u64 = 200;
+/// How long a successor that knows itself behind hears nothing before it asks again: longer than reading a
+/// window of batches back from a busy disk takes.
+pub const SYNC_STALL_MS: u64 = 1_000;
 
 /// What a group keeps when its SLA names nothing.
 pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
@@ -72,10 +81,48 @@ pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Messages waiting for one server: every configuration of a server with the most groups, twice. A server
+/// that falls further behind is disconnected, and gets everything when it registers again.
+pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 65_536;
+/// Control connections of one coordinator, registered or not.
+pub const CONTROL_CONNECTIONS_MAX: usize = 16_384;
+/// Events kept for the API; it reads them within seconds, this is days.
+pub const COORDINATOR_EVENTS_MAX: usize = 100_000;
+/// Events in one answer.
+pub const COORDINATOR_EVENTS_PER_ANSWER_MAX: usize = 1_000;
+/// Longest wait for the next event.
+pub const COORDINATOR_EVENTS_WAIT_MS_MAX: u64 = 30_000;
+/// Ids of deleted groups that cannot be used again; older ones are known to nobody any more.
+pub const DELETED_GROUPS_MAX: usize = 100_000;
+/// Join tokens that are neither used nor expired.
+pub const JOIN_TOKENS_MAX: usize = 10_000;
+/// An invitation that lies around longer is a risk.
+pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
+/// Body of one call to the coordinator: an SLA is 300 bytes.
+pub const COORDINATOR_BODY_BYTES_MAX: usize = 64 << 10;
+/// Requests and messages that wait for the coordinator's state machine.
+pub const COORDINATOR_QUEUE_MAX: usize = 4_096;
+/// The coordinator's log is rewritten as a snapshot beyond this, or twice the last snapshot.
+pub const COORDINATOR_LOG_BYTES: u64 = 16 << 20;
+/// One record of that log: a snapshot of 100 000 groups is 150 MB.
+pub const COORDINATOR_RECORD_BYTES_MAX: u64 = 1 << 30;
 
-const _: () = assert!(ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch");
-const _: () = assert!((BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX, "the largest batch fits the queue");
+const _: () = assert!(
+    ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX,
+    "the largest entry fits a batch"
+);
+const _: () = assert!(
+    (BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX,
+    "the largest batch fits the queue"
+);
+const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
-const _: () = assert!(READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX, "descriptors fit the head");
-const _: () = assert!((FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES, "a record fits a segment");
+const _: () = assert!(
+    READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
+    "descriptors fit the head"
+);
+const _: () = assert!(
+    (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
+    "a record fits a segment"
+);
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);

@@ -5,7 +5,7 @@
 //!  0 u32 header_crc (over 4..96)   4 u32 payload_len   8 u32 payload_crc   12 u32 entry_count
 //! 16 group[16]                    32 u64 epoch         40 u64 index         48 u64 base_offset
 //! 56 u64 cumulative_bytes         64 u64 session       72 u64 seq           80 u64 timestamp_us
-//! 88 u64 zero
+//! 88 u64 fencing_token
 //! ```
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -30,6 +30,8 @@ pub struct BatchHeader {
     pub seq: u64,
     /// The head's wall clock when it ordered the batch.
     pub timestamp_us: u64,
+    /// The token under which its writer appended; 0: none.
+    pub fencing_token: u64,
     pub entry_count: u32,
     pub payload_len: u32,
     pub payload_crc: u32,
@@ -69,6 +71,7 @@ impl BatchHeader {
             out.put_u64_le(self.session);
             out.put_u64_le(self.seq);
             out.put_u64_le(self.timestamp_us);
+            out.put_u64_le(self.fencing_token);
         }
         let crc = crc32fast::hash(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
@@ -92,6 +95,7 @@ impl BatchHeader {
             session: reader.u64()?,
             seq: reader.u64()?,
             timestamp_us: reader.u64()?,
+            fencing_token: reader.u64()?,
             entry_count,
             payload_len,
             payload_crc,

@@ -87,9 +87,9 @@ pub fn put_str8(out: &mut BytesMut, text: &str) {
     out.put_slice(text.as_bytes());
 }
 
-/// Longer texts are cut at 4096 bytes: they are tokens (under 1 KiB) and messages for people.
+/// Longer texts are cut at 8192 bytes: they are tokens (at most that long) and messages for people.
 pub fn put_str16(out: &mut BytesMut, text: &str) {
-    let text = clip(text, 4096);
+    let text = clip(text, 8192);
     out.put_u16_le(text.len() as u16);
     out.put_slice(text.as_bytes());
 }
