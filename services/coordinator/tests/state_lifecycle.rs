@@ -30,6 +30,12 @@ fn a_join_token_works_once_but_its_process_may_ask_again() {
     );
     assert_eq!(world.join_with("t", 2, "i2"), Err(RefuseCode::JoinTokenUsed));
     assert_eq!(world.join_with("t", 1, "i2"), Err(RefuseCode::JoinTokenUsed));
+    world.come_back(1, "i3", vec![]);
+    assert_eq!(
+        world.join_with("t", 1, "i1"),
+        Err(RefuseCode::JoinTokenUsed),
+        "that process is gone"
+    );
     assert_eq!(world.state.servers.len(), 1);
 }
 

@@ -31,36 +31,7 @@ impl Change<'_> {
 
     /// With a join token: a new server. The same process may try again if the answer was lost.
     fn join(&mut self, registration: &Registration, digest: &str, credential: &str) -> Result<(), Refused> {
-        let Some(token) = self.state.join_tokens.get(digest) else {
-            return refuse(
-                RefuseCode::JoinTokenInvalid,
-                "this fleet did not issue the join token".into(),
-            );
-        };
-        let again = match &token.used_by {
-            Some((server, incarnation)) if *incarnation == registration.incarnation => Some(*server),
-            Some(_) => {
-                let message = "the join token has been used; a token works once: issue another".into();
-                return refuse(RefuseCode::JoinTokenUsed, message);
-            }
-            None => None,
-        };
-        if token.terms.expires_at_ms <= self.now_ms {
-            return refuse(
-                RefuseCode::JoinTokenExpired,
-                "the join token has expired: issue another".into(),
-            );
-        }
-        if token
-            .terms
-            .name
-            .as_ref()
-            .is_some_and(|name| *name != registration.name)
-        {
-            let message = "the join token was issued for a server of another name".into();
-            return refuse(RefuseCode::JoinTokenInvalid, message);
-        }
-        let auxiliary = token.terms.auxiliary;
+        let (again, auxiliary) = self.check_token(registration, digest)?;
         let server_id = match again.or_else(|| self.abandoned(&registration.name)) {
             Some(server) => server,
             None => self
@@ -103,10 +74,52 @@ impl Change<'_> {
         });
         self.event(EventKind::ServerRegistered, Subject::Server(server_id), message);
         // A retry may have been given replicas between the two answers.
-        self.send_configurations(server_id);
+        for group_id in self.groups_of(server_id) {
+            self.send_configuration(group_id, server_id);
+            self.refresh_status(group_id);
+        }
         self.send_drops(server_id);
         self.note_unknown(server_id, registration);
         Ok(())
+    }
+
+    /// Whether the token admits this server: the server that it made already, if this very process asks
+    /// again, and whether it is for an auxiliary one.
+    fn check_token(
+        &self,
+        registration: &Registration,
+        digest: &str,
+    ) -> Result<(Option<ServerId>, bool), Refused> {
+        let refused = |code, message: &str| Err((code, message.to_string()));
+        let Some(token) = self.state.join_tokens.get(digest) else {
+            return refused(
+                RefuseCode::JoinTokenInvalid,
+                "this fleet did not issue the join token",
+            );
+        };
+        if let Some((server, incarnation)) = &token.used_by {
+            let known = &self.state.servers[server].incarnation;
+            if [incarnation, known]
+                .iter()
+                .any(|used| **used != registration.incarnation)
+            {
+                let message = "the join token has been used; a token works once: issue another";
+                return refused(RefuseCode::JoinTokenUsed, message);
+            }
+        }
+        if token.terms.expires_at_ms <= self.now_ms {
+            let message = "the join token has expired: issue another";
+            return refused(RefuseCode::JoinTokenExpired, message);
+        }
+        let bound_to = token.terms.name.as_ref();
+        if bound_to.is_some_and(|name| *name != registration.name) {
+            let message = "the join token was issued for a server of another name";
+            return refused(RefuseCode::JoinTokenInvalid, message);
+        }
+        Ok((
+            token.used_by.as_ref().map(|(server, _)| *server),
+            token.terms.auxiliary,
+        ))
     }
 
     /// With a credential: a known server, in the same process or in a new one.
@@ -325,12 +338,6 @@ impl Change<'_> {
                 server: id,
                 message: ToServer::Drop { group_id, epoch },
             });
-        }
-    }
-
-    fn send_configurations(&mut self, id: ServerId) {
-        for group_id in self.groups_of(id) {
-            self.send_configuration(group_id, id);
         }
     }
 

@@ -113,12 +113,14 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
     let message = if needed > free {
         let (needed, free) = (rounded(needed), rounded(free));
         format!(
-            "No server has enough {name} free for {role}: it needs {needed} {unit}, and the most that one server has left is {free}."
+            "No server has enough {name} free for {role}: it needs {needed} {unit}, \
+             and the most that one server has left is {free}."
         )
     } else {
         let needed = rounded(needed);
         format!(
-            "No one server has enough of everything free for {role}; most lack {name}, of which it needs {needed} {unit}."
+            "No one server has enough of everything free for {role}; \
+             most lack {name}, of which it needs {needed} {unit}."
         )
     };
     let fits = largest_that_fits(fleet, profile, sla, sla.rate_per_s - 1);
