@@ -1,7 +1,5 @@
 """A real PostgreSQL and a real Redis for the whole run; a clone of the migrated template for each test."""
 
-import asyncio
-import contextlib
 import os
 import shutil
 import tempfile
@@ -155,14 +153,3 @@ def owner(owner_url: str) -> Iterator[psycopg.Connection]:
     """The database as its owner sees it: past row-level security."""
     with psycopg.connect(owner_url, autocommit=True) as connection:
         yield connection
-
-
-@pytest.fixture(autouse=True)
-async def _no_task_left() -> AsyncIterator[None]:
-    before = asyncio.all_tasks()
-    yield
-    for task in asyncio.all_tasks() - before:
-        if task is not asyncio.current_task() and task.get_name() == "live reader":
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
