@@ -1,0 +1,1 @@
+//! Counters, histograms, their way to Redis, traces and logs.
