@@ -187,6 +187,8 @@ impl Replica {
         }
         let news = match following.confirmed {
             // What is not durable yet delays the ring from here on, so it should be little.
+            // A cut that a restart could undo must not come into the chain either.
+            None if !self.is_settled() => false,
             None => {
                 let unsynced = weight.saturating_sub(self.log.weight(level));
                 last >= following.predecessor_last && unsynced < CATCHUP_PROGRESS_BYTES
