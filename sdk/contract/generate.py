@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes every language's table of error codes from errors.json.
 
-    python3 sdk/contract/generate.py           write them
-    python3 sdk/contract/generate.py --check   exit 1 if one of them is stale
+python3 sdk/contract/generate.py           write them
+python3 sdk/contract/generate.py --check   exit 1 if one of them is stale
 """
 
 import json
@@ -31,7 +31,14 @@ def rust(data):
     lines += ["}", "", "/// What a client should do with a refusal.", "#[derive(Debug, Clone, Copy, PartialEq, Eq)]"]
     lines += ["pub enum Retry {", "    Never,", "    /// The same server, after the time given.", "    Here,"]
     lines += ["    /// The head named in the answer.", "    Head,", "    /// With a fresh handle.", "    Handle,"]
-    lines += ["    /// On a new connection.", "    Connection,", "}", "", "impl Code {", "    pub const ALL: &'static [Code] = &["]
+    lines += [
+        "    /// On a new connection.",
+        "    Connection,",
+        "}",
+        "",
+        "impl Code {",
+        "    pub const ALL: &'static [Code] = &[",
+    ]
     lines += [f"        Code::{camel(c['name'])}," for c in codes]
     lines += ["    ];", "", "    pub fn from_u16(value: u16) -> Option<Code> {"]
     lines += ["        Self::ALL.iter().copied().find(|code| *code as u16 == value)", "    }", ""]

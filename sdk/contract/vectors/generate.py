@@ -63,7 +63,9 @@ def head_hello(version, client_name, magic=b"QRT1"):
 def head_attached(f):
     return (
         struct.pack("<QBBBBI", f["epoch"], f["role"], f["durability"], f["state"], 0, f["window_batches"])
-        + struct.pack("<QQQQQ", *(f[k] for k in ("last_index", "next_seq", "commit_offset", "trim_offset", "rate_per_s")))
+        + struct.pack(
+            "<QQQQQ", *(f[k] for k in ("last_index", "next_seq", "commit_offset", "trim_offset", "rate_per_s"))
+        )
         + text8(f["head"])
     )
 
@@ -84,9 +86,7 @@ def head_refused(f):
 
 
 def head_entries(f):
-    out = struct.pack(
-        "<IIQQQ", f["request"], len(f["batches"]), f["next_offset"], f["commit_offset"], f["trim_offset"]
-    )
+    out = struct.pack("<IIQQQ", f["request"], len(f["batches"]), f["next_offset"], f["commit_offset"], f["trim_offset"])
     for b in f["batches"]:
         out += struct.pack(
             "<QQIII", b["base_offset"], b["timestamp_us"], b["entry_count"], b["payload_len"], b["payload_crc"]
@@ -97,7 +97,9 @@ def head_entries(f):
 def head_status_ok(f):
     return (
         struct.pack("<IBBH", f["request"], f["role"], f["state"], 0)
-        + struct.pack("<QQQQQ", *(f[k] for k in ("epoch", "commit_offset", "durable_offset", "trim_offset", "next_offset")))
+        + struct.pack(
+            "<QQQQQ", *(f[k] for k in ("epoch", "commit_offset", "durable_offset", "trim_offset", "next_offset"))
+        )
         + text8(f["head"])
     )
 
@@ -169,9 +171,17 @@ class Vectors:
 
 
 def connection_frames(v):
-    v.add("hello", "HELLO", 0, {"version": 1, "client_name": "quorate-python/0.1.0"}, head_hello(1, "quorate-python/0.1.0"))
+    v.add(
+        "hello",
+        "HELLO",
+        0,
+        {"version": 1, "client_name": "quorate-python/0.1.0"},
+        head_hello(1, "quorate-python/0.1.0"),
+    )
     v.add("hello, empty name, a later version", "HELLO", 0, {"version": 2, "client_name": ""}, head_hello(2, ""))
-    v.add("hello, longest name, not ASCII", "HELLO", 0, {"version": 1, "client_name": "é" * 32}, head_hello(1, "é" * 32))
+    v.add(
+        "hello, longest name, not ASCII", "HELLO", 0, {"version": 1, "client_name": "é" * 32}, head_hello(1, "é" * 32)
+    )
     for name, f in (
         ("hello_ok", {"version": 1, "server_id": 1, "max_frame_bytes": MAX_FRAME_BYTES, "max_entry_bytes": 1 << 20,
                       "max_batch_bytes": 4 << 20, "max_batch_entries": 65_536}),
@@ -234,7 +244,9 @@ def append_frames(v):
     v.add_append("append, with a trace context", 1, [b"traced"], trace=TRACE, seq=4)
     v.add_append("append, only at offset 1000, with a fencing token", 2**32 - 1, [b"x" * 64], seq=U53_MAX,
                  floor_index=U53_MAX, timeout_ms=2**32 - 1, expected_offset=1_000, fencing_token=U64_MAX)  # fmt: skip
-    v.add_append("append, only to an empty log, traced", 1, [b"first"], trace={**TRACE, "trace_flags": 0}, expected_offset=0)
+    v.add_append(
+        "append, only to an empty log, traced", 1, [b"first"], trace={**TRACE, "trace_flags": 0}, expected_offset=0
+    )
     for name, acks in (
         ("acked, one", [(1, 0)]),
         ("acked, three, largest offset", [(2, 1), (3, 2), (U53_MAX, U53_MAX)]),
@@ -275,7 +287,10 @@ def read_frames(v):
         ("subscribe, largest offset", {"request": 4, "credit_bytes": 2**32 - 1, "offset": U53_MAX}),
     ):
         v.add(name, "SUBSCRIBE", 1, f, struct.pack("<IIQ", *f.values()))
-    for name, f in (("credit", {"request": 3, "bytes": 65_536}), ("credit, largest", {"request": 4, "bytes": 2**32 - 1})):
+    for name, f in (
+        ("credit", {"request": 3, "bytes": 65_536}),
+        ("credit, largest", {"request": 4, "bytes": 2**32 - 1}),
+    ):
         v.add(name, "CREDIT", 1, f, struct.pack("<II", *f.values()))
     for name, request in (("cancel", 3), ("cancel, largest request", 2**32 - 1)):
         v.add(name, "CANCEL", 1, {"request": request}, struct.pack("<I", request))
@@ -328,8 +343,12 @@ def invalid_payloads(v):
     v.add_invalid("append with fewer entries than it says", 42, append([b"ab"], count=2))
     v.add_invalid("append with more entries than it says", 42, append([b"a", b"b"], count=1))
     v.add_invalid("append whose last entry is cut", 42, append([b""], payload=struct.pack("<I", 3) + b"ab"))
-    v.add_invalid("append whose payload ends inside a length", 42, append([b""], payload=struct.pack("<I", 0) + b"\0\0"))
-    v.add_invalid("append whose entry length wraps around", 42, append([b""], payload=struct.pack("<I", 2**32 - 1) + b"ab"))
+    v.add_invalid(
+        "append whose payload ends inside a length", 42, append([b""], payload=struct.pack("<I", 0) + b"\0\0")
+    )
+    v.add_invalid(
+        "append whose entry length wraps around", 42, append([b""], payload=struct.pack("<I", 2**32 - 1) + b"ab")
+    )
 
     def entries(payload, count=1, length=None, crc=None):
         batch = {"base_offset": 0, "timestamp_us": 0, "entry_count": count,

@@ -177,9 +177,10 @@ fn journal_event(shard: &mut Shard, event: JournalEvent) {
             }
             shard.io.wake.notify_one();
         }
-        JournalEvent::Room => {
-            let cleared = shard.io.shared.storage_fault.lock().expect("storage fault").take().is_some();
-            if cleared {
+        // What waits is submitted again by the next round.
+        JournalEvent::Room => shard.io.wake.notify_one(),
+        JournalEvent::DiskFree => {
+            if shard.io.shared.storage_fault.lock().expect("storage fault").take().is_some() {
                 tracing::info!("the disk takes records again");
             }
             shard.storage_fault(false);

@@ -1,0 +1,1 @@
+"""Quorate's control plane: what customers own, what they used, and what they owe."""

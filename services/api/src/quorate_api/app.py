@@ -1,0 +1,110 @@
+"""The API as an ASGI application."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from redis.asyncio import Redis
+
+from quorate_api import openapi
+from quorate_api.accounts import endpoints as accounts
+from quorate_api.billing import endpoints as billing
+from quorate_api.coordinator.client import Coordinator
+from quorate_api.database import engine
+from quorate_api.errors import handlers
+from quorate_api.groups import endpoints as groups
+from quorate_api.health import endpoints as health
+from quorate_api.http import portal
+from quorate_api.http.envelope import Envelope
+from quorate_api.http.rates import Rates
+from quorate_api.http.services import Services
+from quorate_api.keys import endpoints as keys
+from quorate_api.live import endpoints as live
+from quorate_api.live.hub import Hub
+from quorate_api.observability import telemetry
+from quorate_api.projects import endpoints as projects
+from quorate_api.quotas import endpoints as quotas
+from quorate_api.quotes import endpoints as quotes
+from quorate_api.security.keys import Keys
+from quorate_api.security.passwords import Passwords
+from quorate_api.security.tokens import TokenSigner
+from quorate_api.settings import Settings
+from quorate_api.sla import endpoints as sla
+from quorate_api.usage import endpoints as usage
+
+ROUTERS = (
+    accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
+    sla.router, live.router, billing.router, quotas.router, health.router,
+)  # fmt: skip
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def build(services: Services) -> FastAPI:
+    """The application on services that the caller made; closes them when it shuts down."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await close(services)
+
+    app = bare(lifespan, services.settings)
+    app.state.services = services
+    telemetry.instrument(app, services.settings, services.engine)
+    return app
+
+
+def bare(lifespan: Lifespan | None = None, settings: Settings | None = None) -> FastAPI:
+    """The routes alone, enough for the OpenAPI document."""
+    app = FastAPI(
+        title="Quorate",
+        lifespan=lifespan,
+        openapi_url="/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=openapi.operation_id,
+        separate_input_output_schemas=False,
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    handlers.install(app, settings.origin if settings else "")
+    portal.install(app, settings.portal_dir if settings else None)
+    app.add_middleware(Envelope, secure=settings.secure if settings else False)
+    return app
+
+
+def make_services(settings: Settings) -> Services:
+    redis = make_redis(settings)
+    return Services(
+        settings=settings,
+        engine=engine.create(settings.database_url, engine.API_ROLE),
+        redis=redis,
+        coordinator=Coordinator(settings.coordinator_url, settings.coordinator_token()),
+        keys=Keys(settings.secret()),
+        passwords=Passwords(settings.password_memory_kib),
+        signer=TokenSigner(settings.signing_key_pem()),
+        rates=Rates(settings.signups_per_address),
+        hub=Hub(redis),
+    )
+
+
+def make_redis(settings: Settings) -> Redis | None:
+    if settings.redis_url is None:
+        return None
+    redis: Redis = Redis.from_url(
+        settings.redis_url,
+        socket_connect_timeout=2,
+        socket_timeout=5,  # longer than the longest XREAD BLOCK
+        health_check_interval=15,
+    )
+    return redis
+
+
+async def close(services: Services) -> None:
+    await services.hub.aclose()
+    await services.coordinator.aclose()
+    if services.redis is not None:
+        await services.redis.aclose()
+    await services.engine.dispose()

@@ -1,0 +1,97 @@
+"""Lines of invoices and credit notes, and the ledger entries that belong to them. Pure, in integers.
+
+An invoice bills what was metered over a group's whole life less what was billed before, so that telemetry that comes
+late is billed once, in a later month, and never twice.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from quorate_api.billing import prices
+
+RESERVATION = "reservation"
+SLA_CREDIT = "sla_credit"
+RECEIVABLE = "accounts_receivable"
+
+
+@dataclass(frozen=True, slots=True)
+class BilledGroup:
+    """What an invoice needs to know of a group."""
+
+    group_id: UUID
+    name: str
+    hourly_micros: int
+    reservation: str  # the SLA in words
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    group_id: UUID
+    group_name: str
+    kind: str
+    description: str
+    quantity: int
+    unit: str
+    price_quantity: int
+    unit_price_micros: int
+    amount_micros: int
+
+
+def invoice_lines(group: BilledGroup, metered: Mapping[str, int], billed: Mapping[str, int]) -> list[Line]:
+    """`metered` and `billed` are quantities by kind since the group began; kinds without news have no line."""
+    lines = []
+    seconds = metered.get(RESERVATION, 0) - billed.get(RESERVATION, 0)
+    if seconds > 0:
+        amount = prices.amount_micros(seconds, group.hourly_micros, prices.HOUR_S)
+        lines.append(
+            Line(
+                group.group_id, group.name, RESERVATION, f"Reservation: {group.reservation}",
+                seconds, "second", prices.HOUR_S, group.hourly_micros, amount,
+            )
+        )  # fmt: skip
+    for price in prices.USAGE:
+        quantity = metered.get(price.kind, 0) - billed.get(price.kind, 0)
+        if quantity <= 0:
+            continue
+        amount = prices.amount_micros(quantity, price.unit_price_micros, price.price_quantity)
+        lines.append(
+            Line(
+                group.group_id, group.name, price.kind, f"{price.label}, per {price.price_quantity_label}",
+                quantity, price.unit, price.price_quantity, price.unit_price_micros, amount,
+            )
+        )  # fmt: skip
+    return lines
+
+
+def credit_lines(lines: Iterable[Line], missed: Iterable[tuple[str, int, str]]) -> list[Line]:
+    """Credits of one group for clauses that were missed: (clause, percent, what was attained), at most its fee."""
+    owned = list(lines)
+    fee = sum(line.amount_micros for line in owned)
+    left = fee
+    credits = []
+    for clause, percent, attained in missed:
+        assert 0 <= percent <= 100, percent
+        amount = min(left, fee * percent // 100)
+        if amount <= 0:
+            continue
+        left -= amount
+        credits.append(
+            Line(
+                owned[0].group_id, owned[0].group_name, SLA_CREDIT,
+                f"SLA credit, {clause}: {attained}; {percent} % of this group's fee",
+                percent, "percent", 100, -fee, -amount,
+            )
+        )  # fmt: skip
+    return credits
+
+
+def ledger(lines: Iterable[Line]) -> dict[str, int]:
+    """Amounts by account, debits positive. They add up to zero."""
+    accounts: Counter[str] = Counter()
+    for line in lines:
+        accounts[RECEIVABLE] += line.amount_micros
+        accounts["sla_credits" if line.kind == SLA_CREDIT else f"revenue:{line.kind}"] -= line.amount_micros
+    assert sum(accounts.values()) == 0, accounts
+    return dict(accounts)

@@ -1,0 +1,100 @@
+"""Invoices, their lines, the ledger. Written once, by the month's close; triggers refuse changes."""
+
+from collections import defaultdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func, or_
+
+from quorate_api.billing.calculator import Line
+from quorate_api.database.scope import Scope
+from quorate_api.database.tables import groups, invoice_counters, invoice_lines, invoices, ledger_entries
+
+
+class BillingRepository:
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    async def billable_groups(self, before: datetime) -> list[Row[Any]]:
+        """Groups that were ever admitted, until `before`; deleted ones too: their last days are owed."""
+        statement = (
+            self._scope.select(groups)
+            .where(groups.c.created_at < before, or_(groups.c.active_at.is_not(None), groups.c.deleted_at.is_not(None)))
+            .order_by(groups.c.id)
+        )
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def billed(self) -> dict[UUID, dict[str, int]]:
+        """Quantities on issued invoices, by group and kind."""
+        statement = (
+            self._scope.select(
+                invoice_lines, invoice_lines.c.group_id, invoice_lines.c.kind, func.sum(invoice_lines.c.quantity)
+            )
+            .where(invoice_lines.c.kind != "sla_credit")
+            .group_by(invoice_lines.c.group_id, invoice_lines.c.kind)
+        )
+        found: dict[UUID, dict[str, int]] = defaultdict(dict)
+        for group_id, kind, quantity in (await self._scope.connection.execute(statement)).all():
+            found[group_id][str(kind)] = int(quantity)
+        return found
+
+    async def last_period_end(self) -> datetime | None:
+        statement = self._scope.select(invoices, func.max(invoices.c.period_end))
+        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
+        return found
+
+    async def first_group_at(self) -> datetime | None:
+        statement = self._scope.select(groups, func.min(groups.c.active_at))
+        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
+        return found
+
+    async def page(self, limit: int, before: UUID | None) -> list[Row[Any]]:
+        statement = self._scope.select(invoices).order_by(invoices.c.id.desc()).limit(limit)
+        if before is not None:
+            statement = statement.where(invoices.c.id < before)
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def get(self, invoice_id: UUID) -> Row[Any] | None:
+        statement = self._scope.select(invoices).where(invoices.c.id == invoice_id)
+        return (await self._scope.connection.execute(statement)).one_or_none()
+
+    async def of_period(self, kind: str, period_start: datetime) -> Row[Any] | None:
+        statement = self._scope.select(invoices).where(invoices.c.kind == kind, invoices.c.period_start == period_start)
+        return (await self._scope.connection.execute(statement)).one_or_none()
+
+    async def lines(self, invoice_id: UUID) -> list[Row[Any]]:
+        statement = (
+            self._scope.select(invoice_lines)
+            .where(invoice_lines.c.invoice_id == invoice_id)
+            .order_by(invoice_lines.c.position)
+        )
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def lock(self) -> int:
+        """Take the organization's counter, so that one close runs at a time; answer its last number."""
+        await self._scope.connection.execute(
+            self._scope.upsert(invoice_counters, last_sequence=0).on_conflict_do_nothing()
+        )
+        statement = self._scope.select(invoice_counters, invoice_counters.c.last_sequence).with_for_update()
+        return int(str((await self._scope.connection.execute(statement)).scalar_one()))
+
+    async def set_last_number(self, sequence: int) -> None:
+        await self._scope.connection.execute(self._scope.update(invoice_counters).values(last_sequence=sequence))
+
+    async def insert(self, invoice: dict[str, object], lines: list[Line], ledger: dict[str, int]) -> None:
+        connection, scope = self._scope.connection, self._scope
+        await connection.execute(scope.insert(invoices, **invoice))
+        for position, line in enumerate(lines):
+            values = {name: getattr(line, name) for name in Line.__slots__}
+            await connection.execute(scope.insert(invoice_lines, invoice_id=invoice["id"], position=position, **values))
+        for account, amount_micros in ledger.items():
+            await connection.execute(
+                scope.insert(
+                    ledger_entries,
+                    invoice_id=invoice["id"],
+                    account=account,
+                    amount_micros=amount_micros,
+                    created_at=invoice["issued_at"],
+                )
+            )

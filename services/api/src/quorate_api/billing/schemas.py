@@ -1,0 +1,40 @@
+"""Invoices and credit notes."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from quorate_api.http.schemas import Output
+
+
+class InvoiceLine(Output):
+    group_id: UUID
+    group_name: str
+    kind: Literal["reservation", "appends", "reads", "storage", "sla_credit"]
+    description: str
+    quantity: int
+    unit: str = Field(description="second, entry, megabyte_second or percent")
+    price_quantity: int = Field(description="unit_price_micros is the price of so many units.")
+    unit_price_micros: int
+    amount_micros: int = Field(
+        description="quantity · unit_price_micros / price_quantity, rounded half up; negative for credits."
+    )
+
+
+class InvoiceHead(Output):
+    id: UUID | None = Field(description="null for the open invoice.")
+    kind: Literal["invoice", "credit_note"]
+    number: str | None = Field(description="Without gaps within the organization; null for the open invoice.")
+    status: Literal["open", "issued"]
+    period_start: datetime
+    period_end: datetime
+    issued_at: datetime | None
+    currency: str
+    total_micros: int = Field(description="Negative for credit notes.")
+    corrects_invoice_id: UUID | None = Field(description="Of credit notes: the invoice that they correct.")
+
+
+class Invoice(InvoiceHead):
+    lines: list[InvoiceLine]

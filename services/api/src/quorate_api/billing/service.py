@@ -1,0 +1,194 @@
+"""The open invoice, issued invoices, and the close of a month."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from quorate_api.billing import calculator, prices
+from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line
+from quorate_api.billing.repository import BillingRepository
+from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine
+from quorate_api.database.ids import new_id
+from quorate_api.database.scope import Scope
+from quorate_api.database.work import Work
+from quorate_api.errors import not_found
+from quorate_api.http.pagination import Paging
+from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.schemas import Page
+from quorate_api.sla import service as sla
+from quorate_api.sla.calculator import Attainment
+from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.usage.repository import UsageRepository
+
+
+async def current(work: Work, principal: Principal) -> Invoice:
+    """The invoice of the month that runs, as of now."""
+    principal.require(Permission.BILLING)
+    now = datetime.now(UTC)
+    start, end = sla.month_bounds(None, now)
+    lines = await _lines(work.scope, now, usage_until_s=int(now.timestamp()) + WINDOW_S)
+    return Invoice(
+        id=None,
+        kind="invoice",
+        number=None,
+        status="open",
+        period_start=start,
+        period_end=end,
+        issued_at=None,
+        currency=prices.CURRENCY,
+        total_micros=sum(line.amount_micros for line in lines),
+        corrects_invoice_id=None,
+        lines=[_line(line) for line in lines],
+    )
+
+
+async def page(work: Work, principal: Principal, paging: Paging) -> Page[InvoiceHead]:
+    principal.require(Permission.BILLING)
+    rows = await BillingRepository(work.scope).page(paging.limit + 1, paging.after_id)
+    more = len(rows) > paging.limit
+    rows = rows[: paging.limit]
+    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    return Page(items=[InvoiceHead(**_head(row)) for row in rows], next_cursor=cursor)
+
+
+async def get(work: Work, principal: Principal, invoice_id: UUID) -> Invoice:
+    principal.require(Permission.BILLING)
+    billing = BillingRepository(work.scope)
+    row = await billing.get(invoice_id)
+    if row is None:
+        raise not_found("invoice")
+    return Invoice(**_head(row), lines=[_line(line) for line in await billing.lines(invoice_id)])
+
+
+async def close_months(scope: Scope, until: datetime) -> int:
+    """Issue what is not issued yet of the months that ended by `until`; answer how many documents that made.
+
+    Idempotent: the counter's row lock lets one close run at a time, and a month that has its invoice is passed over.
+    """
+    billing = BillingRepository(scope)
+    sequence = await billing.lock()
+    began = await billing.last_period_end() or await billing.first_group_at()
+    if began is None:
+        return 0
+    issued = 0
+    start = began.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    while (end := (start + timedelta(days=31)).replace(day=1)) <= until:
+        issued += await _close(scope, start, end, sequence + issued)
+        start = end
+    if issued:
+        await billing.set_last_number(sequence + issued)
+    return issued
+
+
+async def _close(scope: Scope, start: datetime, end: datetime, sequence: int) -> int:
+    billing = BillingRepository(scope)
+    if await billing.of_period("invoice", start) is not None:
+        return 0
+    lines = await _lines(scope, end, usage_until_s=int(end.timestamp()))
+    if not lines:
+        return 0
+    now = datetime.now(UTC)
+    invoice_id = new_id()
+    head: dict[str, object] = {
+        "id": invoice_id,
+        "kind": "invoice",
+        "sequence": sequence + 1,
+        "number": f"INV-{sequence + 1:06d}",
+        "period_start": start,
+        "period_end": end,
+        "currency": prices.CURRENCY,
+        "total_micros": sum(line.amount_micros for line in lines),
+        "corrects_invoice_id": None,
+        "issued_at": now,
+    }
+    await billing.insert(head, lines, calculator.ledger(lines))
+    credits = await _credits(scope, lines, start, end, now)
+    if not credits:
+        return 1
+    note = head | {
+        "id": new_id(),
+        "kind": "credit_note",
+        "sequence": sequence + 2,
+        "number": f"CN-{sequence + 2:06d}",
+        "total_micros": sum(line.amount_micros for line in credits),
+        "corrects_invoice_id": invoice_id,
+    }
+    await billing.insert(note, credits, calculator.ledger(credits))
+    return 2
+
+
+async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
+    """What is owed by `at` and not on an invoice yet."""
+    billing = BillingRepository(scope)
+    usage = await UsageRepository(scope).metered(usage_until_s)
+    billed = await billing.billed()
+    lines: list[Line] = []
+    for row in await billing.billable_groups(at):
+        entries, reads, stored = usage.get(row.id, (0, 0, 0))
+        metered = {
+            RESERVATION: reserved_seconds(row, at),
+            prices.APPENDS.kind: entries,
+            prices.READS.kind: reads,
+            prices.STORAGE.kind: stored,
+        }
+        group = BilledGroup(row.id, row.name, row.hourly_micros, _in_words(row.sla))
+        lines += calculator.invoice_lines(group, metered, billed.get(row.id, {}))
+    return lines
+
+
+def reserved_seconds(group: Row[Any], at: datetime) -> int:
+    """Whole seconds since the group was admitted, until it was to be deleted."""
+    if group.active_at is None:
+        return 0
+    stop = min(at, group.delete_requested_at) if group.delete_requested_at else at
+    return max(0, int(stop.timestamp()) - int(group.active_at.timestamp()))
+
+
+async def _credits(scope: Scope, lines: list[Line], start: datetime, end: datetime, now: datetime) -> list[Line]:
+    """A credit for each clause that was missed, without anybody asking for it."""
+    credits: list[Line] = []
+    usage = UsageRepository(scope)
+    for row in await BillingRepository(scope).billable_groups(end):
+        own = [line for line in lines if line.group_id == row.id]
+        if not own:
+            continue
+        measured = await sla.measure(usage, row, start, end, now)
+        missed = [
+            (each.clause.name, each.credit_percent, _attained(each)) for each in measured.attainments if not each.met
+        ]
+        credits += calculator.credit_lines(own, missed)
+    return credits
+
+
+def _attained(attainment: Attainment) -> str:
+    assert attainment.attained_ppm is not None, "a clause without minutes is met"
+    return f"{attainment.attained_ppm / 10_000:.4f} % instead of {attainment.clause.target_ppm / 10_000:.2f} %"
+
+
+def _in_words(agreed: dict[str, Any]) -> str:
+    durability = str(agreed["durability"]).replace("_", "-")
+    return (
+        f"{agreed['rate_per_s']:,} appends/s of {agreed['request_size_bytes']:,} B, {durability}, "
+        f"{agreed['replication_degree']} replicas"
+    )
+
+
+def _head(row: Row[Any]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "number": row.number,
+        "status": "issued",
+        "period_start": row.period_start,
+        "period_end": row.period_end,
+        "issued_at": row.issued_at,
+        "currency": row.currency,
+        "total_micros": row.total_micros,
+        "corrects_invoice_id": row.corrects_invoice_id,
+    }
+
+
+def _line(line: Line | Row[Any]) -> InvoiceLine:
+    return InvoiceLine(**{name: getattr(line, name) for name in InvoiceLine.model_fields})

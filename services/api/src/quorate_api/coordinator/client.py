@@ -1,0 +1,119 @@
+"""The coordinator's HTTP interface. Every call has a deadline; calls that may be repeated are, once."""
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+import httpx2
+from opentelemetry import propagate
+from pydantic import BaseModel, ValidationError
+
+from quorate_api import limits
+from quorate_api.coordinator.schemas import Events, GroupView, ObservedSla, Quote, Refusal
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class CoordinatorUnavailable(Exception):
+    """No usable answer. `sent` tells whether the request may have taken effect."""
+
+    def __init__(self, text: str, *, sent: bool) -> None:
+        super().__init__(text)
+        self.sent = sent
+
+
+class Refused(Exception):
+    """Admission said no."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class RequestInvalid(Exception):
+    """The coordinator takes this for no valid SLA; the text says which field and why."""
+
+
+class Coordinator:
+    """Client of one coordinator. Close it with `aclose`."""
+
+    def __init__(self, url: str, token: str, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._http = httpx2.AsyncClient(
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=limits.COORDINATOR_TIMEOUT_S,
+            limits=httpx2.Limits(max_connections=50, max_keepalive_connections=10),
+            trust_env=False,
+            transport=transport,
+        )
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def health(self) -> dict[str, Any]:
+        answer = await self._call("GET", "/v1/health", timeout=2.0)
+        return dict(answer.json())
+
+    async def quote(self, sla: ObservedSla) -> Quote:
+        answer = await self._call("POST", "/v1/quotes", {"sla": sla.model_dump(mode="json")}, repeatable=True)
+        return self._parse(answer, Quote)
+
+    async def put_group(self, group_id: UUID, project_id: UUID, sla: ObservedSla) -> GroupView:
+        """Admit a group. Raises `Refused`. Repeating it is harmless."""
+        body = {"sla": sla.model_dump(mode="json"), "project_id": str(project_id)}
+        answer = await self._call("PUT", f"/v1/groups/{group_id}", body, repeatable=True)
+        return self._parse(answer, GroupView)
+
+    async def group(self, group_id: UUID, *, timeout_s: float = limits.COORDINATOR_TIMEOUT_S) -> GroupView | None:
+        answer = await self._call("GET", f"/v1/groups/{group_id}", timeout=timeout_s)
+        return None if answer.status_code == 404 else self._parse(answer, GroupView)
+
+    async def delete_group(self, group_id: UUID) -> None:
+        await self._call("DELETE", f"/v1/groups/{group_id}", repeatable=True)
+
+    async def events(self, after: int, wait_ms: int) -> Events:
+        answer = await self._call("GET", f"/v1/events?after={after}&wait_ms={wait_ms}")
+        return self._parse(answer, Events)
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        repeatable: bool = False,
+        timeout: float = limits.COORDINATOR_TIMEOUT_S,  # noqa: ASYNC109 - handed to the client
+    ) -> httpx2.Response:
+        headers: dict[str, str] = {}
+        propagate.inject(headers)
+        for again in (True, False) if repeatable else (False,):
+            try:
+                answer = await self._http.request(method, path, json=body, headers=headers, timeout=timeout)
+            except httpx2.ConnectError as error:
+                raise CoordinatorUnavailable(f"cannot connect: {error}", sent=False) from error
+            except httpx2.TransportError as error:
+                if again and not isinstance(error, httpx2.TimeoutException):
+                    continue  # a kept connection that the other side had closed
+                raise CoordinatorUnavailable(f"{type(error).__name__}: {error}", sent=True) from error
+            return self._checked(answer, method, path)
+        raise AssertionError("the loop returns or raises")
+
+    def _checked(self, answer: httpx2.Response, method: str, path: str) -> httpx2.Response:
+        if answer.is_success or (answer.status_code == 404 and method in ("GET", "DELETE")):
+            return answer
+        try:
+            problem = answer.json()
+        except ValueError:
+            problem = {}
+        problem = problem if isinstance(problem, dict) else {}
+        if answer.status_code == 409 and problem.get("refusal"):
+            raise Refused(Refusal.model_validate(problem["refusal"]))
+        detail = str(problem.get("detail") or problem.get("title") or answer.text[:200])
+        if answer.status_code in (400, 422):
+            raise RequestInvalid(detail)
+        raise CoordinatorUnavailable(f"{method} {path}: {answer.status_code}: {detail}", sent=True)
+
+    def _parse(self, answer: httpx2.Response, model: type[Model]) -> Model:
+        try:
+            return model.model_validate_json(answer.content)
+        except ValidationError as error:
+            raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error

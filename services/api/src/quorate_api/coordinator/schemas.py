@@ -1,0 +1,97 @@
+"""What is said between the API and the coordinator (docs/internals/coordinator.md), and parts that customers see."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Durability(StrEnum):
+    PERSISTENT = "persistent"
+    IN_MEMORY = "in_memory"
+
+
+class ObservedSla(BaseModel):
+    """An SLA as it stands, with every field set."""
+
+    durability: Durability
+    replication_degree: int
+    min_replicas: int | None = Field(None, description="null: a majority of replication_degree")
+    request_size_bytes: int
+    rate_per_s: int
+    region: str
+    retention_bytes: int
+
+
+class ResourceDemand(BaseModel):
+    """Amounts of each resource."""
+
+    cpu: Annotated[float, Field(ge=0, allow_inf_nan=False, description="cores")]
+    network_bytes_per_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="in plus out")]
+    storage_io_per_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="operations")]
+
+
+class ReplicaDemand(ResourceDemand):
+    role: str
+
+
+class Refusal(BaseModel):
+    """Why an SLA cannot be promised, and the nearest that can."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reason: str = Field(description="insufficient_capacity, beyond_shard_peak, too_few_servers or unknown_region")
+    scarce_resource: str = Field(description="cpu, network, storage_io, servers or shard")
+    message: str = Field(description="A sentence for people.")
+    largest_sla_that_fits: ObservedSla | None = None
+
+
+class Quote(BaseModel):
+    admissible: bool
+    demand: list[ReplicaDemand]
+    total_demand: ResourceDemand
+    dominant_resource: str | None = None
+    refusal: Refusal | None = None
+    profile_version: str | None = None
+
+
+class Replica(BaseModel):
+    server_id: int
+    server_name: str = Field(alias="name")
+    address: str
+    role: str
+    alive: bool
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+GroupStatus = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting"]
+
+
+class GroupView(BaseModel):
+    group_id: UUID
+    project_id: UUID | None = None
+    sla: ObservedSla
+    status: GroupStatus
+    epoch: int
+    replicas: list[Replica]
+    learners: list[Replica] = []
+    created_at: datetime | None = None
+
+
+class Event(BaseModel):
+    seq: int
+    at: datetime
+    kind: str
+    group_id: UUID | None = None
+    server_id: int | None = None
+    epoch: int | None = None
+    status: str | None = None
+    message: str
+
+
+class Events(BaseModel):
+    events: list[Event]
+    next: int

@@ -1,0 +1,73 @@
+"""The one way to query what belongs to an organization.
+
+`Scope` adds `organization_id = …` to every statement, and tells PostgreSQL the organization for its row-level
+security. `EveryOrganization` is the worker's: its reason is part of the call, so that a review finds it. A test
+(`tests/test_scope_lint.py`) fails where a repository builds a statement on an owned table in another way.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Delete, Insert, Select, Table, Update, delete, func, insert, select, update
+from sqlalchemy.dialects.postgresql import Insert as Upsert
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.elements import ColumnElement
+
+from quorate_api.database.tables import OWNED
+
+Rows = Select[*tuple[Any, ...]]
+
+
+@dataclass(slots=True)
+class Scope:
+    """One organization's view, on the transaction of one request."""
+
+    connection: AsyncConnection
+    organization_id: UUID
+
+    async def renew(self) -> None:
+        """Tell PostgreSQL again: the setting ends with the transaction."""
+        await self.connection.execute(select(func.set_config("app.organization_id", str(self.organization_id), True)))
+
+    def select(self, table: Table, *columns: Any) -> Rows:
+        return select(*(columns or (table,))).select_from(table).where(self._owns(table))
+
+    def insert(self, table: Table, **values: object) -> Insert:
+        self._owns(table)
+        return insert(table).values(organization_id=self.organization_id, **values)
+
+    def upsert(self, table: Table, **values: object) -> Upsert:
+        self._owns(table)
+        return upsert(table).values(organization_id=self.organization_id, **values)
+
+    def update(self, table: Table) -> Update:
+        return update(table).where(self._owns(table))
+
+    def delete(self, table: Table) -> Delete:
+        return delete(table).where(self._owns(table))
+
+    def _owns(self, table: Table) -> ColumnElement[bool]:
+        assert table.name in OWNED, f"{table.name} belongs to no organization"
+        return table.c.organization_id == self.organization_id
+
+
+@dataclass(frozen=True, slots=True)
+class EveryOrganization:
+    """The worker's view. `reason` says why one organization would not do."""
+
+    connection: AsyncConnection
+    reason: str
+
+    def select(self, table: Table, *columns: Any) -> Rows:
+        return select(*(columns or (table,))).select_from(table)
+
+    def upsert(self, table: Table) -> Upsert:
+        return upsert(table)
+
+    def update(self, table: Table) -> Update:
+        return update(table)
+
+    def delete(self, table: Table) -> Delete:
+        return delete(table)

@@ -1,0 +1,204 @@
+"""The tables as SQLAlchemy sees them. The truth is `migrations/`; a test proves that these agree with it.
+
+A table with a column `organization_id` is owned: query it through `database.scope` only.
+"""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
+
+metadata = MetaData()
+
+
+def _id(name: str = "id", *, primary_key: bool = False) -> Column[Any]:
+    return Column(name, UUID(as_uuid=True), nullable=False, primary_key=primary_key)
+
+
+def _time(name: str, *, nullable: bool = False) -> Column[Any]:
+    return Column(name, DateTime(timezone=True), nullable=nullable)
+
+
+def _count(name: str, *, primary_key: bool = False, nullable: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable, primary_key=primary_key)
+
+
+def _text(name: str, *, primary_key: bool = False, nullable: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=nullable, primary_key=primary_key)
+
+
+def _json(name: str) -> Column[Any]:
+    return Column(name, JSONB, nullable=False)
+
+
+organizations = Table(
+    "organizations", metadata, _id("organization_id", primary_key=True), _text("name"), _time("created_at")
+)
+users = Table("users", metadata, _id(primary_key=True), _text("email"), _text("password_hash"), _time("created_at"))
+memberships = Table(
+    "memberships",
+    metadata,
+    _id("organization_id", primary_key=True),
+    _id("user_id", primary_key=True),
+    _text("role"),
+    _time("created_at"),
+)
+sessions = Table(
+    "sessions",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("user_id"),
+    Column("token_hmac", LargeBinary, nullable=False),
+    _time("created_at"),
+    _time("expires_at"),
+)
+projects = Table(
+    "projects", metadata, _id(primary_key=True), _id("organization_id"), _text("name"), _time("created_at")
+)
+api_keys = Table(
+    "api_keys",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("project_id"),
+    _text("name"),
+    _text("prefix"),
+    Column("secret_hmac", LargeBinary, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    _id("created_by"),
+    _time("created_at"),
+    _time("last_used_at", nullable=True),
+    _time("revoked_at", nullable=True),
+)
+groups = Table(
+    "groups",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _id("project_id"),
+    _text("name"),
+    _json("sla"),
+    _json("demand"),
+    _json("price"),
+    _count("hourly_micros"),
+    _count("rate_per_s"),
+    _time("created_at"),
+    _time("delete_requested_at", nullable=True),
+    _text("status"),
+    _count("epoch"),
+    _json("replicas"),
+    _json("learners"),
+    _time("observed_at", nullable=True),
+    _time("active_at", nullable=True),
+    _time("deleted_at", nullable=True),
+    _count("row_version"),
+)
+group_events = Table(
+    "group_events",
+    metadata,
+    _count("seq", primary_key=True),
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _time("at"),
+    _text("kind"),
+    _count("epoch", nullable=True),
+    _text("status", nullable=True),
+    _count("server_id", nullable=True),
+    _text("message"),
+)
+coordinator_cursor = Table(
+    "coordinator_cursor",
+    metadata,
+    Column("only_row", Boolean, nullable=False, primary_key=True),
+    _count("applied_seq"),
+)
+usage_windows = Table(
+    "usage_windows",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("server_id", primary_key=True),
+    _text("incarnation", primary_key=True),
+    _count("epoch", primary_key=True),
+    _count("window_start_s", primary_key=True),
+    _text("role"),
+    _count("committed_entries"),
+    _count("committed_bytes"),
+    _count("first_committed_entries"),
+    _count("first_committed_bytes"),
+    _count("offered_entries"),
+    _count("throttled_entries"),
+    _count("throttled_within_sla_entries"),
+    _count("refused_entries"),
+    _count("read_entries"),
+    _count("read_bytes"),
+    _count("active_ms"),
+    _count("paused_ms"),
+    _count("stored_bytes"),
+    _count("latency_count"),
+    _json("latency_us"),
+)
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    _id(primary_key=True),
+    _text("principal"),
+    Column("key_hmac", LargeBinary, nullable=False),
+    Column("fingerprint", LargeBinary, nullable=False),
+    _time("locked_until"),
+    Column("answer", LargeBinary, nullable=True),
+    _time("created_at"),
+)
+quota_overrides = Table(
+    "quota_overrides",
+    metadata,
+    _id("organization_id", primary_key=True),
+    _text("code", primary_key=True),
+    _count("limit_value"),
+)
+invoice_counters = Table(
+    "invoice_counters", metadata, _id("organization_id", primary_key=True), _count("last_sequence")
+)
+invoices = Table(
+    "invoices",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _text("kind"),
+    _count("sequence"),
+    _text("number"),
+    _time("period_start"),
+    _time("period_end"),
+    _text("currency"),
+    _count("total_micros"),
+    Column("corrects_invoice_id", UUID(as_uuid=True), nullable=True),
+    _time("issued_at"),
+)
+invoice_lines = Table(
+    "invoice_lines",
+    metadata,
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    Column("position", Integer, nullable=False, primary_key=True),
+    _id("group_id"),
+    _text("group_name"),
+    _text("kind"),
+    _text("description"),
+    _count("quantity"),
+    _text("unit"),
+    _count("price_quantity"),
+    _count("unit_price_micros"),
+    _count("amount_micros"),
+)
+ledger_entries = Table(
+    "ledger_entries",
+    metadata,
+    _id("organization_id"),
+    _id("invoice_id", primary_key=True),
+    _text("account", primary_key=True),
+    _count("amount_micros"),
+    _time("created_at"),
+)
+
+OWNED = frozenset(table.name for table in metadata.tables.values() if "organization_id" in table.c)

@@ -1,0 +1,179 @@
+"""Every problem code of the API: the one source for the OpenAPI enum, `sdk/contract/problems.json`, the pages in
+`docs/operating/errors/`, and the pages that `type` links to. Regenerate with `quorate-api openapi`."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    MALFORMED_JSON = "malformed_json"
+    VALIDATION_FAILED = "validation_failed"
+    BODY_TOO_LARGE = "body_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    CURSOR_INVALID = "cursor_invalid"
+    NOT_AUTHENTICATED = "not_authenticated"
+    CREDENTIALS_INVALID = "credentials_invalid"
+    SESSION_EXPIRED = "session_expired"
+    CSRF_TOKEN_INVALID = "csrf_token_invalid"  # noqa: S105 - a code
+    PERMISSION_DENIED = "permission_denied"
+    QUOTA_EXCEEDED = "quota_exceeded"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    EMAIL_TAKEN = "email_taken"
+    NAME_TAKEN = "name_taken"
+    ADMISSION_REFUSED = "admission_refused"
+    GROUP_NOT_READY = "group_not_ready"
+    IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
+    PRECONDITION_FAILED = "precondition_failed"
+    RATE_LIMITED = "rate_limited"
+    COORDINATOR_UNAVAILABLE = "coordinator_unavailable"
+    DATABASE_UNAVAILABLE = "database_unavailable"
+    OVERLOADED = "overloaded"
+    INTERNAL = "internal"
+
+
+class Fault(StrEnum):
+    CLIENT = "client"
+    SERVICE = "service"
+    NOBODY = "nobody"
+
+
+class Outcome(StrEnum):
+    """Whether what was asked for happened."""
+
+    REFUSED = "refused"  # it did not
+    UNKNOWN = "unknown"  # it may have: repeat with the same Idempotency-Key
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    status: int
+    title: str
+    action: str
+    fault: Fault = Fault.CLIENT
+    retry: bool = False
+    outcome: Outcome = Outcome.REFUSED
+
+
+CATALOGUE: dict[Code, Entry] = {
+    Code.MALFORMED_JSON: Entry(400, "The body is not JSON", "Send a JSON object, encoded as UTF-8."),
+    Code.VALIDATION_FAILED: Entry(
+        422, "The request is not valid", "Correct the fields that `errors` names; unknown fields are not accepted."
+    ),
+    Code.BODY_TOO_LARGE: Entry(413, "The body is too large", "Send less: no request of this API needs 64 KiB."),
+    Code.UNSUPPORTED_MEDIA_TYPE: Entry(
+        415, "The body must be JSON", "Send the header `Content-Type: application/json`."
+    ),
+    Code.CURSOR_INVALID: Entry(
+        400, "The cursor is not one of ours", "Use `next_cursor` of the previous page as it is, with the same list."
+    ),
+    Code.NOT_AUTHENTICATED: Entry(
+        401, "Who is asking?", "Send `Authorization: Bearer qk_…` with an API key, or log in."
+    ),
+    Code.CREDENTIALS_INVALID: Entry(
+        401, "Wrong e-mail, password or key", "Check it for typing errors; a revoked key stays revoked."
+    ),
+    Code.SESSION_EXPIRED: Entry(401, "The session is over", "Log in again."),
+    Code.CSRF_TOKEN_INVALID: Entry(
+        403, "The CSRF token is missing or wrong", "Send `X-CSRF-Token` with the `csrf_token` that `GET /v1/me` gives."
+    ),
+    Code.PERMISSION_DENIED: Entry(
+        403, "Not permitted", "Ask an owner of the organization for the role, or use a key with the scope, named here."
+    ),
+    Code.QUOTA_EXCEEDED: Entry(
+        403, "A quota is used up", "Delete what is not needed, or ask for more; `GET /v1/quotas` shows limits and use."
+    ),
+    Code.NOT_FOUND: Entry(404, "Not found", "Check the id; what belongs to another organization is not found either."),
+    Code.METHOD_NOT_ALLOWED: Entry(405, "Method not allowed", "See the API reference for what this address accepts."),
+    Code.EMAIL_TAKEN: Entry(409, "There is an account with this e-mail", "Log in instead."),
+    Code.NAME_TAKEN: Entry(409, "The name is taken", "Choose another name."),
+    Code.ADMISSION_REFUSED: Entry(
+        409,
+        "The fleet cannot promise this SLA",
+        "`refusal` names the scarce resource and the largest SLA that fits, if any does; ask for that, or later.",
+        Fault.NOBODY,
+    ),
+    Code.GROUP_NOT_READY: Entry(
+        409,
+        "The group has no servers yet",
+        "Retry in a second; `status` of the group tells.",
+        Fault.SERVICE,
+        retry=True,
+    ),
+    Code.IDEMPOTENCY_IN_PROGRESS: Entry(
+        409,
+        "A request with this Idempotency-Key is running",
+        "Repeat it after `Retry-After`: you get its answer.",
+        Fault.NOBODY,
+        retry=True,
+        outcome=Outcome.UNKNOWN,
+    ),
+    Code.IDEMPOTENCY_KEY_REUSED: Entry(
+        422, "The Idempotency-Key was used for another request", "Use a new random key for each new request."
+    ),
+    Code.PRECONDITION_FAILED: Entry(
+        412, "It has changed meanwhile", "Read it again, decide again, and send its new ETag in If-Match."
+    ),
+    Code.RATE_LIMITED: Entry(429, "Too many requests", "Wait for `Retry-After` seconds.", retry=True),
+    Code.COORDINATOR_UNAVAILABLE: Entry(
+        503,
+        "The coordinator does not answer",
+        "Repeat with the same Idempotency-Key. Existing groups go on serving.",
+        Fault.SERVICE,
+        retry=True,
+        outcome=Outcome.UNKNOWN,
+    ),
+    Code.DATABASE_UNAVAILABLE: Entry(
+        503,
+        "The database does not answer",
+        "Repeat with the same Idempotency-Key. Existing groups go on serving.",
+        Fault.SERVICE,
+        retry=True,
+        outcome=Outcome.UNKNOWN,
+    ),
+    Code.OVERLOADED: Entry(503, "Too much at once", "Wait for `Retry-After` seconds.", Fault.SERVICE, retry=True),
+    Code.INTERNAL: Entry(
+        500,
+        "An error of ours",
+        "Repeat with the same Idempotency-Key; if it stays, report the `request_id`.",
+        Fault.SERVICE,
+        retry=True,
+        outcome=Outcome.UNKNOWN,
+    ),
+}
+
+assert set(CATALOGUE) == set(Code), "every code has an entry"
+
+
+def as_contract() -> dict[str, object]:
+    """What `sdk/contract/problems.json` holds."""
+    return {
+        "comment": "Codes of the API's problems (RFC 9457). Generated from quorate_api.errors.catalogue by "
+        "`quorate-api openapi`. outcome: refused (it did not happen) or unknown (it may have).",
+        "api": [
+            {
+                "code": code.value,
+                "status": entry.status,
+                "title": entry.title,
+                "fault": entry.fault.value,
+                "retry": entry.retry,
+                "outcome": entry.outcome.value,
+                "action": entry.action,
+            }
+            for code, entry in CATALOGUE.items()
+        ],
+    }
+
+
+def as_page(code: Code) -> str:
+    """The page in `docs/operating/errors/`."""
+    entry = CATALOGUE[code]
+    outcome = "It did not happen." if entry.outcome is Outcome.REFUSED else "Whether it happened is unknown."
+    whose = {Fault.CLIENT: "the request's", Fault.SERVICE: "ours", Fault.NOBODY: "nobody's"}[entry.fault]
+    return (
+        f"<!-- Generated by `quorate-api openapi` from the catalogue of codes; do not edit. -->\n"
+        f"# {code.value}\n\n**{entry.title}** (HTTP {entry.status})\n\n"
+        f"- Whose fault: {whose}.\n- Retry: {'yes' if entry.retry else 'not as it is'}.\n- {outcome}\n\n"
+        f"What to do: {entry.action}\n"
+    )

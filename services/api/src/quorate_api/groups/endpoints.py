@@ -1,0 +1,88 @@
+"""`/v1/projects/{id}/groups`, `/v1/groups/{id}`: the group itself, its handle, placement and events."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Request, Response
+
+from quorate_api.groups import service
+from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, Placement
+from quorate_api.http.pagination import PageParameters
+from quorate_api.http.principal import Caller, Environment, Permission, Transaction
+from quorate_api.http.route import ScopedRoute
+from quorate_api.http.schemas import Page
+
+router = APIRouter(prefix="/v1", tags=["groups"], route_class=ScopedRoute)
+
+
+@router.get("/projects/{project_id}/groups")
+async def list_groups(project_id: UUID, work: Transaction, caller: Caller, paging: PageParameters) -> Page[Group]:
+    """The project's groups, newest first."""
+    return await service.page(work, caller, project_id, paging)
+
+
+@router.post("/projects/{project_id}/groups", status_code=201)
+async def create_group(
+    project_id: UUID,
+    asked: NewGroup,
+    request: Request,
+    response: Response,
+    work: Transaction,
+    services: Environment,
+    caller: Caller,
+) -> CreatedGroup:
+    """Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason."""
+    row, group = await service.create(work, services, caller, project_id, asked, request.state.operation_id)
+    response.headers["ETag"] = service.etag(row)
+    response.headers["Location"] = f"/v1/groups/{row.id}"
+    return group
+
+
+@router.get("/groups/{group_id}")
+async def get_group(
+    group_id: UUID,
+    response: Response,
+    work: Transaction,
+    caller: Caller,
+    if_none_match: Annotated[str | None, Header(description="An ETag: 304 if it is still that.")] = None,
+) -> Group:
+    """One group."""
+    row = await service.visible(work, caller, group_id)
+    caller.require(Permission.VIEW)
+    response.headers["ETag"] = service.etag(row)
+    if if_none_match is not None and service.etag(row) in [part.strip() for part in if_none_match.split(",")]:
+        return Response(status_code=304, headers={"ETag": service.etag(row)})  # type: ignore[return-value]
+    return service.group_of(row)
+
+
+@router.delete("/groups/{group_id}", status_code=204)
+async def delete_group(
+    group_id: UUID,
+    work: Transaction,
+    services: Environment,
+    caller: Caller,
+    if_match: Annotated[str | None, Header(description="An ETag: 412 if the group has changed since.")] = None,
+) -> Response:
+    """Delete a group with its log. The reservation ends now; the servers forget the log a little later."""
+    await service.delete(work, services, caller, group_id, if_match)
+    return Response(status_code=204)
+
+
+@router.get("/groups/{group_id}/handle")
+async def get_handle(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> Handle:
+    """Where the group's replicas are, and a token for them."""
+    return await service.handle(work, services, caller, group_id)
+
+
+@router.get("/groups/{group_id}/placement")
+async def get_placement(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> Placement:
+    """Which servers hold the group, in the order of the chain."""
+    return await service.placement(work, services, caller, group_id)
+
+
+@router.get("/groups/{group_id}/events")
+async def list_group_events(
+    group_id: UUID, work: Transaction, caller: Caller, paging: PageParameters
+) -> Page[GroupEvent]:
+    """What happened to the group, newest first."""
+    return await service.events(work, caller, group_id, paging)

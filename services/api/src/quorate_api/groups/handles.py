@@ -1,0 +1,55 @@
+"""The handle: where a group's replicas are, and a token that they accept (sdk/contract/handle.md)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from opentelemetry import propagate
+from sqlalchemy import Row
+
+from quorate_api import limits
+from quorate_api.coordinator.schemas import GroupView
+from quorate_api.errors import Code, Problem
+from quorate_api.groups.schemas import Endpoint, Handle, HandleLimits, HandleSla
+from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.services import Services
+
+
+def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
+    """Raises `permission_denied` for a caller who may neither append nor read, `group_not_ready` without servers."""
+    operations = operations_of(principal)
+    if not operations:
+        principal.require(Permission.READ)
+    if not view.replicas:
+        raise Problem(Code.GROUP_NOT_READY, f"The group is {view.status} and has no servers.", retry_after_s=1)
+    token = services.signer.sign(str(principal.id), row.id, operations, datetime.now(UTC))
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return Handle(
+        group_id=row.id,
+        name=row.name,
+        epoch=view.epoch,
+        endpoints=[
+            Endpoint(server_id=replica.server_id, address=replica.address, role=replica.role)
+            for replica in view.replicas
+        ],
+        token=token.text,
+        token_expires_at=token.expires_at,
+        sla=HandleSla(
+            durability=row.sla["durability"],
+            replication_degree=row.sla["replication_degree"],
+            request_size_bytes=row.sla["request_size_bytes"],
+            rate_per_s=row.sla["rate_per_s"],
+        ),
+        limits=HandleLimits(
+            max_entry_bytes=limits.ENTRY_BYTES_MAX,
+            max_batch_bytes=limits.BATCH_BYTES_MAX,
+            max_batch_entries=limits.BATCH_ENTRIES_MAX,
+            window_batches=limits.SESSION_WINDOW_BATCHES,
+        ),
+        traceparent=carrier.get("traceparent"),
+    )
+
+
+def operations_of(principal: Principal) -> list[str]:
+    """What the caller may do on a group's log."""
+    return [str(operation) for operation in (Permission.APPEND, Permission.READ) if operation in principal.permissions]

@@ -1,0 +1,137 @@
+"""Groups and what happened to them, within one organization."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, case, func, or_
+
+from quorate_api.coordinator.schemas import GroupView
+from quorate_api.database.scope import EveryOrganization, Scope
+from quorate_api.database.tables import group_events, groups
+
+ADMITTED = ("active", "degraded", "paused")
+
+
+class GroupRepository:
+    """Also used by the worker, with the view of every organization."""
+
+    def __init__(self, scope: Scope | EveryOrganization) -> None:
+        self._scope = scope
+
+    async def insert(self, **values: object) -> bool:
+        """False if the name is taken in the project."""
+        assert isinstance(self._scope, Scope)
+        statement = self._scope.upsert(groups, **values).on_conflict_do_nothing().returning(groups.c.id)
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def get(self, group_id: UUID) -> Row[Any] | None:
+        statement = self._scope.select(groups).where(groups.c.id == group_id)
+        return (await self._scope.connection.execute(statement)).one_or_none()
+
+    async def name_taken(self, project_id: UUID, name: str) -> bool:
+        statement = self._scope.select(groups, groups.c.id).where(
+            groups.c.project_id == project_id, groups.c.name == name, groups.c.deleted_at.is_(None)
+        )
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def page(self, project_id: UUID, limit: int, before: UUID | None) -> list[Row[Any]]:
+        statement = (
+            self._scope.select(groups)
+            .where(groups.c.project_id == project_id, groups.c.deleted_at.is_(None))
+            .order_by(groups.c.id.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            statement = statement.where(groups.c.id < before)
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def count(self, project_id: UUID | None) -> int:
+        """Of one project, or the most that any project has."""
+        statement = self._scope.select(groups, func.count()).where(groups.c.deleted_at.is_(None))
+        if project_id is not None:
+            statement = statement.where(groups.c.project_id == project_id)
+        else:
+            statement = statement.group_by(groups.c.project_id).order_by(func.count().desc()).limit(1)
+        return int((await self._scope.connection.execute(statement)).scalar() or 0)
+
+    async def total_rate_per_s(self) -> int:
+        statement = self._scope.select(groups, func.coalesce(func.sum(groups.c.rate_per_s), 0)).where(
+            groups.c.deleted_at.is_(None)
+        )
+        return int((await self._scope.connection.execute(statement)).scalar_one())
+
+    async def observe(self, view: GroupView, now: datetime) -> bool:
+        """Store what the coordinator says; an older epoch, or a group on its way out, changes nothing.
+
+        `row_version` (the ETag) grows only when something changed; False when nothing did.
+        """
+        replicas = [replica.model_dump() for replica in view.replicas]
+        learners = [learner.model_dump() for learner in view.learners]
+        new = groups.c.status.is_distinct_from(view.status) | or_(
+            groups.c.epoch != view.epoch,
+            groups.c.replicas.is_distinct_from(replicas),
+            groups.c.learners.is_distinct_from(learners),
+        )
+        values: dict[str, Any] = {
+            "status": view.status,
+            "epoch": view.epoch,
+            "replicas": replicas,
+            "learners": learners,
+            "observed_at": now,
+            "row_version": groups.c.row_version + case((new, 1), else_=0),
+        }
+        if view.status in ADMITTED:
+            values["active_at"] = func.coalesce(groups.c.active_at, now)
+        statement = (
+            self._scope.update(groups)
+            .where(
+                groups.c.id == view.group_id,
+                groups.c.epoch <= view.epoch,
+                groups.c.status.not_in(("deleting", "deleted")),
+            )
+            .values(**values)
+            .returning(groups.c.id)
+        )
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def request_deletion(self, group_id: UUID, now: datetime) -> None:
+        statement = (
+            self._scope.update(groups)
+            .where(groups.c.id == group_id, groups.c.status.not_in(("deleting", "deleted")))
+            .values(status="deleting", delete_requested_at=now, row_version=groups.c.row_version + 1)
+        )
+        await self._scope.connection.execute(statement)
+
+    async def finish_deletion(self, group_id: UUID, now: datetime) -> None:
+        statement = (
+            self._scope.update(groups)
+            .where(groups.c.id == group_id, groups.c.status == "deleting")
+            .values(status="deleted", deleted_at=now, replicas=[], learners=[], row_version=groups.c.row_version + 1)
+        )
+        await self._scope.connection.execute(statement)
+
+    async def forget_intent(self, group_id: UUID) -> None:
+        """Remove a group that was never admitted."""
+        await self._scope.connection.execute(
+            self._scope.delete(groups).where(groups.c.id == group_id, groups.c.status == "provisioning")
+        )
+
+    async def add_event(self, **values: object) -> None:
+        assert isinstance(self._scope, Scope)
+        statement = self._scope.upsert(group_events, **values).on_conflict_do_nothing()
+        await self._scope.connection.execute(statement)
+
+    async def events(self, group_id: UUID, limit: int, before: tuple[datetime, int] | None) -> list[Row[Any]]:
+        statement = (
+            self._scope.select(group_events)
+            .where(group_events.c.group_id == group_id)
+            .order_by(group_events.c.at.desc(), group_events.c.seq.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            at, seq = before
+            statement = statement.where(
+                or_(group_events.c.at < at, (group_events.c.at == at) & (group_events.c.seq < seq))
+            )
+        return list((await self._scope.connection.execute(statement)).all())

@@ -1,0 +1,272 @@
+"""Creating, finding and deleting groups.
+
+Creating is admission in three steps: store the intent (status `provisioning`), ask the coordinator, store what it
+says. A refusal removes the intent. When the coordinator's answer is lost, the intent stays and the worker's
+reconciler finishes it; the client's repetition with the same Idempotency-Key goes on with the same group.
+"""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from quorate_api import limits
+from quorate_api.accounts.repository import OrganizationRepository
+from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
+from quorate_api.coordinator.schemas import GroupView, ObservedSla, Quote, Replica
+from quorate_api.database.ids import new_id
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.groups import handles
+from quorate_api.groups.repository import GroupRepository
+from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, PlacedReplica, Placement
+from quorate_api.http.pagination import Paging
+from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.schemas import Page
+from quorate_api.http.services import Services
+from quorate_api.projects import service as projects
+from quorate_api.quotas import service as quotas
+from quorate_api.quotes import service as quotes
+from quorate_api.quotes.schemas import Price
+
+ACTIVE_WAIT_S = 3.0  # how long a create waits for the replicas' first configuration
+ACTIVE_POLL_S = 0.05
+
+
+async def create(
+    work: Work,
+    services: Services,
+    principal: Principal,
+    project_id: UUID,
+    asked: NewGroup,
+    operation_id: UUID | None,
+) -> tuple[Row[Any], CreatedGroup]:
+    await projects.visible(work, principal, project_id)
+    principal.require(Permission.MANAGE)
+    group_id = operation_id or new_id()
+    if await GroupRepository(work.scope).get(group_id) is None:  # else: a repetition goes on where it was cut off
+        await _store_intent(work, services, group_id, project_id, asked)
+    view = await _admit(work, services, group_id, project_id, asked.sla())
+    await GroupRepository(work.scope).observe(view, datetime.now(UTC))
+    row = await GroupRepository(work.scope).get(group_id)
+    if row is None:
+        raise not_found("group")
+    reachable = view.status != "provisioning" and view.replicas and handles.operations_of(principal)
+    handle = handles.issue(services, principal, row, view) if reachable else None
+    return row, CreatedGroup(**group_of(row).model_dump(by_alias=False), handle=handle)
+
+
+async def _store_intent(work: Work, services: Services, group_id: UUID, project_id: UUID, asked: NewGroup) -> None:
+    """Committed when the coordinator is asked, right after."""
+    groups = GroupRepository(work.scope)
+    taken = Problem(
+        Code.NAME_TAKEN, errors=[FieldError(field="name", message="Another group of the project has this name.")]
+    )
+    if await groups.name_taken(project_id, asked.name):
+        raise taken
+    quote = await quotes.ask(work, services, asked.sla())
+    if not quote.admissible:
+        raise _refused(quote)
+    await OrganizationRepository(work.scope).lock()
+    await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
+    await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
+    price = quotes.price(quote.total_demand)
+    stored = await groups.insert(
+        id=group_id,
+        project_id=project_id,
+        name=asked.name,
+        sla=asked.sla().model_dump(mode="json"),
+        demand=quote.total_demand.model_dump(),
+        price=price.model_dump(),
+        hourly_micros=price.hourly_micros,
+        rate_per_s=asked.rate_per_s,
+        created_at=datetime.now(UTC),
+        status="provisioning",
+        epoch=0,
+        replicas=[],
+        learners=[],
+        row_version=1,
+    )
+    if not stored:
+        raise taken
+    await _note(work, group_id, "group_requested", f"The group {asked.name} was asked for.")
+
+
+async def _admit(work: Work, services: Services, group_id: UUID, project_id: UUID, sla: ObservedSla) -> GroupView:
+    try:
+        async with work.outside():
+            view = await services.coordinator.put_group(group_id, project_id, sla)
+            return await _until_active(services, view)
+    except Refused as error:
+        await _undo_intent(work, group_id)
+        raise Problem(Code.ADMISSION_REFUSED, error.refusal.message, refusal=error.refusal) from error
+    except RequestInvalid as error:
+        await _undo_intent(work, group_id)
+        raise quotes.invalid_sla(error) from error
+    except CoordinatorUnavailable as error:
+        if not error.sent:
+            await _undo_intent(work, group_id)
+        raise
+
+
+async def _until_active(services: Services, view: GroupView) -> GroupView:
+    """The first snippet a customer runs should work: give the replicas a moment to take up their configuration."""
+    deadline = time.monotonic() + ACTIVE_WAIT_S
+    while view.status == "provisioning" and time.monotonic() < deadline:
+        await asyncio.sleep(ACTIVE_POLL_S)
+        try:
+            newer = await services.coordinator.group(view.group_id, timeout_s=1.0)
+        except CoordinatorUnavailable:
+            return view  # admitted it is; the worker will see the rest
+        view = newer or view
+    return view
+
+
+async def _undo_intent(work: Work, group_id: UUID) -> None:
+    await GroupRepository(work.scope).forget_intent(group_id)
+    await work.checkpoint()
+
+
+def _refused(quote: Quote) -> Problem:
+    message = quote.refusal.message if quote.refusal else None
+    return Problem(Code.ADMISSION_REFUSED, message, refusal=quote.refusal)
+
+
+async def visible(work: Work, principal: Principal, group_id: UUID, *, deleted: bool = False) -> Row[Any]:
+    """The group, or a 404: of another organization, or of a project that the API key is not for."""
+    row = await GroupRepository(work.scope).get(group_id)
+    if row is None or not principal.sees_project(row.project_id) or (row.deleted_at is not None and not deleted):
+        raise not_found("group")
+    return row
+
+
+async def page(work: Work, principal: Principal, project_id: UUID, paging: Paging) -> Page[Group]:
+    await projects.visible(work, principal, project_id)
+    rows = await GroupRepository(work.scope).page(project_id, paging.limit + 1, paging.after_id)
+    more = len(rows) > paging.limit
+    rows = rows[: paging.limit]
+    cursor = paging.next_cursor(rows[-1].id.bytes) if more else None
+    return Page(items=[group_of(row) for row in rows], next_cursor=cursor)
+
+
+async def delete(work: Work, services: Services, principal: Principal, group_id: UUID, if_match: str | None) -> None:
+    """Once the intent is stored, it will happen: if the coordinator is away, the worker repeats it."""
+    row = await visible(work, principal, group_id)
+    principal.require(Permission.MANAGE)
+    if if_match is not None and if_match != "*" and etag(row) not in [part.strip() for part in if_match.split(",")]:
+        raise Problem(Code.PRECONDITION_FAILED)
+    groups = GroupRepository(work.scope)
+    await groups.request_deletion(group_id, datetime.now(UTC))
+    await _note(work, group_id, "deletion_requested", f"Deleting the group {row.name} was asked for.")
+    try:
+        async with work.outside():
+            await services.coordinator.delete_group(group_id)
+    except CoordinatorUnavailable:
+        return
+    await GroupRepository(work.scope).finish_deletion(group_id, datetime.now(UTC))
+
+
+async def handle(work: Work, services: Services, principal: Principal, group_id: UUID) -> Handle:
+    row = await visible(work, principal, group_id)
+    view = await _freshest(work, services, row)
+    return handles.issue(services, principal, row, view)
+
+
+async def placement(work: Work, services: Services, principal: Principal, group_id: UUID) -> Placement:
+    row = await visible(work, principal, group_id)
+    fresh = await _freshest(work, services, row)
+    return Placement(
+        epoch=fresh.epoch,
+        status=fresh.status,
+        replicas=[PlacedReplica.of(replica) for replica in fresh.replicas],
+        learners=[PlacedReplica.of(replica) for replica in fresh.learners],
+        observed_at=row.observed_at,
+    )
+
+
+async def _freshest(work: Work, services: Services, row: Row[Any]) -> GroupView:
+    """What the coordinator says now, or what it said last if it does not answer soon."""
+    stored = GroupView(
+        group_id=row.id,
+        sla=ObservedSla(**row.sla),
+        status=row.status,
+        epoch=row.epoch,
+        replicas=[Replica(**replica) for replica in row.replicas],
+        learners=[Replica(**replica) for replica in row.learners],
+    )
+    try:
+        async with work.outside():
+            view = await services.coordinator.group(row.id, timeout_s=limits.COORDINATOR_FRESHNESS_TIMEOUT_S)
+    except CoordinatorUnavailable:
+        return stored
+    return view if view is not None and view.epoch >= stored.epoch else stored
+
+
+async def events(work: Work, principal: Principal, group_id: UUID, paging: Paging) -> Page[GroupEvent]:
+    await visible(work, principal, group_id, deleted=True)
+    before = None
+    if paging.after is not None:
+        microseconds = int.from_bytes(paging.after[:8], "big", signed=True)
+        before = (_from_microseconds(microseconds), int.from_bytes(paging.after[8:], "big", signed=True))
+    rows = await GroupRepository(work.scope).events(group_id, paging.limit + 1, before)
+    more = len(rows) > paging.limit
+    rows = rows[: paging.limit]
+    cursor = None
+    if more:
+        last = rows[-1]
+        position = _microseconds(last.at).to_bytes(8, "big", signed=True) + last.seq.to_bytes(8, "big", signed=True)
+        cursor = paging.next_cursor(position)
+    return Page(items=[_event(row) for row in rows], next_cursor=cursor)
+
+
+def etag(row: Row[Any]) -> str:
+    return f'"{row.row_version}"'
+
+
+def group_of(row: Row[Any]) -> Group:
+    return Group(
+        id=row.id,
+        project_id=row.project_id,
+        name=row.name,
+        sla=ObservedSla(**row.sla),
+        status=row.status,
+        epoch=row.epoch,
+        price=Price(**row.price),
+        created_at=row.created_at,
+        observed_at=row.observed_at,
+    )
+
+
+async def _note(work: Work, group_id: UUID, kind: str, message: str) -> None:
+    """An event of the API's own; negative numbers keep clear of the coordinator's."""
+    seq = -time.time_ns() // 1_000
+    await GroupRepository(work.scope).add_event(
+        group_id=group_id, seq=seq, at=datetime.now(UTC), kind=kind, message=message
+    )
+
+
+def _event(row: Row[Any]) -> GroupEvent:
+    return GroupEvent(
+        id=str(row.seq),
+        at=row.at,
+        kind=row.kind,
+        message=row.message,
+        epoch=row.epoch,
+        status=row.status,
+        server_id=row.server_id,
+    )
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _microseconds(at: datetime) -> int:
+    since = at - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _from_microseconds(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)

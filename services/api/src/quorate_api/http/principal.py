@@ -1,0 +1,149 @@
+"""Who is asking: a person with a session, or an API key; and what they may do."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Request
+
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, FieldError, Problem
+from quorate_api.http.repository import PrincipalRepository
+from quorate_api.http.services import Services, services_of
+from quorate_api.security import api_keys
+from quorate_api.security.keys import same
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+KEY_USE_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most this often
+
+
+class Permission(StrEnum):
+    """What a caller may do. API keys carry the first four as their scopes."""
+
+    APPEND = "append"
+    READ = "read"
+    MANAGE = "manage"  # groups: create, delete, quote
+    BILLING = "billing"  # invoices of the whole organization
+    VIEW = "view"  # see projects, groups, usage, SLA reports
+    ADMINISTER = "administer"  # projects and API keys
+
+
+_EVERYTHING = frozenset(Permission)
+PERMISSIONS_BY_ROLE: dict[str, frozenset[Permission]] = {
+    "owner": _EVERYTHING,
+    "admin": _EVERYTHING,
+    "developer": frozenset({Permission.APPEND, Permission.READ, Permission.MANAGE, Permission.VIEW}),
+    "billing": frozenset({Permission.BILLING, Permission.VIEW}),
+    "viewer": frozenset({Permission.READ, Permission.VIEW}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """`project_id` is set for API keys, which see nothing of other projects."""
+
+    id: UUID
+    kind: str  # "user" or "key"
+    organization_id: UUID
+    permissions: frozenset[Permission]
+    role: str | None = None
+    user_id: UUID | None = None
+    project_id: UUID | None = None
+    csrf_token: str | None = None
+
+    def require(self, permission: Permission) -> None:
+        if permission in self.permissions:
+            return
+        what = f"the role {self.role}" if self.kind == "user" else "this API key"
+        raise Problem(Code.PERMISSION_DENIED, f"This needs the permission `{permission}`, which {what} lacks.")
+
+    def require_person(self) -> UUID:
+        if self.user_id is None:
+            raise Problem(Code.PERMISSION_DENIED, "API keys cannot do this; log in to the portal.")
+        return self.user_id
+
+    def sees_project(self, project_id: UUID) -> bool:
+        return self.project_id is None or self.project_id == project_id
+
+
+def cookie_name(services: Services) -> str:
+    # Browsers refuse `__Host-` without https; on loopback there is none.
+    return "__Host-quorate_session" if services.settings.secure else "quorate_session"
+
+
+def csrf_token(services: Services, session_token: str) -> str:
+    return services.keys.mac("csrf", session_token.encode()).hex()[:32]
+
+
+async def authenticate(request: Request, work: Work) -> Principal:
+    """The caller, or a 401. From here on the transaction sees the caller's organization."""
+    services = services_of(request)
+    authorization = request.headers.get("authorization")
+    if authorization is not None:
+        principal = await _by_key(services, work, authorization)
+    else:
+        token = request.cookies.get(cookie_name(services))
+        if not token:
+            raise Problem(Code.NOT_AUTHENTICATED)
+        principal = await _by_session(services, work, token)
+        if request.method not in SAFE_METHODS:
+            given = request.headers.get("x-csrf-token", "")
+            if not same(given.encode(), (principal.csrf_token or "").encode()):
+                errors = [FieldError(field="X-CSRF-Token", message="Missing or wrong.")]
+                raise Problem(Code.CSRF_TOKEN_INVALID, errors=errors)
+    return principal
+
+
+async def _by_key(services: Services, work: Work, authorization: str) -> Principal:
+    scheme, _, key = authorization.partition(" ")
+    key = key.strip()
+    if scheme.lower() != "bearer" or not api_keys.well_formed(key):
+        raise Problem(
+            Code.CREDENTIALS_INVALID,
+            "The Authorization header holds no API key: it should be `Bearer qk_…`, 41 characters, copied whole.",
+        )
+    repository = PrincipalRepository(work.connection)
+    found = await repository.find_api_key(services.keys.mac("api key", key.encode()))
+    if found is None or found.revoked_at is not None:
+        raise Problem(Code.CREDENTIALS_INVALID, "This API key does not exist or was revoked.")
+    scope = await work.enter(found.organization_id)
+    now = datetime.now(UTC)
+    if found.last_used_at is None or now - found.last_used_at > KEY_USE_RESOLUTION:
+        await repository.touch_api_key(scope, found.id, now)
+    permissions = frozenset(Permission(name) for name in found.scopes) | {Permission.VIEW}
+    return Principal(found.id, "key", found.organization_id, permissions, project_id=found.project_id)
+
+
+async def _by_session(services: Services, work: Work, token: str) -> Principal:
+    found = await PrincipalRepository(work.connection).find_session(services.keys.mac("session", token.encode()))
+    if found is None or found.expires_at <= datetime.now(UTC):
+        raise Problem(Code.SESSION_EXPIRED)
+    await work.enter(found.organization_id)
+    return Principal(
+        found.user_id,
+        "user",
+        found.organization_id,
+        PERMISSIONS_BY_ROLE[found.role],
+        role=found.role,
+        user_id=found.user_id,
+        csrf_token=csrf_token(services, token),
+    )
+
+
+def current_principal(request: Request) -> Principal:
+    principal = request.state.principal
+    assert isinstance(principal, Principal), "the route is not a ScopedRoute"
+    return principal
+
+
+def current_work(request: Request) -> Work:
+    work = request.state.work
+    assert isinstance(work, Work)
+    return work
+
+
+Caller = Annotated[Principal, Depends(current_principal)]
+Transaction = Annotated[Work, Depends(current_work)]
+Environment = Annotated[Services, Depends(services_of)]

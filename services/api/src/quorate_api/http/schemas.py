@@ -1,0 +1,39 @@
+"""What every resource's schemas are built from."""
+
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from quorate_api import limits
+
+
+class Input(BaseModel):
+    """A request's body: unknown fields and wrong types are errors, never guessed at."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Output(BaseModel):
+    """An answer's body."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must not contain control characters or line breaks")
+    return value
+
+
+Name = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_LENGTH_MAX),
+    AfterValidator(_printable),
+]
+
+Item = TypeVar("Item")
+
+
+class Page(Output, Generic[Item]):
+    items: list[Item]
+    next_cursor: str | None = Field(description="For `?cursor=`; null on the last page.")

@@ -1,0 +1,35 @@
+"""`/v1/projects/{id}/keys`, `/v1/keys`."""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from quorate_api.http.pagination import PageParameters
+from quorate_api.http.principal import Caller, Environment, Transaction
+from quorate_api.http.route import ScopedRoute
+from quorate_api.http.schemas import Page
+from quorate_api.keys import service
+from quorate_api.keys.schemas import CreatedKey, Key, NewKey
+
+router = APIRouter(prefix="/v1", tags=["keys"], route_class=ScopedRoute)
+
+
+@router.get("/projects/{project_id}/keys")
+async def list_keys(project_id: UUID, work: Transaction, caller: Caller, paging: PageParameters) -> Page[Key]:
+    """The project's API keys, newest first, without their secrets."""
+    return await service.page(work, caller, project_id, paging)
+
+
+@router.post("/projects/{project_id}/keys", status_code=201)
+async def create_key(
+    project_id: UUID, asked: NewKey, work: Transaction, services: Environment, caller: Caller
+) -> CreatedKey:
+    """Make an API key. Its secret is in this answer only."""
+    return await service.create(work, services, caller, project_id, asked)
+
+
+@router.delete("/keys/{key_id}", status_code=204)
+async def revoke_key(key_id: UUID, work: Transaction, caller: Caller) -> Response:
+    """Revoke an API key."""
+    await service.revoke(work, caller, key_id)
+    return Response(status_code=204)

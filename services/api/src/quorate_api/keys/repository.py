@@ -1,0 +1,48 @@
+"""API keys of one organization; a revoked key stays, so that its id in tokens and logs keeps its meaning."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func
+
+from quorate_api.database.scope import Scope
+from quorate_api.database.tables import api_keys
+
+
+class KeyRepository:
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    async def insert(self, **values: object) -> None:
+        await self._scope.connection.execute(self._scope.insert(api_keys, **values))
+
+    async def page(self, project_id: UUID, limit: int, before: UUID | None) -> list[Row[Any]]:
+        statement = (
+            self._scope.select(api_keys)
+            .where(api_keys.c.project_id == project_id, api_keys.c.revoked_at.is_(None))
+            .order_by(api_keys.c.id.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            statement = statement.where(api_keys.c.id < before)
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def revoke(self, key_id: UUID, now: datetime) -> bool:
+        """False if there is no such key, or it was revoked before."""
+        statement = (
+            self._scope.update(api_keys)
+            .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=now)
+            .returning(api_keys.c.id)
+        )
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def count(self, project_id: UUID | None) -> int:
+        """Of one project, or the most that any project has."""
+        statement = self._scope.select(api_keys, func.count()).where(api_keys.c.revoked_at.is_(None))
+        if project_id is not None:
+            statement = statement.where(api_keys.c.project_id == project_id)
+        else:
+            statement = statement.group_by(api_keys.c.project_id).order_by(func.count().desc()).limit(1)
+        return int((await self._scope.connection.execute(statement)).scalar() or 0)

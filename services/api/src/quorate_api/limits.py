@@ -1,0 +1,91 @@
+"""Every bound of the control plane, with its reason. The data plane's are in services/crates/types/src/limits.rs."""
+
+# What an SLA may ask for; the same figures as the data plane's limits.rs.
+REPLICATION_DEGREE_MAX = 7
+REQUEST_SIZE_BYTES_MAX = 1 << 20
+RATE_PER_S_MAX = 100_000_000
+RETENTION_BYTES_DEFAULT = 256 << 20
+RETENTION_BYTES_MIN = 1 << 20
+RETENTION_BYTES_MAX = 1 << 50
+
+# Told to clients in the handle.
+ENTRY_BYTES_MAX = 1 << 20
+BATCH_BYTES_MAX = 4 << 20
+BATCH_ENTRIES_MAX = 65_536
+SESSION_WINDOW_BATCHES = 256
+TOKEN_LIFETIME_S = 3_600
+
+# Requests. The largest honest body (a group) is under 1 KiB.
+REQUEST_BODY_BYTES_MAX = 64 << 10
+NAME_LENGTH_MAX = 100
+PAGE_LIMIT_DEFAULT = 50
+PAGE_LIMIT_MAX = 200
+IDEMPOTENCY_KEY_LENGTH_MAX = 255
+IDEMPOTENCY_LOCK_S = 60  # longer than the slowest request; after it a crashed one may be run again
+IDEMPOTENCY_RETENTION_S = 24 * 3_600
+
+# Passwords. argon2id takes 64 MiB and half a second: two at a time bound memory, the queue bounds waiting.
+PASSWORD_LENGTH_MIN = 10
+PASSWORD_LENGTH_MAX = 256
+PASSWORD_HASHES_AT_ONCE = 2
+PASSWORD_HASHES_WAITING_MAX = 64
+SESSION_LIFETIME_S = 14 * 24 * 3_600
+
+# Rates. Failed logins are counted per account and per address, sign-ups per address.
+LOGIN_FAILURES_PER_ACCOUNT = "10/5minutes"
+LOGIN_FAILURES_PER_ADDRESS = "100/5minutes"
+SIGNUPS_PER_ADDRESS = "200/hour"
+REQUESTS_PER_PRINCIPAL = "6000/minute"
+
+# Quotas of an organization, unless quota_overrides says otherwise.
+PROJECTS_MAX = 20
+KEYS_PER_PROJECT_MAX = 100
+GROUPS_PER_PROJECT_MAX = 50
+TOTAL_RATE_PER_S_MAX = 10_000_000
+
+# PostgreSQL: two api processes and a worker stay under the embedded server's 100 connections.
+DATABASE_POOL_SIZE = 10
+DATABASE_POOL_OVERFLOW = 20
+DATABASE_POOL_WAIT_S = 5
+STATEMENT_TIMEOUT_MS = 15_000
+
+# The coordinator answers from memory; admission of a group waits for a durable write.
+COORDINATOR_TIMEOUT_S = 10.0
+COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # how long a handle waits for news before it uses what is stored
+
+# At start: how long to wait for what is missing, and how often to say so.
+START_WAIT_S = 60.0
+START_PROGRESS_S = 3.0
+
+# Live charts.
+LIVE_SUBSCRIBERS_MAX = 1_000
+LIVE_QUEUE_EVENTS_MAX = 64  # a minute of samples; a slower reader loses the oldest
+LIVE_CONNECTION_S_MAX = 3_600
+LIVE_KEEPALIVE_S = 10.0
+LIVE_PLACEMENT_POLL_S = 2.0
+
+# The worker.
+INGEST_BATCH_ENTRIES = 500
+INGEST_BLOCK_MS = 1_000
+INGEST_CLAIM_IDLE_MS = 60_000
+INGEST_REJECTED_MAXLEN = 1_000
+RECORDS_PER_ENTRY_MAX = 20_000
+HISTOGRAM_BUCKETS_MAX = 2_048  # 64 powers of two with 32 steps
+EVENTS_WAIT_MS = 5_000
+RECONCILE_INTERVAL_S = 5.0
+RECONCILE_AGE_S = 15.0  # longer than a create's call to the coordinator
+RECONCILE_GROUPS_MAX = 100
+MONTH_CLOSE_INTERVAL_S = 300.0
+MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers hold telemetry for four hours while Redis is away
+RETRY_DELAY_S_MIN = 0.5
+RETRY_DELAY_S_MAX = 10.0
+
+# Reports.
+METRICS_MINUTES_MAX = 24 * 60
+USAGE_MINUTES_MAX = 7 * 24 * 60
+TELEMETRY_SETTLE_S = 5  # a minute is judged when it has ended and its last record had time to arrive
+
+assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
+assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"
+assert COORDINATOR_TIMEOUT_S < RECONCILE_AGE_S, "the reconciler leaves running requests alone"
+assert EVENTS_WAIT_MS / 1000 < COORDINATOR_TIMEOUT_S, "a long poll ends before its call's deadline"

@@ -1,0 +1,35 @@
+"""`/v1/groups/{id}/live`."""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+from starlette.responses import StreamingResponse
+
+from quorate_api.groups import service as groups
+from quorate_api.http.principal import Caller, Environment, Permission, Transaction
+from quorate_api.http.route import ScopedRoute
+from quorate_api.live import service
+
+router = APIRouter(prefix="/v1/groups/{group_id}", tags=["reports"], route_class=ScopedRoute)
+
+
+@router.get(
+    "/live",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Server-sent events: `sample` each second, `placement` at first and when it changes, "
+            "`source` when samples stop or resume because the telemetry bus is away or back.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    },
+)
+async def stream_group(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> StreamingResponse:
+    """Watch the group, live."""
+    await groups.visible(work, caller, group_id)
+    caller.require(Permission.VIEW)
+    return StreamingResponse(
+        service.stream(services, caller, group_id),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no"},
+    )

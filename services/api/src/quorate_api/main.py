@@ -1,0 +1,152 @@
+"""The command `quorate-api`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+EXIT_CONFIGURATION, EXIT_DEPENDENCY, EXIT_PORT, EXIT_FAILED = 2, 3, 4, 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.log_format:
+        os.environ["QUORATE_LOG_FORMAT"] = asked.log_format
+    from quorate_api.settings import ConfigurationError
+
+    try:
+        return int(asked.run(asked))
+    except ConfigurationError as error:
+        print(f"quorate-api: {error}", file=sys.stderr)
+        return EXIT_CONFIGURATION
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="quorate-api", description="Quorate's control plane. Environment: docs/internals/processes.md."
+    )
+    parser.add_argument("--log-format", choices=["json", "text"], help="json (default), or text for people")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, run, text in (
+        ("api", _api, "serve the API, and the portal if QUORATE_PORTAL_DIR is set"),
+        ("worker", _worker, "ingest usage, follow the coordinator, reconcile groups, close months"),
+        ("migrate", _migrate, "bring the database's schema up to date, then exit"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(run=run)
+    keys = commands.add_parser("keys-init", help="make the signing key, its JWKS and the secret where absent")
+    keys.add_argument("--dir", type=Path, required=True, help="folder for the files (made with mode 0700)")
+    keys.set_defaults(run=_keys_init)
+    contract = commands.add_parser("openapi", help="write sdk/contract/openapi.json and what else is generated")
+    contract.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
+    contract.set_defaults(run=_openapi)
+    snapshot = commands.add_parser("schema-snapshot", help="write migrations/schema.sql, with an embedded PostgreSQL")
+    snapshot.set_defaults(run=_schema_snapshot)
+    close = commands.add_parser("close-months", help="issue the invoices of months that are over, then exit")
+    close.add_argument("--as-of", help="RFC 3339; default: now. For trying it out")
+    close.set_defaults(run=_close_months)
+    return parser
+
+
+def _api(_asked: argparse.Namespace) -> int:
+    from quorate_api import server
+
+    return server.run()
+
+
+def _worker(_asked: argparse.Namespace) -> int:
+    from quorate_api.worker import process
+
+    return process.run()
+
+
+def _close_months(asked: argparse.Namespace) -> int:
+    from datetime import UTC, datetime
+
+    from quorate_api.settings import ConfigurationError
+    from quorate_api.worker import process
+
+    try:
+        at = datetime.fromisoformat(asked.as_of).astimezone(UTC) if asked.as_of else datetime.now(UTC)
+    except ValueError:
+        raise ConfigurationError("--as-of must be RFC 3339, as in 2026-12-01T00:00:00Z.") from None
+    print(f"{process.close_months_once(at)} documents issued")
+    return 0
+
+
+def _migrate(_asked: argparse.Namespace) -> int:
+    from sqlalchemy.exc import OperationalError
+
+    from quorate_api import lifecycle
+    from quorate_api.database import engine, migrate
+    from quorate_api.observability import logs
+    from quorate_api.settings import ConfigurationError, load
+
+    settings = load()
+    logs.configure(settings.log_format)
+    url = settings.owner_database_url or settings.database_url
+    try:
+        migrations = engine.migrations_dir(settings.migrations_dir)
+    except FileNotFoundError as error:
+        raise ConfigurationError(str(error)) from None
+    if not lifecycle.wait_for_server(url, settings.start_wait_s):
+        return EXIT_DEPENDENCY
+    try:
+        migrate.upgrade(url, migrations)
+    except OperationalError as error:
+        print(f"quorate-api: the migration failed: {error.orig}", file=sys.stderr)
+        return EXIT_FAILED
+    print("the schema is up to date")
+    return 0
+
+
+def _keys_init(asked: argparse.Namespace) -> int:
+    from quorate_api.security import tokens
+
+    for path in tokens.make_keys(asked.dir):
+        print(f"made {path}")
+    return 0
+
+
+def _openapi(asked: argparse.Namespace) -> int:
+    from quorate_api import app, openapi
+    from quorate_api.database.engine import migrations_dir
+
+    stale = 0
+    for path, text in openapi.generated_files(app.bare(), migrations_dir(None).parent).items():
+        if path.exists() and path.read_text() == text:
+            continue
+        stale += 1
+        if asked.check:
+            print(f"{path} is out of date: run `quorate-api openapi`", file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {path}")
+    return 1 if asked.check and stale else 0
+
+
+def _schema_snapshot(_asked: argparse.Namespace) -> int:
+    import tempfile
+
+    from quorate_api.database.engine import migrations_dir
+    from quorate_api.database.migrate import snapshot, upgrade
+    from quorate_api.embedded import postgres
+
+    migrations = migrations_dir(None)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            url = postgres.start(folder, durable=False)
+            upgrade(url, migrations)
+            (migrations / "schema.sql").write_text(snapshot(url, postgres.binaries() / "pg_dump"))
+        finally:
+            postgres.stop(folder)
+    print(f"wrote {migrations / 'schema.sql'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

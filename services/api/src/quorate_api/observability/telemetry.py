@@ -1,0 +1,52 @@
+"""OpenTelemetry: traces and metrics over OTLP/HTTP when an endpoint is set, nothing at all otherwise."""
+
+from fastapi import FastAPI
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api.settings import Settings
+
+
+def configure(settings: Settings, service_name: str) -> None:
+    """Set the global providers. The exporters read their endpoint from OTEL_EXPORTER_OTLP_ENDPOINT."""
+    if not settings.otlp_endpoint:
+        return
+    from opentelemetry import metrics, trace  # noqa: PLC0415 - costs 0.3 s, only where it is wanted
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    resource = Resource.create({"service.name": service_name})
+    tracer_provider = TracerProvider(resource=resource)
+    tracer_provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(tracer_provider)
+    reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=10_000)
+    metrics.set_meter_provider(MeterProvider(resource=resource, metric_readers=[reader]))
+
+
+def instrument(app: FastAPI, settings: Settings, engine: AsyncEngine) -> None:
+    if not settings.otlp_endpoint:
+        return
+    from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor  # noqa: PLC0415
+    from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor  # noqa: PLC0415
+
+    FastAPIInstrumentor.instrument_app(app, excluded_urls="v1/health,v1/ready", exclude_spans=["receive", "send"])
+    SQLAlchemyInstrumentor().instrument(engine=engine.sync_engine)
+
+
+def shutdown(settings: Settings) -> None:
+    """Send what is left; bounded by the exporters' own timeouts."""
+    if not settings.otlp_endpoint:
+        return
+    from opentelemetry import metrics, trace  # noqa: PLC0415
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+
+    tracers, meters = trace.get_tracer_provider(), metrics.get_meter_provider()
+    if isinstance(tracers, TracerProvider):
+        tracers.shutdown()
+    if isinstance(meters, MeterProvider):
+        meters.shutdown()

@@ -1,0 +1,88 @@
+"""The OpenAPI document: FastAPI's, with one problem response for everything and with the ways to log in."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from quorate_api.errors import catalogue
+from quorate_api.errors.problem import ProblemBody
+from quorate_api.http.idempotency import HEADER
+
+_PUBLIC = {"sign_up", "log_in", "get_health", "get_readiness"}
+_PROBLEM = {
+    "description": "A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+_IDEMPOTENCY = {
+    "name": HEADER.title(),
+    "in": "header",
+    "required": False,
+    "description": "A random string for this request: repeating it with the same body answers alike and does nothing.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
+}
+
+
+def operation_id(route: APIRoute) -> str:
+    return route.name
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Made once per app, then kept."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    schema = get_openapi(
+        title="Quorate",
+        version="1.0.0",
+        summary="Consensus as a cloud service, with an SLA.",
+        description="Ordered, durable logs with a promise: see docs/internals/api.md.",
+        routes=app.routes,
+    )
+    components = schema.setdefault("components", {})
+    problem = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
+    components["schemas"].update(problem.pop("$defs"))
+    components["schemas"]["Problem"] = problem
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(unused, None)
+    components["securitySchemes"] = {
+        "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `qk_…`."},
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "quorate_session",
+            "description": "Set by signing up and logging in (`__Host-quorate_session` over https). "
+            "Changes also need the header `X-CSRF-Token`.",
+        },
+    }
+    for path in schema["paths"].values():
+        for method, operation in path.items():
+            _finish(method, operation)
+    app.openapi_schema = schema
+    return schema
+
+
+def _finish(method: str, operation: dict[str, Any]) -> None:
+    operation["responses"].pop("422", None)
+    operation["responses"]["4XX"] = _PROBLEM
+    operation["responses"]["5XX"] = _PROBLEM
+    public = operation["operationId"] in _PUBLIC
+    operation["security"] = [] if public else [{"api_key": []}, {"session": []}]
+    if method == "post":
+        operation.setdefault("parameters", []).append(_IDEMPOTENCY)
+
+
+def as_text(app: FastAPI) -> str:
+    return json.dumps(document(app), indent=1, ensure_ascii=False, sort_keys=False) + "\n"
+
+
+def generated_files(app: FastAPI, repository: Path) -> dict[Path, str]:
+    """Everything that is generated from this package and checked in."""
+    contract = repository / "sdk" / "contract"
+    pages = repository / "docs" / "operating" / "errors"
+    return {
+        contract / "openapi.json": as_text(app),
+        contract / "problems.json": json.dumps(catalogue.as_contract(), indent=1, ensure_ascii=False) + "\n",
+    } | {pages / f"{code.value}.md": catalogue.as_page(code) for code in catalogue.Code}

@@ -1,0 +1,41 @@
+"""Projects of one organization."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func
+
+from quorate_api.database.scope import Scope
+from quorate_api.database.tables import projects
+
+
+class ProjectRepository:
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    async def insert(self, project_id: UUID, name: str, now: datetime) -> bool:
+        """False if the name is taken."""
+        statement = (
+            self._scope.upsert(projects, id=project_id, name=name, created_at=now)
+            .on_conflict_do_nothing()
+            .returning(projects.c.id)
+        )
+        return (await self._scope.connection.execute(statement)).first() is not None
+
+    async def get(self, project_id: UUID) -> Row[Any] | None:
+        statement = self._scope.select(projects).where(projects.c.id == project_id)
+        return (await self._scope.connection.execute(statement)).one_or_none()
+
+    async def page(self, limit: int, before: UUID | None, only: UUID | None) -> list[Row[Any]]:
+        """Newest first; `only` one project, for API keys."""
+        statement = self._scope.select(projects).order_by(projects.c.id.desc()).limit(limit)
+        if before is not None:
+            statement = statement.where(projects.c.id < before)
+        if only is not None:
+            statement = statement.where(projects.c.id == only)
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def count(self) -> int:
+        statement = self._scope.select(projects, func.count())
+        return int((await self._scope.connection.execute(statement)).scalar_one())

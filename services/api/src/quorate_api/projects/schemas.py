@@ -1,0 +1,16 @@
+"""Projects: what groups and keys are sorted by."""
+
+from datetime import datetime
+from uuid import UUID
+
+from quorate_api.http.schemas import Input, Name, Output
+
+
+class NewProject(Input):
+    name: Name
+
+
+class Project(Output):
+    id: UUID
+    name: str
+    created_at: datetime

@@ -1,0 +1,54 @@
+"""Projects, and the question whether the caller sees one."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from quorate_api.accounts.repository import OrganizationRepository
+from quorate_api.database.ids import new_id
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.http.pagination import Paging
+from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.schemas import Page
+from quorate_api.projects.repository import ProjectRepository
+from quorate_api.projects.schemas import NewProject, Project
+from quorate_api.quotas import service as quotas
+
+
+async def create(work: Work, principal: Principal, asked: NewProject) -> Project:
+    principal.require(Permission.ADMINISTER)
+    await OrganizationRepository(work.scope).lock()
+    await quotas.check(work, quotas.PROJECTS, adding=1)
+    project_id, now = new_id(), datetime.now(UTC)
+    if not await ProjectRepository(work.scope).insert(project_id, asked.name, now):
+        errors = [FieldError(field="name", message="Another project has this name.")]
+        raise Problem(Code.NAME_TAKEN, errors=errors)
+    return Project(id=project_id, name=asked.name, created_at=now)
+
+
+async def visible(work: Work, principal: Principal, project_id: UUID) -> Row[Any]:
+    """The project, or a 404: of another organization, or not the API key's own."""
+    row = await ProjectRepository(work.scope).get(project_id) if principal.sees_project(project_id) else None
+    if row is None:
+        raise not_found("project")
+    return row
+
+
+async def get(work: Work, principal: Principal, project_id: UUID) -> Project:
+    return _project(await visible(work, principal, project_id))
+
+
+async def page(work: Work, principal: Principal, paging: Paging) -> Page[Project]:
+    rows = await ProjectRepository(work.scope).page(paging.limit + 1, paging.after_id, principal.project_id)
+    more = len(rows) > paging.limit
+    rows = rows[: paging.limit]
+    return Page(
+        items=[_project(row) for row in rows], next_cursor=paging.next_cursor(rows[-1].id.bytes) if more else None
+    )
+
+
+def _project(row: Row[Any]) -> Project:
+    return Project(id=row.id, name=row.name, created_at=row.created_at)

@@ -1,0 +1,17 @@
+"""`/v1/quotas`."""
+
+from fastapi import APIRouter
+
+from quorate_api.http.principal import Caller, Permission, Transaction
+from quorate_api.http.route import ScopedRoute
+from quorate_api.quotas import service
+from quorate_api.quotas.schemas import Quotas
+
+router = APIRouter(prefix="/v1/quotas", tags=["quotas"], route_class=ScopedRoute)
+
+
+@router.get("")
+async def get_quotas(work: Transaction, caller: Caller) -> Quotas:
+    """What the organization may have at most, and has."""
+    caller.require(Permission.VIEW)
+    return await service.all_of(work)

@@ -1,0 +1,125 @@
+"""Configuration from the environment (docs/internals/processes.md), checked before anything starts."""
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AliasChoices, Field, HttpUrl, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from quorate_api import limits
+
+
+class ConfigurationError(ValueError):
+    """What is wrong with the environment; the text is for people. Exit code 2."""
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="QUORATE_", extra="ignore", frozen=True)
+
+    database_url: str = Field(validation_alias=AliasChoices("database_url", "DATABASE_URL"))
+    owner_database_url: str | None = None
+    redis_url: str | None = Field(None, validation_alias=AliasChoices("redis_url", "REDIS_URL"))
+    listen: str = "127.0.0.1:8080"
+    public_url: str = ""
+    coordinator_url: Annotated[str, NoDecode] = "http://127.0.0.1:7600"
+    coordinator_token_file: Path | None = None
+    token_signing_key_file: Path | None = None
+    secret_file: Path | None = None
+    portal_dir: Path | None = None
+    migrations_dir: Path | None = None
+    log_format: str = "json"
+    otlp_endpoint: str | None = Field(
+        None, validation_alias=AliasChoices("otlp_endpoint", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    )
+    start_wait_s: float = Field(limits.START_WAIT_S, ge=0, le=600)
+    worker_name: str | None = None
+    # argon2id's memory; lower only where the machine is small. RFC 9106's second choice is the default.
+    password_memory_kib: int = Field(65_536, ge=8_192, le=1_048_576)
+    signups_per_address: str = limits.SIGNUPS_PER_ADDRESS
+
+    @field_validator("database_url", "owner_database_url")
+    @classmethod
+    def _postgres(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("postgresql://", "postgres://")):
+            raise ValueError("must begin with postgresql://")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, value: str | None) -> str | None:
+        if value and not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("must begin with redis://, rediss:// or unix://")
+        return value or None
+
+    @field_validator("coordinator_url")
+    @classmethod
+    def _url(cls, value: str) -> str:
+        HttpUrl(value)
+        return value.rstrip("/")
+
+    @field_validator("listen")
+    @classmethod
+    def _listen(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65_535:
+            raise ValueError("must be host:port, as in 127.0.0.1:8080")
+        return value
+
+    @model_validator(mode="after")
+    def _files(self) -> Self:
+        for name in ("coordinator_token_file", "token_signing_key_file", "secret_file"):
+            path = getattr(self, name)
+            if path is not None and not path.is_file():
+                raise ValueError(f"QUORATE_{name.upper()} names {path}, which is not a file")
+        return self
+
+    @property
+    def host(self) -> str:
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        return int(self.listen.rpartition(":")[2])
+
+    @property
+    def origin(self) -> str:
+        """Where people reach the API, without a slash at the end."""
+        return (self.public_url or f"http://{self.listen}").rstrip("/")
+
+    @property
+    def secure(self) -> bool:
+        """Whether people come over https, so that cookies can insist on it."""
+        return self.origin.startswith("https://")
+
+    def coordinator_token(self) -> str:
+        return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)
+
+    def signing_key_pem(self) -> str:
+        return _read("QUORATE_TOKEN_SIGNING_KEY_FILE", self.token_signing_key_file)
+
+    def secret(self) -> bytes:
+        try:
+            secret = bytes.fromhex(_read("QUORATE_SECRET_FILE", self.secret_file))
+        except ValueError as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            raise ConfigurationError("QUORATE_SECRET_FILE must hold hexadecimal digits.") from None
+        if len(secret) < 32:
+            raise ConfigurationError("QUORATE_SECRET_FILE must hold at least 32 bytes, as 64 hexadecimal digits.")
+        return secret
+
+
+def _read(variable: str, path: Path | None) -> str:
+    if path is None:
+        raise ConfigurationError(f"{variable} is not set. `quorate-api keys-init --dir DIR` makes keys and secret.")
+    return path.read_text().strip()
+
+
+def load() -> Settings:
+    try:
+        return Settings()
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(str(part) for part in item['loc']) or 'environment'}: {item['msg']}" for item in error.errors()
+        ]
+        raise ConfigurationError("\n".join(lines)) from None

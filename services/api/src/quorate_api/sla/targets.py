@@ -1,0 +1,33 @@
+"""What we promise, and what we owe when we did not keep it: the one place. Ratios are in parts per million."""
+
+from dataclasses import dataclass
+
+PPM = 1_000_000
+
+# Telemetry is published each second, so a minute's `active_ms` is known to a second.
+RESOLUTION_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    name: str
+    target_ppm: int
+    # (below this share, this many percent of the group's fee), from mild to severe.
+    tiers: tuple[tuple[int, int], ...]
+
+    def credit_percent(self, attained_ppm: int) -> int:
+        return max((percent for below, percent in self.tiers if attained_ppm < below), default=0)
+
+
+# Of the time, the head was able to accept appends.
+AVAILABILITY = Clause("availability", 999_500, ((999_500, 10), (990_000, 25), (950_000, 50), (900_000, 100)))
+# Of the minutes, nothing was throttled that was within the reservation.
+THROUGHPUT = Clause("throughput", 999_000, ((999_000, 10), (990_000, 25), (950_000, 50), (900_000, 100)))
+# Of the minutes, the p99 of commit latency was within its target.
+LATENCY = Clause("latency", 990_000, ((990_000, 10), (950_000, 25), (900_000, 50), (800_000, 100)))
+CLAUSES = (AVAILABILITY, THROUGHPUT, LATENCY)
+
+# Commit latency at p99, server side, by durability.
+LATENCY_P99_US = {"in_memory": 10_000, "persistent": 50_000}
+
+assert all(clause.tiers[0][0] == clause.target_ppm for clause in CLAUSES), "a miss always earns a credit"

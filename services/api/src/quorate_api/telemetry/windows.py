@@ -1,0 +1,75 @@
+"""A usage window: what one server counted for one group in one minute of one epoch. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+
+WINDOW_S = 60
+HEAD_ROLES = frozenset({"head", "sole"})
+
+Key = tuple[str, int, str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Counters only grow; see docs/internals/telemetry.md for each."""
+
+    group_id: str
+    server_id: int
+    incarnation: str
+    epoch: int
+    window_start_s: int
+    role: str
+    committed_entries: int = 0
+    committed_bytes: int = 0
+    first_committed_entries: int = 0
+    first_committed_bytes: int = 0
+    offered_entries: int = 0
+    throttled_entries: int = 0
+    throttled_within_sla_entries: int = 0
+    refused_entries: int = 0
+    read_entries: int = 0
+    read_bytes: int = 0
+    active_ms: int = 0
+    paused_ms: int = 0
+    stored_bytes: int = 0
+    latency_us: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return (self.group_id, self.server_id, self.incarnation, self.epoch, self.window_start_s)
+
+    @property
+    def is_head(self) -> bool:
+        return self.role in HEAD_ROLES
+
+
+COUNTERS = tuple(item.name for item in fields(Window) if item.type is int or item.type == "int")[3:]
+assert COUNTERS[0] == "committed_entries", COUNTERS
+
+
+def greatest(left: Window, right: Window) -> Window:
+    """Of two reports of the same window, the greatest of every counter: order and repetition do not matter.
+
+    The role is the one of the report that had seen more; within an epoch it changes only from learner to tail.
+    """
+    assert left.key == right.key, (left.key, right.key)
+    buckets = left.latency_us.keys() | right.latency_us.keys()
+    return replace(
+        max(left, right, key=progress),
+        **{name: max(getattr(left, name), getattr(right, name)) for name in COUNTERS},
+        latency_us={bucket: max(left.latency_us.get(bucket, 0), right.latency_us.get(bucket, 0)) for bucket in buckets},
+    )
+
+
+def progress(window: Window) -> tuple[int, str]:
+    """How far a report had got; ties are broken by the role's name, so that the order of arrival does not matter."""
+    return (sum(getattr(window, name) for name in COUNTERS) + sum(window.latency_us.values()), window.role)
+
+
+def merged(windows: Iterable[Window]) -> list[Window]:
+    """One window per key, in the order of keys (so that concurrent upserts lock rows alike)."""
+    found: dict[Key, Window] = {}
+    for window in windows:
+        known = found.get(window.key)
+        found[window.key] = window if known is None else greatest(known, window)
+    return [found[key] for key in sorted(found)]

@@ -1,0 +1,130 @@
+"""Usage windows: read within one organization, written by the worker for all."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Integer, case, cast, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from quorate_api.database.scope import EveryOrganization, Scope
+from quorate_api.database.tables import groups, usage_windows
+from quorate_api.telemetry.windows import COUNTERS, WINDOW_S, Window
+
+_COLUMNS = usage_windows.c
+UPSERT_ROWS = 500  # 22 parameters each; PostgreSQL takes 65 535
+
+
+class UsageRepository:
+    def __init__(self, scope: Scope | EveryOrganization) -> None:
+        self._scope = scope
+
+    @property
+    def _connection(self) -> AsyncConnection:
+        return self._scope.connection
+
+    async def windows(self, group_id: UUID, from_s: int, to_s: int) -> list[Window]:
+        """Windows that begin in [from_s, to_s), oldest first."""
+        statement = (
+            self._scope.select(usage_windows)
+            .where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s)
+            .order_by(_COLUMNS.window_start_s)
+        )
+        return [_window(row._mapping) for row in (await self._connection.execute(statement)).all()]
+
+    async def committed_before(self, group_id: UUID, at_s: int) -> tuple[int, int]:
+        """Greatest committed entries and bytes of windows that began before `at_s`."""
+        statement = self._scope.select(
+            usage_windows,
+            func.coalesce(func.max(_COLUMNS.committed_entries), 0),
+            func.coalesce(func.max(_COLUMNS.committed_bytes), 0),
+        ).where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s < at_s)
+        entries, size = (await self._connection.execute(statement)).one()
+        return int(entries), int(size)
+
+    async def metered(self, at_s: int) -> dict[UUID, tuple[int, int, int]]:
+        """Of each group, over its whole life until `at_s`: entries committed, entries read, megabyte-seconds stored.
+
+        Stored is what the fullest replica reports for a minute, times the minute.
+        """
+        minute = (
+            self._scope.select(
+                usage_windows,
+                _COLUMNS.group_id,
+                _COLUMNS.window_start_s,
+                func.max(_COLUMNS.committed_entries).label("committed"),
+                func.sum(_COLUMNS.read_entries).label("read"),
+                func.max(_COLUMNS.stored_bytes).label("stored"),
+            )
+            .where(_COLUMNS.window_start_s < at_s)
+            .group_by(_COLUMNS.group_id, _COLUMNS.window_start_s)
+            .subquery()
+        )
+        statement = select(
+            minute.c.group_id,
+            func.max(minute.c.committed),
+            func.sum(minute.c.read),
+            func.div(func.sum(minute.c.stored) * WINDOW_S, 1_000_000),
+        ).group_by(minute.c.group_id)
+        rows = (await self._connection.execute(statement)).all()
+        return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
+
+    async def organizations_of(self, group_ids: set[UUID]) -> dict[UUID, UUID]:
+        statement = self._scope.select(groups, groups.c.id, groups.c.organization_id).where(groups.c.id.in_(group_ids))
+        return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}
+
+    async def upsert(self, windows: list[Window], organizations: dict[UUID, UUID]) -> None:
+        """`windows` must be merged and sorted by key; the greatest of every counter stays."""
+        assert isinstance(self._scope, EveryOrganization)
+        for start in range(0, len(windows), UPSERT_ROWS):
+            values = [
+                {
+                    **{name: getattr(window, name) for name in COUNTERS},
+                    "organization_id": organizations[UUID(window.group_id)],
+                    "group_id": UUID(window.group_id),
+                    "server_id": window.server_id,
+                    "incarnation": window.incarnation,
+                    "epoch": window.epoch,
+                    "window_start_s": window.window_start_s,
+                    "role": window.role,
+                    "latency_count": sum(window.latency_us.values()),
+                    "latency_us": {str(bucket): count for bucket, count in window.latency_us.items()},
+                }
+                for window in windows[start : start + UPSERT_ROWS]
+            ]
+            statement = self._scope.upsert(usage_windows).values(values)
+            new = statement.excluded
+            # One process's histogram of one window only grows, so the one with more values has the greater of
+            # every bucket. The role follows the report that had seen more.
+            newer = new.latency_count > _COLUMNS.latency_count
+            further = _progress(new) > _progress(_COLUMNS)
+            await self._connection.execute(
+                statement.on_conflict_do_update(
+                    index_elements=["group_id", "server_id", "incarnation", "epoch", "window_start_s"],
+                    set_={
+                        **{name: func.greatest(_COLUMNS[name], new[name]) for name in COUNTERS},
+                        "role": case((further, new.role), else_=_COLUMNS.role),
+                        "latency_count": func.greatest(_COLUMNS.latency_count, new.latency_count),
+                        "latency_us": case((newer, new.latency_us), else_=_COLUMNS.latency_us),
+                    },
+                )
+            )
+
+
+def _progress(columns: Any) -> Any:
+    total = cast(0, Integer)
+    for name in (*COUNTERS, "latency_count"):
+        total = total + columns[name]
+    return total
+
+
+def _window(row: Any) -> Window:
+    return Window(
+        group_id=str(row["group_id"]),
+        server_id=row["server_id"],
+        incarnation=row["incarnation"],
+        epoch=row["epoch"],
+        window_start_s=row["window_start_s"],
+        role=row["role"],
+        **{name: row[name] for name in COUNTERS},
+        latency_us={int(bucket): count for bucket, count in row["latency_us"].items()},
+    )

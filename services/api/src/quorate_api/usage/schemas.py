@@ -1,0 +1,42 @@
+"""What a group used, and how it did, per minute."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field
+
+from quorate_api.http.schemas import Output
+
+
+class UsageMinute(Output):
+    at: datetime = Field(description="When the minute began.")
+    committed_entries: int
+    committed_bytes: int
+    read_entries: int
+
+
+class Usage(Output):
+    """Committed entries are counted from the log itself: they equal the growth of its commit offset."""
+
+    group_id: UUID
+    period_start: datetime
+    period_end: datetime
+    committed_entries: int
+    committed_bytes: int
+    read_entries: int
+    minutes: list[UsageMinute] = Field(description="Minutes without use are left out.")
+
+
+class MetricsMinute(Output):
+    at: datetime = Field(description="When the minute began.")
+    reserved_per_s: int
+    offered_per_s: float
+    committed_per_s: float
+    throttled_per_s: float
+    p50_us: int | None = Field(description="Commit latency; null when nothing was committed.")
+    p99_us: int | None
+
+
+class Metrics(Output):
+    group_id: UUID
+    minutes: list[MetricsMinute] = Field(description="Oldest first; minutes without telemetry are left out.")

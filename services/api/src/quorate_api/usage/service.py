@@ -1,0 +1,89 @@
+"""Usage and metrics of a group."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from quorate_api import limits
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, FieldError, Problem
+from quorate_api.groups import service as groups
+from quorate_api.http.principal import Permission, Principal
+from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.usage import calculator
+from quorate_api.usage.repository import UsageRepository
+from quorate_api.usage.schemas import Metrics, MetricsMinute, Usage, UsageMinute
+
+
+async def usage(
+    work: Work, principal: Principal, group_id: UUID, start: datetime | None, end: datetime | None
+) -> Usage:
+    await groups.visible(work, principal, group_id, deleted=True)
+    principal.require(Permission.VIEW)
+    now = datetime.now(UTC)
+    end = _aware("to", end) or now + timedelta(seconds=WINDOW_S)
+    start = _aware("from", start) or end - timedelta(days=1)
+    from_s = calculator.minute_floor_s(start.timestamp())
+    to_s = calculator.minute_floor_s(end.timestamp())
+    if not from_s <= to_s <= from_s + limits.USAGE_MINUTES_MAX * WINDOW_S:
+        message = f"Must be after `from`, by at most {limits.USAGE_MINUTES_MAX // 1440} days."
+        raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="to", message=message)])
+    repository = UsageRepository(work.scope)
+    before = await repository.committed_before(group_id, from_s)
+    minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), *before)
+    return Usage(
+        group_id=group_id,
+        period_start=_at(from_s),
+        period_end=_at(to_s),
+        committed_entries=sum(minute.committed_entries for minute in minutes),
+        committed_bytes=sum(minute.committed_bytes for minute in minutes),
+        read_entries=sum(minute.read_entries for minute in minutes),
+        minutes=[
+            UsageMinute(
+                at=_at(minute.start_s),
+                committed_entries=minute.committed_entries,
+                committed_bytes=minute.committed_bytes,
+                read_entries=minute.read_entries,
+            )
+            for minute in minutes
+            if minute.committed_entries or minute.committed_bytes or minute.read_entries
+        ],
+    )
+
+
+async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int) -> Metrics:
+    row = await groups.visible(work, principal, group_id, deleted=True)
+    principal.require(Permission.VIEW)
+    to_s = calculator.minute_floor_s(datetime.now(UTC).timestamp()) + WINDOW_S
+    from_s = to_s - minutes * WINDOW_S
+    repository = UsageRepository(work.scope)
+    before = await repository.committed_before(group_id, from_s)
+    found = calculator.minutes(await repository.windows(group_id, from_s, to_s), *before)
+    return Metrics(
+        group_id=group_id,
+        minutes=[
+            MetricsMinute(
+                at=_at(minute.start_s),
+                reserved_per_s=row.rate_per_s,
+                offered_per_s=minute.offered_entries / WINDOW_S,
+                committed_per_s=minute.committed_entries / WINDOW_S,
+                throttled_per_s=minute.throttled_entries / WINDOW_S,
+                p50_us=minute.p50_us,
+                p99_us=minute.p99_us,
+            )
+            for minute in found
+        ],
+    )
+
+
+def _aware(name: str, at: datetime | None) -> datetime | None:
+    """Years far away overflow timestamps; times without a zone are ambiguous."""
+    if at is None:
+        return None
+    if at.tzinfo is None or not 2000 <= at.year <= 2200:
+        message = "Must be RFC 3339 with a time zone, as in 2026-11-20T12:00:00Z, between 2000 and 2200."
+        raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field=name, message=message)])
+    return at
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
