@@ -313,6 +313,9 @@ def channel_frames(v):
         ),
     ):
         v.add(name, "ATTACHED", 1, f, head_attached(f))
+
+
+def group_frames(v):
     v.add("detach", "DETACH", 1, {}, b"")
     v.add("detach, largest channel", "DETACH", 2**32 - 1, {}, b"")
     for name, f in (
@@ -374,6 +377,9 @@ def append_frames(v):
     v.add_append(
         "append, only to an empty log, traced", 1, [b"first"], trace={**TRACE, "trace_flags": 0}, expected_offset=0
     )
+
+
+def answer_frames(v):
     for name, acks in (
         ("acked, one", [(1, 0)]),
         ("acked, three, largest offset", [(2, 1), (3, 2), (U53_MAX, U53_MAX)]),
@@ -607,7 +613,7 @@ def growth(v):
 
 def generate():
     v = Vectors()
-    for part in (connection_frames, channel_frames, append_frames, read_frames):
+    for part in (connection_frames, channel_frames, group_frames, append_frames, answer_frames, read_frames):
         part(v)
     for part in (invalid_headers, invalid_heads, invalid_payloads):
         part(v)
