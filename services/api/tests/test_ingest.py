@@ -5,7 +5,6 @@ import json
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,10 +38,10 @@ async def log(alice: Customer) -> ReplicaLog:
 
 
 @pytest.fixture
-async def ingest(bus: Redis, worker_engine: AsyncEngine) -> AsyncIterator[Ingest]:
+async def ingest(bus: Redis, worker_engine: AsyncEngine) -> Ingest:
     made = Ingest(bus, worker_engine, "w1")
     await made.prepare()
-    yield made
+    return made
 
 
 async def send(bus: Redis, reports: list[dict[str, Any]]) -> None:
