@@ -46,7 +46,7 @@ impl Plan {
             payload_bytes_max,
             retention_bytes: u64::from(payload_bytes_max) * retention,
             link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
-            sync_us_max: *pick(rng, &[100, 2_000, 20_000]),
+            sync_us_max: *pick(rng, &[100, 2_000, 20_000, 100_000]),
             fault_every_us: *pick(rng, &[5_000, 20_000, 60_000, 200_000]),
             horizon_us: 1_000_000,
             completions_are_merged: rng.random_bool(0.5),

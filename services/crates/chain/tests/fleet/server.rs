@@ -155,8 +155,7 @@ impl World {
         if server.disk.syncing > 0 || !server.disk.has_pending() || server.disk_fault {
             return;
         }
-        // The writer's thread takes what is there when it comes to it.
-        server.disk.begin_sync();
+        server.disk.begin_sync(&mut self.rng);
         let incarnation = server.incarnation;
         let at = self.now + self.rng.random_range(20..=self.plan.sync_us_max);
         self.at(at, What::Synced { server: s, incarnation });
