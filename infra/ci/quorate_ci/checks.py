@@ -1,0 +1,74 @@
+"""The checks of `make verify`, what `make fix` does about them, and what `make gen` writes again.
+
+Every check is read-only. A generated file's check compares it with what its generator would write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate_ci.commands import Command
+
+PYTHON_FOLDERS = ["infra", "loadtest", "sdk", "services/api", "migrations"]  # nearest ruff settings win
+
+
+@dataclass(frozen=True)
+class Check:
+    """`fix` mends what `check` finds; `gen` writes again what `check` finds stale."""
+
+    name: str
+    check: Command
+    fix: Command | None = None
+    gen: Command | None = None
+
+
+def _cargo(*arguments: str) -> Command:
+    return Command(["cargo", *arguments], "services", "services/Cargo.toml", timeout_s=1200)
+
+
+def _npm(folder: str, script: str) -> Command:
+    return Command(["npm", "run", "--silent", script], folder, f"{folder}/package.json")
+
+
+def _ruff(*arguments: str) -> Command:
+    return Command(["ruff", *arguments, *PYTHON_FOLDERS])
+
+
+def _mypy(folder: str) -> Command:
+    return Command(["mypy"], folder, f"{folder}/pyproject.toml")
+
+
+CHECKS = [
+    Check("Rust format", _cargo("fmt", "--all", "--check"), fix=_cargo("fmt", "--all")),
+    Check(
+        "Rust lints",
+        _cargo("clippy", "--release", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"),
+        fix=_cargo("clippy", "--release", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"),
+    ),
+    Check("Python format", _ruff("format", "--check"), fix=_ruff("format")),
+    Check("Python lints", _ruff("check"), fix=_ruff("check", "--fix")),
+    Check("API types", _mypy("services/api")),
+    Check("Python SDK types", _mypy("sdk/python")),
+    Check("Local stack types", _mypy("infra/local")),
+    Check("CI types", _mypy("infra/ci")),
+    Check("Scenario types", _mypy("loadtest/scenarios")),
+    Check("Portal lints", _npm("portal", "lint")),
+    Check("Portal types", _npm("portal", "typecheck")),
+    Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),
+    Check(
+        "Error tables are fresh",
+        Command(["python", "sdk/contract/generate.py", "--check"]),
+        gen=Command(["python", "sdk/contract/generate.py"]),
+    ),
+    Check(
+        "API contract is fresh",
+        Command(["quorate-api", "openapi", "--check"]),
+        gen=Command(["quorate-api", "openapi"]),
+    ),
+    Check(
+        "Error pages are fresh",
+        Command(["quorate-ci", "error-pages", "--check"]),
+        gen=Command(["quorate-ci", "error-pages"]),
+    ),
+    Check("Tidy", Command(["pytest", "-q", "tidy"], "infra/ci")),
+]

@@ -1,0 +1,81 @@
+"""The parts of `make test`, in the order they run: what is quick and tells most comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from quorate_ci.commands import Command, Finished
+from quorate_ci.counts import Counts, of_junit, of_libtest
+from quorate_local.options import REPOSITORY
+
+REPORTS = REPOSITORY / "build" / "test"
+
+
+@dataclass(frozen=True)
+class Part:
+    """`group` is what `--only` chooses by. `count` reads the runner's own report."""
+
+    name: str
+    group: str
+    command: Command
+    count: Callable[[Finished], Counts | None]
+
+
+def _junit(name: str) -> Path:
+    return REPORTS / f"{name}.xml"
+
+
+def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
+    return lambda _: of_junit(_junit(name))
+
+
+def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300) -> Part:
+    command = ["pytest", f"--junitxml={_junit(name)}", *arguments]
+    return Part(
+        name, group, Command(command, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s), _count_junit(name)
+    )
+
+
+def _vitest(name: str, folder: str) -> Part:
+    reporters = ["--reporter=default", "--reporter=junit", f"--outputFile.junit={_junit(name)}"]
+    command = Command(
+        ["npx", "--no-install", "vitest", "run", *reporters], folder, f"{folder}/package.json", timeout_s=300
+    )
+    return Part(name, "unit", command, _count_junit(name))
+
+
+def _playwright(name: str, group: str, project: str, around: list[str], timeout_s: float) -> Part:
+    """`around`: a command that runs the rest of its arguments, with a stack to talk to, say."""
+    argv = ["npx", "--no-install", "playwright", "test", f"--project={project}", "--reporter=list,junit"]
+    env = {"PLAYWRIGHT_JUNIT_OUTPUT_FILE": str(_junit(name))}
+    command = Command([*around, *argv], "portal", "portal/package.json", env, timeout_s)
+    return Part(name, group, command, _count_junit(name))
+
+
+WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e" / "portal"), "--"]
+
+PARTS = [
+    _pytest("local stack", "unit", "infra/local", "tests"),
+    _pytest("ci", "unit", "infra/ci", "tests"),
+    _pytest("scenarios", "unit", "loadtest/scenarios"),
+    Part(
+        "rust",
+        "unit",
+        Command(
+            ["cargo", "test", "--release", "--locked", "--workspace", "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            timeout_s=1200,
+        ),
+        lambda finished: of_libtest(finished.output()),
+    ),
+    _pytest("api", "unit", "services/api", timeout_s=420),
+    _pytest("sdk python", "unit", "sdk/python"),
+    _vitest("sdk js", "sdk/js"),
+    _vitest("portal", "portal"),
+    _playwright("portal mock", "unit", "mock", [], timeout_s=420),
+    _pytest("e2e", "e2e", "infra/local", "e2e", "--timeout", "300", timeout_s=900),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, timeout_s=300),
+]

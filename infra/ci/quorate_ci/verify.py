@@ -1,0 +1,69 @@
+"""Runs the checks: `verify` looks, `fix` mends, `gen` generates."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from quorate_ci.checks import CHECKS, Check
+from quorate_ci.commands import Command, Finished, run
+from quorate_ci.counts import Counts
+from quorate_local.display import Display
+from quorate_local.options import REPOSITORY
+
+LOGS = REPOSITORY / "build" / "verify"
+OUTPUT_LINES_MAX = 60
+
+
+def verify(display: Display) -> Counts:
+    """Run every check; show the output of those that fail."""
+    passed = failed = 0
+    for check in CHECKS:
+        finished = _run(check, check.check, display)
+        if finished.exit_code == 0:
+            passed += 1
+            display.line(f"  ok      {check.name:<26} {finished.seconds:6.1f} s")
+            continue
+        failed += 1
+        display.line(f"  FAILED  {check.name:<26} {finished.seconds:6.1f} s")
+        _show(finished, display)
+        if check.fix:
+            display.line("          `make fix` may mend this")
+        if check.gen:
+            display.line("          `make gen` writes it again")
+    return Counts(passed, failed)
+
+
+def fix(display: Display) -> bool:
+    return _run_all([(check, check.fix) for check in CHECKS if check.fix], display)
+
+
+def gen(display: Display) -> bool:
+    return _run_all([(check, check.gen) for check in CHECKS if check.gen], display)
+
+
+def _run_all(work: list[tuple[Check, Command]], display: Display) -> bool:
+    good = True
+    for check, command in work:
+        finished = _run(check, command, display)
+        display.line(f"  {'done  ' if finished.exit_code == 0 else 'FAILED'}  {check.name}")
+        if finished.exit_code != 0:
+            good = False
+            _show(finished, display)
+    return good
+
+
+def _run(check: Check, command: Command, display: Display) -> Finished:
+    return run(command, _log(check), lambda seconds: display.progress(f"  …       {check.name:<26} {seconds:6.1f} s"))
+
+
+def _log(check: Check) -> Path:
+    return LOGS / (re.sub(r"\W+", "-", check.name.lower()) + ".log")
+
+
+def _show(finished: Finished, display: Display) -> None:
+    lines = finished.output().splitlines()
+    if len(lines) > OUTPUT_LINES_MAX:
+        display.line(f"          … all of it in {finished.log.relative_to(REPOSITORY)}")
+    for line in lines[-OUTPUT_LINES_MAX:]:
+        display.line(f"          {line}")

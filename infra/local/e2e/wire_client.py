@@ -1,0 +1,96 @@
+"""A client that can be made to misbehave: frames by hand, over a plain socket."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import uuid
+from typing import Any, TypeVar
+from zlib import crc32
+
+from quorate import wire
+
+TIMEOUT_S = 5.0
+CHANNEL = 7
+
+M = TypeVar("M")
+
+
+class WireClient:
+    """One connection to one server. Every wait is bounded by `TIMEOUT_S`."""
+
+    def __init__(self, address: str, hello: bool = True) -> None:
+        host, port = address.rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+        self._frames: list[wire.Frame] = []
+        self._splitter = wire.FrameSplitter(64 << 20)
+        if hello:
+            self.send(wire.encode(wire.Hello(wire.VERSION, "e2e")))
+            self.limits = self.expect(wire.HelloOk)
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def attach(self, group: str, token: str, session: int | None = None) -> Any:
+        """ATTACHED, or the REFUSED or GOODBYE that came instead. Session: random unless given."""
+        self.session = secrets.randbits(63) | 1 if session is None else session
+        self.send(wire.encode(wire.Attach(uuid.UUID(group), self.session, token), CHANNEL))
+        return self.receive()
+
+    def append(self, seq: int, entries: list[bytes], **changes: Any) -> Any:
+        """The answer to one APPEND; `changes` replace its fields."""
+        self.send(append_frame(seq, entries, **changes))
+        return self.receive()
+
+    def receive(self) -> Any:
+        """The next message but NOTICE, which may come at any time; None when the server has closed."""
+        while True:
+            while not self._frames:
+                try:
+                    data = self._socket.recv(1 << 16)
+                except ConnectionResetError:
+                    return None
+                if not data:
+                    return None
+                self._frames += self._splitter.feed(data)
+            message = wire.decode(self._frames.pop(0))
+            if not isinstance(message, wire.Notice):
+                return message
+
+    def expect(self, kind: type[M]) -> M:
+        message = self.receive()
+        assert isinstance(message, kind), f"expected {kind.__name__}, got {message}"
+        return message
+
+    def shut_writing(self) -> None:
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> WireClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def append_frame(seq: int, entries: list[bytes], **changes: Any) -> bytes:
+    payload = wire.pack_entries(entries)
+    fields: dict[str, Any] = {
+        "seq": seq,
+        "floor_index": 0,
+        "timeout_ms": 4000,
+        "entry_count": len(entries),
+        "payload_len": len(payload),
+        "payload_crc": crc32(payload),
+        "expected_offset": wire.NO_EXPECTED_OFFSET,
+        "fencing_token": 0,
+        "payload": payload,
+        **changes,
+    }
+    return wire.encode(wire.Append(**fields), CHANNEL)
+
+
+def head_address(handle: dict[str, Any]) -> str:
+    return str(next(e["address"] for e in handle["endpoints"] if e["role"] in ("head", "sole")))

@@ -1,0 +1,195 @@
+"""Every process of the stack as a `ProcessSpec`: its command, environment and sign of readiness.
+
+The one place that knows flags and variables; docs/internals/processes.md says what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from quorate_local.layout import Layout, read_json, write_text
+from quorate_local.options import BadOptions, StackOptions
+from quorate_local.process import ProcessSpec, Running
+
+LOOPBACK = "127.0.0.1"
+HTTP_TIMEOUT_S = 2.0
+COORDINATOR_READY_S = 20.0
+SERVER_READY_S = 30.0  # a server with a large journal scans it first
+API_READY_S = 45.0  # Python imports, on a busy machine
+WORKER_READY_S = 45.0
+JOIN_TOKEN_TTL_S = 600
+
+PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER = range(6)
+# Not simply the reverse: a coordinator that sees its servers leave one by one takes them for failed and
+# shrinks every chain to its last server. It goes before them, and finds them all back at the next start.
+STOP_ORDER = (PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES)
+
+
+class Secrets:
+    """The files in `secrets/` (mode 0700, each file 0600)."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.admin_token = layout.secrets / "coordinator-admin-token"
+        self.api_secret = layout.secrets / "api-secret"
+        self.signing_key = layout.secrets / "token-signing-key.pem"
+        self.public_keys = layout.secrets / "token-public-keys.json"
+        self._folder = layout.secrets
+
+    def create_admin_token(self) -> None:
+        """The coordinator's; `quorate-api keys-init` makes the other files."""
+        if not self.admin_token.exists():
+            write_text(self.admin_token, secrets.token_hex(32) + "\n", 0o600)
+
+    def join_token(self, server: str) -> Path:
+        return self._folder / f"join-{server}"
+
+
+def coordinator(layout: Layout, options: StackOptions, keys: Secrets, ports: dict[str, int]) -> ProcessSpec:
+    """`ports`: `control` and `http`; 0 lets the coordinator choose."""
+    addresses = layout.coordinator / "addresses.json"
+    addresses.unlink(missing_ok=True)
+    command = [
+        binary(options, "quorate-coordinator"),
+        *("--data-dir", str(layout.coordinator)),
+        *("--listen-control", f"{LOOPBACK}:{ports['control']}"),
+        *("--listen-http", f"{LOOPBACK}:{ports['http']}"),
+        *("--profile", str(options.profile_file())),
+        *("--token-public-keys", str(keys.public_keys)),
+        *("--admin-token-file", str(keys.admin_token)),
+        *_otlp_flags(options),
+    ]
+
+    def ready(_: Running) -> bool:
+        found = read_json(addresses)
+        return found is not None and http_status(f"http://{found['http']}/v1/health") == 200
+
+    return ProcessSpec("coordinator", command, ready, PHASE_COORDINATOR, ready_timeout_s=COORDINATOR_READY_S)
+
+
+def server(
+    name: str, layout: Layout, options: StackOptions, keys: Secrets, listen: str, control: str, redis_url: str
+) -> ProcessSpec:
+    """A replica server. `listen` and `control` are host:port."""
+    data_dir = layout.server(name)
+    data_dir.mkdir(parents=True, exist_ok=True)
+    ready_file = data_dir / "ready.json"
+    ready_file.unlink(missing_ok=True)
+    command = [
+        binary(options, "quorate-replica"),
+        *("--data-dir", str(data_dir)),
+        *("--coordinator", control),
+        *("--join-token-file", str(keys.join_token(name))),
+        *("--listen", listen),
+        *("--name", name),
+        *("--shards", str(options.shards_per_server)),
+        *("--failure-domain", name),
+        *options.server_resources.flags(),
+        *_otlp_flags(options),
+    ]
+    env = {"QUORATE_REDIS_URL": redis_url}  # not a flag: it holds a password, and arguments are public
+
+    def ready(_: Running) -> bool:
+        return read_json(ready_file) is not None
+
+    return ProcessSpec(name, command, ready, PHASE_SERVER, env, SERVER_READY_S)
+
+
+def api(layout: Layout, env: dict[str, str], listen: str) -> ProcessSpec:
+    def ready(_: Running) -> bool:
+        return http_status(f"http://{listen}/v1/ready") == 200
+
+    return ProcessSpec("api", [quorate_api(), "api"], ready, PHASE_API, env, API_READY_S)
+
+
+def worker(layout: Layout, env: dict[str, str]) -> ProcessSpec:
+    def ready(running: Running) -> bool:
+        return "worker ready" in running.output()
+
+    return ProcessSpec("worker", [quorate_api(), "worker"], ready, PHASE_WORKER, env, WORKER_READY_S)
+
+
+def api_environment(
+    options: StackOptions, keys: Secrets, listen: str, coordinator_http: str, database_url: str, redis_url: str
+) -> dict[str, str]:
+    """What `quorate-api api`, `worker` and `migrate` read."""
+    env = {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "QUORATE_LISTEN": listen,
+        "QUORATE_PUBLIC_URL": f"http://{listen}",
+        "QUORATE_COORDINATOR_URL": f"http://{coordinator_http}",
+        "QUORATE_COORDINATOR_TOKEN_FILE": str(keys.admin_token),
+        "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys.signing_key),
+        "QUORATE_SECRET_FILE": str(keys.api_secret),
+    }
+    if (options.portal_dir / "index.html").exists():
+        env["QUORATE_PORTAL_DIR"] = str(options.portal_dir)
+    if options.otlp_endpoint:
+        env["OTEL_EXPORTER_OTLP_ENDPOINT"] = options.otlp_endpoint
+    return env
+
+
+def mint_join_token(coordinator_http: str, keys: Secrets, server_name: str) -> None:
+    """Ask the coordinator for a token with which one server may join once, into a 0600 file."""
+    request = urllib.request.Request(
+        f"http://{coordinator_http}/v1/join-tokens",
+        data=json.dumps({"ttl_s": JOIN_TOKEN_TTL_S, "name": server_name}).encode(),
+        headers={
+            "Authorization": f"Bearer {keys.admin_token.read_text().strip()}",
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=HTTP_TIMEOUT_S) as response:
+        token = json.load(response)["token"]
+    write_text(keys.join_token(server_name), token + "\n", 0o600)
+
+
+def binary(options: StackOptions, name: str) -> str:
+    path = options.bin_dir / name
+    if not path.exists():
+        raise BadOptions(f"{path} is not there yet; `make build` makes it")
+    return str(path)
+
+
+def quorate_api() -> str:
+    """The command of this virtual environment; PATH might hold another."""
+    path = Path(sys.executable).parent / "quorate-api"
+    if not path.exists():
+        raise BadOptions("the command quorate-api is not installed here; `make setup` installs it")
+    return str(path)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now. Another process may take it before ours does: callers retry."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def port_is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def http_status(url: str) -> int:
+    """The status of a GET; `OSError` when nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT_S) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def _otlp_flags(options: StackOptions) -> list[str]:
+    return ["--otlp-endpoint", options.otlp_endpoint] if options.otlp_endpoint else []

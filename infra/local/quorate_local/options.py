@@ -1,0 +1,101 @@
+"""What can be chosen about a local stack, each with its default and its reason."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+SERVERS_DEFAULT = 5  # degree 3, one server lost, and still a choice of replacements
+SERVERS_MAX = 32  # a bound for one machine, not for a fleet
+SHARDS_PER_SERVER_DEFAULT = 1  # many servers share this machine's few cores
+
+
+class BadOptions(Exception):
+    """The user asked for something that cannot be; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class ServerResources:
+    """The resource vector that each server announces; None leaves it to the server."""
+
+    cpu_cores: float | None = None
+    network_bytes_per_s: int | None = None
+    storage_io_per_s: int | None = None
+
+    def flags(self) -> list[str]:
+        pairs = [
+            ("--cpu", self.cpu_cores),
+            ("--network-bytes-per-s", self.network_bytes_per_s),
+            ("--storage-io-per-s", self.storage_io_per_s),
+        ]
+        return [text for flag, value in pairs if value is not None for text in (flag, str(value))]
+
+
+@dataclass(frozen=True)
+class StackOptions:
+    """A port of 0 means any free one. `database_url`/`redis_url` replace the embedded servers."""
+
+    state: Path = REPOSITORY / ".quorate"
+    servers: int = SERVERS_DEFAULT
+    bin_dir: Path = REPOSITORY / "build" / "bin"
+    portal_dir: Path = REPOSITORY / "portal" / "dist"
+    profile: Path | None = None
+    database_url: str | None = None
+    redis_url: str | None = None
+    otlp_endpoint: str | None = None
+    api_port: int = 0
+    coordinator_control_port: int = 0
+    coordinator_http_port: int = 0
+    postgres_port: int = 0
+    redis_port: int = 0
+    server_port_base: int = 0
+    shards_per_server: int = SHARDS_PER_SERVER_DEFAULT
+    server_resources: ServerResources = field(default_factory=ServerResources)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.servers <= SERVERS_MAX:
+            raise BadOptions(f"SERVERS must be 1 to {SERVERS_MAX}, not {self.servers}")
+        last_server_port = self.server_port_base + self.servers - 1
+        for name, port in [
+            ("API_PORT", self.api_port),
+            ("COORDINATOR_PORT", self.coordinator_control_port),
+            ("COORDINATOR_HTTP_PORT", self.coordinator_http_port),
+            ("POSTGRES_PORT", self.postgres_port),
+            ("REDIS_PORT", self.redis_port),
+            ("SERVER_PORTS", last_server_port if self.server_port_base else 0),
+        ]:
+            if not 0 <= port <= 65535:
+                raise BadOptions(f"{name} must be 0 (any free port) to 65535, not {port}")
+
+    @classmethod
+    def from_environment(cls, **overrides: object) -> StackOptions:
+        """Defaults, then DATABASE_URL, REDIS_URL and the OTLP endpoint of the environment,
+        then `overrides`."""
+        values: dict[str, object] = {
+            "database_url": os.environ.get("DATABASE_URL") or None,
+            "redis_url": os.environ.get("REDIS_URL") or None,
+            "otlp_endpoint": os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
+        }
+        values.update(overrides)
+        return cls(**values)  # type: ignore[arg-type]
+
+    def server_names(self) -> list[str]:
+        return [f"s{number}" for number in range(1, self.servers + 1)]
+
+    def server_port(self, name: str) -> int:
+        return self.server_port_base + int(name[1:]) - 1 if self.server_port_base else 0
+
+    def profile_file(self) -> Path:
+        """The cost profile: the one given, this machine's own, or the one in the repository."""
+        candidates = [
+            self.profile,
+            REPOSITORY / "loadtest" / "profiles" / "local.json",
+            REPOSITORY / "services" / "crates" / "placement" / "profiles" / "default.json",
+        ]
+        for candidate in candidates:
+            if candidate is not None and candidate.exists():
+                return candidate
+        raise BadOptions("no cost profile found: expected loadtest/profiles/local.json")

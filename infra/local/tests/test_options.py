@@ -1,0 +1,39 @@
+"""What can be chosen, and what is refused with a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from quorate_local.options import BadOptions, ServerResources, StackOptions
+
+
+def test_servers_and_ports_have_bounds() -> None:
+    with pytest.raises(BadOptions, match="SERVERS must be 1 to 32, not 0"):
+        StackOptions(servers=0)
+    with pytest.raises(BadOptions, match="API_PORT"):
+        StackOptions(api_port=70_000)
+    with pytest.raises(BadOptions, match="SERVER_PORTS"):
+        StackOptions(server_port_base=65_533, servers=5)
+
+
+def test_server_ports_count_up_from_the_base() -> None:
+    options = StackOptions(server_port_base=7001, servers=3)
+    assert [options.server_port(name) for name in options.server_names()] == [7001, 7002, 7003]
+    assert StackOptions().server_port("s2") == 0
+
+
+def test_only_the_resources_given_are_announced() -> None:
+    assert ServerResources().flags() == []
+    assert ServerResources(cpu_cores=1.5, storage_io_per_s=900).flags() == [
+        *("--cpu", "1.5"),
+        *("--storage-io-per-s", "900"),
+    ]
+
+
+def test_the_environment_gives_the_urls_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://db.example/quorate")
+    monkeypatch.setenv("REDIS_URL", "")
+    options = StackOptions.from_environment(state=Path("elsewhere"))
+    assert options.database_url == "postgresql://db.example/quorate"
+    assert options.redis_url is None
+    assert StackOptions.from_environment(database_url=None).database_url is None

@@ -1,0 +1,8 @@
+# Shared by the set-up scripts: how they speak.
+say() { printf '  %s\n' "$*"; }
+stop() {
+  printf '\n%s\n' "$1" >&2
+  shift
+  [ $# -eq 0 ] || printf '  %s\n' "$@" >&2
+  exit 1
+}

@@ -1,0 +1,296 @@
+"""The client of one group: append, read, tail, status. Everything runs on the event loop that connected it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quorate import limits, wire
+from quorate.appender import Appended, Appender
+from quorate.codes import Code
+from quorate.errors import Failure, read_refused
+from quorate.handle import Handle
+from quorate.link import Handles, Link
+from quorate.reader import Reader, Tail
+from quorate.tail import Entry, entries_from
+from quorate.tracing import Tracing, tracing_for
+
+HandleLike = Handle | Mapping[str, Any] | str | bytes
+Bytes = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """What a read found. All offsets but the entries' own are exclusive ends."""
+
+    entries: list[Entry]
+    next_offset: int
+    """Where to read on."""
+    commit_offset: int
+    trim_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """What the replica that answered knows of its group."""
+
+    role: str
+    state: str
+    epoch: int
+    commit_offset: int
+    durable_offset: int
+    trim_offset: int
+    next_offset: int
+    head: str
+    """Address of the head; empty when unknown."""
+
+
+async def connect(
+    handle: HandleLike,
+    *,
+    refresh: Callable[[], Awaitable[HandleLike] | HandleLike] | None = None,
+    timeout: float = limits.TIMEOUT_S_DEFAULT,
+    read_only: bool = False,
+    tracer: Any = None,
+) -> Client:
+    """Connect to the group of a handle.
+
+    `refresh` gets a new handle when this one no longer works (its token expired, the group moved); without it
+    such a client fails and must be connected anew. `timeout` (seconds) is for connecting, and is the deadline
+    of every later call that names none. `read_only`: do not look for the head; append is then connected when
+    it is first used. `tracer`: an OpenTelemetry tracer; by default the global provider's, if one was set up.
+
+    Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is not one.
+    """
+    client = Client(Handle.parse(handle), refresh, timeout, tracer)
+    try:
+        await client._connect(read_only)
+    except BaseException:
+        await client.close(drain=False)
+        raise
+    return client
+
+
+class Client:
+    """Made by `connect`. Use it as an async context manager, or call `close` at the end."""
+
+    def __init__(
+        self,
+        handle: Handle,
+        refresh: Callable[[], Awaitable[HandleLike] | HandleLike] | None,
+        timeout: float,
+        tracer: Any,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._timeout_s = _check_timeout(timeout)
+        self._handles = Handles(handle, _source_of(refresh) if refresh else None)
+        self._appender = Appender(loop, handle.limits)
+        self._reader = Reader(loop)
+        self._write_link = Link(self._appender, self._handles)
+        self._read_link = Link(self._reader, self._handles)
+        self._append = self._appender.append
+        self._tracing: Tracing | None = tracing_for(handle, tracer)
+
+    @property
+    def handle(self) -> Handle:
+        """The handle in use; a refresh replaces it."""
+        return self._handles.handle
+
+    @property
+    def rate_per_s(self) -> int:
+        """Entries a second that the group may append at present, as its head last told; 0 before it did."""
+        return self._appender.writer.rate_per_s
+
+    # Appending.
+
+    def append(
+        self,
+        entry: Bytes,
+        *,
+        timeout: float | None = None,
+        expected_offset: int | None = None,
+        fencing_token: int | None = None,
+    ) -> asyncio.Future[int]:
+        """Append one entry; awaiting the result gives its offset.
+
+        Many appends may be outstanding: call it without awaiting each, and they share batches. Entries are
+        ordered as `append` was called. `await ready()` now and then bounds what is outstanding.
+
+        `expected_offset`: append only if the entry would get this offset. `fencing_token`: refuse if a greater
+        token has been used on the group. `timeout` in seconds.
+
+        Raises AppendRefused: it did not happen (ConditionFailed, Fenced and others by `code`).
+        Raises AppendUnknown: the deadline passed, or the connection was lost for good, after it was sent.
+        """
+        data = entry if type(entry) is bytes else _as_bytes(entry)
+        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        if self._tracing is None and expected_offset is None and fencing_token is None:
+            return self._append(data, timeout_s)
+        return self._append_carefully(data, timeout_s, expected_offset, fencing_token)
+
+    def append_many(
+        self,
+        entries: Iterable[Bytes],
+        *,
+        timeout: float | None = None,
+        expected_offset: int | None = None,
+        fencing_token: int | None = None,
+    ) -> asyncio.Future[Appended]:
+        """Append entries that are ordered as one: all or none, with consecutive offsets.
+
+        At most `handle.limits.max_batch_entries` entries and `max_batch_bytes` bytes (4 more for each entry).
+        Otherwise like `append`.
+        """
+        listed = [_as_bytes(entry) for entry in entries]
+        if not listed:
+            raise ValueError("append_many needs at least one entry")
+        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        return self._append_alone(listed, True, timeout_s, expected_offset, fencing_token)
+
+    def _append_carefully(
+        self, data: bytes, timeout_s: float, expected_offset: int | None, fencing_token: int | None
+    ) -> asyncio.Future[int]:
+        if expected_offset is not None or fencing_token is not None:
+            return self._append_alone([data], False, timeout_s, expected_offset, fencing_token)
+        assert self._tracing is not None
+        span, trace = self._tracing.start(1, len(data))
+        future = self._append(data, timeout_s, trace)
+        self._tracing.end_with(span, future)
+        return future
+
+    def _append_alone(
+        self, entries: list[bytes], many: bool, timeout_s: float, expected_offset: int | None, fencing_token: int | None
+    ) -> asyncio.Future[Any]:
+        _check_u64("expected_offset", expected_offset)
+        _check_u64("fencing_token", fencing_token)
+        if self._tracing is None:
+            return self._appender.append_alone(entries, many, timeout_s, expected_offset, fencing_token, None)
+        span, trace = self._tracing.start(len(entries), sum(map(len, entries)))
+        future = self._appender.append_alone(entries, many, timeout_s, expected_offset, fencing_token, trace)
+        self._tracing.end_with(span, future)
+        return future
+
+    async def ready(self) -> None:
+        """Wait until few enough appends are outstanding to go on: back-pressure for a producer in a loop."""
+        await self._appender.wait_ready()
+
+    # Reading.
+
+    async def read(
+        self,
+        offset: int,
+        *,
+        max_entries: int = 1_000,
+        max_bytes: int = limits.READ_BYTES_DEFAULT,
+        wait: float = 0.0,
+        timeout: float | None = None,
+    ) -> ReadResult:
+        """Committed entries from `offset` on, at most `max_entries`; `max_bytes` is exceeded by one batch at most.
+
+        With none there yet, waits up to `wait` seconds and then returns none. Raises ReadRefused (Trimmed when
+        the offset has been discarded), also when the deadline passes.
+        """
+        _check_u64("offset", offset)
+        if max_entries < 1 or max_bytes < 1:
+            raise ValueError("max_entries and max_bytes must be at least 1")
+        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        ends_at = self._loop.time() + wait
+
+        def build(request: int) -> wire.Message:
+            wait_ms = max(0, int((ends_at - self._loop.time()) * 1_000))
+            return wire.Read(request, min(max_bytes, 2**32 - 1), min(max_entries, 2**32 - 1), wait_ms, offset)
+
+        answer: wire.Entries = await self._reader.request(build, timeout_s + wait)
+        try:
+            entries = entries_from(answer, offset)[:max_entries]
+        except wire.WireError as problem:
+            raise read_refused(Failure(problem.code, str(problem))) from None
+        next_offset = entries[-1].offset + 1 if entries else max(offset, answer.next_offset)
+        return ReadResult(entries, next_offset, answer.commit_offset, answer.trim_offset)
+
+    def tail(self, from_offset: int = 0, *, credit_bytes: int = limits.TAIL_CREDIT_BYTES) -> Tail:
+        """Follow the log: `async for entry in client.tail(0)`. At most `credit_bytes` and one batch are buffered."""
+        _check_u64("from_offset", from_offset)
+        if not 0 < credit_bytes < 2**32:
+            raise ValueError("credit_bytes must be positive and below 4 GiB")
+        return Tail(self._reader, from_offset, credit_bytes)
+
+    async def status(self, *, timeout: float | None = None) -> GroupStatus:
+        """What the group's head (or, while it cannot be reached, another replica) knows."""
+        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        answer: wire.StatusOk = await self._reader.request(wire.Status, timeout_s)
+        return GroupStatus(
+            role=_name_of(wire.Role, answer.role),
+            state=_name_of(wire.State, answer.state),
+            epoch=answer.epoch,
+            commit_offset=answer.commit_offset,
+            durable_offset=answer.durable_offset,
+            trim_offset=answer.trim_offset,
+            next_offset=answer.next_offset,
+            head=answer.head,
+        )
+
+    # Life.
+
+    async def close(self, *, drain: bool = True) -> None:
+        """Disconnect. With `drain`, first wait for the outstanding appends, which end by their deadlines; without,
+        they end at once as refused or unknown."""
+        if drain:
+            await self._appender.wait_drained()
+        self._appender.close()
+        self._reader.close()
+        await asyncio.gather(self._write_link.close(), self._read_link.close())
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, error_type: object, *_: object) -> None:
+        await self.close(drain=error_type is None)
+
+    async def _connect(self, read_only: bool) -> None:
+        link = self._read_link if read_only else self._write_link
+        await link.wait_attached(self._timeout_s)
+
+
+def _source_of(
+    refresh: Callable[[], Awaitable[HandleLike] | HandleLike],
+) -> Callable[[], Awaitable[Handle]]:
+    async def source() -> Handle:
+        found = refresh()
+        return Handle.parse(await found if inspect.isawaitable(found) else found)
+
+    return source
+
+
+def _as_bytes(entry: object) -> bytes:
+    if isinstance(entry, bytes):
+        return entry
+    if isinstance(entry, (bytearray, memoryview)):
+        return bytes(entry)  # a copy: the caller may change its own before it is sent
+    hint = "; encode it first" if isinstance(entry, str) else ""
+    raise TypeError(f"an entry is bytes, not {type(entry).__name__}{hint}")
+
+
+def _check_timeout(timeout: float) -> float:
+    if not 0.0 < timeout < 4_000_000.0:
+        raise ValueError(f"a timeout is a positive number of seconds, not {timeout}")
+    return timeout
+
+
+def _check_u64(name: str, value: int | None) -> None:
+    if value is not None and not 0 <= value < wire.NO_EXPECTED_OFFSET:
+        raise ValueError(f"{name} is an integer from 0 to 2**64 - 2, not {value}")
+
+
+def _name_of(names: type[wire.Role] | type[wire.State], value: int) -> str:
+    try:
+        return names(value).name.lower()
+    except ValueError:
+        return str(value)
+
+
+__all__ = ["Appended", "Client", "Code", "Entry", "GroupStatus", "ReadResult", "connect"]

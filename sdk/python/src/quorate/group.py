@@ -1,0 +1,29 @@
+"""Connecting by API key: the handle comes from the API, and is refreshed from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quorate import limits
+from quorate.client import Client, connect
+from quorate.handle import Handle
+
+
+async def connect_group(
+    api_url: str,
+    api_key: str,
+    group_id: str,
+    *,
+    timeout: float = limits.TIMEOUT_S_DEFAULT,
+    read_only: bool = False,
+    tracer: Any = None,
+) -> Client:
+    """Connect to a group by its id. Raises ApiError when the API refuses, ConnectFailed as `connect` does."""
+    # Imported here so that who brings a handle needs no HTTP client.
+    from quorate.control import Control
+
+    async def handle() -> Handle:
+        async with Control(api_url, api_key) as control:
+            return await control.handle(group_id)
+
+    return await connect(await handle(), refresh=handle, timeout=timeout, read_only=read_only, tracer=tracer)

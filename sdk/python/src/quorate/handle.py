@@ -1,0 +1,105 @@
+"""The handle: what a client needs to reach a group (sdk/contract/handle.md)."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from quorate.errors import HandleError
+
+MAX_ENTRY_BYTES_DEFAULT = 1 << 20
+MAX_BATCH_BYTES_DEFAULT = 4 << 20
+MAX_BATCH_ENTRIES_DEFAULT = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    server_id: int
+    address: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_entry_bytes: int = MAX_ENTRY_BYTES_DEFAULT
+    max_batch_bytes: int = MAX_BATCH_BYTES_DEFAULT
+    max_batch_entries: int = MAX_BATCH_ENTRIES_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    group_id: uuid.UUID
+    name: str
+    endpoints: tuple[Endpoint, ...]
+    token: str
+    epoch: int = 0
+    token_expires_at: datetime | None = None
+    limits: Limits = Limits()
+    traceparent: str | None = None
+
+    def __repr__(self) -> str:
+        # The token is a secret; a handle that lands in a log must not carry it there.
+        return f"Handle(group_id={self.group_id}, name={self.name!r}, epoch={self.epoch}, endpoints={self.endpoints!r})"
+
+    def addresses(self) -> list[str]:
+        """The replicas' addresses, the head's first."""
+        ordered = sorted(self.endpoints, key=lambda endpoint: endpoint.role not in ("head", "sole"))
+        return [endpoint.address for endpoint in ordered]
+
+    @classmethod
+    def parse(cls, source: Handle | Mapping[str, Any] | str | bytes) -> Handle:
+        """A handle from the API's answer, as a mapping or as JSON text. Raises HandleError saying what is wrong."""
+        if isinstance(source, Handle):
+            return source
+        if isinstance(source, (str, bytes)):
+            try:
+                source = json.loads(source)
+            except ValueError as problem:
+                raise HandleError(f"the handle is not JSON: {problem}") from None
+        if not isinstance(source, Mapping):
+            raise HandleError("the handle is not a JSON object")
+        try:
+            return _parse(source)
+        except KeyError as missing:
+            raise HandleError(f"the handle lacks {missing}") from None
+        except (TypeError, ValueError, AttributeError) as problem:
+            raise HandleError(f"the handle is malformed: {problem}") from None
+
+
+def _parse(source: Mapping[str, Any]) -> Handle:
+    endpoints = tuple(
+        Endpoint(int(item.get("server_id", 0)), str(item["address"]), str(item.get("role", "")))
+        for item in source["endpoints"]
+    )
+    if not endpoints:
+        raise ValueError("it has no endpoints; the group may still be starting")
+    for endpoint in endpoints:
+        split_address(endpoint.address)
+    limits = source.get("limits") or {}
+    expires = source.get("token_expires_at")
+    return Handle(
+        group_id=uuid.UUID(str(source["group_id"])),
+        name=str(source.get("name", "")),
+        endpoints=endpoints,
+        token=str(source["token"]),
+        epoch=int(source.get("epoch", 0)),
+        token_expires_at=datetime.fromisoformat(expires) if expires else None,
+        limits=Limits(
+            int(limits.get("max_entry_bytes", MAX_ENTRY_BYTES_DEFAULT)),
+            int(limits.get("max_batch_bytes", MAX_BATCH_BYTES_DEFAULT)),
+            int(limits.get("max_batch_entries", MAX_BATCH_ENTRIES_DEFAULT)),
+        ),
+        traceparent=source.get("traceparent"),
+    )
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of `host:port` or `[v6]:port`. Raises ValueError."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise ValueError(f"{address!r} is not host:port")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,297 @@
+"""Keeps one connection to a group's replicas alive: dials where the route says, attaches, starts again.
+
+The shell around `route.Route`: it owns the clock, the sockets and the waits. What travels over the connection
+is its port's business: `appender.Appender` or `reader.Reader`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from quorate import limits, wire
+from quorate.codes import CODES, Code
+from quorate.connection import Connection
+from quorate.errors import ConnectFailed, Failure
+from quorate.handle import Handle, split_address
+from quorate.route import Dial, Refresh, Route
+from quorate.writer import Reroute
+
+log = logging.getLogger("quorate")
+
+HandleSource = Callable[[], Awaitable[Handle]]
+
+
+class Handles:
+    """The current handle, shared by a client's links; refreshed by one caller at a time."""
+
+    def __init__(self, handle: Handle, source: HandleSource | None) -> None:
+        self.handle = handle
+        self.version = 0
+        self.epoch = handle.epoch
+        """The newest epoch that any answer named: replicas that are behind it are stale."""
+        self._source = source
+        self._lock = asyncio.Lock()
+
+    @property
+    def refreshable(self) -> bool:
+        return self._source is not None
+
+    def expires_soon(self) -> bool:
+        expires = self.handle.token_expires_at
+        margin = timedelta(seconds=limits.TOKEN_MARGIN_S)
+        return expires is not None and expires - datetime.now(UTC) < margin
+
+    async def refresh(self, known_version: int) -> None:
+        """Get a newer handle than the one of `known_version`. Raises what the source raises."""
+        async with self._lock:
+            if self._source is None or self.version > known_version:
+                return
+            handle = await asyncio.wait_for(self._source(), limits.TIMEOUT_S_DEFAULT)
+            self.handle = handle
+            self.epoch = max(self.epoch, handle.epoch)
+            self.version += 1
+
+
+class Port(Protocol):
+    """What uses a link's connection."""
+
+    link: Link
+
+    @property
+    def session(self) -> int: ...
+    def on_attached(self, attached: wire.Attached) -> Reroute | None: ...
+    def on_ready(self) -> None:
+        """The link has an attached connection now."""
+
+    def on_frame(self, frame: wire.Frame) -> None: ...
+    def on_read(self) -> None: ...
+    def on_detached(self, failure: Failure) -> None: ...
+    def on_hopeless(self, failure: Failure) -> None:
+        """No retry will help; whoever waits is told. The next call starts the link anew."""
+
+    def awaits_answer(self) -> bool: ...
+    def busy(self) -> bool:
+        """Whether there is any use for a connection now."""
+
+
+class Link:
+    def __init__(self, port: Port, handles: Handles) -> None:
+        self._port = port
+        port.link = self
+        self._handles = handles
+        self._seen_version = handles.version
+        self._route = self._new_route()
+        self._wanted = asyncio.Event()
+        self._waiters: list[asyncio.Future[None]] = []
+        self._connection: Connection | None = None
+        self._address = ""
+        self._attached = False
+        self._closing = False
+        self._rejections = 0
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="quorate-link")
+
+    # What the port and the client do.
+
+    @property
+    def connection(self) -> Connection | None:
+        """The attached connection, if there is one now."""
+        if self._connection is None or not self._attached or self._connection.closing:
+            return None
+        return self._connection
+
+    def want(self) -> None:
+        """There is something to do: connect, if it is not so."""
+        self._wanted.set()
+
+    async def wait_attached(self, timeout_s: float) -> None:
+        """Connect and attach. Raises ConnectFailed."""
+        self.want()
+        if self._attached:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            await asyncio.wait_for(waiter, timeout_s)
+        except TimeoutError:
+            raise ConnectFailed(self.trouble._replace(retryable=True)) from None
+        finally:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+
+    def progressed(self) -> None:
+        """The connection answered something."""
+        self._route.progressed()
+
+    def reroute(self, reroute: Reroute) -> None:
+        """Leave the connection for another."""
+        log.info("leaving %s: %s", self._address, reroute.reason)
+        if reroute.to == "head":
+            self._route.avoid(self._address)
+            self._route.redirect(reroute.address)
+        elif reroute.to == "handle":
+            self._route.avoid(self._address)
+            self._route.want_handle()
+        elif reroute.to == "other":
+            self._route.avoid(self._address)
+        if self._connection is not None:
+            self._connection.close(Failure(Code.NO_CONNECTION, f"left {self._address}: {reroute.reason}"))
+
+    def saw_epoch(self, epoch: int) -> None:
+        self._handles.epoch = max(self._handles.epoch, epoch)
+
+    async def close(self) -> None:
+        self._closing = True
+        if self._connection is not None:
+            self._connection.detach()
+            await self._connection.closed
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(ConnectFailed(Failure(Code.CLIENT_CLOSED)))
+
+    trouble: Failure = Failure(Code.NO_CONNECTION, "not connected yet")
+    """Why the link is not attached, while it is not."""
+
+    # The loop.
+
+    async def _run(self) -> None:
+        while not self._closing:
+            await self._wanted.wait()
+            try:
+                address = await self._next_address()
+                if address is not None:
+                    await self._use(address)
+                if not self._port.busy() and not self._waiters:
+                    # Nobody needs a connection: do not keep knocking at a fleet that may be gone.
+                    self._wanted.clear()
+            except Exception:
+                # A defect must not leave callers waiting without a word: it is logged, and the link goes on.
+                log.exception("the link failed")
+                await asyncio.sleep(limits.BACKOFF_MAX_S)
+
+    def _new_route(self) -> Route:
+        return Route(self._handles.handle.addresses(), self._handles.refreshable, random.random)
+
+    async def _next_address(self) -> str | None:
+        """The address to dial now, after whatever wait is due; None after a refresh."""
+        if self._handles.expires_soon():
+            self._route.want_handle()
+        step = self._route.next(asyncio.get_running_loop().time())
+        if step.delay_s > 0.0:
+            await asyncio.sleep(step.delay_s)
+        if isinstance(step, Dial):
+            return step.address
+        assert isinstance(step, Refresh)
+        try:
+            await self._handles.refresh(self._seen_version)
+        except Exception as problem:  # the source is the caller's
+            log.warning("no new handle: %s", problem)
+            self._note(Failure(Code.NO_CONNECTION, f"no new handle: {problem}"))
+        if self._handles.version != self._seen_version:
+            self._seen_version = self._handles.version
+            self._route.replace(self._handles.handle.addresses())
+        return None
+
+    async def _use(self, address: str) -> None:
+        """Dial, attach, and stay until the connection ends."""
+        loop = asyncio.get_running_loop()
+        connection = Connection(loop, self, self._handles.handle, self._port.session)
+        host, port = split_address(address)
+        # Set before dialling: a quick server's ATTACHED is told before create_connection returns.
+        self._connection, self._address = connection, address
+        try:
+            await asyncio.wait_for(loop.create_connection(lambda: connection, host, port), limits.DIAL_TIMEOUT_S)
+        except (OSError, TimeoutError) as problem:
+            self._connection = None
+            self._note(Failure(Code.NO_CONNECTION, f"{address}: {problem or 'no answer'}"))
+            return
+        try:
+            failure = await connection.closed
+        finally:
+            was_attached, self._attached, self._connection = self._attached, False, None
+        self._note(failure._replace(message=f"{address}: {failure.message}") if failure.message else failure)
+        if was_attached:
+            self._route.lost()
+            if connection.silent or failure.code != Code.NO_CONNECTION:
+                self._route.avoid(address)
+            self._port.on_detached(self.trouble)
+        if failure.code == Code.UNSUPPORTED_VERSION:
+            self._give_up(failure)
+
+    def _note(self, failure: Failure) -> None:
+        """Remember why there is no connection. Codes that a server gave stay: they say more than silence."""
+        log.info("no connection: %s", failure.message)
+        self.trouble = Failure(Code.NO_CONNECTION, failure.message or CODES[Code.NO_CONNECTION].meaning, True)
+
+    def _give_up(self, failure: Failure) -> None:
+        self._wanted.clear()
+        self.trouble = failure
+        self._route = self._new_route()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(ConnectFailed(failure))
+        self._waiters.clear()
+        self._port.on_hopeless(failure)
+
+    # What the connection tells.
+
+    def on_attached(self, attached: wire.Attached) -> None:
+        if attached.epoch < self._handles.epoch:
+            self.reroute(Reroute("other", reason=f"its epoch {attached.epoch} is not the newest"))
+            return
+        self._handles.epoch = attached.epoch
+        reroute = self._port.on_attached(attached)
+        if reroute is not None:
+            self.reroute(reroute)
+            return
+        log.debug("attached to %s in epoch %d", self._address, attached.epoch)
+        self._attached = True
+        self._rejections = 0
+        self._route.attached(self._address)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+        self._port.on_ready()
+
+    def on_attach_refused(self, refused: wire.Refused) -> None:
+        failure = Failure(refused.code, refused.message, refused.retry != wire.RetryHint.NEVER)
+        assert self._connection is not None
+        self._connection.close(failure._replace(message=_describe(refused)))
+        self._route.avoid(self._address)
+        if refused.retry == wire.RetryHint.HEAD:
+            self._route.redirect(refused.head)
+        elif refused.retry == wire.RetryHint.HERE:
+            self._route.wait_at_least(refused.retry_after_ms / 1e3)
+        elif refused.retry == wire.RetryHint.HANDLE:
+            self._route.want_handle()
+            if refused.code in (Code.TOKEN_INVALID, Code.TOKEN_EXPIRED):
+                # A token is as bad at every replica. A fresh one may be refused once, while keys roll over.
+                self._rejections += 1
+                if not self._handles.refreshable or self._rejections > 2:
+                    self._rejections = 0
+                    self._give_up(failure._replace(retryable=False))
+        else:
+            self._give_up(failure)
+
+    def on_frame(self, frame: wire.Frame) -> None:
+        self._port.on_frame(frame)
+
+    def on_read(self) -> None:
+        if self._attached:
+            self._port.on_read()
+
+    def awaits_answer(self) -> bool:
+        return self._attached and self._port.awaits_answer()
+
+
+def _describe(refused: wire.Refused) -> str:
+    info = CODES.get(refused.code)
+    name = info.name if info else str(refused.code)
+    return f"attach refused: {name}" + (f" ({refused.message})" if refused.message else "")

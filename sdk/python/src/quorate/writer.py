@@ -1,0 +1,528 @@
+"""Appending exactly once: the session's state machine, pure.
+
+Calls of the outside tell it what happened (an append, ATTACHED, ACKED, REFUSED, a broken connection, the
+time); it answers with frames to send and actions to take. It has no socket, clock or randomness: `now` and
+the numbers of new sessions come in as arguments. sdk/contract/wire.md, "Appending exactly once".
+
+    queue     batches without a seq: still being filled, or refused and to be sent again
+    inflight  batches with consecutive seqs; the first `_sent` of them are on their way on this connection
+
+A batch is *in doubt* while a sending of it may have been ordered without us knowing. In doubt it keeps its
+seq and is sent again under it until it is answered, even after its callers were told "unknown": later
+batches of the session could not be ordered otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
+from typing import Any, Literal, NamedTuple
+from zlib import crc32
+
+from quorate import limits
+from quorate.codes import Code
+from quorate.errors import Failure
+from quorate.handle import Limits
+from quorate.wire import NO_EXPECTED_OFFSET, Attached, Notice, Outcome, Refused, RetryHint, Role, encode_append
+
+_PREFIX = Struct("<I").pack
+_PREFIXES = [_PREFIX(length) for length in range(4_096)]
+_NEVER = float("inf")
+
+
+class Batch:
+    __slots__ = (
+        "alone",
+        "answered",
+        "calls",
+        "deadline",
+        "doubt",
+        "entry_count",
+        "expected_offset",
+        "fencing_token",
+        "parts",
+        "payload",
+        "payload_crc",
+        "refusal",
+        "seq",
+        "shared",
+        "size",
+        "trace",
+    )
+
+    def __init__(self, deadline: float, shared: bool) -> None:
+        self.calls: list[Any] | None = []
+        """Who waits for it; None once all of them were told."""
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.entry_count = 0
+        self.deadline = deadline
+        self.shared = shared
+        """Whether more appends may join it; else it is complete."""
+        self.alone = not shared
+        """Whether it is one call's batch; else each call has one entry."""
+        self.expected_offset = NO_EXPECTED_OFFSET
+        self.fencing_token = 0
+        self.trace: bytes | None = None
+        self.payload: bytes | None = None
+        self.payload_crc = 0
+        self.seq = 0
+        self.doubt = False
+        self.answered = False
+        self.refusal: Failure | None = None
+
+
+class Acked(NamedTuple):
+    """The entries of a batch have consecutive offsets from `base_offset`. `alone`: its only call made all of
+    them; else each call made one."""
+
+    calls: list[Any]
+    base_offset: int
+    entry_count: int
+    alone: bool
+
+
+class Failed(NamedTuple):
+    calls: list[Any]
+    failure: Failure
+    unknown: bool
+
+
+class Reroute(NamedTuple):
+    """Leave this connection: for the head at `address`, with a fresh handle, or for any other."""
+
+    to: Literal["head", "handle", "other", "again"]
+    address: str = ""
+    reason: str = ""
+
+
+Action = Acked | Failed | Reroute
+
+
+class Writer:
+    """`new_session` gives a random non-zero 64-bit number."""
+
+    def __init__(self, size_limits: Limits, new_session: Callable[[], int]) -> None:
+        self.limits = size_limits
+        self._new_session = new_session
+        self.session = new_session()
+        self.epoch = 0
+        self.state = 0
+        self.rate_per_s = 0
+        self.pending_bytes = 0
+        self.pending_calls = 0
+        self._floor_index: int | None = None
+        self._next_seq = 1
+        self._queue: deque[Batch] = deque()
+        self._inflight: deque[Batch] = deque()
+        self._inflight_bytes = 0
+        self._sent = 0
+        self._attached = False
+        self._channel = 0
+        self._window = 1
+        self._rewind: int | None = None
+        self._hold_until = 0.0
+        self._refusals = 0
+        self._stuck = 0
+        self._earliest = _NEVER
+        self.trouble = Failure(Code.NO_CONNECTION)
+        """Why nothing can be sent, while nothing can."""
+
+    # Appending.
+
+    def append(self, call: Any, entry: bytes, deadline: float) -> Failure | None:
+        """Queue one entry without condition: the hot path. A Failure means it was refused at once."""
+        length = len(entry)
+        if length > self.limits.max_entry_bytes:
+            return self._too_large(length)
+        size = length + 4
+        if self.pending_calls >= limits.PENDING_CALLS_MAX or self.pending_bytes + size > limits.PENDING_BYTES_MAX:
+            return self._full()
+        queue = self._queue
+        batch = queue[-1] if queue else None
+        if (
+            batch is None
+            or not batch.shared
+            or batch.size + size > limits.BATCH_COALESCE_BYTES
+            or batch.entry_count >= limits.BATCH_COALESCE_ENTRIES
+            or not 0.0 <= deadline - batch.deadline + limits.BATCH_DEADLINE_SPREAD_S <= limits.BATCH_DEADLINE_SPREAD_S
+        ):
+            batch = self._open(deadline + limits.BATCH_DEADLINE_SPREAD_S, shared=True)
+        batch.parts += (_PREFIXES[length] if length < 4_096 else _PREFIX(length), entry)
+        batch.calls.append(call)  # type: ignore[union-attr]  # queued batches have callers
+        batch.size += size
+        batch.entry_count += 1
+        self.pending_bytes += size
+        self.pending_calls += 1
+        return None
+
+    def append_many(
+        self,
+        call: Any,
+        entries: Sequence[bytes],
+        deadline: float,
+        expected_offset: int = NO_EXPECTED_OFFSET,
+        fencing_token: int = 0,
+        trace: bytes | None = None,
+    ) -> Failure | None:
+        """Queue entries that are ordered as one, in a batch of their own."""
+        size = sum(map(len, entries)) + 4 * len(entries)
+        longest = max(map(len, entries), default=0)
+        if longest > self.limits.max_entry_bytes:
+            return self._too_large(longest)
+        if size > self.limits.max_batch_bytes or len(entries) > self.limits.max_batch_entries:
+            most = f"at most {self.limits.max_batch_bytes} bytes and {self.limits.max_batch_entries} entries"
+            return Failure(Code.BATCH_TOO_LARGE, f"{size} bytes in {len(entries)} entries; {most}")
+        if self.pending_calls >= limits.PENDING_CALLS_MAX or self.pending_bytes + size > limits.PENDING_BYTES_MAX:
+            return self._full()
+        batch = self._open(deadline, shared=False)
+        batch.parts = [part for entry in entries for part in (_PREFIX(len(entry)), entry)]
+        batch.calls = [call]
+        batch.size, batch.entry_count = size, len(entries)
+        batch.expected_offset, batch.fencing_token, batch.trace = expected_offset, fencing_token, trace
+        self.pending_bytes += size
+        self.pending_calls += 1
+        return None
+
+    def trace_last(self, trace: bytes) -> None:
+        """Give the batch that took the last append a trace context, unless it has one."""
+        if self._queue[-1].trace is None:
+            self._queue[-1].trace = trace
+
+    def _open(self, deadline: float, shared: bool) -> Batch:
+        batch = Batch(deadline, shared)
+        self._queue.append(batch)
+        self._earliest = min(self._earliest, deadline)
+        return batch
+
+    def _too_large(self, length: int) -> Failure:
+        return Failure(Code.ENTRY_TOO_LARGE, f"{length} bytes; at most {self.limits.max_entry_bytes}")
+
+    def _full(self) -> Failure:
+        return Failure(
+            Code.QUEUE_FULL, f"{self.pending_calls} appends with {self.pending_bytes} bytes are pending", True
+        )
+
+    # What is to be sent.
+
+    def take_frames(self, now: float) -> list[bytes]:
+        """Frames to send now, in order, as pieces to write one after the other."""
+        out: list[bytes] = []
+        if not self._attached or self._rewind is not None or now < self._hold_until:
+            return out
+        self._hold_until = 0.0
+        inflight, queue = self._inflight, self._queue
+        while self._sent < len(inflight) and self._sent < self._window:
+            self._send(inflight[self._sent], now, out)
+        if self._sent < len(inflight):
+            return out
+        while queue and len(inflight) < self._window:
+            batch = queue[0]
+            outstanding = len(inflight)
+            filling = batch.shared and len(queue) == 1 and batch.size < limits.EAGER_BATCH_BYTES
+            if filling and outstanding >= limits.EAGER_BATCHES:
+                break
+            if outstanding and self._inflight_bytes + batch.size > limits.INFLIGHT_BYTES_MAX:
+                break
+            queue.popleft()
+            batch.seq = self._next_seq
+            self._next_seq += 1
+            if batch.payload is None:
+                batch.payload = b"".join(batch.parts)
+                batch.payload_crc = crc32(batch.payload)
+                batch.parts = []
+                batch.shared = False
+            inflight.append(batch)
+            self._inflight_bytes += batch.size
+            self._send(batch, now, out)
+        return out
+
+    def _send(self, batch: Batch, now: float, out: list[bytes]) -> None:
+        assert batch.payload is not None, "a batch is packed before it is sent"
+        # Whether a ghost is ordered matters to nobody; the head need not keep it waiting.
+        left_s = batch.deadline - now if batch.calls is not None else 0.0
+        head = encode_append(
+            self._channel,
+            batch.seq,
+            self._floor_index or 0,
+            max(1, min(int(left_s * 1_000), 2**32 - 1)),
+            batch.entry_count,
+            len(batch.payload),
+            batch.payload_crc,
+            batch.expected_offset,
+            batch.fencing_token,
+            batch.trace,
+        )
+        out += (head, batch.payload)
+        batch.answered = False
+        if batch.calls is None:
+            batch.deadline = now + limits.SILENCE_S_MAX
+            self._earliest = min(self._earliest, batch.deadline)
+        self._sent += 1
+
+    def idle(self) -> bool:
+        """Nothing waits to be sent or answered."""
+        return not self._inflight and not self._queue
+
+    def awaits_answer(self) -> bool:
+        return self._sent > 0
+
+    def wake_at(self) -> float:
+        """When `on_time` and `take_frames` want to be called, whatever else happens; infinity for never."""
+        held = self._hold_until if self._attached and self._rewind is None and not self.idle() else 0.0
+        return min(self._earliest, held) if held else self._earliest
+
+    # The connection.
+
+    def on_attached(self, attached: Attached, channel: int) -> list[Action]:
+        """The replica answered our ATTACH (with `self.session`) on `channel`."""
+        floor = attached.last_index if self._floor_index is None else min(self._floor_index, attached.last_index)
+        self._floor_index = floor
+        if attached.epoch < self.epoch:
+            return [Reroute("other", reason=f"its epoch {attached.epoch} is older than {self.epoch}")]
+        self.epoch, self.state, self.rate_per_s = attached.epoch, attached.state, attached.rate_per_s
+        if attached.role not in (Role.HEAD, Role.SOLE):
+            return [Reroute("head", attached.head, "it is not the head")]
+        self._channel = channel
+        self._window = max(1, attached.window_batches)
+        self._hold_until = 0.0
+        base = self._inflight[0].seq if self._inflight else self._next_seq
+        if not base <= attached.next_seq <= self._next_seq:
+            # It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
+            return self._renew_session(0)
+        self._attached = True
+        if attached.next_seq > 1:
+            for batch in self._inflight:
+                if batch.seq >= attached.next_seq:
+                    batch.doubt = False
+        return []
+
+    def on_detached(self, trouble: Failure) -> None:
+        """The connection is gone. What was sent and not answered is in doubt."""
+        self.trouble = trouble
+        if self._rewind is not None:
+            # A refused batch was not ordered, nor was any batch that was sent after it.
+            self._fold(self._rewind)
+        for index in range(self._sent):
+            batch = self._inflight[index]
+            batch.doubt = batch.doubt or not batch.answered
+        self._sent = 0
+        self._attached = False
+
+    def on_notice(self, notice: Notice) -> list[Action]:
+        self.epoch = max(self.epoch, notice.epoch)
+        self.state, self.rate_per_s = notice.state, notice.rate_per_s
+        if notice.role in (Role.HEAD, Role.SOLE) or not self._attached:
+            return []
+        return [Reroute("head", notice.head, "it is no longer the head")]
+
+    # Answers.
+
+    def on_acked(self, acks: Iterable[tuple[int, int]]) -> list[Action]:
+        actions: list[Action] = []
+        inflight = self._inflight
+        for seq, base_offset in acks:
+            index = seq - inflight[0].seq if inflight else -1
+            if index < 0 and seq < self._next_seq:
+                continue  # answered before
+            if not 0 <= index < self._sent:
+                return [*actions, Reroute("other", reason=f"it acknowledged batch {seq}, which was not sent")]
+            batch = inflight[index]
+            if batch.calls is not None:
+                actions.append(Acked(batch.calls, base_offset, batch.entry_count, batch.alone))
+                self._forget_calls(batch)
+            batch.doubt, batch.answered = False, True
+            if index == 0:
+                self._pop_answered()
+        self._refusals = self._stuck = 0
+        if self._rewind is not None and self._drained():
+            self._fold(self._rewind)
+        if self._rewind is None and self._sent and any(inflight[i].answered for i in range(self._sent)):
+            # Batches are committed in order, so an answer to an earlier one will not come any more.
+            actions.append(Reroute("again", reason=f"no answer to batch {inflight[0].seq}"))
+        return actions
+
+    def _pop_answered(self) -> None:
+        inflight = self._inflight
+        while inflight and self._sent and inflight[0].answered and inflight[0].calls is None:
+            if self._rewind is not None and inflight[0].seq >= self._rewind:
+                return
+            self._inflight_bytes -= inflight.popleft().size
+            self._sent -= 1
+
+    def on_refused(self, refused: Refused, now: float) -> list[Action]:
+        """A batch of ours was refused."""
+        seq = refused.id
+        index = seq - self._inflight[0].seq if self._inflight else -1
+        if index < 0 and seq < self._next_seq:
+            return []
+        if not 0 <= index < self._sent:
+            return [Reroute("other", reason=f"it refused batch {seq}, which was not sent")]
+        failure = Failure(refused.code, refused.message, refused.retry != RetryHint.NEVER, refused.retry_after_ms / 1e3)
+        if refused.code == Code.SESSION_EXPIRED:
+            return self._renew_session(index)
+        if refused.outcome != Outcome.REFUSED:
+            return self._on_unknown(index, failure, refused)
+        return self._on_not_ordered(index, failure, refused, now)
+
+    def _on_unknown(self, index: int, failure: Failure, refused: Refused) -> list[Action]:
+        """The head cannot tell what became of a batch. Sent again, the session tells."""
+        batch = self._inflight[index]
+        actions: list[Action] = []
+        if refused.retry == RetryHint.NEVER and batch.calls is not None:
+            actions.append(self._fail(batch, failure, unknown=True))
+        return [*actions, _reroute_of(refused)]
+
+    def _on_not_ordered(self, index: int, failure: Failure, refused: Refused, now: float) -> list[Action]:
+        batch = self._inflight[index]
+        if self._rewind is None and refused.code == Code.SEQUENCE_GAP:
+            # Nothing before it was refused. With nothing before it at all, the head lost the session's place.
+            return self._renew_session(index) if index == 0 else [Reroute("again", reason="it lost a batch")]
+        self._rewind = batch.seq if self._rewind is None else min(self._rewind, batch.seq)
+        batch.answered, batch.doubt = True, False
+        actions: list[Action] = []
+        if refused.code != Code.SEQUENCE_GAP:
+            batch.refusal = failure
+            if refused.retry == RetryHint.HERE:
+                if batch.seq == self._rewind:
+                    self._hold(now, failure.retry_after_s)
+            elif refused.retry in (RetryHint.HEAD, RetryHint.HANDLE):
+                actions.append(_reroute_of(refused))
+            elif batch.calls is not None:
+                actions.append(self._fail(batch, failure, unknown=False))
+        if self._drained():
+            self._fold(self._rewind)
+        return actions
+
+    def _drained(self) -> bool:
+        """Whether all that was sent from the refused batch on has been answered. Answers to batches sent after it
+        come in order, so the last one's is enough."""
+        return self._inflight[self._sent - 1].answered
+
+    def _hold(self, now: float, retry_after_s: float) -> None:
+        """Wait as long as asked; when asked for nothing again and again, longer each time."""
+        self._refusals += 1
+        patience_s = limits.BACKOFF_BASE_S * (2.0 ** min(self._refusals - 1, 6) - 1.0)
+        self._hold_until = max(self._hold_until, now + max(retry_after_s, min(patience_s, limits.BACKOFF_MAX_S)))
+
+    def _fold(self, seq: int) -> None:
+        """Take the batches from `seq` on, none of which is in doubt, back to the front of the queue."""
+        base = self._inflight[0].seq if self._inflight else self._next_seq
+        while len(self._inflight) > seq - base:
+            batch = self._inflight.pop()
+            self._inflight_bytes -= batch.size
+            batch.seq, batch.doubt, batch.answered = 0, False, False
+            if batch.calls is not None:
+                self._queue.appendleft(batch)
+        self._next_seq = seq
+        self._sent = min(self._sent, len(self._inflight))
+        self._rewind = None
+        self._pop_answered()
+
+    def _renew_session(self, index: int) -> list[Action]:
+        """The head does not know the session. What may have been ordered under it stays unknown; the rest is
+        sent in a new one. Batches from `index` on are not ordered by this connection."""
+        actions: list[Action] = []
+        kept: list[Batch] = []
+        for position, batch in enumerate(self._inflight):
+            sent_here = position < min(self._sent, index) and not batch.answered
+            if batch.calls is None:
+                continue
+            if batch.doubt or sent_here:
+                actions.append(self._fail(batch, Failure(Code.SESSION_EXPIRED), unknown=True))
+            else:
+                kept.append(batch)
+        for batch in reversed(kept):
+            batch.seq, batch.answered = 0, False
+            self._queue.appendleft(batch)
+        self._inflight.clear()
+        self._inflight_bytes = self._sent = 0
+        self._rewind = self._floor_index = None
+        self._next_seq = 1
+        self.session = self._new_session()
+        self._attached = False
+        return [*actions, Reroute("again", reason="the session expired")]
+
+    # Time.
+
+    def on_time(self, now: float) -> list[Action]:
+        """Give up on what is past its deadline."""
+        if now < self._earliest:
+            return []
+        actions: list[Action] = []
+        fold_from: int | None = None
+        stuck = False
+        for index, batch in enumerate(self._inflight):
+            if batch.deadline > now:
+                continue
+            if batch.calls is None:
+                stuck = stuck or (index < self._sent and not batch.answered)
+                continue
+            refused_before = self._rewind is not None and batch.seq >= self._rewind
+            on_its_way = index < self._sent and not batch.answered and not refused_before
+            if batch.doubt or on_its_way:
+                reason = "" if self._attached else self.trouble.message
+                actions.append(self._fail(batch, Failure(Code.NO_ANSWER, reason, True), unknown=True))
+                batch.deadline = now + limits.SILENCE_S_MAX
+            else:
+                actions.append(self._fail(batch, batch.refusal or self._lateness(), unknown=False))
+                if index >= self._sent and fold_from is None and self._rewind is None:
+                    fold_from = batch.seq
+        if fold_from is not None:
+            self._fold(fold_from)
+        for batch in [batch for batch in self._queue if batch.deadline <= now]:
+            self._queue.remove(batch)
+            actions.append(self._fail(batch, batch.refusal or self._lateness(), unknown=False))
+        if stuck:
+            actions += self._on_stuck()
+        waiting = [batch.deadline for batch in self._inflight if batch.deadline > now]
+        waiting += [batch.deadline for batch in self._queue]
+        self._earliest = min(waiting, default=_NEVER)
+        return actions
+
+    def _on_stuck(self) -> list[Action]:
+        """A ghost is not answered though the connection lives. Ask again on a new one, but not for ever."""
+        self._stuck += 1
+        if self._stuck > limits.GHOST_SENDINGS_MAX:
+            return self._renew_session(0)
+        return [Reroute("again", reason=f"no answer to batch {self._inflight[0].seq}")]
+
+    def _lateness(self) -> Failure:
+        if self._attached:
+            return Failure(Code.DEADLINE_EXCEEDED, "it was waiting in the client", True)
+        return self.trouble._replace(retryable=True)
+
+    def fail_all(self, failure: Failure) -> list[Action]:
+        """Give up on everything: the client closes, or no replica will ever take it."""
+        actions: list[Action] = []
+        for index, batch in enumerate(self._inflight):
+            if batch.calls is not None:
+                on_its_way = index < self._sent and not batch.answered
+                actions.append(self._fail(batch, failure, unknown=batch.doubt or on_its_way))
+        actions += [self._fail(batch, batch.refusal or failure, unknown=False) for batch in self._queue]
+        self._queue.clear()
+        actions += [action for action in self._renew_session(0) if not isinstance(action, Reroute)]
+        self._earliest = _NEVER
+        return actions
+
+    def _fail(self, batch: Batch, failure: Failure, unknown: bool) -> Failed:
+        assert batch.calls is not None, "its callers were told before"
+        failed = Failed(batch.calls, failure, unknown)
+        self._forget_calls(batch)
+        return failed
+
+    def _forget_calls(self, batch: Batch) -> None:
+        assert batch.calls is not None, "its callers were told before"
+        self.pending_calls -= len(batch.calls)
+        self.pending_bytes -= batch.size
+        batch.calls = None
+
+
+def _reroute_of(refused: Refused) -> Reroute:
+    reason = f"it answered {refused.code} {refused.message}".strip()
+    if refused.retry == RetryHint.HEAD:
+        return Reroute("head", refused.head, reason)
+    if refused.retry == RetryHint.HANDLE:
+        return Reroute("handle", reason=reason)
+    return Reroute("other", reason=reason)

@@ -1,0 +1,50 @@
+//! The base: everything that must be remembered of the part of the log that was trimmed.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use quorate_types::{Epoch, Index, Offset};
+use quorate_wire::BatchHeader;
+
+use crate::sessions::Sessions;
+
+/// State after the batch at `index`; the log holds what follows. The default is the empty log's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Base {
+    pub index: Index,
+    /// The epoch that ordered the batch at `index`; 0 when there is none.
+    pub epoch: Epoch,
+    /// Offset after its last entry: the trim offset.
+    pub end_offset: Offset,
+    pub cumulative_bytes: u64,
+    pub sessions: Sessions,
+}
+
+impl Base {
+    pub fn apply(&mut self, header: &BatchHeader) {
+        assert_eq!(header.index, self.index + 1, "the base grows by the batch behind it");
+        self.index = header.index;
+        self.epoch = header.epoch;
+        self.end_offset = header.end_offset();
+        self.cumulative_bytes = header.cumulative_bytes;
+        self.sessions.apply(header);
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        for field in [self.index, self.epoch, self.end_offset, self.cumulative_bytes] {
+            out.put_u64_le(field);
+        }
+        self.sessions.encode(&mut out);
+        out.freeze()
+    }
+
+    /// `None` when the bytes are not a base (their checksum is the carrier's business).
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            index: bytes.try_get_u64_le().ok()?,
+            epoch: bytes.try_get_u64_le().ok()?,
+            end_offset: bytes.try_get_u64_le().ok()?,
+            cumulative_bytes: bytes.try_get_u64_le().ok()?,
+            sessions: Sessions::decode(&mut bytes)?,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! What happens to a replica, and what it wants done.
+
+use bytes::Bytes;
+use quorate_types::{Code, Epoch, GroupConfig, Index, Micros, Offset, ServerId};
+use quorate_wire::{Batch, TraceContext, peer};
+
+/// Where an answer goes: a connection of this server and the client's channel on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientRef {
+    pub connection: u64,
+    pub channel: u32,
+}
+
+/// An append whose shape was checked and whose cost was admitted.
+#[derive(Debug, Clone)]
+pub struct AppendRequest {
+    pub client: ClientRef,
+    pub session: u64,
+    pub seq: u64,
+    pub floor_index: Index,
+    /// `u64::MAX`: no condition.
+    pub expected_offset: Offset,
+    /// 0: none.
+    pub fencing_token: u64,
+    pub entry_count: u32,
+    pub payload: Bytes,
+    pub payload_crc: u32,
+    /// When the request arrived, for latency.
+    pub received_us: Micros,
+    /// Wall clock for the batch's timestamp.
+    pub wall_us: u64,
+    pub trace: Option<TraceContext>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Event {
+    Configure(GroupConfig),
+    Append(AppendRequest),
+    Peer { from: ServerId, epoch: Epoch, message: peer::Message },
+    /// The batch (or base) that `epoch` ordered at `index`, and all before it, are on stable storage.
+    Persisted { index: Index, epoch: Epoch },
+    /// The record asked for by the [`Command::Cut`] of this number, and all before it, are on stable storage.
+    CutPersisted { number: u64 },
+    /// Payloads asked for by [`Command::Load`], in index order.
+    Loaded { batches: Vec<(Index, Bytes)> },
+    LinkUp { server: ServerId },
+    LinkDown { server: ServerId },
+    /// The server's disk refuses writes, or takes them again.
+    StorageFault(bool),
+    Tick,
+}
+
+#[derive(Debug, Clone)]
+pub enum Command {
+    Send { to: ServerId, message: peer::Message },
+    /// Write the batch to the journal; answer with [`Event::Persisted`].
+    Persist(Batch),
+    /// Write the base (encoded) to the journal: the log begins behind it.
+    PersistBase { base: Bytes, index: Index, epoch: Epoch },
+    /// Write to the journal that the log ends at `index`: what lay behind it was cut and must not come back
+    /// with a restart ([`crate::Replica::recover_cut`]). Answer with [`Event::CutPersisted`].
+    Cut { index: Index, number: u64 },
+    /// Read payloads that were evicted from memory, for a successor that catches up.
+    Load { from_index: Index, to_index: Index },
+    Ack { client: ClientRef, seq: u64, base_offset: Offset, entry_count: u32, received_us: Micros },
+    Refuse {
+        client: ClientRef,
+        seq: u64,
+        entry_count: u32,
+        code: Code,
+        happened: Happened,
+        retry_after_ms: u32,
+    },
+    /// Committed entries became readable.
+    Committed,
+    /// What lies before `first_index` is gone.
+    Trimmed { first_index: Index },
+    /// The epoch was adopted: tell the coordinator, and attached clients.
+    Adopted { epoch: Epoch },
+    LearnerCaughtUp { learner: ServerId },
+}
+
+/// What a refusal says about the append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    No,
+    Unknown,
+}

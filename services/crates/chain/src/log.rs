@@ -1,0 +1,239 @@
+//! The log of one replica in memory: the base, then batches; payloads of old ones may live on disk only.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use quorate_types::{Epoch, Index, Offset};
+use quorate_wire::{Batch, BatchHeader, TraceContext};
+
+use crate::base::Base;
+use crate::sessions::Sessions;
+
+#[derive(Debug, Clone, Default)]
+pub struct Log {
+    base: Base,
+    batches: VecDeque<Stored>,
+    /// The session table after the last batch.
+    sessions: Sessions,
+    /// (epoch, index of its first batch), oldest first; begins with the base's.
+    history: Vec<(Epoch, Index)>,
+    payload_bytes: u64,
+    /// Batches before this index have no payload in memory.
+    resident_from: Index,
+    resident_bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub header: BatchHeader,
+    pub payload: Option<Bytes>,
+    pub trace: Option<TraceContext>,
+}
+
+impl Log {
+    pub fn new(base: Base) -> Self {
+        let history = if base.index > 0 { vec![(base.epoch, base.index)] } else { Vec::new() };
+        let sessions = base.sessions.clone();
+        let resident_from = base.index + 1;
+        Self { base, sessions, history, resident_from, ..Self::default() }
+    }
+
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub fn first_index(&self) -> Index {
+        self.base.index + 1
+    }
+
+    pub fn last_index(&self) -> Index {
+        self.base.index + self.batches.len() as u64
+    }
+
+    pub fn next_offset(&self) -> Offset {
+        self.batches.back().map_or(self.base.end_offset, |b| b.header.end_offset())
+    }
+
+    pub fn cumulative_bytes(&self) -> u64 {
+        self.batches.back().map_or(self.base.cumulative_bytes, |b| b.header.cumulative_bytes)
+    }
+
+    /// Payload bytes that the log holds, in memory or on disk.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    pub(crate) fn get(&self, index: Index) -> Option<&Stored> {
+        let at = index.checked_sub(self.first_index())?;
+        self.batches.get(at as usize)
+    }
+
+    pub fn header(&self, index: Index) -> Option<&BatchHeader> {
+        self.get(index).map(|b| &b.header)
+    }
+
+    /// Offset after the batch at `index`; the base's for anything at or before it.
+    pub fn end_offset(&self, index: Index) -> Offset {
+        self.header(index).map_or(self.base.end_offset, BatchHeader::end_offset)
+    }
+
+    pub fn cumulative_bytes_at(&self, index: Index) -> u64 {
+        self.header(index).map_or(self.base.cumulative_bytes, |h| h.cumulative_bytes)
+    }
+
+    /// A measure of how much there is to send up to `index`: payloads, prefixes and headers.
+    pub(crate) fn weight(&self, index: Index) -> u64 {
+        let (offset, bytes, index) = match self.header(index) {
+            Some(h) => (h.end_offset(), h.cumulative_bytes, h.index),
+            None => (self.base.end_offset, self.base.cumulative_bytes, self.base.index),
+        };
+        bytes + 4 * offset + 96 * index
+    }
+
+    pub fn epoch_at(&self, index: Index) -> Option<Epoch> {
+        if index == self.base.index {
+            return Some(self.base.epoch);
+        }
+        self.header(index).map(|h| h.epoch)
+    }
+
+    pub(crate) fn history(&self) -> &[(Epoch, Index)] {
+        &self.history
+    }
+
+    /// Index of the batch that holds `offset`; `None` when it is trimmed or not there yet.
+    pub(crate) fn index_of(&self, offset: Offset) -> Option<Index> {
+        if offset < self.base.end_offset || offset >= self.next_offset() {
+            return None;
+        }
+        let at = self.batches.partition_point(|b| b.header.end_offset() <= offset);
+        Some(self.first_index() + at as u64)
+    }
+
+    pub fn push(&mut self, batch: Batch) {
+        let header = batch.header;
+        assert_eq!(header.index, self.last_index() + 1, "batches are dense");
+        assert_eq!(header.base_offset, self.next_offset(), "offsets are dense");
+        assert!(header.epoch >= self.history.last().map_or(0, |(epoch, _)| *epoch), "epochs only grow");
+        assert_eq!(header.cumulative_bytes, self.cumulative_bytes() + header.entry_bytes(), "bytes add up");
+        if self.history.last().is_none_or(|(epoch, _)| *epoch != header.epoch) {
+            self.history.push((header.epoch, header.index));
+        }
+        self.sessions.apply(&header);
+        self.payload_bytes += u64::from(header.payload_len);
+        self.resident_bytes += u64::from(header.payload_len);
+        self.batches.push_back(Stored { header, payload: Some(batch.payload), trace: batch.trace });
+    }
+
+    /// Cuts everything behind `index`. The session table is built again from the base: a rare path.
+    pub fn truncate(&mut self, index: Index) {
+        if index >= self.last_index() {
+            return;
+        }
+        assert!(index >= self.base.index, "a cut to {index} below what is trimmed, {}", self.base.index);
+        for cut in self.batches.drain((index - self.base.index) as usize..) {
+            self.payload_bytes -= u64::from(cut.header.payload_len);
+            if cut.payload.is_some() {
+                self.resident_bytes -= u64::from(cut.header.payload_len);
+            }
+        }
+        self.resident_from = self.resident_from.min(self.last_index() + 1);
+        self.history.retain(|(_, start)| *start <= index);
+        self.rebuild_sessions();
+    }
+
+    /// Moves the base behind the first batch.
+    pub(crate) fn trim_first(&mut self) {
+        let Some(first) = self.batches.pop_front() else { return };
+        self.base.apply(&first.header);
+        self.payload_bytes -= u64::from(first.header.payload_len);
+        if first.payload.is_some() {
+            self.resident_bytes -= u64::from(first.header.payload_len);
+        }
+        self.resident_from = self.resident_from.max(self.first_index());
+        let keep = self.history.partition_point(|(_, start)| *start <= self.base.index);
+        if keep > 1 {
+            self.history.drain(..keep - 1);
+        }
+        if let Some(oldest) = self.history.first_mut() {
+            oldest.1 = oldest.1.max(self.base.index);
+        }
+    }
+
+    /// Trims up to `base`, a base of this very log, and takes over the session table that it brings.
+    pub(crate) fn begin_behind(&mut self, base: Base) {
+        while self.base.index < base.index {
+            self.trim_first();
+        }
+        assert_eq!((self.base.index, self.base.end_offset), (base.index, base.end_offset), "a base of this log");
+        if let Some(oldest) = self.history.first_mut()
+            && oldest.1 <= base.index
+        {
+            *oldest = (base.epoch, base.index);
+        }
+        self.history.dedup_by_key(|(epoch, _)| *epoch);
+        self.base = base;
+        self.rebuild_sessions();
+    }
+
+    fn rebuild_sessions(&mut self) {
+        self.sessions = self.base.sessions.clone();
+        for stored in &self.batches {
+            self.sessions.apply(&stored.header);
+        }
+    }
+
+    /// The last of a run of batches from `from`, all without payload in memory, of at most so many batches and
+    /// (beyond the first) bytes.
+    pub(crate) fn load_end(&self, from: Index, batches_max: u64, bytes_max: u64) -> Index {
+        let last = (self.resident_from - 1).min(from + batches_max - 1);
+        let fits = |end: &Index| self.weight(*end).saturating_sub(self.weight(from - 1)) <= bytes_max;
+        (from + 1..=last).take_while(fits).last().unwrap_or(from)
+    }
+
+    /// Drops payloads from memory, oldest first, until at most `resident_bytes` stay; none behind `through`.
+    pub(crate) fn evict(&mut self, through: Index, resident_bytes: u64) {
+        while self.resident_bytes > resident_bytes && self.resident_from <= through {
+            let at = (self.resident_from - self.first_index()) as usize;
+            let Some(stored) = self.batches.get_mut(at) else { return };
+            if stored.payload.take().is_some() {
+                self.resident_bytes -= u64::from(stored.header.payload_len);
+            }
+            stored.trace = None;
+            self.resident_from += 1;
+        }
+    }
+
+    /// The greatest index at which this log and one described by (`last_index`, `history`) agree, at least
+    /// this log's base; `None` when they agree on nothing that this log can be continued from.
+    ///
+    /// Two logs that hold a batch of the same epoch at the same index agree up to it: an epoch has one head.
+    pub(crate) fn common_index(&self, their_last: Index, their_history: &[(Epoch, Index)]) -> Option<Index> {
+        let mut index = self.last_index().min(their_last);
+        loop {
+            if index == 0 {
+                return (self.base.index == 0).then_some(0);
+            }
+            if index < self.base.index {
+                return None;
+            }
+            let (my_epoch, my_start) = *interval(&self.history, index)?;
+            let Some((their_epoch, their_start)) = interval(their_history, index) else {
+                return None;
+            };
+            if my_epoch == *their_epoch {
+                return Some(index);
+            }
+            index = if my_epoch > *their_epoch { my_start - 1 } else { their_start - 1 };
+        }
+    }
+}
+
+/// The interval of `history` in which `index` lies.
+fn interval(history: &[(Epoch, Index)], index: Index) -> Option<&(Epoch, Index)> {
+    history.iter().rev().find(|(_, start)| *start <= index)
+}

@@ -1,0 +1,431 @@
+//! One replica of one group: its state, and the dispatch of events.
+//!
+//! The parts of the protocol live beside it: [`crate::head`] orders appends and commits,
+//! [`crate::upstream`] follows the predecessor, [`crate::downstream`] feeds the successor,
+//! [`crate::read`] serves readers.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use quorate_types::limits::RECENT_BYTES_PER_GROUP;
+use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId};
+use quorate_wire::{Batch, peer};
+
+use crate::base::Base;
+use crate::command::{Command, Event, Happened};
+use crate::downstream::{Downstream, Joining};
+use crate::head::Waiter;
+use crate::log::Log;
+use crate::recover::Recovery;
+use crate::upstream::Upstream;
+
+/// Journal space that a base must free before it is worth writing.
+const PERSIST_BASE_BYTES: u64 = 16 << 20;
+
+#[derive(Debug)]
+pub struct Replica {
+    pub(crate) me: ServerId,
+    pub(crate) durability: Durability,
+    pub(crate) config: Option<GroupConfig>,
+    pub(crate) role: Role,
+    pub(crate) log: Log,
+    pub(crate) commit_index: Index,
+    /// On stable storage here; follows the log in an in-memory group.
+    pub(crate) durable_index: Index,
+    pub(crate) upstream: Upstream,
+    pub(crate) downstream: Downstream,
+    /// At the tail (or alone): the learner about to join in this epoch.
+    pub(crate) joining: Option<Joining>,
+    /// Least level of all before this replica; no bound at the head.
+    pub(crate) level_before: Index,
+    pub(crate) fault_here: bool,
+    /// A replica before this one cannot write to its disk.
+    pub(crate) fault_before: bool,
+    /// At the head: the tail's last word in this epoch.
+    pub(crate) ring_level: Index,
+    pub(crate) ring_fault: bool,
+    /// At the head: the tail has spoken in this epoch.
+    ring_closed: bool,
+    /// At the tail: what the head was last told in this epoch.
+    pub(crate) told_head: Option<(Index, bool)>,
+    /// At the head: appends that wait for commitment, by index.
+    pub(crate) waiters: VecDeque<Waiter>,
+    pub(crate) nonce: u32,
+    /// Cuts of this log so far.
+    cuts: u64,
+    /// The last cut, until the journal has it: number and index.
+    pending_cut: Option<(u64, Index)>,
+    /// While the journal is read.
+    pub(crate) recovery: Recovery,
+    /// Trimmed since a base was last written to the journal.
+    trimmed_unwritten_bytes: u64,
+    /// A request that came before this replica could answer it.
+    pub(crate) parked: Option<(ServerId, Epoch, peer::SyncRequest)>,
+}
+
+impl Replica {
+    /// A replica that holds nothing yet.
+    pub fn new(me: ServerId, durability: Durability) -> Self {
+        Self::recovered(me, durability, Base::default())
+    }
+
+    /// A replica whose log begins behind `base`; [`Replica::recover`] and its like add what the journal has. It
+    /// has no role until it is configured, whatever its last epoch was: only the coordinator knows the present one.
+    pub fn recovered(me: ServerId, durability: Durability, base: Base) -> Self {
+        Self {
+            me,
+            durability,
+            config: None,
+            role: Role::None,
+            commit_index: base.index,
+            durable_index: base.index,
+            log: Log::new(base),
+            upstream: Upstream::Unconfigured,
+            downstream: Downstream::None,
+            joining: None,
+            level_before: 0,
+            fault_here: false,
+            fault_before: false,
+            ring_level: 0,
+            ring_fault: false,
+            ring_closed: false,
+            told_head: None,
+            waiters: VecDeque::new(),
+            nonce: 0,
+            cuts: 0,
+            pending_cut: None,
+            recovery: Recovery::default(),
+            trimmed_unwritten_bytes: 0,
+            parked: None,
+        }
+    }
+
+    /// Takes in one event. Call [`Replica::flush`] after a round of them.
+    pub fn step(&mut self, now: Micros, event: Event, out: &mut Vec<Command>) {
+        match event {
+            Event::Configure(config) => self.configure(now, config, out),
+            Event::Append(request) => self.append(request, out),
+            Event::Peer { from, epoch, message } => self.peer(now, from, epoch, message, out),
+            Event::Persisted { index, epoch } => self.persisted(index, epoch),
+            Event::CutPersisted { number } => self.cut_persisted(number, out),
+            Event::Loaded { batches } => self.loaded(batches, out),
+            Event::LinkUp { server } => self.link_up(now, server, out),
+            Event::LinkDown { server } => self.downstream.link_down(server),
+            Event::StorageFault(fault) => self.fault_here = fault && self.durability == Durability::Persistent,
+            Event::Tick => self.tick(now, out),
+        }
+    }
+
+    /// Ends a round: commits what can be, feeds the successor, tells levels that changed.
+    pub fn flush(&mut self, out: &mut Vec<Command>) {
+        if self.role == Role::Sole {
+            self.ring_level = self.ring_level.max(self.ring_level_here());
+            self.ring_fault = self.fault_here;
+        }
+        self.commit_from_ring(out);
+        self.pump(out);
+        self.tell_successor(out);
+        self.tell_progress(out);
+        self.tell_head(out);
+        if self.durability == Durability::Persistent {
+            self.log.evict(self.commit_index.min(self.durable_index), RECENT_BYTES_PER_GROUP);
+        }
+    }
+
+    fn configure(&mut self, now: Micros, config: GroupConfig, out: &mut Vec<Command>) {
+        assert!(!self.recovery.is_open(), "the log of {} was not recovered to its end", config.group_id);
+        if config.epoch < self.epoch() {
+            return;
+        }
+        if config.epoch == self.epoch() {
+            out.push(Command::Adopted { epoch: config.epoch });
+            return;
+        }
+        let role = config.role_of(self.me);
+        let successor = config.successor_of(self.me).map(|m| m.server_id);
+        let epoch = config.epoch;
+        self.config = Some(config);
+        self.role = role;
+        if !self.is_head() {
+            self.abandon_waiters(out);
+        }
+        self.level_before = if self.is_head() { Index::MAX } else { 0 };
+        self.fault_before = false;
+        self.ring_level = 0;
+        self.ring_fault = false;
+        self.ring_closed = role == Role::Sole;
+        self.told_head = None;
+        self.downstream = Downstream::awaiting(successor);
+        self.joining = None;
+        self.upstream = Upstream::Unconfigured;
+        match role {
+            Role::None => {}
+            Role::Head | Role::Sole => self.upstream = Upstream::IsHead,
+            Role::Follower | Role::Tail | Role::Learner => self.ask_predecessor(now, out),
+        }
+        out.push(Command::Adopted { epoch });
+        self.answer_parked(out);
+    }
+
+    fn peer(
+        &mut self,
+        now: Micros,
+        from: ServerId,
+        epoch: Epoch,
+        message: peer::Message,
+        out: &mut Vec<Command>,
+    ) {
+        if let peer::Message::SyncRequest(request) = message {
+            self.sync_request(from, epoch, request, out);
+            return;
+        }
+        // An older epoch is fenced; a newer one is not known here yet, and its sender will say it again.
+        if epoch != self.epoch() {
+            return;
+        }
+        match message {
+            peer::Message::Replicate(m) => self.replicate(now, from, m, out),
+            peer::Message::ChainNotice { commit_index, level, storage_fault } => {
+                self.chain_notice(now, from, commit_index, level, storage_fault, out);
+            }
+            peer::Message::SyncReply(reply) => self.sync_reply(now, from, reply, out),
+            peer::Message::ChainAck { level, storage_fault } => {
+                let from_tail = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Tail);
+                if self.role == Role::Head && from_tail {
+                    self.ring_closed = true;
+                    self.ring_level = self.ring_level.max(level);
+                    self.ring_fault = storage_fault;
+                }
+            }
+            peer::Message::Progress { index, level_with_sender } => {
+                self.progress(from, index, level_with_sender, out);
+            }
+            peer::Message::SyncRequest(_) => unreachable!("handled above"),
+        }
+    }
+
+    fn persisted(&mut self, index: Index, epoch: Epoch) {
+        // The journal is in order: this was written before the cut, and may be what the cut removes.
+        if self.pending_cut.is_some() {
+            return;
+        }
+        // The completion may be of a batch that was cut since; the epoch tells.
+        if index > self.durable_index && self.log.epoch_at(index) == Some(epoch) {
+            self.durable_index = index;
+        }
+    }
+
+    fn cut_persisted(&mut self, number: u64, out: &mut Vec<Command>) {
+        let Some((pending, index)) = self.pending_cut else { return };
+        if number != pending {
+            return;
+        }
+        self.pending_cut = None;
+        self.durable_index = self.durable_index.max(index);
+        self.answer_parked(out);
+    }
+
+    fn link_up(&mut self, now: Micros, server: ServerId, out: &mut Vec<Command>) {
+        let Some(config) = &self.config else { return };
+        if config.head().is_some_and(|m| m.server_id == server) {
+            self.told_head = None;
+        }
+        if config.predecessor_of(self.me).is_some_and(|m| m.server_id == server) && self.has_predecessor() {
+            self.ask_predecessor(now, out);
+        }
+    }
+
+    fn tick(&mut self, now: Micros, out: &mut Vec<Command>) {
+        self.ask_again(now, out);
+        self.report_learner(out);
+        self.trim_by_retention(out);
+    }
+
+    /// Keeps at most `retention_bytes` of committed payload, and always what the successor still needs.
+    fn trim_by_retention(&mut self, out: &mut Vec<Command>) {
+        let Some(config) = &self.config else { return };
+        let (retention_bytes, first_before) = (config.retention_bytes, self.log.first_index());
+        let mut through = self.commit_index.min(self.downstream.needed_from().saturating_sub(1));
+        if self.durability == Durability::Persistent {
+            through = through.min(self.durable_index);
+        }
+        while self.log.payload_bytes() > retention_bytes && self.log.first_index() <= through {
+            let bytes = self.log.header(self.log.first_index()).map_or(0, |h| h.payload_len);
+            self.trimmed_unwritten_bytes += u64::from(bytes);
+            self.log.trim_first();
+        }
+        let first_index = self.log.first_index();
+        if first_index == first_before {
+            return;
+        }
+        if self.durability == Durability::Persistent && self.trimmed_unwritten_bytes >= PERSIST_BASE_BYTES {
+            self.trimmed_unwritten_bytes = 0;
+            self.persist_base(out);
+        }
+        out.push(Command::Trimmed { first_index });
+    }
+
+    pub(crate) fn persist_base(&self, out: &mut Vec<Command>) {
+        let base = self.log.base();
+        out.push(Command::PersistBase { base: base.encode(), index: base.index, epoch: base.epoch });
+    }
+
+    /// Appends to the log and, in a persistent group, to the journal.
+    pub(crate) fn store(&mut self, batch: Batch, out: &mut Vec<Command>) {
+        if self.durability == Durability::Persistent {
+            out.push(Command::Persist(batch.clone()));
+        }
+        self.log.push(batch);
+        if self.durability == Durability::InMemory {
+            self.durable_index = self.log.last_index();
+        }
+    }
+
+    /// Cuts an uncommitted suffix. In a persistent group the cut itself must be on stable storage before this
+    /// replica counts as settled: else a restart could bring back what a head has since told a client to be
+    /// not in the log.
+    pub(crate) fn cut_to(&mut self, index: Index, out: &mut Vec<Command>) {
+        assert!(index >= self.commit_index, "cut to {index} below what is committed, {}", self.commit_index);
+        if index >= self.log.last_index() {
+            return;
+        }
+        self.log.truncate(index);
+        self.durable_index = self.durable_index.min(index);
+        if self.durability == Durability::Persistent {
+            self.cuts += 1;
+            self.pending_cut = Some((self.cuts, index));
+            out.push(Command::Cut { index, number: self.cuts });
+        }
+    }
+
+    /// Forgets the whole log, and begins behind `base`.
+    pub(crate) fn replace_log(&mut self, base: Base, out: &mut Vec<Command>) {
+        self.commit_index = base.index;
+        self.log = Log::new(base);
+        self.durable_index = self.log.last_index();
+        if self.durability == Durability::Persistent {
+            self.durable_index = 0;
+            self.trimmed_unwritten_bytes = 0;
+            // Whoever reads the journal must not take what it holds for what lies behind the base.
+            self.cuts += 1;
+            self.pending_cut = None;
+            out.push(Command::Cut { index: 0, number: self.cuts });
+            self.persist_base(out);
+        }
+    }
+
+    /// Whether the log agrees with the head's up to its end, for good.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.upstream.is_settled() && self.pending_cut.is_none()
+    }
+
+    pub(crate) fn advance_commit(&mut self, to: Index, out: &mut Vec<Command>) {
+        let to = to.min(self.log.last_index());
+        if to > self.commit_index {
+            self.commit_index = to;
+            out.push(Command::Committed);
+        }
+    }
+
+    pub(crate) fn abandon_waiters(&mut self, out: &mut Vec<Command>) {
+        for waiter in self.waiters.drain(..) {
+            out.push(Command::Refuse {
+                client: waiter.client,
+                seq: waiter.seq,
+                entry_count: waiter.placed.entry_count,
+                code: Code::EpochChanged,
+                happened: Happened::Unknown,
+                retry_after_ms: 0,
+            });
+        }
+    }
+
+    /// What this replica has of the log, as it counts for commitment.
+    pub(crate) fn own_level(&self) -> Index {
+        assert!(self.durable_index <= self.log.last_index(), "a level is of what is held");
+        self.durable_index
+    }
+
+    /// What this replica and all before it have.
+    pub(crate) fn level(&self) -> Index {
+        self.own_level().min(self.level_before)
+    }
+
+    pub(crate) fn fault(&self) -> bool {
+        self.fault_here || self.fault_before
+    }
+
+    pub fn is_head(&self) -> bool {
+        matches!(self.role, Role::Head | Role::Sole)
+    }
+
+    /// Whether every replica of the chain is known to agree with this head's log in this epoch. Only then is
+    /// what the session table does *not* hold known never to be ordered: answer a client's ATTACH (its
+    /// `next_seq`) no earlier.
+    pub fn ring_closed(&self) -> bool {
+        self.is_head() && self.ring_closed && self.is_settled()
+    }
+
+    pub fn epoch(&self) -> Epoch {
+        self.config.as_ref().map_or(0, |c| c.epoch)
+    }
+
+    pub fn config(&self) -> Option<&GroupConfig> {
+        self.config.as_ref()
+    }
+
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub fn state(&self) -> GroupState {
+        let Some(config) = &self.config else {
+            return GroupState::Syncing;
+        };
+        if !self.is_settled() {
+            GroupState::Syncing
+        } else if self.fault() || self.ring_fault {
+            GroupState::ReadOnly
+        } else {
+            config.state()
+        }
+    }
+
+    pub fn commit_index(&self) -> Index {
+        self.commit_index
+    }
+
+    pub fn commit_offset(&self) -> Offset {
+        self.log.end_offset(self.commit_index)
+    }
+
+    /// Bytes of all committed entries ever: with the commit offset, the group's usage.
+    pub fn committed_bytes(&self) -> u64 {
+        self.log.cumulative_bytes_at(self.commit_index)
+    }
+
+    pub fn durable_offset(&self) -> Offset {
+        self.log.end_offset(self.durable_index)
+    }
+
+    pub fn trim_offset(&self) -> Offset {
+        self.log.base().end_offset
+    }
+
+    /// Payload bytes ordered here and not yet committed.
+    pub fn uncommitted_bytes(&self) -> u64 {
+        self.log.weight(self.log.last_index()) - self.log.weight(self.commit_index)
+    }
+
+    pub fn payload(&self, index: Index) -> Option<&Bytes> {
+        self.log.get(index).and_then(|b| b.payload.as_ref())
+    }
+}

@@ -1,0 +1,168 @@
+//! The session table: which batches of which client are in the log, so that a retry is never ordered twice.
+//!
+//! It is a function of the log alone. Every replica applies the same headers in the same order, so any of
+//! them can take over as head. It is bounded: a new session's first batch pushes out the one that was used
+//! least recently *by index*. What makes forgetting safe is the floor (`sdk/contract/wire.md`): a
+//! session that may have been forgotten is refused, never ordered anew.
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::{Buf, BufMut, BytesMut};
+use quorate_types::limits::{SESSION_WINDOW_BATCHES, SESSIONS_PER_GROUP_MAX};
+use quorate_types::{Index, Offset};
+use quorate_wire::BatchHeader;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sessions {
+    table: HashMap<u64, Session>,
+    /// Greatest `last_index` of any session forgotten so far.
+    forgotten_through: Index,
+    /// Highest fencing token that any batch carried.
+    fence: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Session {
+    last_seq: u64,
+    last_index: Index,
+    /// The last batches, oldest first; their seqs are consecutive and end at `last_seq`.
+    recent: VecDeque<Placed>,
+}
+
+/// Where a batch of a session lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    pub index: Index,
+    pub base_offset: Offset,
+    pub entry_count: u32,
+}
+
+/// What the table says of (session, seq).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Next,
+    /// Ordered before; `None` when so long ago that its place is forgotten.
+    Ordered(Option<Placed>),
+    Gap {
+        next_seq: u64,
+    },
+    Expired,
+}
+
+impl Sessions {
+    pub fn judge(&self, session: u64, seq: u64, floor_index: Index) -> Verdict {
+        let Some(known) = self.table.get(&session) else {
+            // A batch of it can only have been ordered behind its floor: if all that is forgotten lies before,
+            // there was none.
+            return match seq {
+                _ if floor_index < self.forgotten_through => Verdict::Expired,
+                1 => Verdict::Next,
+                _ => Verdict::Gap { next_seq: 1 },
+            };
+        };
+        if seq == known.last_seq + 1 {
+            Verdict::Next
+        } else if seq > known.last_seq {
+            Verdict::Gap { next_seq: known.last_seq + 1 }
+        } else {
+            let age = (known.last_seq - seq) as usize;
+            let at = known.recent.len().checked_sub(age + 1);
+            Verdict::Ordered(at.map(|at| known.recent[at]))
+        }
+    }
+
+    /// The seq that the session's next batch must have.
+    pub fn next_seq(&self, session: u64) -> u64 {
+        self.table.get(&session).map_or(1, |s| s.last_seq + 1)
+    }
+
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Takes in the next batch of the log.
+    pub fn apply(&mut self, header: &BatchHeader) {
+        self.fence = self.fence.max(header.fencing_token);
+        if !self.table.contains_key(&header.session) {
+            self.make_room();
+        }
+        let session = self.table.entry(header.session).or_insert_with(|| Session {
+            last_seq: header.seq - 1,
+            last_index: 0,
+            recent: VecDeque::new(),
+        });
+        assert_eq!(header.seq, session.last_seq + 1, "batch {} skips a seq of its session", header.index);
+        session.last_seq = header.seq;
+        session.last_index = header.index;
+        if session.recent.len() == SESSION_WINDOW_BATCHES as usize {
+            session.recent.pop_front();
+        }
+        session.recent.push_back(Placed {
+            index: header.index,
+            base_offset: header.base_offset,
+            entry_count: header.entry_count,
+        });
+    }
+
+    fn make_room(&mut self) {
+        if self.table.len() < SESSIONS_PER_GROUP_MAX {
+            return;
+        }
+        let oldest = self.table.iter().min_by_key(|(_, s)| s.last_index).map(|(id, s)| (*id, s.last_index));
+        let (id, last_index) = oldest.expect("a full table has an oldest session");
+        self.table.remove(&id);
+        self.forgotten_through = self.forgotten_through.max(last_index);
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(self.forgotten_through);
+        out.put_u64_le(self.fence);
+        out.put_u32_le(self.table.len() as u32);
+        let mut ids: Vec<_> = self.table.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let session = &self.table[&id];
+            out.put_u64_le(id);
+            out.put_u64_le(session.last_seq);
+            out.put_u64_le(session.last_index);
+            out.put_u32_le(session.recent.len() as u32);
+            for placed in &session.recent {
+                out.put_u64_le(placed.index);
+                out.put_u64_le(placed.base_offset);
+                out.put_u32_le(placed.entry_count);
+            }
+        }
+    }
+
+    /// `None` when the bytes are cut short.
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let forgotten_through = bytes.try_get_u64_le().ok()?;
+        let fence = bytes.try_get_u64_le().ok()?;
+        let count = bytes.try_get_u32_le().ok()?;
+        let mut table = HashMap::new();
+        for _ in 0..count {
+            let id = bytes.try_get_u64_le().ok()?;
+            let last_seq = bytes.try_get_u64_le().ok()?;
+            let last_index = bytes.try_get_u64_le().ok()?;
+            let placed = bytes.try_get_u32_le().ok()?;
+            let mut recent = VecDeque::new();
+            for _ in 0..placed {
+                recent.push_back(Placed {
+                    index: bytes.try_get_u64_le().ok()?,
+                    base_offset: bytes.try_get_u64_le().ok()?,
+                    entry_count: bytes.try_get_u32_le().ok()?,
+                });
+            }
+            table.insert(id, Session { last_seq, last_index, recent });
+        }
+        Some(Self { table, forgotten_through, fence })
+    }
+}

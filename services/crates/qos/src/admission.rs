@@ -1,0 +1,282 @@
+//! The queue in front of a group's head: what is over budget waits here, bounded, in order.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use quorate_types::cost::Budget;
+use quorate_types::{Micros, limits};
+
+use crate::buckets::{Buckets, Conformance};
+
+/// Bounds of one group's queue. Beyond any of them a request is throttled.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueLimits {
+    pub bytes_max: u64,
+    pub batches_max: usize,
+    pub wait_us_max: Micros,
+}
+
+impl Default for QueueLimits {
+    fn default() -> Self {
+        Self {
+            bytes_max: limits::QUEUE_BYTES_MAX,
+            batches_max: limits::QUEUE_BATCHES_MAX,
+            wait_us_max: limits::QUEUE_WAIT_MS_MAX * 1_000,
+        }
+    }
+}
+
+/// The answer to an offered request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Offer<T> {
+    /// Order it now; its cost has been taken.
+    Admitted(T),
+    /// It comes back from [`Admission::pop`], admitted or expired.
+    Queued,
+    /// Not taken. `within_sla`: what was offered was within the reserved rate, so this refusal counts
+    /// against the SLA (answer `overloaded`); otherwise the client exceeds it (answer `throttled`).
+    Throttled {
+        item: T,
+        retry_after_us: Micros,
+        within_sla: bool,
+    },
+}
+
+/// What left the queue.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ready<T> {
+    Admitted(T),
+    /// Its deadline, or the longest wait, passed: it was not ordered. `within_sla` as in [`Offer`].
+    Expired {
+        item: T,
+        retry_after_us: Micros,
+        within_sla: bool,
+    },
+}
+
+/// Everything that left the queue in one poll.
+#[derive(Debug)]
+pub struct Polled<T> {
+    /// In the order in which they were offered.
+    pub admitted: Vec<T>,
+    /// With `within_sla` as in [`Offer`].
+    pub expired: Vec<(T, bool)>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    item: T,
+    cost: [u64; 3],
+    bytes: u64,
+    within_sla: bool,
+}
+
+/// Token buckets and the queue of one group. First in, first out; an expired request leaves from
+/// wherever it stands.
+///
+/// `set_window_open(false)` holds everything back for a reason other than the budget (too much
+/// uncommitted, too few replicas): requests then wait in the same queue.
+#[derive(Debug)]
+pub struct Admission<T> {
+    limits: QueueLimits,
+    buckets: Buckets,
+    offered: Buckets,
+    window_open: bool,
+    /// Expired places are `None` until they reach the front. Place `n` has the number `first + n`.
+    queue: VecDeque<Option<Waiting<T>>>,
+    first: u64,
+    deadlines: BinaryHeap<Reverse<(Micros, u64)>>,
+    waiting: usize,
+    waiting_bytes: u64,
+    waiting_cost: [u128; 3],
+}
+
+impl<T> Admission<T> {
+    pub fn new(budget: &Budget, limits: QueueLimits, now: Micros) -> Self {
+        Self {
+            limits,
+            buckets: Buckets::new(budget, now),
+            offered: Buckets::new(budget, now),
+            window_open: true,
+            queue: VecDeque::new(),
+            first: 0,
+            deadlines: BinaryHeap::new(),
+            waiting: 0,
+            waiting_bytes: 0,
+            waiting_cost: [0; 3],
+        }
+    }
+
+    /// Offers a request: `cost` in thousandths of tokens per resource (`AppendCost::of`), `bytes` of
+    /// payload that it would hold in the queue, `deadline` on the caller's clock.
+    pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
+        let within_sla = self.offered.observe(now, cost) == Conformance::WithinSla;
+        if self.window_open && self.waiting == 0 && self.buckets.take(now, cost).is_ok() {
+            return Offer::Admitted(item);
+        }
+        let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
+        let wait_us = self.buckets.wait_us(now, cost, self.waiting_cost);
+        let full = self.waiting >= self.limits.batches_max
+            || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max;
+        // What cannot pass before its deadline is told so at once instead of at its deadline.
+        if full || now.saturating_add(wait_us) > deadline {
+            return Offer::Throttled {
+                item,
+                retry_after_us: self.retry_after(wait_us),
+                within_sla,
+            };
+        }
+        self.deadlines
+            .push(Reverse((deadline, self.first + self.queue.len() as u64)));
+        self.queue.push_back(Some(Waiting {
+            item,
+            cost,
+            bytes,
+            within_sla,
+        }));
+        self.waiting += 1;
+        self.waiting_bytes += bytes;
+        for (sum, one) in self.waiting_cost.iter_mut().zip(cost) {
+            *sum += u128::from(one);
+        }
+        Offer::Queued
+    }
+
+    /// The next request that leaves the queue at `now`: expired ones first, then those admitted, in order.
+    pub fn pop(&mut self, now: Micros) -> Option<Ready<T>> {
+        if let Some(expired) = self.pop_expired(now) {
+            return Some(expired);
+        }
+        let cost = self
+            .queue
+            .front()?
+            .as_ref()
+            .expect("the front is never an expired place")
+            .cost;
+        if !self.window_open || self.buckets.take(now, cost).is_err() {
+            return None;
+        }
+        let waiting = self.remove(self.first);
+        Some(Ready::Admitted(waiting.item))
+    }
+
+    /// Everything that leaves the queue at `now`.
+    pub fn poll(&mut self, now: Micros) -> Polled<T> {
+        let mut polled = Polled {
+            admitted: Vec::new(),
+            expired: Vec::new(),
+        };
+        while let Some(ready) = self.pop(now) {
+            match ready {
+                Ready::Admitted(item) => polled.admitted.push(item),
+                Ready::Expired { item, within_sla, .. } => polled.expired.push((item, within_sla)),
+            }
+        }
+        polled
+    }
+
+    /// When [`Admission::pop`] will next have something, if nothing is offered meanwhile: the caller's
+    /// timer. Always later than `now` after `pop` returned `None`; `None` when nothing waits.
+    pub fn next_wake(&mut self, now: Micros) -> Option<Micros> {
+        let front_cost = self
+            .queue
+            .front()?
+            .as_ref()
+            .expect("the front is never an expired place")
+            .cost;
+        let deadline = self
+            .next_deadline()
+            .expect("every request in the queue has a deadline");
+        if !self.window_open {
+            return Some(deadline);
+        }
+        let wait_us = self.buckets.wait_us(now, front_cost, [0; 3]);
+        Some(deadline.min(now.saturating_add(wait_us)))
+    }
+
+    /// A new budget; what waits keeps the cost that it had when it was offered.
+    pub fn set_budget(&mut self, now: Micros, budget: &Budget) {
+        self.buckets.set_budget(budget, now);
+        self.offered.set_budget(budget, now);
+    }
+
+    pub fn set_window_open(&mut self, open: bool) {
+        self.window_open = open;
+    }
+
+    /// Takes everything out, in order: the group has another head now, or was deleted.
+    pub fn drain(&mut self) -> Vec<T> {
+        self.deadlines.clear();
+        self.first += self.queue.len() as u64;
+        (self.waiting, self.waiting_bytes, self.waiting_cost) = (0, 0, [0; 3]);
+        self.queue
+            .drain(..)
+            .flatten()
+            .map(|waiting| waiting.item)
+            .collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    pub fn queued_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    fn pop_expired(&mut self, now: Micros) -> Option<Ready<T>> {
+        if self.next_deadline()? > now {
+            return None;
+        }
+        let Reverse((_, number)) = self.deadlines.pop().expect("there is a next deadline");
+        let waiting = self.remove(number);
+        let wait_us = self.buckets.wait_us(now, waiting.cost, self.waiting_cost);
+        let retry_after_us = self.retry_after(wait_us);
+        Some(Ready::Expired {
+            item: waiting.item,
+            retry_after_us,
+            within_sla: waiting.within_sla,
+        })
+    }
+
+    /// The earliest deadline of a request that still waits.
+    fn next_deadline(&mut self) -> Option<Micros> {
+        while let Some(Reverse((deadline, number))) = self.deadlines.peek() {
+            if *number >= self.first && self.queue[(number - self.first) as usize].is_some() {
+                return Some(*deadline);
+            }
+            self.deadlines.pop();
+        }
+        None
+    }
+
+    fn remove(&mut self, number: u64) -> Waiting<T> {
+        let place = (number - self.first) as usize;
+        let waiting = self.queue[place].take().expect("a place is emptied once");
+        self.waiting -= 1;
+        self.waiting_bytes -= waiting.bytes;
+        for (sum, one) in self.waiting_cost.iter_mut().zip(waiting.cost) {
+            *sum -= u128::from(one);
+        }
+        while let Some(None) = self.queue.front() {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+        waiting
+    }
+
+    /// When half of what is ahead will have passed: early enough to keep the group busy, late enough
+    /// that a retry is likely to find room.
+    fn retry_after(&self, wait_us: Micros) -> Micros {
+        let min_us = if self.window_open {
+            limits::RETRY_AFTER_MS_MIN
+        } else {
+            limits::RETRY_AFTER_MS_HELD
+        } * 1_000;
+        (wait_us / 2).clamp(min_us, limits::RETRY_AFTER_MS_MAX * 1_000)
+    }
+}

@@ -1,0 +1,243 @@
+//! Multi-resource token buckets, exact: levels are integers, so no rate drifts however often one asks.
+
+use quorate_types::Micros;
+use quorate_types::cost::Budget;
+
+/// Levels count millionths of a thousandth of a token: `tokens_per_s_milli` per microsecond, exactly.
+const SCALE: i128 = 1_000_000;
+
+/// Not now; the same request passes after this many microseconds if nothing else passes before it.
+/// `u64::MAX`: never with this budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryAfter(pub Micros);
+
+/// Whether what was offered up to now, this request included, was within the reserved rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conformance {
+    WithinSla,
+    BeyondSla,
+}
+
+/// One bucket per resource, each holding at most one second of its rate.
+///
+/// A request passes when every bucket holds its cost. A request that costs more than a bucket can
+/// hold passes when that bucket is full, and leaves it in debt; so over any time `t` at most
+/// `rate · t + depth` passes, plus what one such request exceeds the depth by.
+#[derive(Debug, Clone)]
+pub struct Buckets {
+    rate_milli: [u64; 3],
+    /// May be negative: debt.
+    level: [i128; 3],
+    updated: Micros,
+}
+
+impl Buckets {
+    /// Full buckets: an idle group may use one second of its rate at once.
+    pub fn new(budget: &Budget, now: Micros) -> Self {
+        let rate_milli = budget.tokens_per_s_milli;
+        Self {
+            rate_milli,
+            level: rate_milli.map(depth),
+            updated: now,
+        }
+    }
+
+    /// Changes the rates. Tokens held are kept up to the new depth; debts are kept.
+    pub fn set_budget(&mut self, budget: &Budget, now: Micros) {
+        self.refill(now);
+        self.rate_milli = budget.tokens_per_s_milli;
+        for i in 0..3 {
+            self.level[i] = self.level[i].min(depth(self.rate_milli[i]));
+        }
+    }
+
+    /// Takes `cost` (thousandths of tokens, per resource) or says when to come back.
+    pub fn take(&mut self, now: Micros, cost: [u64; 3]) -> Result<(), RetryAfter> {
+        self.refill(now);
+        match self.wait(cost, [0; 3]) {
+            0 => {
+                self.charge(cost);
+                Ok(())
+            }
+            wait_us => Err(RetryAfter(wait_us)),
+        }
+    }
+
+    /// Microseconds from `now` until `cost` would pass after `ahead` (thousandths, per resource) has
+    /// passed; a lower bound, exact when one resource limits all of them. `u64::MAX`: never.
+    pub fn wait_us(&mut self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+        self.refill(now);
+        self.wait(cost, ahead)
+    }
+
+    /// Counts an offered request, whether it will be served or not, and says if it was within the rate.
+    ///
+    /// A request beyond the rate uses up what the buckets hold but makes no debt: while more than the
+    /// rate is offered none conforms, and all do as soon as the offered rate is within it again.
+    pub fn observe(&mut self, now: Micros, cost: [u64; 3]) -> Conformance {
+        self.refill(now);
+        if self.wait(cost, [0; 3]) == 0 {
+            self.charge(cost);
+            return Conformance::WithinSla;
+        }
+        for i in 0..3 {
+            let taken = (i128::from(cost[i]) * SCALE).min(self.level[i].max(0));
+            self.level[i] -= taken;
+        }
+        Conformance::BeyondSla
+    }
+
+    /// A clock that went back adds nothing.
+    fn refill(&mut self, now: Micros) {
+        let elapsed_us = i128::from(now.saturating_sub(self.updated));
+        self.updated = self.updated.max(now);
+        for i in 0..3 {
+            // Rate and time are below 2^64 each, and levels within ± 2^105: the sum fits 128 bits.
+            let added = i128::from(self.rate_milli[i]).saturating_mul(elapsed_us);
+            self.level[i] = self.level[i].saturating_add(added).min(depth(self.rate_milli[i]));
+        }
+    }
+
+    fn charge(&mut self, cost: [u64; 3]) {
+        for i in 0..3 {
+            self.level[i] = self.level[i].saturating_sub(i128::from(cost[i]) * SCALE);
+        }
+    }
+
+    fn wait(&self, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+        (0..3)
+            .map(|i| self.wait_for(i, cost[i], ahead[i]))
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn wait_for(&self, i: usize, cost: u64, ahead: u128) -> Micros {
+        if cost == 0 {
+            return 0;
+        }
+        // What does not fit the bucket passes when the bucket is full.
+        let own = (i128::from(cost) * SCALE).min(depth(self.rate_milli[i]));
+        let ahead = i128::try_from(ahead).unwrap_or(i128::MAX).saturating_mul(SCALE);
+        let missing = ahead.saturating_add(own).saturating_sub(self.level[i]);
+        match self.rate_milli[i] {
+            // Nothing refills such a bucket, and its depth is 0.
+            0 => Micros::MAX,
+            _ if missing <= 0 => 0,
+            rate => {
+                let rate = i128::from(rate);
+                Micros::try_from(missing / rate + i128::from(missing % rate != 0)).unwrap_or(Micros::MAX)
+            }
+        }
+    }
+}
+
+fn depth(rate_milli: u64) -> i128 {
+    i128::from(rate_milli) * SCALE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_types::cost::AppendCost;
+
+    const COST: AppendCost = AppendCost {
+        fixed_milli: [1_500, 128_000, 0],
+        per_byte_milli: [1, 2_000, 0],
+    };
+
+    fn budget(rate_per_s: u64) -> Budget {
+        Budget::for_rate(rate_per_s, 64, COST)
+    }
+
+    #[test]
+    fn one_second_of_the_rate_passes_at_once_and_then_exactly_the_rate() {
+        let mut buckets = Buckets::new(&budget(1_000), 0);
+        let one = COST.of(1, 64);
+        for _ in 0..1_000 {
+            buckets.take(0, one).unwrap();
+        }
+        assert_eq!(buckets.take(0, one), Err(RetryAfter(1_000)));
+        assert_eq!(buckets.take(999, one), Err(RetryAfter(1)));
+        // An odd step does not lose the remainder: 1000 a second for 1000 s.
+        let mut passed = 0;
+        let mut now = 0;
+        while now < 1_000_000_000 {
+            now += 777;
+            while buckets.take(now, one).is_ok() {
+                passed += 1;
+            }
+        }
+        assert_eq!(passed, now / 1_000);
+    }
+
+    #[test]
+    fn a_request_larger_than_the_bucket_passes_when_it_is_full_and_leaves_debt() {
+        let mut buckets = Buckets::new(&budget(10), 0);
+        let large = COST.of(35, 35 * 64);
+        buckets.take(0, large).unwrap();
+        // 25 requests of debt, and then a full bucket again: 3.5 s at 10/s.
+        assert_eq!(buckets.take(0, large), Err(RetryAfter(3_500_000)));
+        assert_eq!(buckets.take(0, COST.of(1, 64)), Err(RetryAfter(2_600_000)));
+        buckets.take(3_500_000, large).unwrap();
+    }
+
+    #[test]
+    fn a_resource_without_rate_and_cost_does_not_limit_and_without_rate_blocks() {
+        let mut buckets = Buckets::new(&budget(10), 0);
+        buckets.take(0, [1, 1, 0]).unwrap();
+        assert_eq!(buckets.take(0, [1, 1, 1]), Err(RetryAfter(Micros::MAX)));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_mints_nothing() {
+        let mut buckets = Buckets::new(&budget(1), 5_000_000);
+        buckets.take(5_000_000, COST.of(1, 64)).unwrap();
+        assert_eq!(
+            buckets.take(1_000_000, COST.of(1, 64)),
+            Err(RetryAfter(1_000_000))
+        );
+        assert_eq!(buckets.take(5_500_000, COST.of(1, 64)), Err(RetryAfter(500_000)));
+        buckets.take(6_000_000, COST.of(1, 64)).unwrap();
+    }
+
+    #[test]
+    fn a_smaller_budget_caps_and_a_larger_one_grants_nothing_by_itself() {
+        let mut buckets = Buckets::new(&budget(100), 0);
+        buckets.set_budget(&budget(10), 0);
+        for _ in 0..10 {
+            buckets.take(0, COST.of(1, 64)).unwrap();
+        }
+        buckets.set_budget(&budget(1_000), 0);
+        assert_eq!(buckets.take(0, COST.of(1, 64)), Err(RetryAfter(1_000)));
+    }
+
+    #[test]
+    fn nothing_conforms_while_twice_the_rate_is_offered_and_all_does_at_once_after() {
+        let mut meter = Buckets::new(&budget(100), 0);
+        let one = COST.of(1, 64);
+        let mut now = 0;
+        for i in 0..1_000u64 {
+            now = i * 5_000;
+            let conformance = meter.observe(now, one);
+            if i > 250 {
+                assert_eq!(conformance, Conformance::BeyondSla, "at {now}");
+            }
+        }
+        for i in 1..1_000u64 {
+            assert_eq!(meter.observe(now + i * 10_000, one), Conformance::WithinSla);
+        }
+    }
+
+    #[test]
+    fn extreme_numbers_do_not_overflow() {
+        let budget = Budget {
+            tokens_per_s_milli: [u64::MAX; 3],
+            ..budget(1)
+        };
+        let mut buckets = Buckets::new(&budget, 0);
+        buckets.take(0, [u64::MAX; 3]).unwrap();
+        assert!(buckets.take(0, [u64::MAX; 3]).is_err());
+        buckets.take(u64::MAX, [u64::MAX; 3]).unwrap();
+        assert!(buckets.wait_us(u64::MAX, [1; 3], [u128::MAX; 3]) > 0);
+    }
+}

@@ -1,0 +1,15 @@
+//! Token buckets and the queue in front of a group's head, pure: the caller passes the time in.
+//!
+//! - [`Buckets`]: one bucket per resource; a request passes when every bucket has its cost
+//!   (Filo §3 "rate limiters", Pulsar §4.4)
+//! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with
+//!   the time to retry, never a silent drop
+
+// Loops over the resources read several arrays at the same index.
+#![allow(clippy::needless_range_loop)]
+
+mod admission;
+mod buckets;
+
+pub use admission::{Admission, Offer, Polled, QueueLimits, Ready};
+pub use buckets::{Buckets, Conformance, RetryAfter};

@@ -1,0 +1,276 @@
+//! The queue in front of a head: examples, and properties over random histories.
+
+// Loops over the resources read several arrays at the same index.
+#![allow(clippy::needless_range_loop)]
+
+use proptest::prelude::*;
+use quorate_qos::{Admission, Offer, QueueLimits, Ready};
+use quorate_types::Micros;
+use quorate_types::cost::{AppendCost, Budget};
+
+const COST: AppendCost = AppendCost {
+    fixed_milli: [1_500, 128_000, 0],
+    per_byte_milli: [1, 2_000, 0],
+};
+const S: Micros = 1_000_000;
+
+fn budget(rate_per_s: u64) -> Budget {
+    Budget::for_rate(rate_per_s, 64, COST)
+}
+
+fn one() -> [u64; 3] {
+    COST.of(1, 64)
+}
+
+fn admission(rate_per_s: u64, limits: QueueLimits) -> Admission<u64> {
+    Admission::new(&budget(rate_per_s), limits, 0)
+}
+
+fn offer(queue: &mut Admission<u64>, now: Micros, item: u64) -> Offer<u64> {
+    queue.offer(now, item, one(), 64, now + 10 * S)
+}
+
+#[test]
+fn over_budget_waits_in_order_and_passes_when_tokens_are_there() {
+    let mut queue = admission(10, QueueLimits::default());
+    for i in 0..10 {
+        assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
+    }
+    assert_eq!(offer(&mut queue, 0, 10), Offer::Queued);
+    assert_eq!(offer(&mut queue, 0, 11), Offer::Queued);
+    assert_eq!(queue.next_wake(0), Some(100_000));
+    assert_eq!(queue.pop(99_999), None);
+    assert_eq!(queue.pop(100_000), Some(Ready::Admitted(10)));
+    assert_eq!(queue.pop(100_000), None);
+    // A later request does not overtake, though there is a token for one.
+    assert_eq!(offer(&mut queue, 200_000, 12), Offer::Queued);
+    assert_eq!(queue.poll(300_000).admitted, vec![11, 12]);
+    assert_eq!(queue.next_wake(300_000), None);
+}
+
+#[test]
+fn a_full_queue_throttles_and_says_when_to_come_back() {
+    let limits = QueueLimits {
+        batches_max: 3,
+        ..QueueLimits::default()
+    };
+    let mut queue = admission(10, limits);
+    for i in 0..13 {
+        assert!(!matches!(offer(&mut queue, 0, i), Offer::Throttled { .. }));
+    }
+    let Offer::Throttled {
+        item: 13,
+        retry_after_us,
+        within_sla,
+    } = offer(&mut queue, 0, 13)
+    else {
+        panic!("the queue is full");
+    };
+    assert_eq!((retry_after_us, within_sla), (200_000, false));
+
+    let limits = QueueLimits {
+        bytes_max: 100,
+        ..QueueLimits::default()
+    };
+    let mut queue = admission(1, limits);
+    assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(0)));
+    assert_eq!(offer(&mut queue, 0, 1), Offer::Queued);
+    assert!(
+        matches!(offer(&mut queue, 0, 2), Offer::Throttled { .. }),
+        "128 bytes would exceed 100"
+    );
+}
+
+#[test]
+fn what_cannot_pass_before_its_deadline_is_refused_at_once() {
+    let mut queue = admission(1, QueueLimits::default());
+    assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(0)));
+    let answer = queue.offer(0, 1, one(), 64, 999_999);
+    assert_eq!(
+        answer,
+        Offer::Throttled {
+            item: 1,
+            retry_after_us: 500_000,
+            within_sla: false
+        }
+    );
+    assert_eq!(queue.offer(0, 2, one(), 64, S), Offer::Queued);
+    // Whatever its own deadline, nothing waits longer than 2 s.
+    assert_eq!(offer(&mut queue, 0, 3), Offer::Queued);
+    assert!(matches!(offer(&mut queue, 0, 4), Offer::Throttled { .. }));
+}
+
+#[test]
+fn a_closed_window_holds_back_what_is_within_budget_and_its_expiry_counts_against_us() {
+    let mut queue = admission(100, QueueLimits::default());
+    queue.set_window_open(false);
+    assert_eq!(offer(&mut queue, 0, 0), Offer::Queued);
+    assert_eq!(queue.offer(0, 1, one(), 64, 5), Offer::Queued);
+    assert_eq!(queue.next_wake(0), Some(5));
+    assert_eq!(
+        queue.pop(5),
+        Some(Ready::Expired {
+            item: 1,
+            retry_after_us: 50_000,
+            within_sla: true
+        })
+    );
+    assert_eq!(queue.next_wake(5), Some(2 * S));
+    queue.set_window_open(true);
+    assert_eq!(queue.next_wake(5), Some(5));
+    assert_eq!(queue.pop(5), Some(Ready::Admitted(0)));
+    assert!(queue.is_empty() && queue.queued_bytes() == 0);
+}
+
+#[test]
+fn a_new_budget_lets_the_queue_go_on_and_drain_empties_it() {
+    let mut queue = admission(1, QueueLimits::default());
+    for i in 0..3 {
+        offer(&mut queue, 0, i);
+    }
+    queue.set_budget(0, &budget(1_000_000));
+    assert_eq!(queue.poll(2).admitted, vec![1, 2]);
+    queue.set_window_open(false);
+    for i in 3..6 {
+        assert_eq!(offer(&mut queue, 2, i), Offer::Queued);
+    }
+    assert_eq!(queue.drain(), vec![3, 4, 5]);
+    assert_eq!(queue.next_wake(2), None);
+    queue.set_window_open(true);
+    assert_eq!(queue.offer(S, 6, one(), 64, 2 * S), Offer::Admitted(6));
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Offer {
+        entries: u64,
+        bytes: u64,
+        timeout_us: u64,
+    },
+    Pass(u64),
+    Window(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (1u64..200, 0u64..50_000, 0u64..5 * S)
+            .prop_map(|(entries, bytes, timeout_us)| Step::Offer { entries, bytes, timeout_us }),
+        4 => (0u64..300_000).prop_map(Step::Pass),
+        1 => any::<bool>().prop_map(Step::Window),
+    ]
+}
+
+#[derive(Default)]
+struct Passed {
+    cost: [u128; 3],
+    largest: [u64; 3],
+    last: Option<u64>,
+    count: u64,
+}
+
+impl Passed {
+    fn add(&mut self, (number, cost): (u64, [u64; 3])) {
+        assert!(self.last < Some(number), "order kept");
+        self.last = Some(number);
+        self.count += 1;
+        for i in 0..3 {
+            self.cost[i] += u128::from(cost[i]);
+            self.largest[i] = self.largest[i].max(cost[i]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// Never more than rate · t + depth and the excess of one oversized request; order kept; nothing
+    /// lost; every wake-up later than now and of use; all leaves in the end.
+    #[test]
+    fn random_histories(rate in 1u64..5_000, steps in proptest::collection::vec(step(), 1..200)) {
+        let budget = budget(rate);
+        let limits = QueueLimits { batches_max: 32, ..QueueLimits::default() };
+        let mut queue: Admission<(u64, [u64; 3])> = Admission::new(&budget, limits, 0);
+        let (mut now, mut passed, mut queued, mut expired, mut number) = (0, Passed::default(), 0u64, 0u64, 0);
+        let mut admitted_at_once = 0;
+        for step in steps {
+            match step {
+                Step::Offer { entries, bytes, timeout_us } => {
+                    number += 1;
+                    let cost = COST.of(entries, bytes);
+                    match queue.offer(now, (number, cost), cost, bytes, now + timeout_us) {
+                        Offer::Admitted(item) => { passed.add(item); admitted_at_once += 1 }
+                        Offer::Queued => queued += 1,
+                        Offer::Throttled { retry_after_us, .. } => prop_assert!(retry_after_us >= 1_000),
+                    }
+                }
+                Step::Window(open) => queue.set_window_open(open),
+                Step::Pass(us) => now += us,
+            }
+            if let Step::Offer { .. } = step { continue }
+            let polled = queue.poll(now);
+            polled.admitted.into_iter().for_each(|item| passed.add(item));
+            expired += polled.expired.len() as u64;
+            prop_assert!(queue.len() <= 32);
+            if let Some(wake) = queue.next_wake(now) {
+                prop_assert!(wake > now, "a wake-up at {} would spin at {}", wake, now);
+            }
+            for i in 0..3 {
+                let rate_milli = u128::from(budget.tokens_per_s_milli[i]);
+                let debt = u128::from(passed.largest[i]).saturating_sub(rate_milli);
+                let bound = rate_milli * u128::from(now) / u128::from(S) + rate_milli + debt;
+                prop_assert!(passed.cost[i] <= bound, "resource {}: {} over {}", i, passed.cost[i], bound);
+            }
+        }
+        queue.set_window_open(true);
+        let (mut wakes, offered) = (0, queue.len() as u64);
+        let polled = queue.poll(now);
+        let mut left = (polled.admitted.len() + polled.expired.len()) as u64;
+        polled.admitted.into_iter().for_each(|item| passed.add(item));
+        expired += polled.expired.len() as u64;
+        while let Some(wake) = queue.next_wake(now) {
+            now = wake;
+            let polled = queue.poll(now);
+            prop_assert!(polled.admitted.len() + polled.expired.len() > 0, "a wake-up at {} did not help", wake);
+            left += (polled.admitted.len() + polled.expired.len()) as u64;
+            polled.admitted.into_iter().for_each(|item| passed.add(item));
+            expired += polled.expired.len() as u64;
+            wakes += 1;
+        }
+        prop_assert!(wakes <= offered);
+        prop_assert_eq!(left, offered);
+        prop_assert_eq!(passed.count - admitted_at_once + expired, queued);
+        prop_assert_eq!(queue.queued_bytes(), 0);
+    }
+
+    /// A client that comes back when it is told to gets through, however large its requests are.
+    #[test]
+    fn nobody_starves(rate in 1u64..100, entries in 1u64..500, others in 0u64..5) {
+        let mut queue: Admission<bool> = Admission::new(&budget(rate), QueueLimits::default(), 0);
+        let cost = COST.of(entries, entries * 64);
+        let (mut now, mut through, mut tries) = (0, false, 0);
+        for _ in 0..others {
+            queue.offer(now, false, cost, 64, now + 10 * S);
+        }
+        while !through {
+            tries += 1;
+            prop_assert!(tries < 500, "still waiting at {} s", now / S);
+            match queue.offer(now, true, cost, 64, now + 10 * S) {
+                Offer::Admitted(own) => through = own,
+                Offer::Throttled { retry_after_us, .. } => {
+                    let until = now + retry_after_us;
+                    while let Some(wake) = queue.next_wake(now).filter(|wake| *wake <= until) {
+                        now = wake;
+                        queue.poll(now);
+                    }
+                    now = until;
+                }
+                Offer::Queued => {
+                    while let Some(wake) = queue.next_wake(now) {
+                        now = wake;
+                        through |= queue.poll(now).admitted.contains(&true);
+                    }
+                }
+            }
+        }
+    }
+}

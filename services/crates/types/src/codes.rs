@@ -1,0 +1,314 @@
+//! Error codes of the data plane. Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit.
+
+/// What went wrong, as a stable number on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum Code {
+    /// The bytes were not a valid frame of this protocol. Use a current SDK; if you wrote your own client, check it against sdk/contract/vectors.
+    ProtocolError = 1,
+    /// The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK tells the limits.
+    FrameTooLarge = 2,
+    /// A CRC did not match what was received. Reconnect and send again; if it repeats, look for a faulty device between client and server.
+    ChecksumMismatch = 3,
+    /// The server does not speak this version of the protocol. Upgrade the SDK.
+    UnsupportedVersion = 4,
+    /// The connection has as many groups attached as it may have. Detach a group or open another connection.
+    TooManyChannels = 5,
+    /// The frame names a channel that was not attached. ATTACH first.
+    UnknownChannel = 6,
+    /// The token is malformed or was not signed by this fleet. Get a new handle from the API.
+    TokenInvalid = 10,
+    /// The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.
+    TokenExpired = 11,
+    /// The token does not allow this operation on this group. Use a key with the scope that the operation needs.
+    PermissionDenied = 12,
+    /// This server holds no replica of the group. Get a new handle; the group has moved or was deleted.
+    GroupNotHere = 13,
+    /// Appends go to the group's head, and this server is not it. Connect to the address in the answer.
+    NotHead = 20,
+    /// Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is being caught up.
+    Paused = 21,
+    /// The group is read-only: a server's disk is full or failing. Retry later; reads go on working.
+    ReadOnly = 22,
+    /// Every replica of an in-memory group was lost. The owner may start the group anew.
+    GroupLost = 23,
+    /// The replica is joining its chain and cannot answer yet. Retry after the time given.
+    Syncing = 24,
+    /// The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once.
+    EpochChanged = 25,
+    /// The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given.
+    Throttled = 30,
+    /// The server's queue for this group is full though the rate is within its SLA. Retry after the time given.
+    Overloaded = 31,
+    /// The batch was still waiting when its deadline passed; it was not ordered. Retry if it still matters.
+    DeadlineExceeded = 32,
+    /// An entry is longer than max_entry_bytes. Split the entry, or store it elsewhere and append a reference.
+    EntryTooLarge = 40,
+    /// The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK tells the limits.
+    BatchTooLarge = 41,
+    /// The entries do not add up to the payload. Check the encoder against sdk/contract/vectors.
+    BatchMalformed = 42,
+    /// A batch of the session is missing before this one. Send again from the first batch that has no answer.
+    SequenceGap = 43,
+    /// The session table has forgotten this session. Start a new session; whether the batch had been ordered is unknown if it was sent before.
+    SessionExpired = 44,
+    /// The channel was attached without a session, so it cannot append. Attach with a session.
+    SessionMissing = 45,
+    /// More batches are outstanding than window_batches allows. Wait for acknowledgements.
+    WindowExceeded = 46,
+    /// The session has since been attached on another channel, which alone may append. Nothing, if the connection was replaced; otherwise give each client a session of its own.
+    SessionMoved = 47,
+    /// The offset lies before the trim offset. Start at the trim offset given in the message.
+    Trimmed = 50,
+    /// The offset lies beyond the end of the log. Read from the commit offset or before.
+    OffsetBeyondEnd = 51,
+    /// The credit or cancellation names a subscription that does not exist. Subscribe first.
+    UnknownRequest = 52,
+    /// The log does not end at the expected offset. Read what was appended meanwhile, then decide again.
+    ConditionFailed = 60,
+    /// A newer fencing token has been used on this group. Another owner has taken over; stop.
+    Fenced = 61,
+    /// The server is stopping. Reconnect to another replica; the handle lists them.
+    ShuttingDown = 90,
+    /// The server met an error of its own. Retry; report the message if it repeats.
+    Internal = 91,
+}
+
+/// What a client should do with a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    Never,
+    /// The same server, after the time given.
+    Here,
+    /// The head named in the answer.
+    Head,
+    /// With a fresh handle.
+    Handle,
+    /// On a new connection.
+    Connection,
+}
+
+impl Code {
+    pub const ALL: &'static [Code] = &[
+        Code::ProtocolError,
+        Code::FrameTooLarge,
+        Code::ChecksumMismatch,
+        Code::UnsupportedVersion,
+        Code::TooManyChannels,
+        Code::UnknownChannel,
+        Code::TokenInvalid,
+        Code::TokenExpired,
+        Code::PermissionDenied,
+        Code::GroupNotHere,
+        Code::NotHead,
+        Code::Paused,
+        Code::ReadOnly,
+        Code::GroupLost,
+        Code::Syncing,
+        Code::EpochChanged,
+        Code::Throttled,
+        Code::Overloaded,
+        Code::DeadlineExceeded,
+        Code::EntryTooLarge,
+        Code::BatchTooLarge,
+        Code::BatchMalformed,
+        Code::SequenceGap,
+        Code::SessionExpired,
+        Code::SessionMissing,
+        Code::WindowExceeded,
+        Code::SessionMoved,
+        Code::Trimmed,
+        Code::OffsetBeyondEnd,
+        Code::UnknownRequest,
+        Code::ConditionFailed,
+        Code::Fenced,
+        Code::ShuttingDown,
+        Code::Internal,
+    ];
+
+    pub fn from_u16(value: u16) -> Option<Code> {
+        Self::ALL.iter().copied().find(|code| *code as u16 == value)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::ProtocolError => "protocol_error",
+            Code::FrameTooLarge => "frame_too_large",
+            Code::ChecksumMismatch => "checksum_mismatch",
+            Code::UnsupportedVersion => "unsupported_version",
+            Code::TooManyChannels => "too_many_channels",
+            Code::UnknownChannel => "unknown_channel",
+            Code::TokenInvalid => "token_invalid",
+            Code::TokenExpired => "token_expired",
+            Code::PermissionDenied => "permission_denied",
+            Code::GroupNotHere => "group_not_here",
+            Code::NotHead => "not_head",
+            Code::Paused => "paused",
+            Code::ReadOnly => "read_only",
+            Code::GroupLost => "group_lost",
+            Code::Syncing => "syncing",
+            Code::EpochChanged => "epoch_changed",
+            Code::Throttled => "throttled",
+            Code::Overloaded => "overloaded",
+            Code::DeadlineExceeded => "deadline_exceeded",
+            Code::EntryTooLarge => "entry_too_large",
+            Code::BatchTooLarge => "batch_too_large",
+            Code::BatchMalformed => "batch_malformed",
+            Code::SequenceGap => "sequence_gap",
+            Code::SessionExpired => "session_expired",
+            Code::SessionMissing => "session_missing",
+            Code::WindowExceeded => "window_exceeded",
+            Code::SessionMoved => "session_moved",
+            Code::Trimmed => "trimmed",
+            Code::OffsetBeyondEnd => "offset_beyond_end",
+            Code::UnknownRequest => "unknown_request",
+            Code::ConditionFailed => "condition_failed",
+            Code::Fenced => "fenced",
+            Code::ShuttingDown => "shutting_down",
+            Code::Internal => "internal",
+        }
+    }
+
+    pub fn retry(self) -> Retry {
+        match self {
+            Code::ProtocolError => Retry::Never,
+            Code::FrameTooLarge => Retry::Never,
+            Code::ChecksumMismatch => Retry::Connection,
+            Code::UnsupportedVersion => Retry::Never,
+            Code::TooManyChannels => Retry::Never,
+            Code::UnknownChannel => Retry::Never,
+            Code::TokenInvalid => Retry::Handle,
+            Code::TokenExpired => Retry::Handle,
+            Code::PermissionDenied => Retry::Never,
+            Code::GroupNotHere => Retry::Handle,
+            Code::NotHead => Retry::Head,
+            Code::Paused => Retry::Here,
+            Code::ReadOnly => Retry::Here,
+            Code::GroupLost => Retry::Never,
+            Code::Syncing => Retry::Here,
+            Code::EpochChanged => Retry::Head,
+            Code::Throttled => Retry::Here,
+            Code::Overloaded => Retry::Here,
+            Code::DeadlineExceeded => Retry::Here,
+            Code::EntryTooLarge => Retry::Never,
+            Code::BatchTooLarge => Retry::Never,
+            Code::BatchMalformed => Retry::Never,
+            Code::SequenceGap => Retry::Here,
+            Code::SessionExpired => Retry::Never,
+            Code::SessionMissing => Retry::Never,
+            Code::WindowExceeded => Retry::Here,
+            Code::SessionMoved => Retry::Never,
+            Code::Trimmed => Retry::Never,
+            Code::OffsetBeyondEnd => Retry::Never,
+            Code::UnknownRequest => Retry::Never,
+            Code::ConditionFailed => Retry::Never,
+            Code::Fenced => Retry::Never,
+            Code::ShuttingDown => Retry::Handle,
+            Code::Internal => Retry::Here,
+        }
+    }
+
+    /// What happened and what to do, for people.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Code::ProtocolError => {
+                "The bytes were not a valid frame of this protocol. Use a current SDK; if you wrote your own client, check it against sdk/contract/vectors."
+            }
+            Code::FrameTooLarge => {
+                "The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK tells the limits."
+            }
+            Code::ChecksumMismatch => {
+                "A CRC did not match what was received. Reconnect and send again; if it repeats, look for a faulty device between client and server."
+            }
+            Code::UnsupportedVersion => {
+                "The server does not speak this version of the protocol. Upgrade the SDK."
+            }
+            Code::TooManyChannels => {
+                "The connection has as many groups attached as it may have. Detach a group or open another connection."
+            }
+            Code::UnknownChannel => "The frame names a channel that was not attached. ATTACH first.",
+            Code::TokenInvalid => {
+                "The token is malformed or was not signed by this fleet. Get a new handle from the API."
+            }
+            Code::TokenExpired => {
+                "The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key."
+            }
+            Code::PermissionDenied => {
+                "The token does not allow this operation on this group. Use a key with the scope that the operation needs."
+            }
+            Code::GroupNotHere => {
+                "This server holds no replica of the group. Get a new handle; the group has moved or was deleted."
+            }
+            Code::NotHead => {
+                "Appends go to the group's head, and this server is not it. Connect to the address in the answer."
+            }
+            Code::Paused => {
+                "Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is being caught up."
+            }
+            Code::ReadOnly => {
+                "The group is read-only: a server's disk is full or failing. Retry later; reads go on working."
+            }
+            Code::GroupLost => {
+                "Every replica of an in-memory group was lost. The owner may start the group anew."
+            }
+            Code::Syncing => {
+                "The replica is joining its chain and cannot answer yet. Retry after the time given."
+            }
+            Code::EpochChanged => {
+                "The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once."
+            }
+            Code::Throttled => {
+                "The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given."
+            }
+            Code::Overloaded => {
+                "The server's queue for this group is full though the rate is within its SLA. Retry after the time given."
+            }
+            Code::DeadlineExceeded => {
+                "The batch was still waiting when its deadline passed; it was not ordered. Retry if it still matters."
+            }
+            Code::EntryTooLarge => {
+                "An entry is longer than max_entry_bytes. Split the entry, or store it elsewhere and append a reference."
+            }
+            Code::BatchTooLarge => {
+                "The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK tells the limits."
+            }
+            Code::BatchMalformed => {
+                "The entries do not add up to the payload. Check the encoder against sdk/contract/vectors."
+            }
+            Code::SequenceGap => {
+                "A batch of the session is missing before this one. Send again from the first batch that has no answer."
+            }
+            Code::SessionExpired => {
+                "The session table has forgotten this session. Start a new session; whether the batch had been ordered is unknown if it was sent before."
+            }
+            Code::SessionMissing => {
+                "The channel was attached without a session, so it cannot append. Attach with a session."
+            }
+            Code::WindowExceeded => {
+                "More batches are outstanding than window_batches allows. Wait for acknowledgements."
+            }
+            Code::SessionMoved => {
+                "The session has since been attached on another channel, which alone may append. Nothing, if the connection was replaced; otherwise give each client a session of its own."
+            }
+            Code::Trimmed => {
+                "The offset lies before the trim offset. Start at the trim offset given in the message."
+            }
+            Code::OffsetBeyondEnd => {
+                "The offset lies beyond the end of the log. Read from the commit offset or before."
+            }
+            Code::UnknownRequest => {
+                "The credit or cancellation names a subscription that does not exist. Subscribe first."
+            }
+            Code::ConditionFailed => {
+                "The log does not end at the expected offset. Read what was appended meanwhile, then decide again."
+            }
+            Code::Fenced => {
+                "A newer fencing token has been used on this group. Another owner has taken over; stop."
+            }
+            Code::ShuttingDown => {
+                "The server is stopping. Reconnect to another replica; the handle lists them."
+            }
+            Code::Internal => "The server met an error of its own. Retry; report the message if it repeats.",
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A group's configuration in one epoch, and the words for roles and states.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::Epoch;
+use crate::cost::Budget;
+use crate::sla::Durability;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroupId(pub Uuid);
+
+impl std::fmt::Display for GroupId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Assigned by the coordinator at registration, densely from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ServerId(pub u32);
+
+impl std::fmt::Display for ServerId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    pub server_id: ServerId,
+    /// Where clients and peers reach the server.
+    pub address: String,
+}
+
+/// Everything a server must know of a group in one epoch. Immutable: a change is a new epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupConfig {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    pub durability: Durability,
+    pub replication_degree: u8,
+    pub min_replicas: u8,
+    /// The chain, head first, tail last.
+    pub replicas: Vec<Member>,
+    /// Being caught up by the tail; not counted for commitment.
+    #[serde(default)]
+    pub learners: Vec<Member>,
+    pub budget: Budget,
+    pub retention_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Role {
+    None = 0,
+    Head = 1,
+    Follower = 2,
+    Tail = 3,
+    Learner = 4,
+    /// Head and tail at once: a chain of one.
+    Sole = 5,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum GroupState {
+    Active = 1,
+    /// Below its degree, still committing.
+    Degraded = 2,
+    /// Fewer replicas than `min_replicas`: appends wait.
+    Paused = 3,
+    ReadOnly = 4,
+    Lost = 5,
+    /// A replica that is not yet level with its predecessor.
+    Syncing = 6,
+}
+
+impl GroupConfig {
+    /// The server's role in this epoch.
+    pub fn role_of(&self, server_id: ServerId) -> Role {
+        let last = self.replicas.len().saturating_sub(1);
+        match self.replicas.iter().position(|m| m.server_id == server_id) {
+            Some(0) if last == 0 => Role::Sole,
+            Some(0) => Role::Head,
+            Some(position) if position == last => Role::Tail,
+            Some(_) => Role::Follower,
+            None if self.learners.iter().any(|m| m.server_id == server_id) => Role::Learner,
+            None => Role::None,
+        }
+    }
+
+    /// The line in which data flows: the replicas, then the learners.
+    pub fn line(&self) -> impl Iterator<Item = &Member> {
+        self.replicas.iter().chain(&self.learners)
+    }
+
+    pub fn head(&self) -> Option<&Member> {
+        self.replicas.first()
+    }
+
+    pub fn predecessor_of(&self, server_id: ServerId) -> Option<&Member> {
+        let position = self.line().position(|m| m.server_id == server_id)?;
+        self.line().nth(position.checked_sub(1)?)
+    }
+
+    pub fn successor_of(&self, server_id: ServerId) -> Option<&Member> {
+        let position = self.line().position(|m| m.server_id == server_id)?;
+        self.line().nth(position + 1)
+    }
+
+    /// Whether commitment may go on (`docs/internals/chain.md`, "min_replicas").
+    pub fn has_quorum(&self) -> bool {
+        self.replicas.len() >= usize::from(self.min_replicas)
+    }
+
+    pub fn state(&self) -> GroupState {
+        if !self.has_quorum() {
+            GroupState::Paused
+        } else if self.replicas.len() < usize::from(self.replication_degree) {
+            GroupState::Degraded
+        } else {
+            GroupState::Active
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What requests cost a server, and the budget that a group's token buckets are filled with
+//! (Filo §3 "rate limiters", Pulsar §3 "virtual request cost").
+
+use serde::{Deserialize, Serialize};
+
+/// Amounts of each resource; as a rate, per second. A server's capacity, a replica's demand.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResourceVector {
+    /// Cores.
+    pub cpu: f64,
+    /// Bytes in plus bytes out, each second.
+    pub network_bytes_per_s: f64,
+    /// Operations of at most 8 KiB, each second.
+    pub storage_io_per_s: f64,
+}
+
+/// The names of the components of [`ResourceVector`], in order.
+pub const RESOURCES: [&str; 3] = ["cpu", "network", "storage_io"];
+
+impl ResourceVector {
+    pub fn new(cpu: f64, network_bytes_per_s: f64, storage_io_per_s: f64) -> Self {
+        Self {
+            cpu,
+            network_bytes_per_s,
+            storage_io_per_s,
+        }
+    }
+
+    pub fn to_array(self) -> [f64; 3] {
+        [self.cpu, self.network_bytes_per_s, self.storage_io_per_s]
+    }
+
+    pub fn from_array([cpu, network_bytes_per_s, storage_io_per_s]: [f64; 3]) -> Self {
+        Self {
+            cpu,
+            network_bytes_per_s,
+            storage_io_per_s,
+        }
+    }
+
+    pub fn plus(self, other: Self) -> Self {
+        Self::from_array(std::array::from_fn(|i| self.to_array()[i] + other.to_array()[i]))
+    }
+
+    pub fn minus(self, other: Self) -> Self {
+        Self::from_array(std::array::from_fn(|i| self.to_array()[i] - other.to_array()[i]))
+    }
+
+    pub fn times(self, factor: f64) -> Self {
+        Self::from_array(self.to_array().map(|x| x * factor))
+    }
+
+    /// Every component finite and not negative.
+    pub fn is_valid(self) -> bool {
+        self.to_array().iter().all(|x| x.is_finite() && *x >= 0.0)
+    }
+}
+
+/// What one append costs the head, as tokens: `fixed + per_byte · entry bytes` of each resource.
+/// Tokens of CPU are nanoseconds, of network bytes, of storage IO thousandths of operations; all are
+/// counted in thousandths, so that buckets are exact integers and a byte has a price in each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppendCost {
+    pub fixed_milli: [u64; 3],
+    pub per_byte_milli: [u64; 3],
+}
+
+impl AppendCost {
+    /// Cost of `entries` entries with `bytes` bytes together.
+    pub fn of(&self, entries: u64, bytes: u64) -> [u64; 3] {
+        std::array::from_fn(|i| self.fixed_milli[i] * entries + self.per_byte_milli[i] * bytes)
+    }
+}
+
+/// The rates of a group's token buckets, one per resource, and its cost function.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Requests of the declared size each second: what the SLA says.
+    pub rate_per_s: u64,
+    pub request_size_bytes: u32,
+    pub cost: AppendCost,
+    /// Tokens added each second (thousandths), per resource. The bucket holds one second of it.
+    pub tokens_per_s_milli: [u64; 3],
+}
+
+impl Budget {
+    /// A budget in which exactly `rate_per_s` requests of the declared size pass each second.
+    pub fn for_rate(rate_per_s: u64, request_size_bytes: u32, cost: AppendCost) -> Self {
+        let one = cost.of(1, u64::from(request_size_bytes));
+        Self {
+            rate_per_s,
+            request_size_bytes,
+            cost,
+            tokens_per_s_milli: one.map(|c| c * rate_per_s),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Words of the domain, shared by every Rust part: no I/O, no clock, no randomness.
+//!
+//! - [`sla`]: what a customer asks for, and the answer
+//! - [`config`]: a group's configuration in one epoch, roles, states
+//! - [`cost`]: what a request costs a server, and budgets
+//! - [`control`]: messages between coordinator and replica servers
+//! - [`limits`]: every bound of the data plane, with its reason
+//! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
+
+pub mod codes;
+pub mod config;
+pub mod control;
+pub mod cost;
+pub mod limits;
+pub mod sla;
+
+pub use codes::Code;
+pub use config::{GroupConfig, GroupId, GroupState, Member, Role, ServerId};
+pub use sla::{Durability, Sla};
+
+/// A group's configuration number; grows with each reconfiguration and fences everything older.
+pub type Epoch = u64;
+/// Dense position of a batch in a group's log, from 1; 0 means "none".
+pub type Index = u64;
+/// Dense position of an entry in a group's log, from 0. `*_offset` bounds are exclusive ends.
+pub type Offset = u64;
+/// Microseconds on some clock of the caller's; pure code only compares and subtracts them.
+pub type Micros = u64;

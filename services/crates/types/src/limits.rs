@@ -1,0 +1,136 @@
+//! Every bound of the data plane, with its reason. Relations between them are checked at compile time.
+
+/// A chain longer than this adds latency without adding durability that anyone buys.
+pub const REPLICATION_DEGREE_MAX: u8 = 7;
+
+/// Larger values belong into an object store, with a reference in the log.
+pub const ENTRY_BYTES_MAX: u32 = 1 << 20;
+/// Largest payload of one batch: bounds the copy that one client can make a server hold at once.
+pub const BATCH_BYTES_MAX: u32 = 4 << 20;
+/// Keeps per-batch bookkeeping (an ack, a seek inside the batch) short.
+pub const BATCH_ENTRIES_MAX: u32 = 65_536;
+/// Head of the largest frame: ENTRIES with [`READ_BATCHES_MAX`] descriptors.
+pub const HEAD_BYTES_MAX: u32 = u16::MAX as u32;
+pub const FRAME_BYTES_MAX: u32 = BATCH_BYTES_MAX + HEAD_BYTES_MAX;
+/// Batches in one ENTRIES frame, so that its head fits 16 bits of length.
+pub const READ_BATCHES_MAX: u32 = 1_024;
+
+/// Groups attached to one client connection.
+pub const CHANNELS_PER_CONNECTION_MAX: usize = 256;
+/// Client connections of one server; each costs two buffers.
+pub const CONNECTIONS_MAX: usize = 4_096;
+/// Subscriptions of one connection.
+pub const SUBSCRIPTIONS_PER_CONNECTION_MAX: usize = 64;
+/// A peer that does not finish its greeting by then is cut off.
+pub const HELLO_TIMEOUT_MS: u64 = 5_000;
+/// Bytes waiting to be sent to one client before its reads are paused and, doubled, it is cut off.
+pub const CLIENT_OUTBOX_BYTES_MAX: usize = 8 << 20;
+
+/// Batches of one session that may be outstanding, and whose offsets its head remembers for retries.
+pub const SESSION_WINDOW_BATCHES: u32 = 256;
+/// Sessions that one group remembers; the least recently used is forgotten by the next one's first entry.
+pub const SESSIONS_PER_GROUP_MAX: usize = 1_024;
+
+/// Uncommitted payload bytes of one group at its head; beyond, appends wait in the queue. Bounds what any
+/// follower must buffer, and what a chain must resend after a failure.
+pub const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
+/// Appends waiting for budget or window at the head, per group.
+pub const QUEUE_BYTES_MAX: u64 = 8 << 20;
+pub const QUEUE_BATCHES_MAX: usize = 4_096;
+/// Longest an append may wait for budget before it is throttled, whatever its own deadline.
+pub const QUEUE_WAIT_MS_MAX: u64 = 2_000;
+/// A throttled client is told to come back after this at the least, so that it does not spin …
+pub const RETRY_AFTER_MS_MIN: u64 = 1;
+/// … after this when not the budget but the chain holds appends back, …
+pub const RETRY_AFTER_MS_HELD: u64 = 50;
+/// … and after this at most, since budgets change.
+pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
+/// Deadline of an append that names none.
+pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
+
+/// Payload in flight from a predecessor to a successor that is catching up.
+pub const CATCHUP_WINDOW_BYTES: u64 = 4 << 20;
+/// A successor that catches up tells how far it is after so many bytes.
+pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
+/// How long a successor waits for an answer before it asks again to be synchronised.
+pub const SYNC_RETRY_MS: u64 = 200;
+/// How long a successor that knows itself behind hears nothing before it asks again: longer than reading a
+/// window of batches back from a busy disk takes.
+pub const SYNC_STALL_MS: u64 = 1_000;
+
+/// What a group keeps when its SLA names nothing.
+pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
+pub const RETENTION_BYTES_MIN: u64 = 1 << 20;
+pub const RATE_PER_S_MAX: u64 = 100_000_000;
+
+/// Committed payload of persistent groups kept in memory for readers, per group; the rest is on disk.
+pub const RECENT_BYTES_PER_GROUP: u64 = 16 << 20;
+
+/// One journal segment: large enough that a switch is rare, small enough that reuse is quick.
+pub const JOURNAL_SEGMENT_BYTES: u64 = 64 << 20;
+/// Bytes that wait for the journal's next sync; beyond, shards stop taking appends.
+pub const JOURNAL_BUFFER_BYTES_MAX: usize = 64 << 20;
+/// Free space below which a server turns its persistent groups read-only, leaving room for truncation records.
+pub const DISK_RESERVE_BYTES: u64 = 32 << 20;
+
+/// Bytes queued to one peer's link before the sender stops taking appends for groups that use it.
+pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
+
+/// Telemetry records kept while Redis is away: four hours of minutes for 32 groups.
+pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
+/// Records in one stream entry: keeps an entry below a megabyte, and what a failed send repeats.
+pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
+/// Windows that ended less than this ago are sent again over a new connection to Redis, which may have lost
+/// what it had taken (a replica promoted, a restart from an older file).
+pub const TELEMETRY_RESEND_S: u64 = 900;
+/// Cuts of a group's counters (at an epoch's end and beginning) that wait for the next sample; beyond, what
+/// they would have told apart is counted for the later epoch.
+pub const TELEMETRY_CUTS_MAX: usize = 64;
+
+/// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
+pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Messages waiting for one server: every configuration of a server with the most groups, twice. A server
+/// that falls further behind is disconnected, and gets everything when it registers again.
+pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 65_536;
+/// Control connections of one coordinator, registered or not.
+pub const CONTROL_CONNECTIONS_MAX: usize = 16_384;
+/// Events kept for the API; it reads them within seconds, this is days.
+pub const COORDINATOR_EVENTS_MAX: usize = 100_000;
+/// Events in one answer.
+pub const COORDINATOR_EVENTS_PER_ANSWER_MAX: usize = 1_000;
+/// Longest wait for the next event.
+pub const COORDINATOR_EVENTS_WAIT_MS_MAX: u64 = 30_000;
+/// Ids of deleted groups that cannot be used again; older ones are known to nobody any more.
+pub const DELETED_GROUPS_MAX: usize = 100_000;
+/// Join tokens that are neither used nor expired.
+pub const JOIN_TOKENS_MAX: usize = 10_000;
+/// An invitation that lies around longer is a risk.
+pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
+/// Body of one call to the coordinator: an SLA is 300 bytes.
+pub const COORDINATOR_BODY_BYTES_MAX: usize = 64 << 10;
+/// Requests and messages that wait for the coordinator's state machine.
+pub const COORDINATOR_QUEUE_MAX: usize = 4_096;
+/// The coordinator's log is rewritten as a snapshot beyond this, or twice the last snapshot.
+pub const COORDINATOR_LOG_BYTES: u64 = 16 << 20;
+/// One record of that log: a snapshot of 100 000 groups is 150 MB.
+pub const COORDINATOR_RECORD_BYTES_MAX: u64 = 1 << 30;
+
+const _: () = assert!(
+    ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX,
+    "the largest entry fits a batch"
+);
+const _: () = assert!(
+    (BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX,
+    "the largest batch fits the queue"
+);
+const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
+const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
+const _: () = assert!(
+    READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
+    "descriptors fit the head"
+);
+const _: () = assert!(
+    (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
+    "a record fits a segment"
+);
+const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);

@@ -1,0 +1,140 @@
+//! What a customer asks for, and the answer. JSON shapes: `docs/internals/coordinator.md`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Role;
+use crate::cost::ResourceVector;
+use crate::limits;
+
+/// When an entry counts as committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Every replica holds it in memory.
+    InMemory,
+    /// Every replica has it on stable storage.
+    Persistent,
+}
+
+/// The admission request (Filo §3, equation 1): durability mode, degree, request size, throughput.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sla {
+    pub durability: Durability,
+    pub replication_degree: u8,
+    /// Fewest replicas that must hold an entry for appends to go on; `None` is a majority of the degree.
+    #[serde(default)]
+    pub min_replicas: Option<u8>,
+    pub request_size_bytes: u32,
+    /// Appends of `request_size_bytes` each second.
+    pub rate_per_s: u64,
+    #[serde(default = "default_region")]
+    pub region: String,
+    #[serde(default = "default_retention_bytes")]
+    pub retention_bytes: u64,
+}
+
+fn default_region() -> String {
+    "local".to_string()
+}
+
+fn default_retention_bytes() -> u64 {
+    limits::RETENTION_BYTES_DEFAULT
+}
+
+impl Sla {
+    /// Fewest live replicas with which the group accepts appends.
+    pub fn min_replicas(&self) -> u8 {
+        self.min_replicas.unwrap_or(self.replication_degree / 2 + 1)
+    }
+
+    /// The first field at fault and why, for an SLA that no fleet could serve.
+    pub fn validate(&self) -> Result<(), (&'static str, String)> {
+        if !(1..=limits::REPLICATION_DEGREE_MAX).contains(&self.replication_degree) {
+            return Err((
+                "replication_degree",
+                format!("must be 1 to {}", limits::REPLICATION_DEGREE_MAX),
+            ));
+        }
+        if !(1..=self.replication_degree).contains(&self.min_replicas()) {
+            return Err(("min_replicas", "must be 1 to replication_degree".to_string()));
+        }
+        if !(1..=limits::ENTRY_BYTES_MAX).contains(&self.request_size_bytes) {
+            return Err((
+                "request_size_bytes",
+                format!("must be 1 to {}", limits::ENTRY_BYTES_MAX),
+            ));
+        }
+        if !(1..=limits::RATE_PER_S_MAX).contains(&self.rate_per_s) {
+            return Err(("rate_per_s", format!("must be 1 to {}", limits::RATE_PER_S_MAX)));
+        }
+        if self.retention_bytes < limits::RETENTION_BYTES_MIN {
+            return Err((
+                "retention_bytes",
+                format!("must be at least {}", limits::RETENTION_BYTES_MIN),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A dry run of admission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quote {
+    pub admissible: bool,
+    /// What each replica would be promised, head first.
+    pub demand: Vec<ReplicaDemand>,
+    pub total_demand: ResourceVector,
+    /// The resource of which the group would take the largest share of what is free.
+    pub dominant_resource: ScarceResource,
+    pub refusal: Option<Refusal>,
+    pub profile_version: String,
+}
+
+/// The demand vector of one replica, with its role in the chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplicaDemand {
+    pub role: Role,
+    #[serde(flatten)]
+    pub demand: ResourceVector,
+}
+
+/// Why an SLA was not admitted, and what would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub reason: RefusalReason,
+    pub scarce_resource: ScarceResource,
+    /// For people: what was asked, what there is.
+    pub message: String,
+    /// The same SLA at the largest rate that would be admitted now; `None` when none would.
+    pub largest_sla_that_fits: Option<Sla>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalReason {
+    InsufficientCapacity,
+    /// One group is served by one shard of a server; no fleet is large enough.
+    BeyondShardPeak,
+    TooFewServers,
+    UnknownRegion,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScarceResource {
+    Cpu,
+    Network,
+    StorageIo,
+    Servers,
+    Shard,
+}
+
+impl ScarceResource {
+    /// In the order of [`crate::cost::RESOURCES`].
+    pub const OF_SERVER: [ScarceResource; 3] = [
+        ScarceResource::Cpu,
+        ScarceResource::Network,
+        ScarceResource::StorageIo,
+    ];
+}

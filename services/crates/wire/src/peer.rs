@@ -1,0 +1,263 @@
+//! Messages between servers (`docs/internals/chain.md`). One link carries all groups of a pair of servers.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use quorate_types::{Epoch, GroupId, Index};
+use uuid::Uuid;
+
+use crate::WireError;
+use crate::batch::{BATCH_HEADER_LEN, Batch, BatchHeader};
+use crate::client::{MAGIC, VERSION};
+use crate::cursor::{Reader, put_str8, put_str16};
+use crate::frame::{Frame, encode_frame};
+
+pub mod kind {
+    pub const HELLO: u8 = 64;
+    pub const HELLO_OK: u8 = 65;
+    pub const REPLICATE: u8 = 66;
+    pub const CHAIN_ACK: u8 = 67;
+    pub const CHAIN_NOTICE: u8 = 68;
+    pub const SYNC_REQUEST: u8 = 69;
+    pub const SYNC_REPLY: u8 = 70;
+    pub const PROGRESS: u8 = 71;
+    pub const ALIVE: u8 = 72;
+}
+
+/// What one replica tells another of one group, in one epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// Predecessor → successor: the next batch of the log.
+    Replicate(Replicate),
+    /// Tail → head, closing the ring: every replica holds (durably, in persistent mode) up to `level`.
+    ChainAck { level: Index, storage_fault: bool },
+    /// Predecessor → successor, when no batch carries it: what a Replicate would have said besides.
+    ChainNotice { commit_index: Index, level: Index, storage_fault: bool },
+    /// Successor → predecessor, in a new epoch or after a broken link: where my log stands.
+    SyncRequest(SyncRequest),
+    /// Predecessor → successor: cut your log to `common_index` (or start from the base); batches follow.
+    SyncReply(SyncReply),
+    /// Successor → predecessor: what has arrived, so that the sender's window opens.
+    Progress { index: Index, level_with_sender: bool },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replicate {
+    pub commit_index: Index,
+    /// Least durable (in-memory: held) index over the sender and all before it.
+    pub level: Index,
+    /// The sender's last index when it sent this: equal to the batch's when nothing is behind it.
+    pub last_index: Index,
+    pub storage_fault: bool,
+    pub batch: Batch,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyncRequest {
+    /// Echoed in the reply, so that an answer to an earlier request is not taken for this one's.
+    pub nonce: u32,
+    pub last_index: Index,
+    pub commit_index: Index,
+    /// (epoch, index at which it begins), oldest first, of what the log still holds.
+    pub history: Vec<(Epoch, Index)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyncReply {
+    pub nonce: u32,
+    pub common_index: Index,
+    pub last_index: Index,
+    pub commit_index: Index,
+    pub level: Index,
+    /// State at `common_index` when the receiver's log cannot be continued: an encoded base (`chain`).
+    pub base: Option<Bytes>,
+}
+
+/// A message with the group and the sender's epoch: every one is fenced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    pub message: Message,
+}
+
+/// What opens a link; the rest of the connection is [`Envelope`]s and ALIVE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Greeting {
+    Hello { version: u16, server_id: u32, incarnation: String, token: String },
+    HelloOk { server_id: u32, incarnation: String },
+}
+
+impl Greeting {
+    pub fn to_bytes(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        match self {
+            Greeting::Hello { version, server_id, incarnation, token } => {
+                encode_frame(&mut out, kind::HELLO, 0, None, 0, |out| {
+                    out.put_slice(&MAGIC);
+                    out.put_u16_le(*version);
+                    out.put_u16_le(0);
+                    out.put_u32_le(*server_id);
+                    put_str8(out, incarnation);
+                    put_str16(out, token);
+                });
+            }
+            Greeting::HelloOk { server_id, incarnation } => {
+                encode_frame(&mut out, kind::HELLO_OK, 0, None, 0, |out| {
+                    out.put_u32_le(*server_id);
+                    put_str8(out, incarnation);
+                });
+            }
+        }
+        out.freeze()
+    }
+
+    pub fn decode(frame: &Frame) -> Result<Greeting, WireError> {
+        frame.expect_no_payload("greeting")?;
+        let mut r = Reader::new(&frame.head, "peer greeting");
+        match frame.kind {
+            kind::HELLO => {
+                let magic_ok = r.bytes(4)? == MAGIC;
+                let version = r.u16()?;
+                r.u16()?;
+                if !magic_ok || version != VERSION {
+                    return Err(WireError::Malformed { what: "peer greeting" });
+                }
+                Ok(Greeting::Hello { version, server_id: r.u32()?, incarnation: r.str8()?, token: r.str16()? })
+            }
+            kind::HELLO_OK => Ok(Greeting::HelloOk { server_id: r.u32()?, incarnation: r.str8()? }),
+            unknown => Err(WireError::UnknownKind { kind: unknown }),
+        }
+    }
+}
+
+/// A frame that says only that the sender lives.
+pub fn alive_frame() -> Bytes {
+    let mut out = BytesMut::new();
+    encode_frame(&mut out, kind::ALIVE, 0, None, 0, |_| {});
+    out.freeze()
+}
+
+impl Envelope {
+    pub fn decode(frame: &Frame) -> Result<Envelope, WireError> {
+        if !matches!(frame.kind, kind::REPLICATE | kind::SYNC_REPLY) {
+            frame.expect_no_payload("peer frame without payload")?;
+        }
+        let mut r = Reader::new(&frame.head, "peer frame");
+        let group_id = GroupId(Uuid::from_bytes(r.id16()?));
+        let epoch = r.u64()?;
+        let message = match frame.kind {
+            kind::REPLICATE => decode_replicate(&mut r, frame)?,
+            kind::CHAIN_ACK => Message::ChainAck { level: r.u64()?, storage_fault: r.u8()? != 0 },
+            kind::CHAIN_NOTICE => Message::ChainNotice {
+                commit_index: r.u64()?,
+                level: r.u64()?,
+                storage_fault: r.u8()? != 0,
+            },
+            kind::SYNC_REQUEST => decode_sync_request(&mut r)?,
+            kind::SYNC_REPLY => decode_sync_reply(&mut r, frame)?,
+            kind::PROGRESS => Message::Progress { index: r.u64()?, level_with_sender: r.u8()? != 0 },
+            unknown => return Err(WireError::UnknownKind { kind: unknown }),
+        };
+        Ok(Envelope { group_id, epoch, message })
+    }
+
+    /// Header and head into `out`; the payload (if any) is handed back, to be sent behind it uncopied.
+    pub fn encode(&self, out: &mut BytesMut) -> Option<Bytes> {
+        let (kind, trace, payload) = match &self.message {
+            Message::Replicate(m) => (kind::REPLICATE, m.batch.trace.as_ref(), Some(m.batch.payload.clone())),
+            Message::ChainAck { .. } => (kind::CHAIN_ACK, None, None),
+            Message::ChainNotice { .. } => (kind::CHAIN_NOTICE, None, None),
+            Message::SyncRequest(_) => (kind::SYNC_REQUEST, None, None),
+            Message::SyncReply(m) => (kind::SYNC_REPLY, None, m.base.clone()),
+            Message::Progress { .. } => (kind::PROGRESS, None, None),
+        };
+        let payload_len = payload.as_ref().map_or(0, Bytes::len);
+        encode_frame(out, kind, 0, trace, payload_len, |out| {
+            out.put_slice(self.group_id.0.as_bytes());
+            out.put_u64_le(self.epoch);
+            self.message.put_head(out);
+        });
+        payload
+    }
+
+    /// The whole frame in one piece.
+    pub fn to_bytes(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        if let Some(payload) = self.encode(&mut out) {
+            out.put_slice(&payload);
+        }
+        out.freeze()
+    }
+}
+
+impl Message {
+    fn put_head(&self, out: &mut BytesMut) {
+        match self {
+            Message::Replicate(m) => {
+                for field in [m.commit_index, m.level, m.last_index] {
+                    out.put_u64_le(field);
+                }
+                out.put_u8(u8::from(m.storage_fault));
+                out.put_slice(&m.batch.header.encode());
+            }
+            Message::ChainAck { level, storage_fault } => {
+                out.put_u64_le(*level);
+                out.put_u8(u8::from(*storage_fault));
+            }
+            Message::ChainNotice { commit_index, level, storage_fault } => {
+                out.put_u64_le(*commit_index);
+                out.put_u64_le(*level);
+                out.put_u8(u8::from(*storage_fault));
+            }
+            Message::SyncRequest(m) => {
+                out.put_u32_le(m.nonce);
+                out.put_u64_le(m.last_index);
+                out.put_u64_le(m.commit_index);
+                out.put_u32_le(m.history.len() as u32);
+                for (epoch, start) in &m.history {
+                    out.put_u64_le(*epoch);
+                    out.put_u64_le(*start);
+                }
+            }
+            Message::SyncReply(m) => {
+                out.put_u32_le(m.nonce);
+                for field in [m.common_index, m.last_index, m.commit_index, m.level] {
+                    out.put_u64_le(field);
+                }
+                out.put_u8(u8::from(m.base.is_some()));
+                out.put_u32_le(m.base.as_ref().map_or(0, |base| crc32fast::hash(base)));
+            }
+            Message::Progress { index, level_with_sender } => {
+                out.put_u64_le(*index);
+                out.put_u8(u8::from(*level_with_sender));
+            }
+        }
+    }
+}
+
+fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
+    let (commit_index, level, last_index) = (r.u64()?, r.u64()?, r.u64()?);
+    let storage_fault = r.u8()? != 0;
+    let header = BatchHeader::decode(r.bytes(BATCH_HEADER_LEN)?)?;
+    let batch = Batch { header, payload: frame.payload.clone(), trace: frame.trace };
+    batch.verify()?;
+    Ok(Message::Replicate(Replicate { commit_index, level, last_index, storage_fault, batch }))
+}
+
+fn decode_sync_request(r: &mut Reader<'_>) -> Result<Message, WireError> {
+    let (nonce, last_index, commit_index) = (r.u32()?, r.u64()?, r.u64()?);
+    let count = r.count(16)?;
+    let history = (0..count).map(|_| Ok((r.u64()?, r.u64()?))).collect::<Result<_, WireError>>()?;
+    Ok(Message::SyncRequest(SyncRequest { nonce, last_index, commit_index, history }))
+}
+
+fn decode_sync_reply(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
+    let nonce = r.u32()?;
+    let (common_index, last_index, commit_index, level) = (r.u64()?, r.u64()?, r.u64()?, r.u64()?);
+    let has_base = r.u8()? != 0;
+    let crc = r.u32()?;
+    if has_base && crc != crc32fast::hash(&frame.payload) {
+        return Err(WireError::Checksum { part: "base of SYNC_REPLY" });
+    }
+    let base = has_base.then(|| frame.payload.clone());
+    Ok(Message::SyncReply(SyncReply { nonce, common_index, last_index, commit_index, level, base }))
+}

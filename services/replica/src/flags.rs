@@ -1,0 +1,101 @@
+//! Command line and environment (`docs/internals/processes.md`).
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use quorate_types::cost::ResourceVector;
+use quorate_types::limits;
+
+/// A replica server of Quorate: hosts replicas of many groups.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "quorate-replica", version)]
+pub struct Flags {
+    /// Folder for the journal and the server's identity.
+    #[arg(long, env = "QUORATE_DATA_DIR")]
+    pub data_dir: PathBuf,
+    /// Address of the coordinator's control listener.
+    #[arg(long, env = "QUORATE_COORDINATOR")]
+    pub coordinator: String,
+    /// File with a join token; needed only until the server has registered once.
+    #[arg(long, env = "QUORATE_JOIN_TOKEN_FILE")]
+    pub join_token_file: Option<PathBuf>,
+    /// Where clients and peers connect; port 0 takes a free one.
+    #[arg(long, env = "QUORATE_LISTEN", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Address told to others, where it is not the one listened on.
+    #[arg(long, env = "QUORATE_ADVERTISE")]
+    pub advertise: Option<String>,
+    /// Threads that serve groups; each group lives on one.
+    #[arg(long, env = "QUORATE_SHARDS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub shards: u8,
+    /// Name of the server, unique in the fleet; the host's name by default.
+    #[arg(long, env = "QUORATE_NAME")]
+    pub name: Option<String>,
+    /// What fails together with this server: a rack, a zone.
+    #[arg(long, env = "QUORATE_FAILURE_DOMAIN")]
+    pub failure_domain: Option<String>,
+    #[arg(long, env = "QUORATE_REGION", default_value = "local")]
+    pub region: String,
+    /// Where telemetry goes; without it none is sent.
+    #[arg(long, env = "QUORATE_REDIS_URL")]
+    pub redis_url: Option<String>,
+    /// OTLP endpoint for traces and metrics; without it none are exported.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+    /// Cores that admission may promise.
+    #[arg(long, env = "QUORATE_CPU")]
+    pub cpu: Option<f64>,
+    /// Network bytes a second, in plus out, that admission may promise.
+    #[arg(long, env = "QUORATE_NETWORK_BYTES_PER_S", default_value_t = 1.25e9)]
+    pub network_bytes_per_s: f64,
+    /// Storage operations a second that admission may promise, as the cost profile counts them: two for each
+    /// request of up to 8 KiB. Group commit makes one sync of many, so this is far above the device's own rate.
+    #[arg(long, env = "QUORATE_STORAGE_IO_PER_S", default_value_t = 400_000.0)]
+    pub storage_io_per_s: f64,
+    /// Size of one journal segment.
+    #[arg(long, env = "QUORATE_JOURNAL_SEGMENT_BYTES", default_value_t = limits::JOURNAL_SEGMENT_BYTES)]
+    pub journal_segment_bytes: u64,
+    /// Listen on, and connect to, addresses other than loopback though links are not encrypted.
+    #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
+    pub allow_plaintext: bool,
+    #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
+    pub log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Json,
+    Text,
+}
+
+impl Flags {
+    pub fn capacity(&self) -> ResourceVector {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        ResourceVector::new(self.cpu.unwrap_or(cores), self.network_bytes_per_s, self.storage_io_per_s)
+    }
+
+    /// The first flag at fault, and what to do.
+    pub fn validate(&self) -> Result<(), String> {
+        if !self.capacity().is_valid() {
+            return Err("--cpu, --network-bytes-per-s and --storage-io-per-s must be positive numbers".into());
+        }
+        if !self.listen.ip().is_loopback() && !self.allow_plaintext {
+            return Err(format!(
+                "--listen {} is not a loopback address and links are not encrypted in this version; \
+                 pass --allow-plaintext on a private network",
+                self.listen
+            ));
+        }
+        let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
+        if self.journal_segment_bytes < least || self.journal_segment_bytes % 4096 != 0 {
+            return Err(format!("--journal-segment-bytes must be a multiple of 4096 of at least {least}"));
+        }
+        Ok(())
+    }
+
+    pub fn name(&self) -> String {
+        let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").map(|s| s.trim().to_string());
+        self.name.clone().or_else(|| host().ok()).unwrap_or_else(|| "server".to_string())
+    }
+}

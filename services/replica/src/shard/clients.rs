@@ -1,0 +1,261 @@
+//! Connections of clients: greeting, frames in, channels, and the tasks that read and write.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use quorate_chain::ClientRef;
+use quorate_transport::{FrameReader, Outbox, ReadFault};
+use quorate_types::limits::{
+    BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX, ENTRY_BYTES_MAX,
+    FRAME_BYTES_MAX,
+};
+use quorate_types::{Code, GroupId};
+use quorate_wire::client::{HelloOk, Message, VERSION, kind};
+use quorate_wire::{Frame, TraceContext};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use crate::shard::io::Refusal;
+use crate::shard::{ClientRequest, Shard, ShardMessage};
+
+/// How long a connection may take to read its GOODBYE before it is cut.
+const GOODBYE_GRACE: Duration = Duration::from_millis(500);
+
+pub struct Connection {
+    pub stream: Rc<TcpStream>,
+    pub outbox: Outbox,
+    pub is_dirty: bool,
+    /// The socket took less than there is: the writer task goes on when it can.
+    pub blocked: Rc<Notify>,
+    pub close: Rc<Notify>,
+    channels: HashMap<u32, GroupId>,
+}
+
+/// Why the server ends a connection.
+struct Goodbye {
+    code: Code,
+    detail: String,
+}
+
+impl Shard {
+    fn open_connection(&mut self, stream: Rc<TcpStream>) -> u64 {
+        let id = self.io.new_connection_id();
+        let connection = Connection {
+            stream,
+            outbox: Outbox::default(),
+            is_dirty: false,
+            blocked: Rc::new(Notify::new()),
+            close: Rc::new(Notify::new()),
+            channels: HashMap::new(),
+        };
+        self.io.connections.insert(id, connection);
+        let hello = Message::HelloOk(HelloOk {
+            version: VERSION,
+            server_id: self.io.shared.server_id().0,
+            frame_bytes_max: FRAME_BYTES_MAX,
+            entry_bytes_max: ENTRY_BYTES_MAX,
+            batch_bytes_max: BATCH_BYTES_MAX,
+            batch_entries_max: BATCH_ENTRIES_MAX,
+        });
+        self.io.send_client(ClientRef { connection: id, channel: 0 }, hello);
+        id
+    }
+
+    fn close_connection(&mut self, id: u64) {
+        let Some(connection) = self.io.connections.remove(&id) else { return };
+        for (channel, group_id) in connection.channels {
+            let client = ClientRef { connection: id, channel };
+            self.to_group(group_id, client, ClientRequest::Gone);
+        }
+    }
+
+    /// Hands a request to the group, on whichever shard it lives.
+    fn to_group(&mut self, group_id: GroupId, client: ClientRef, request: ClientRequest) {
+        let owner = self.io.shared.shard_of_group(group_id);
+        if owner == self.io.shard {
+            self.group_request(group_id, client, request);
+        } else {
+            self.io.shared.send(owner, ShardMessage::FromClient { group_id, client, request });
+        }
+    }
+
+    pub fn group_request(&mut self, group_id: GroupId, client: ClientRef, request: ClientRequest) {
+        if self.groups.contains_key(&group_id) {
+            self.with_group(group_id, |group, io| group.client_request(io, client, request));
+            return;
+        }
+        let (op, id) = match &request {
+            ClientRequest::Gone => return,
+            ClientRequest::Attach { .. } => (kind::ATTACH, 0),
+            ClientRequest::Message { message, .. } => refused_as(message),
+        };
+        self.io.refuse(client, Refusal::new(op, id, Code::GroupNotHere));
+    }
+
+    fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {
+        let message = Message::decode(frame).map_err(|e| Goodbye { code: e.code(), detail: e.to_string() })?;
+        let client = ClientRef { connection: id, channel: frame.channel };
+        match message {
+            Message::Attach { group_id, session, token } => self.attach(client, group_id, session, &token),
+            Message::Append(append) => {
+                if crc32fast::hash(&append.payload) != append.payload_crc {
+                    let detail = "The payload of an APPEND does not match its CRC.".to_string();
+                    return Err(Goodbye { code: Code::ChecksumMismatch, detail });
+                }
+                self.channel_message(client, Message::Append(append), frame.trace);
+            }
+            Message::Read { .. }
+            | Message::Subscribe { .. }
+            | Message::Credit { .. }
+            | Message::Cancel { .. }
+            | Message::Status { .. } => self.channel_message(client, message, None),
+            Message::Ping { nonce } => self.io.send_client(client, Message::Pong { nonce }),
+            Message::Pong { .. } => {}
+            Message::Detach => {
+                let connection = self.io.connections.get_mut(&id);
+                if let Some(group_id) = connection.and_then(|c| c.channels.remove(&client.channel)) {
+                    self.to_group(group_id, client, ClientRequest::Gone);
+                }
+            }
+            Message::Goodbye { .. } => {
+                if let Some(connection) = self.io.connections.get(&id) {
+                    connection.close.notify_one();
+                }
+            }
+            other => {
+                let detail = format!("A client does not send frames of kind {}.", other.kind());
+                return Err(Goodbye { code: Code::ProtocolError, detail });
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, client: ClientRef, group_id: GroupId, session: u64, token: &str) {
+        let Some(connection) = self.io.connections.get_mut(&client.connection) else { return };
+        let refusal = if connection.channels.contains_key(&client.channel) {
+            Err((Code::ProtocolError, Some("The channel is in use.".to_string())))
+        } else if connection.channels.len() >= CHANNELS_PER_CONNECTION_MAX {
+            Err((Code::TooManyChannels, None))
+        } else {
+            let keys = self.io.shared.client_keys.read().expect("keys");
+            keys.check_client(token, group_id).map_err(|code| (code, None))
+        };
+        match refusal {
+            Ok(permission) => {
+                connection.channels.insert(client.channel, group_id);
+                self.to_group(group_id, client, ClientRequest::Attach { session, permission });
+            }
+            Err((code, detail)) => {
+                let mut refusal = Refusal::new(kind::ATTACH, 0, code);
+                refusal.detail = detail;
+                self.io.refuse(client, refusal);
+            }
+        }
+    }
+
+    fn channel_message(&mut self, client: ClientRef, message: Message, trace: Option<TraceContext>) {
+        let connection = self.io.connections.get(&client.connection);
+        match connection.and_then(|c| c.channels.get(&client.channel)).copied() {
+            Some(group_id) => self.to_group(group_id, client, ClientRequest::Message { message, trace }),
+            None => {
+                let (op, id) = refused_as(&message);
+                self.io.refuse(client, Refusal::new(op, id, Code::UnknownChannel));
+            }
+        }
+    }
+
+    fn say_goodbye(&mut self, id: u64, goodbye: &Goodbye) {
+        let message = format!("{} {}", goodbye.detail, goodbye.code.explanation());
+        let message = Message::Goodbye { code: goodbye.code as u16, message };
+        self.io.send_client(ClientRef { connection: id, channel: 0 }, message);
+    }
+}
+
+/// The `op` and `id` under which a message is refused.
+fn refused_as(message: &Message) -> (u8, u64) {
+    let id = match message {
+        Message::Append(append) => append.seq,
+        Message::Read { request, .. }
+        | Message::Subscribe { request, .. }
+        | Message::Credit { request, .. }
+        | Message::Cancel { request }
+        | Message::Status { request } => u64::from(*request),
+        _ => 0,
+    };
+    (message.kind(), id)
+}
+
+/// Serves one connection whose HELLO was read, until it ends.
+pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
+    let stream = Rc::new(stream);
+    let id = shard.borrow_mut().open_connection(stream.clone());
+    let (close, blocked) = {
+        let shard = shard.borrow();
+        let connection = &shard.io.connections[&id];
+        (connection.close.clone(), connection.blocked.clone())
+    };
+    let writer = tokio::task::spawn_local(write_when_possible(shard.clone(), id, stream.clone(), blocked));
+    let mut reader = FrameReader::with_rest(&rest, FRAME_BYTES_MAX);
+    tokio::select! {
+        biased;
+        () = close.notified() => {}
+        goodbye = read_frames(&shard, id, &stream, &mut reader) => {
+            if let Some(goodbye) = goodbye {
+                shard.borrow_mut().say_goodbye(id, &goodbye);
+                tokio::time::sleep(GOODBYE_GRACE).await;
+            }
+        }
+    }
+    writer.abort();
+    shard.borrow_mut().close_connection(id);
+}
+
+/// Frames in, until the client closes (`None`) or must be told off.
+async fn read_frames(
+    shard: &Rc<RefCell<Shard>>,
+    id: u64,
+    stream: &TcpStream,
+    reader: &mut FrameReader,
+) -> Option<Goodbye> {
+    loop {
+        loop {
+            match reader.next() {
+                Ok(Some(frame)) => {
+                    if let Err(goodbye) = shard.borrow_mut().client_frame(id, &frame) {
+                        return Some(goodbye);
+                    }
+                }
+                Ok(None) => break,
+                Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
+                Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
+            }
+        }
+        // Back-pressure: who does not read its answers is not read from either.
+        while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        match reader.fill(stream).await {
+            Ok(()) => {}
+            Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
+            Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
+        }
+    }
+}
+
+async fn write_when_possible(
+    shard: Rc<RefCell<Shard>>,
+    id: u64,
+    stream: Rc<TcpStream>,
+    blocked: Rc<Notify>,
+) {
+    loop {
+        blocked.notified().await;
+        if stream.writable().await.is_err() {
+            return;
+        }
+        shard.borrow_mut().io.mark_connection(id);
+    }
+}

@@ -1,0 +1,284 @@
+//! One group on this server: its replica, the queue in front of it, its clients; commands carried out.
+
+use std::collections::HashMap;
+
+use quorate_chain::{AppendRequest, ClientRef, Command, Event, Happened, Replica};
+use quorate_qos::{Admission, QueueLimits, Ready};
+use quorate_telemetry::usage::Sample;
+use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::cost::Budget;
+use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
+use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros};
+use quorate_wire::client::{self, kind};
+use quorate_wire::peer::Envelope;
+
+use crate::clock::now_us;
+use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, Placed, Places};
+use crate::shard::io::{Io, Refusal};
+use crate::shard::reads::Readers;
+use crate::shard::serve::Channel;
+use crate::usage::Counters;
+
+/// Acks in one frame, so that its head fits 16 bits of length.
+const ACKS_PER_FRAME: usize = 4_000;
+
+pub struct Group {
+    pub id: GroupId,
+    pub replica: Replica,
+    /// Set with the first configuration, which brings the budget.
+    pub admission: Option<Admission<AppendRequest>>,
+    pub budget: Option<Budget>,
+    pub channels: HashMap<ClientRef, Channel>,
+    /// The channel that each session was attached on last: it alone may append.
+    pub sessions: HashMap<u64, ClientRef>,
+    pub readers: Readers,
+    pub places: Places,
+    /// Bases submitted to the journal and not yet durable: (index, lsn).
+    bases: Vec<(Index, quorate_journal::Lsn)>,
+    pub counters: Counters,
+    /// Samples at the end of one epoch and the beginning of the next, for [`crate::usage`].
+    pub cuts: Vec<Sample>,
+    acks: Vec<(ClientRef, u64, u64)>,
+    commands: Vec<Command>,
+    pub is_dirty: bool,
+}
+
+impl Group {
+    pub fn new(id: GroupId, replica: Replica, places: Places, now: Micros) -> Self {
+        Self {
+            id,
+            replica,
+            admission: None,
+            budget: None,
+            channels: HashMap::new(),
+            sessions: HashMap::new(),
+            readers: Readers::default(),
+            places,
+            bases: Vec::new(),
+            counters: Counters::new(now),
+            cuts: Vec::new(),
+            acks: Vec::new(),
+            commands: Vec::new(),
+            is_dirty: false,
+        }
+    }
+
+    pub fn step(&mut self, io: &mut Io, event: Event) {
+        let mut commands = std::mem::take(&mut self.commands);
+        self.replica.step(now_us(), event, &mut commands);
+        self.carry_out(io, &mut commands);
+        self.commands = commands;
+    }
+
+    pub fn configure(&mut self, io: &mut Io, config: GroupConfig) {
+        let now = now_us();
+        match &mut self.admission {
+            Some(admission) => admission.set_budget(now, &config.budget),
+            None => self.admission = Some(Admission::new(&config.budget, QueueLimits::default(), now)),
+        }
+        self.budget = Some(config.budget.clone());
+        let begins = config.epoch > self.replica.epoch();
+        if begins {
+            self.cut_sample();
+        }
+        self.step(io, Event::Configure(config));
+        if begins {
+            self.cut_sample();
+        }
+        if !self.replica.is_head() {
+            self.refuse_queue(io, Code::NotHead);
+        }
+    }
+
+    /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.
+    pub fn flush(&mut self, io: &mut Io) {
+        self.order_queue(io);
+        let mut commands = std::mem::take(&mut self.commands);
+        self.replica.flush(&mut commands);
+        self.carry_out(io, &mut commands);
+        self.commands = commands;
+        self.send_acks(io);
+        self.serve_readers(io);
+    }
+
+    fn order_queue(&mut self, io: &mut Io) {
+        let now = now_us();
+        let open = self.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !self.is_disk_behind(io);
+        let Some(admission) = &mut self.admission else { return };
+        admission.set_window_open(open);
+        if admission.is_empty() {
+            return;
+        }
+        // Each admitted batch may close the window: asked again before the next.
+        while let Some(ready) = self.admission.as_mut().and_then(|a| a.pop(now)) {
+            match ready {
+                Ready::Admitted(request) => self.order(io, request),
+                Ready::Expired { item, retry_after_us, within_sla } => {
+                    self.expire(io, item, retry_after_us, within_sla);
+                }
+            }
+            let open = self.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !self.is_disk_behind(io);
+            if let Some(admission) = &mut self.admission {
+                admission.set_window_open(open);
+            }
+        }
+        io.timer.notify_one();
+    }
+
+    fn is_disk_behind(&self, io: &Io) -> bool {
+        self.replica.durability() == Durability::Persistent && io.journal.is_crowded()
+    }
+
+    pub fn order(&mut self, io: &mut Io, request: AppendRequest) {
+        self.step(io, Event::Append(request));
+    }
+
+    fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
+        self.counters.throttled(request.entry_count, within_sla);
+        let code = if within_sla { Code::DeadlineExceeded } else { Code::Throttled };
+        let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+        refusal.retry_after_ms = retry_ms(retry_after_us);
+        io.refuse(request.client, refusal);
+    }
+
+    /// Refuses all that waits in the queue: it was not ordered.
+    fn refuse_queue(&mut self, io: &mut Io, code: Code) {
+        let waiting = self.admission.as_mut().map(Admission::drain).unwrap_or_default();
+        for request in waiting {
+            self.counters.totals.refused_entries += u64::from(request.entry_count);
+            let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+            refusal.head_address = self.head_address();
+            io.refuse(request.client, refusal);
+        }
+    }
+
+    /// The group leaves this server.
+    pub fn abandon(&mut self, io: &mut Io) {
+        self.refuse_queue(io, Code::GroupNotHere);
+        self.refuse_readers(io, Code::GroupNotHere);
+    }
+
+    fn carry_out(&mut self, io: &mut Io, commands: &mut Vec<Command>) {
+        for command in commands.drain(..) {
+            match command {
+                Command::Send { to, message } => {
+                    let envelope = Envelope { group_id: self.id, epoch: self.replica.epoch(), message };
+                    io.send_peer(to, envelope);
+                }
+                Command::Persist(batch) => io.journal.batch(&batch),
+                Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
+                Command::Cut { index, number } => io.journal.cut(self.id, index, number),
+                Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
+                Command::Ack { client, seq, base_offset, entry_count, received_us } => {
+                    let latency_us = now_us().saturating_sub(received_us);
+                    self.counters.latency.record(latency_us, u64::from(entry_count));
+                    self.acks.push((client, seq, base_offset));
+                }
+                Command::Refuse { client, seq, entry_count, code, happened, retry_after_ms } => {
+                    self.counters.totals.refused_entries += u64::from(entry_count);
+                    let mut refusal = Refusal::new(kind::APPEND, seq, code);
+                    refusal.unknown = happened == Happened::Unknown;
+                    refusal.retry_after_ms = retry_after_ms;
+                    refusal.head_address = self.head_address();
+                    io.refuse(client, refusal);
+                }
+                Command::Committed => self.readers.is_behind = true,
+                // The journal's places go when a base is durable, which is what recovery needs.
+                Command::Trimmed { .. } => {}
+                Command::Adopted { epoch } => self.adopted(io, epoch),
+                Command::LearnerCaughtUp { learner } => {
+                    let (group_id, epoch) = (self.id, self.replica.epoch());
+                    io.shared.tell_coordinator(ToCoordinator::LearnerCaughtUp { group_id, epoch, learner });
+                }
+            }
+        }
+    }
+
+    fn adopted(&mut self, io: &mut Io, epoch: u64) {
+        io.shared.tell_coordinator(ToCoordinator::Applied { group_id: self.id, epoch });
+        let notice = client::Notice {
+            epoch,
+            role: self.replica.role() as u8,
+            state: self.replica.state() as u8,
+            rate_per_s: self.budget.as_ref().map_or(0, |b| b.rate_per_s),
+            head_address: self.head_address(),
+        };
+        for client in self.channels.keys() {
+            io.send_client(*client, client::Message::Notice(notice.clone()));
+        }
+    }
+
+    /// Acks of one channel that follow one another share a frame.
+    fn send_acks(&mut self, io: &mut Io) {
+        let mut acks = std::mem::take(&mut self.acks);
+        let mut rest = acks.as_slice();
+        while let Some((client, _, _)) = rest.first() {
+            let run = rest.iter().take(ACKS_PER_FRAME).take_while(|(c, _, _)| c == client).count();
+            let frame = rest[..run].iter().map(|(_, seq, offset)| (*seq, *offset)).collect();
+            io.send_client(*client, client::Message::Acked(frame));
+            rest = &rest[run..];
+        }
+        acks.clear();
+        self.acks = acks;
+    }
+
+    /// The journal said where a record will lie.
+    pub fn placed(&mut self, placed: Placed) {
+        let Placed { durable, lsn, location } = placed;
+        match durable.kind {
+            KIND_BASE => self.bases.push((durable.index, lsn)),
+            KIND_BATCH => self.places.note(durable.index, lsn, location),
+            _ => {}
+        }
+    }
+
+    /// The journal said that a record is durable.
+    pub fn durable(&mut self, io: &mut Io, durable: Durable) {
+        if durable.kind == KIND_BASE {
+            for (index, lsn) in self.bases.extract_if(.., |(index, _)| *index <= durable.index) {
+                self.places.forget_through(index);
+                self.places.base_lsn = Some(lsn);
+            }
+        }
+        let event = match durable.kind {
+            KIND_CUT => Event::CutPersisted { number: durable.epoch },
+            _ => Event::Persisted { index: durable.index, epoch: durable.epoch },
+        };
+        self.step(io, event);
+    }
+
+    pub fn oldest_lsn(&self) -> Option<quorate_journal::Lsn> {
+        self.places.oldest_lsn()
+    }
+
+    pub fn head_address(&self) -> String {
+        self.replica.config().and_then(|c| c.head()).map(|m| m.address.clone()).unwrap_or_default()
+    }
+
+    pub fn report(&self) -> Option<GroupReport> {
+        let config = self.replica.config()?;
+        Some(GroupReport {
+            group_id: self.id,
+            epoch: config.epoch,
+            role: self.replica.role(),
+            state: self.replica.state(),
+            last_index: self.replica.log().last_index(),
+            commit_offset: self.replica.commit_offset(),
+        })
+    }
+
+    /// When the queue next has something to order or to refuse.
+    pub fn next_wake(&mut self, now: Micros) -> Option<Micros> {
+        let queue = self.admission.as_mut().and_then(|a| a.next_wake(now));
+        let reads = self.readers.next_deadline();
+        match (queue, reads) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// Rounded up, at least one: a client that comes back at once would only be refused again.
+pub fn retry_ms(retry_after_us: Micros) -> u32 {
+    retry_after_us.div_ceil(1000).clamp(1, 60_000) as u32
+}

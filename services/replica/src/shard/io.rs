@@ -1,0 +1,228 @@
+//! The shard's ways out: connections, links, the journal, other shards. Groups use them; they know no groups.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use quorate_chain::{ClientRef, Event};
+use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
+use quorate_types::{Code, GroupConfig, GroupId, ServerId};
+use quorate_wire::{client, peer};
+use tokio::sync::{Notify, mpsc};
+
+use crate::disk::JournalPort;
+use crate::shard::ShardMessage;
+use crate::shard::clients::Connection;
+use crate::shard::links::Link;
+use crate::shard::reads::DiskRead;
+use crate::shared::Shared;
+
+/// The upper bits of a connection's number say which shard owns it.
+const CONNECTION_SHARD_SHIFT: u32 = 56;
+
+pub struct Io {
+    pub shard: usize,
+    pub shared: Arc<Shared>,
+    pub connections: HashMap<u64, Connection>,
+    pub links: HashMap<ServerId, Link>,
+    pub journal: JournalPort,
+    pub dirty_groups: Vec<GroupId>,
+    dirty_connections: Vec<u64>,
+    dirty_links: Vec<ServerId>,
+    /// Wakes the flush task.
+    pub wake: Rc<Notify>,
+    /// Wakes the timer task: something waits for its time.
+    pub timer: Rc<Notify>,
+    next_connection: u64,
+    loads: mpsc::UnboundedSender<(GroupId, Event)>,
+    disk_reads: mpsc::UnboundedSender<DiskRead>,
+}
+
+/// Work that the shard's tasks do on the groups' behalf. Unbounded channels, bounded by their use: one load
+/// for each successor, one disk read for each waiting reader.
+pub struct Work {
+    pub loads: mpsc::UnboundedReceiver<(GroupId, Event)>,
+    pub disk_reads: mpsc::UnboundedReceiver<DiskRead>,
+}
+
+impl Io {
+    pub fn new(shard: usize, shared: Arc<Shared>, journal: JournalPort) -> (Self, Work) {
+        let (loads, loads_receiver) = mpsc::unbounded_channel();
+        let (disk_reads, disk_reads_receiver) = mpsc::unbounded_channel();
+        let io = Self::with_work(shard, shared, journal, loads, disk_reads);
+        (io, Work { loads: loads_receiver, disk_reads: disk_reads_receiver })
+    }
+
+    fn with_work(
+        shard: usize,
+        shared: Arc<Shared>,
+        journal: JournalPort,
+        loads: mpsc::UnboundedSender<(GroupId, Event)>,
+        disk_reads: mpsc::UnboundedSender<DiskRead>,
+    ) -> Self {
+        Self {
+            shard,
+            shared,
+            connections: HashMap::new(),
+            links: HashMap::new(),
+            journal,
+            dirty_groups: Vec::new(),
+            dirty_connections: Vec::new(),
+            dirty_links: Vec::new(),
+            wake: Rc::new(Notify::new()),
+            timer: Rc::new(Notify::new()),
+            next_connection: 1,
+            loads,
+            disk_reads,
+        }
+    }
+
+    /// Where an event for a group goes that a task of this shard produced.
+    pub fn loads(&self) -> mpsc::UnboundedSender<(GroupId, Event)> {
+        self.loads.clone()
+    }
+
+    pub fn read_from_disk(&self, read: DiskRead) {
+        let _stopping = self.disk_reads.send(read).is_err();
+    }
+
+    pub fn new_connection_id(&mut self) -> u64 {
+        let id = (self.shard as u64) << CONNECTION_SHARD_SHIFT | self.next_connection;
+        self.next_connection += 1;
+        id
+    }
+
+    pub fn send_client(&mut self, client: ClientRef, message: client::Message) {
+        let owner = (client.connection >> CONNECTION_SHARD_SHIFT) as usize;
+        if owner != self.shard {
+            self.shared.send(owner, ShardMessage::ToClient { client, message });
+            return;
+        }
+        let Some(connection) = self.connections.get_mut(&client.connection) else { return };
+        connection.outbox.push(|out| message.encode(client.channel, None, out));
+        // A client that asks and does not read is cut off before it costs more memory.
+        if connection.outbox.len() > 2 * CLIENT_OUTBOX_BYTES_MAX {
+            connection.close.notify_one();
+        }
+        self.mark_connection(client.connection);
+    }
+
+    pub fn mark_connection(&mut self, id: u64) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if !connection.is_dirty {
+            connection.is_dirty = true;
+            self.dirty_connections.push(id);
+            self.wake.notify_one();
+        }
+    }
+
+    /// To a peer, if its link is up; otherwise the message is lost, and the protocol asks again when it is.
+    pub fn send_peer(&mut self, to: ServerId, envelope: peer::Envelope) {
+        let owner = self.shared.shard_of_peer(to);
+        if owner != self.shard {
+            self.shared.send(owner, ShardMessage::ToPeer { to, envelope });
+            return;
+        }
+        let Some(link) = self.links.get_mut(&to) else { return };
+        link.outbox.push(|out| envelope.encode(out));
+        if link.outbox.len() > LINK_OUTBOX_BYTES_MAX {
+            tracing::warn!(peer = to.0, "link is too far behind; it is opened anew");
+            link.close.notify_one();
+        }
+        self.mark_link(to);
+    }
+
+    pub fn mark_link(&mut self, to: ServerId) {
+        let Some(link) = self.links.get_mut(&to) else { return };
+        if !link.is_dirty {
+            link.is_dirty = true;
+            self.dirty_links.push(to);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Writes what waits on each socket that got something in this round.
+    pub fn write_dirty(&mut self) {
+        for id in self.dirty_connections.drain(..) {
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            connection.is_dirty = false;
+            match connection.outbox.try_write(&connection.stream) {
+                Ok(true) => {}
+                Ok(false) => connection.blocked.notify_one(),
+                Err(_) => connection.close.notify_one(),
+            }
+        }
+        for server in self.dirty_links.drain(..) {
+            let Some(link) = self.links.get_mut(&server) else { continue };
+            link.is_dirty = false;
+            match link.outbox.try_write(&link.stream) {
+                Ok(true) => {}
+                Ok(false) => link.blocked.notify_one(),
+                Err(_) => link.close.notify_one(),
+            }
+        }
+    }
+
+    /// The journal takes nothing: persistent groups of this server become read-only, and say so.
+    pub fn storage_refused(&self, reason: &str) {
+        let mut fault = self.shared.storage_fault.lock().expect("storage fault");
+        if fault.is_none() {
+            tracing::error!(reason, "the disk takes no more records; persistent groups are read-only");
+            *fault = Some(reason.to_string());
+            self.shared.broadcast(|| {
+                ShardMessage::Journal(quorate_journal::Event::DiskFull { reason: reason.into() })
+            });
+        }
+    }
+
+    pub fn note_peers(&self, config: &GroupConfig) {
+        self.shared.note_peers(config);
+    }
+
+    pub fn forget_peers_of(&self, group_id: GroupId) {
+        self.shared.forget_peers_of(group_id);
+    }
+
+    pub fn refuse(&mut self, client: ClientRef, refusal: Refusal) {
+        let Refusal { op, id, code, unknown, retry_after_ms, head_address, detail } = refusal;
+        let message = match detail {
+            Some(detail) => format!("{} {detail}", code.explanation()),
+            None => code.explanation().to_string(),
+        };
+        let refused = client::Refused {
+            op,
+            outcome: if unknown { client::Outcome::Unknown } else { client::Outcome::Refused } as u8,
+            retry: client::retry_byte(code),
+            code: code as u16,
+            retry_after_ms,
+            id,
+            head_address,
+            message,
+        };
+        self.send_client(client, client::Message::Refused(refused));
+    }
+}
+
+/// A refusal to be sent.
+pub struct Refusal {
+    /// Kind of the message refused.
+    pub op: u8,
+    pub id: u64,
+    pub code: Code,
+    /// Whether it may have happened all the same.
+    pub unknown: bool,
+    pub retry_after_ms: u32,
+    pub head_address: String,
+    pub detail: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(op: u8, id: u64, code: Code) -> Self {
+        Self { op, id, code, unknown: false, retry_after_ms: 0, head_address: String::new(), detail: None }
+    }
+
+    pub fn detail(mut self, detail: String) -> Self {
+        self.detail = Some(detail);
+        self
+    }
+}

@@ -1,0 +1,218 @@
+//! Links: one connection for each pair of servers, shared by all groups between them. The server with the
+//! lower number dials; the other accepts. A broken link loses what was on it; replicas agree anew
+//! (`Event::LinkUp`) when it is back.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use quorate_chain::Event;
+use quorate_transport::{FrameReader, Outbox, ReadFault, prepare};
+use quorate_types::limits::FRAME_BYTES_MAX;
+use quorate_types::{Micros, ServerId};
+use quorate_wire::client::VERSION;
+use quorate_wire::peer::{self, Envelope, Greeting};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use crate::clock::now_us;
+use crate::shard::{Shard, ShardMessage};
+
+/// A session table travels in one frame: at most 1024 sessions of 256 batches, with room.
+pub const PEER_FRAME_BYTES_MAX: u32 = FRAME_BYTES_MAX + (8 << 20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+const REDIAL_DELAY_MIN: Duration = Duration::from_millis(20);
+const REDIAL_DELAY_MAX: Duration = Duration::from_secs(1);
+pub const ALIVE_INTERVAL_US: Micros = 500_000;
+/// A link on which nothing was heard for so long is dead, whatever the kernel believes.
+const SILENCE_US_MAX: Micros = 3_000_000;
+
+pub struct Link {
+    pub stream: Rc<TcpStream>,
+    pub outbox: Outbox,
+    pub is_dirty: bool,
+    pub blocked: Rc<Notify>,
+    pub close: Rc<Notify>,
+    last_heard: Micros,
+    /// Tells this link from the one before it to the same peer.
+    generation: u64,
+}
+
+impl Shard {
+    fn open_link(&mut self, server: ServerId, stream: Rc<TcpStream>) -> u64 {
+        let generation = self.io.links.get(&server).map_or(1, |old| {
+            old.close.notify_one();
+            old.generation + 1
+        });
+        let link = Link {
+            stream,
+            outbox: Outbox::default(),
+            is_dirty: false,
+            blocked: Rc::new(Notify::new()),
+            close: Rc::new(Notify::new()),
+            last_heard: now_us(),
+            generation,
+        };
+        self.io.links.insert(server, link);
+        self.io.shared.unreachable.lock().expect("unreachable").remove(&server);
+        self.io.shared.broadcast(|| ShardMessage::LinkUp(server));
+        generation
+    }
+
+    fn close_link(&mut self, server: ServerId, generation: u64) {
+        if self.io.links.get(&server).is_some_and(|link| link.generation == generation) {
+            self.io.links.remove(&server);
+            self.io.shared.unreachable.lock().expect("unreachable").insert(server);
+            self.io.shared.broadcast(|| ShardMessage::LinkDown(server));
+        }
+    }
+
+    pub fn from_peer(&mut self, from: ServerId, envelope: Envelope) {
+        let owner = self.io.shared.shard_of_group(envelope.group_id);
+        if owner != self.io.shard {
+            self.io.shared.send(owner, ShardMessage::FromPeer { from, envelope });
+            return;
+        }
+        let Envelope { group_id, epoch, message } = envelope;
+        self.event(group_id, Event::Peer { from, epoch, message });
+    }
+
+    /// Says on each link that this server lives, and ends links that have been silent.
+    pub fn keep_links_alive(&mut self) {
+        let now = now_us();
+        let servers: Vec<ServerId> = self.io.links.keys().copied().collect();
+        for server in servers {
+            let Some(link) = self.io.links.get_mut(&server) else { continue };
+            if now.saturating_sub(link.last_heard) > SILENCE_US_MAX {
+                tracing::warn!(peer = server.0, "link is silent; it is opened anew");
+                link.close.notify_one();
+                continue;
+            }
+            link.outbox.push_bytes(peer::alive_frame());
+            self.io.mark_link(server);
+        }
+    }
+}
+
+/// Dials a peer, and again when the link breaks, as long as any group needs it.
+pub async fn dial(shard: Rc<RefCell<Shard>>, server: ServerId) {
+    let shared = shard.borrow().io.shared.clone();
+    let mut delay = REDIAL_DELAY_MIN;
+    while let Some(address) = shared.next_dial(server) {
+        match connect(&shard, server, &address).await {
+            Ok((stream, rest)) => {
+                delay = REDIAL_DELAY_MIN;
+                serve(shard.clone(), server, stream, rest).await;
+            }
+            Err(reason) => {
+                tracing::debug!(peer = server.0, address, reason, "cannot reach peer");
+                shared.unreachable.lock().expect("unreachable").insert(server);
+            }
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(REDIAL_DELAY_MAX);
+    }
+}
+
+async fn connect(
+    shard: &Rc<RefCell<Shard>>,
+    server: ServerId,
+    address: &str,
+) -> Result<(TcpStream, Bytes), String> {
+    let attempt = async {
+        let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
+        prepare(&stream).map_err(|e| e.to_string())?;
+        let hello = {
+            let shard = shard.borrow();
+            let shared = &shard.io.shared;
+            Greeting::Hello {
+                version: VERSION,
+                server_id: shared.server_id().0,
+                incarnation: shared.incarnation.clone(),
+                token: shared.peer_token.read().expect("peer token").clone(),
+            }
+        };
+        let mut outbox = Outbox::default();
+        outbox.push_bytes(hello.to_bytes());
+        while !outbox.try_write(&stream).map_err(|e| e.to_string())? {
+            stream.writable().await.map_err(|e| e.to_string())?;
+        }
+        let mut reader = FrameReader::new(u32::from(u16::MAX));
+        let frame = reader.read_frame(&stream).await.map_err(|fault| format!("{fault:?}"))?;
+        match Greeting::decode(&frame) {
+            Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => Ok((stream, reader.into_rest())),
+            Ok(_) => Err("another server answers at its address".to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    tokio::time::timeout(CONNECT_TIMEOUT, attempt).await.unwrap_or_else(|_| Err("timed out".to_string()))
+}
+
+/// Accepts a link that a peer opened and proved to be its own.
+pub async fn accept(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, rest: Bytes) {
+    serve(shard, server, stream, rest).await;
+}
+
+async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, rest: Bytes) {
+    let stream = Rc::new(stream);
+    let (generation, close, blocked) = {
+        let mut shard = shard.borrow_mut();
+        let generation = shard.open_link(server, stream.clone());
+        let link = &shard.io.links[&server];
+        (generation, link.close.clone(), link.blocked.clone())
+    };
+    let writer = tokio::task::spawn_local(write_when_possible(shard.clone(), server, stream.clone(), blocked));
+    let mut reader = FrameReader::with_rest(&rest, PEER_FRAME_BYTES_MAX);
+    tokio::select! {
+        biased;
+        () = close.notified() => {}
+        fault = read_frames(&shard, server, &stream, &mut reader) => {
+            tracing::info!(peer = server.0, ?fault, "link ended");
+        }
+    }
+    writer.abort();
+    shard.borrow_mut().close_link(server, generation);
+}
+
+async fn read_frames(
+    shard: &Rc<RefCell<Shard>>,
+    server: ServerId,
+    stream: &TcpStream,
+    reader: &mut FrameReader,
+) -> ReadFault {
+    loop {
+        if let Some(link) = shard.borrow_mut().io.links.get_mut(&server) {
+            link.last_heard = now_us();
+        }
+        loop {
+            match reader.next() {
+                Ok(Some(frame)) if frame.kind == peer::kind::ALIVE => {}
+                Ok(Some(frame)) => match Envelope::decode(&frame) {
+                    Ok(envelope) => shard.borrow_mut().from_peer(server, envelope),
+                    Err(error) => return ReadFault::Wire(error),
+                },
+                Ok(None) => break,
+                Err(fault) => return fault,
+            }
+        }
+        if let Err(fault) = reader.fill(stream).await {
+            return fault;
+        }
+    }
+}
+
+async fn write_when_possible(
+    shard: Rc<RefCell<Shard>>,
+    server: ServerId,
+    stream: Rc<TcpStream>,
+    blocked: Rc<Notify>,
+) {
+    loop {
+        blocked.notified().await;
+        if stream.writable().await.is_err() {
+            return;
+        }
+        shard.borrow_mut().io.mark_link(server);
+    }
+}

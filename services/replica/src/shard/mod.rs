@@ -1,0 +1,191 @@
+//! A shard: one thread that owns some of the server's groups, connections and links, and all their state.
+//!
+//! Tasks of the shard's runtime (readers, timers, the inbox) borrow the [`Shard`] for one synchronous step
+//! at a time and never across an await. What a step makes dirty is carried out by one flush task, which the
+//! runtime runs after all readers that were ready: so one round serves many groups, and each socket gets
+//! one vectored write (`docs/internals/replica.md`).
+
+pub mod clients;
+pub mod group;
+pub mod io;
+pub mod links;
+pub mod reads;
+pub mod run;
+pub mod serve;
+
+use std::collections::HashMap;
+use std::net::TcpStream as StdTcpStream;
+
+use bytes::Bytes;
+use quorate_chain::{ClientRef, Event, Replica};
+use quorate_telemetry::usage::Sample;
+use quorate_types::control::GroupReport;
+use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_wire::{TraceContext, client, peer};
+use tokio::sync::oneshot;
+
+use crate::auth::Permission;
+use crate::disk::Places;
+use crate::shard::group::Group;
+use crate::shard::io::Io;
+use crate::usage::{self, ShardSample};
+
+/// What reaches a shard from other threads.
+///
+/// The channel is unbounded; what goes through it is bounded where it begins: by windows of clients and
+/// peers, by the journal's buffer, by one message for each epoch.
+pub enum ShardMessage {
+    Configure(GroupConfig),
+    Drop(GroupId),
+    Recovered { group_id: GroupId, replica: Box<Replica>, places: Places },
+    Journal(quorate_journal::Event),
+    /// A client's connection whose HELLO was read; `rest` was read beyond it.
+    Client { stream: StdTcpStream, rest: Bytes },
+    /// A link opened by a peer, or by this server's dialer.
+    Link { server: ServerId, stream: StdTcpStream, rest: Bytes },
+    /// Open a link to this peer and keep it, while any group needs it.
+    Dial(ServerId),
+    LinkUp(ServerId),
+    LinkDown(ServerId),
+    /// For a group of this shard, from a link of another.
+    FromPeer { from: ServerId, envelope: peer::Envelope },
+    /// For a link of this shard, from a group of another.
+    ToPeer { to: ServerId, envelope: peer::Envelope },
+    /// For a group of this shard, from a connection of another.
+    FromClient { group_id: GroupId, client: ClientRef, request: ClientRequest },
+    /// For a connection of this shard, from a group of another.
+    ToClient { client: ClientRef, message: client::Message },
+    Sample(oneshot::Sender<ShardSample>),
+    OldestLsn(oneshot::Sender<Option<quorate_journal::Lsn>>),
+    Stop,
+}
+
+/// What a client wants of a group.
+pub enum ClientRequest {
+    Attach { session: u64, permission: Permission },
+    Message { message: client::Message, trace: Option<TraceContext> },
+    /// The channel was detached, or its connection is gone.
+    Gone,
+}
+
+pub struct Shard {
+    pub groups: HashMap<GroupId, Group>,
+    pub io: Io,
+    /// Last samples of groups that left, until they are asked for.
+    pub parted: Vec<Sample>,
+}
+
+impl Shard {
+    /// Runs `act` on the group, if it is here, and has it flushed in this round.
+    pub fn with_group(&mut self, group_id: GroupId, act: impl FnOnce(&mut Group, &mut Io)) -> bool {
+        let Some(group) = self.groups.get_mut(&group_id) else { return false };
+        act(group, &mut self.io);
+        if !group.is_dirty {
+            group.is_dirty = true;
+            self.io.dirty_groups.push(group_id);
+            self.io.wake.notify_one();
+        }
+        true
+    }
+
+    pub fn event(&mut self, group_id: GroupId, event: Event) {
+        self.with_group(group_id, |group, io| group.step(io, event));
+    }
+
+    pub fn configure(&mut self, config: GroupConfig) {
+        let group_id = config.group_id;
+        self.io.note_peers(&config);
+        let me = self.io.shared.server_id();
+        let now = crate::clock::now_us();
+        self.groups
+            .entry(group_id)
+            .or_insert_with(|| Group::new(group_id, Replica::new(me, config.durability), Places::default(), now));
+        self.with_group(group_id, |group, io| group.configure(io, config));
+    }
+
+    pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places) {
+        let now = crate::clock::now_us();
+        self.groups.insert(group_id, Group::new(group_id, replica, places, now));
+    }
+
+    /// Forgets a group and, once the journal has the note, its data.
+    pub fn drop_group(&mut self, group_id: GroupId) {
+        if let Some(mut group) = self.groups.remove(&group_id) {
+            group.abandon(&mut self.io);
+            self.parted.append(&mut group.cuts);
+            self.parted.extend(usage::sample(&mut group));
+            self.io.journal.dropped(group_id);
+            self.io.wake.notify_one();
+        }
+        self.io.forget_peers_of(group_id);
+        self.io.shared.reports.lock().expect("reports").remove(&group_id);
+        self.io.shared.tell_coordinator(quorate_types::control::ToCoordinator::Dropped { group_id });
+    }
+
+    pub fn storage_fault(&mut self, fault: bool) {
+        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
+        for id in ids {
+            self.event(id, Event::StorageFault(fault));
+        }
+    }
+
+    pub fn links_changed(&mut self, server: ServerId, up: bool) {
+        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
+        for id in ids {
+            let event = if up { Event::LinkUp { server } } else { Event::LinkDown { server } };
+            self.event(id, event);
+        }
+    }
+
+    /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
+    pub fn tick(&mut self) {
+        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
+        let now = crate::clock::now_us();
+        for id in ids {
+            self.with_group(id, |group, io| {
+                group.account_time(now);
+                group.step(io, Event::Tick);
+            });
+        }
+        let reports: Vec<GroupReport> = self.groups.values().filter_map(Group::report).collect();
+        let mut shared = self.io.shared.reports.lock().expect("reports");
+        for report in reports {
+            shared.insert(report.group_id, report);
+        }
+    }
+
+    /// One round: everything that was made dirty is carried out.
+    pub fn flush(&mut self) {
+        let mut dirty = std::mem::take(&mut self.io.dirty_groups);
+        for group_id in dirty.drain(..) {
+            if let Some(group) = self.groups.get_mut(&group_id) {
+                group.is_dirty = false;
+                group.flush(&mut self.io);
+            }
+        }
+        // Nothing was pushed meanwhile: a flush makes no group dirty. The allocation is kept.
+        assert!(self.io.dirty_groups.is_empty(), "a flush makes no group dirty");
+        self.io.dirty_groups = dirty;
+        self.submit_to_journal();
+        self.io.write_dirty();
+    }
+
+    fn submit_to_journal(&mut self) {
+        let (placed, refusal) = self.io.journal.submit();
+        for placed in placed {
+            if let Some(group) = self.groups.get_mut(&placed.durable.group_id) {
+                group.placed(placed);
+            }
+        }
+        use quorate_journal::SubmitError;
+        match refusal {
+            None | Some(SubmitError::Busy | SubmitError::Closing) => {}
+            Some(error) => self.io.storage_refused(&error.to_string()),
+        }
+    }
+
+    /// The oldest journal record that any group here needs.
+    pub fn oldest_lsn(&self) -> Option<quorate_journal::Lsn> {
+        self.groups.values().filter_map(Group::oldest_lsn).min()
+    }
+}

@@ -1,0 +1,319 @@
+//! Readers of a group: single reads that may wait, subscriptions with credit, payloads that lie on disk.
+
+use bytes::Bytes;
+use quorate_chain::{ClientRef, Event, ReadPage};
+use quorate_journal::Location;
+use quorate_types::limits::{BATCH_BYTES_MAX, READ_BATCHES_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX};
+use quorate_types::{Code, GroupId, Index, Micros, Offset};
+use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
+use tokio::sync::oneshot;
+
+use crate::clock::now_us;
+use crate::shard::group::Group;
+use crate::shard::io::{Io, Refusal};
+
+/// Payload of one ENTRIES frame; larger requests are answered in part, as any reader must expect.
+const PAGE_BYTES_MAX: u32 = 1 << 20;
+/// Credit that one subscription may hold: what a slow reader can make the server buffer.
+const CREDIT_BYTES_MAX: i64 = BATCH_BYTES_MAX as i64;
+/// Longest wait of a single read.
+const READ_WAIT_MS_MAX: u32 = 60_000;
+/// Single reads that wait in one group.
+const WAITING_READS_MAX: usize = 4_096;
+
+#[derive(Default)]
+pub struct Readers {
+    waiting: Vec<WaitingRead>,
+    subscriptions: Vec<Subscription>,
+    /// Entries were committed since the readers were last served.
+    pub is_behind: bool,
+}
+
+struct WaitingRead {
+    client: ClientRef,
+    request: u32,
+    max_bytes: u32,
+    max_entries: u32,
+    offset: Offset,
+    deadline: Micros,
+}
+
+struct Subscription {
+    client: ClientRef,
+    request: u32,
+    next_offset: Offset,
+    /// Payload bytes that may still be sent; the last frame may overdraw it.
+    credit: i64,
+    /// A page of it is being read from disk.
+    is_loading: bool,
+}
+
+/// A page whose payloads are being read from disk, to be sent when they are there.
+pub struct DiskRead {
+    pub group_id: GroupId,
+    pub page: ReadPage,
+    pub locations: Vec<Option<Location>>,
+    pub purpose: Purpose,
+}
+
+pub enum Purpose {
+    Answer { client: ClientRef, request: u32 },
+    Subscription { client: ClientRef, request: u32 },
+}
+
+impl Readers {
+    pub fn forget(&mut self, client: ClientRef) {
+        self.waiting.retain(|w| w.client != client);
+        self.subscriptions.retain(|s| s.client != client);
+    }
+
+    pub fn cancel(&mut self, client: ClientRef, request: u32) {
+        self.subscriptions.retain(|s| s.client != client || s.request != request);
+        self.waiting.retain(|w| w.client != client || w.request != request);
+    }
+
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.waiting.iter().map(|w| w.deadline).min()
+    }
+
+    fn find(&mut self, client: ClientRef, request: u32) -> Option<&mut Subscription> {
+        self.subscriptions.iter_mut().find(|s| s.client == client && s.request == request)
+    }
+}
+
+impl Group {
+    #[allow(clippy::too_many_arguments)] // The fields of one READ.
+    pub fn read_request(
+        &mut self,
+        io: &mut Io,
+        client: ClientRef,
+        request: u32,
+        max_bytes: u32,
+        max_entries: u32,
+        wait_ms: u32,
+        offset: Offset,
+    ) {
+        let max_bytes = if max_bytes == 0 { PAGE_BYTES_MAX } else { max_bytes.min(PAGE_BYTES_MAX) };
+        let max_entries = if max_entries == 0 { u32::MAX } else { max_entries };
+        let deadline = now_us() + u64::from(wait_ms.min(READ_WAIT_MS_MAX)) * 1000;
+        let waiting = WaitingRead { client, request, max_bytes, max_entries, offset, deadline };
+        if !self.try_read(io, &waiting, wait_ms == 0) {
+            if self.readers.waiting.len() >= WAITING_READS_MAX {
+                io.refuse(client, Refusal::new(kind::READ, u64::from(request), Code::Overloaded));
+                return;
+            }
+            self.readers.waiting.push(waiting);
+            io.timer.notify_one();
+        }
+    }
+
+    /// Answers the read if there is something at its offset, or if `must_answer`.
+    fn try_read(&mut self, io: &mut Io, read: &WaitingRead, must_answer: bool) -> bool {
+        // A reader may know of entries that this replica does not know to be committed yet: it waits for them.
+        match self.replica.read(read.offset, read.max_bytes, read.max_entries, READ_BATCHES_MAX) {
+            Ok(page) if page.pieces.is_empty() && !must_answer => false,
+            Ok(page) => {
+                let purpose = Purpose::Answer { client: read.client, request: read.request };
+                self.send_page(io, page, purpose);
+                true
+            }
+            Err(error) => {
+                let mut refusal = Refusal::new(kind::READ, u64::from(read.request), error.code());
+                refusal.detail = Some(format!("{error:?}"));
+                io.refuse(read.client, refusal);
+                true
+            }
+        }
+    }
+
+    pub fn subscribe(&mut self, io: &mut Io, client: ClientRef, request: u32, credit: u32, offset: Offset) {
+        let of_connection =
+            self.readers.subscriptions.iter().filter(|s| s.client.connection == client.connection).count();
+        if of_connection >= SUBSCRIPTIONS_PER_CONNECTION_MAX {
+            io.refuse(client, Refusal::new(kind::SUBSCRIBE, u64::from(request), Code::TooManyChannels));
+            return;
+        }
+        let credit = i64::from(credit).min(CREDIT_BYTES_MAX);
+        self.readers.cancel(client, request);
+        self.readers.subscriptions.push(Subscription {
+            client,
+            request,
+            next_offset: offset,
+            credit,
+            is_loading: false,
+        });
+        self.readers.is_behind = true;
+    }
+
+    pub fn credit(&mut self, io: &mut Io, client: ClientRef, request: u32, bytes: u32) {
+        match self.readers.find(client, request) {
+            Some(subscription) => {
+                subscription.credit = (subscription.credit + i64::from(bytes)).min(CREDIT_BYTES_MAX);
+                self.readers.is_behind = true;
+            }
+            None => {
+                io.refuse(client, Refusal::new(kind::CREDIT, u64::from(request), Code::UnknownRequest));
+            }
+        }
+    }
+
+    /// Gives waiting readers what has become readable; answers those whose time is over.
+    pub fn serve_readers(&mut self, io: &mut Io) {
+        let now = now_us();
+        let is_behind = std::mem::take(&mut self.readers.is_behind);
+        if !is_behind && self.readers.next_deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        for read in std::mem::take(&mut self.readers.waiting) {
+            if !self.try_read(io, &read, read.deadline <= now) {
+                self.readers.waiting.push(read);
+            }
+        }
+        let mut at = 0;
+        while at < self.readers.subscriptions.len() {
+            if self.feed(io, at) {
+                at += 1;
+            } else {
+                self.readers.subscriptions.swap_remove(at);
+            }
+        }
+    }
+
+    /// Sends pages to one subscription while it has credit; false when it is over.
+    fn feed(&mut self, io: &mut Io, at: usize) -> bool {
+        loop {
+            let subscription = &self.readers.subscriptions[at];
+            if subscription.credit <= 0 || subscription.is_loading {
+                return true;
+            }
+            let (client, request) = (subscription.client, subscription.request);
+            let max_bytes = subscription.credit.min(i64::from(PAGE_BYTES_MAX)) as u32;
+            match self.replica.read(subscription.next_offset, max_bytes, u32::MAX, READ_BATCHES_MAX) {
+                Ok(page) if page.pieces.is_empty() => return true,
+                Ok(page) => {
+                    let bytes: u64 = page.pieces.iter().map(|p| u64::from(p.payload_len)).sum();
+                    let on_disk = page.pieces.iter().any(|p| p.payload.is_none());
+                    let subscription = &mut self.readers.subscriptions[at];
+                    subscription.credit -= bytes as i64;
+                    subscription.next_offset = page.next_offset;
+                    subscription.is_loading = on_disk;
+                    self.send_page(io, page, Purpose::Subscription { client, request });
+                }
+                Err(error) => {
+                    let mut refusal = Refusal::new(kind::SUBSCRIBE, u64::from(request), error.code());
+                    refusal.detail = Some(format!("{error:?}"));
+                    io.refuse(client, refusal);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Sends a page at once if all of it is in memory, else when its payloads have been read.
+    fn send_page(&mut self, io: &mut Io, page: ReadPage, purpose: Purpose) {
+        if page.pieces.iter().all(|p| p.payload.is_some()) {
+            self.send_entries(io, page, &purpose);
+            return;
+        }
+        let locations = page.pieces.iter().map(|p| self.places.get(p.index)).collect();
+        let read = DiskRead { group_id: self.id, page, locations, purpose };
+        io.read_from_disk(read);
+    }
+
+    /// Payloads are there (or could not be read, which the reader is told).
+    pub fn disk_read_done(&mut self, io: &mut Io, mut read: DiskRead, payloads: Result<Vec<Bytes>, String>) {
+        if let Purpose::Subscription { client, request } = read.purpose
+            && let Some(subscription) = self.readers.find(client, request)
+        {
+            subscription.is_loading = false;
+            self.readers.is_behind = true;
+        }
+        match payloads {
+            Ok(payloads) => {
+                for (piece, payload) in read.page.pieces.iter_mut().zip(payloads) {
+                    piece.payload = Some(payload);
+                }
+                self.send_entries(io, read.page, &read.purpose);
+            }
+            Err(reason) => {
+                tracing::error!(group = %self.id, reason, "cannot read entries back from the journal");
+                let (Purpose::Answer { client, request } | Purpose::Subscription { client, request }) =
+                    read.purpose;
+                self.readers.cancel(client, request);
+                io.refuse(client, Refusal::new(kind::READ, u64::from(request), Code::Internal).detail(reason));
+            }
+        }
+    }
+
+    fn send_entries(&mut self, io: &mut Io, page: ReadPage, purpose: &Purpose) {
+        let (Purpose::Answer { client, request } | Purpose::Subscription { client, request }) = *purpose;
+        let mut batches = Vec::with_capacity(page.pieces.len());
+        for piece in page.pieces {
+            let payload = piece.payload.expect("a page is sent when it is whole");
+            self.counters.totals.read_entries += u64::from(piece.entry_count);
+            self.counters.totals.read_bytes += payload.len() as u64;
+            batches.push(EntriesBatch {
+                base_offset: piece.base_offset,
+                timestamp_us: piece.timestamp_us,
+                entry_count: piece.entry_count,
+                payload_crc: piece.payload_crc,
+                payload,
+            });
+        }
+        let entries = Entries {
+            request,
+            next_offset: page.next_offset,
+            commit_offset: page.commit_offset,
+            trim_offset: page.trim_offset,
+            batches,
+        };
+        io.send_client(client, Message::Entries(entries));
+    }
+
+    pub fn refuse_readers(&mut self, io: &mut Io, code: Code) {
+        for read in std::mem::take(&mut self.readers.waiting) {
+            io.refuse(read.client, Refusal::new(kind::READ, u64::from(read.request), code));
+        }
+        for subscription in std::mem::take(&mut self.readers.subscriptions) {
+            let request = u64::from(subscription.request);
+            io.refuse(subscription.client, Refusal::new(kind::SUBSCRIBE, request, code));
+        }
+    }
+
+    /// Reads evicted payloads back for a successor that catches up.
+    pub fn load_for_successor(&mut self, io: &mut Io, from_index: Index, to_index: Index) {
+        let wanted: Vec<_> = (from_index..=to_index).map(|index| (index, self.places.get(index))).collect();
+        let (group_id, journal) = (self.id, io.journal.journal());
+        let done = io.loads();
+        tokio::task::spawn_local(async move {
+            let read = tokio::task::spawn_blocking(move || {
+                let read_one = |(index, location): (Index, Option<Location>)| {
+                    Some((index, journal.read(location?).ok()?.payload))
+                };
+                // What cannot be read ends the run: the replica asks again from there.
+                wanted.into_iter().map_while(read_one).collect::<Vec<_>>()
+            });
+            let batches = read.await.unwrap_or_default();
+            let _stopped = done.send((group_id, Event::Loaded { batches })).is_err();
+        });
+    }
+}
+
+/// Reads the payloads of a page, in a thread that may block.
+pub async fn read_payloads(
+    journal: std::sync::Arc<quorate_journal::Journal>,
+    page: &ReadPage,
+    locations: Vec<Option<Location>>,
+) -> Result<Vec<Bytes>, String> {
+    let in_memory: Vec<Option<Bytes>> = page.pieces.iter().map(|p| p.payload.clone()).collect();
+    let (sender, receiver) = oneshot::channel();
+    tokio::task::spawn_blocking(move || {
+        let read = |(payload, location): (Option<Bytes>, Option<Location>)| match (payload, location) {
+            (Some(payload), _) => Ok(payload),
+            (None, Some(location)) => journal.read(location).map(|r| r.payload).map_err(|e| e.to_string()),
+            (None, None) => Err("no record is known for the entries".to_string()),
+        };
+        let _gone = sender.send(in_memory.into_iter().zip(locations).map(read).collect()).is_err();
+    });
+    receiver.await.unwrap_or_else(|_| Err("the server is stopping".to_string()))
+}

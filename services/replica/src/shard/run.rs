@@ -1,0 +1,200 @@
+//! A shard's thread: its runtime and its tasks.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_journal::Event as JournalEvent;
+use quorate_transport::prepare;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::{LocalSet, spawn_local};
+
+use crate::clock::now_us;
+use crate::disk::JournalPort;
+use crate::shard::io::{Io, Work};
+use crate::shard::links::ALIVE_INTERVAL_US;
+use crate::shard::{Shard, ShardMessage, clients, links, reads};
+use crate::shared::Shared;
+
+const TICK: Duration = Duration::from_millis(100);
+/// Messages taken from the inbox in one step.
+const INBOX_BATCH: usize = 256;
+
+/// Runs the shard until [`ShardMessage::Stop`]. Call on the shard's own thread.
+pub fn run(index: usize, shared: Arc<Shared>, port: JournalPort, inbox: mpsc::UnboundedReceiver<ShardMessage>) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+    let (io, work) = Io::new(index, shared, port);
+    let shard = Rc::new(RefCell::new(Shard { groups: Default::default(), io, parted: Vec::new() }));
+    let local = LocalSet::new();
+    local.block_on(&runtime, async move {
+        spawn_local(flush_task(shard.clone()));
+        spawn_local(tick_task(shard.clone()));
+        spawn_local(timer_task(shard.clone()));
+        spawn_work(&shard, work);
+        inbox_task(shard, inbox).await;
+    });
+}
+
+async fn flush_task(shard: Rc<RefCell<Shard>>) {
+    let wake = shard.borrow().io.wake.clone();
+    loop {
+        wake.notified().await;
+        shard.borrow_mut().flush();
+    }
+}
+
+async fn tick_task(shard: Rc<RefCell<Shard>>) {
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut alive_at = 0;
+    loop {
+        interval.tick().await;
+        let mut shard = shard.borrow_mut();
+        shard.tick();
+        if now_us() >= alive_at {
+            alive_at = now_us() + ALIVE_INTERVAL_US;
+            shard.keep_links_alive();
+        }
+    }
+}
+
+/// Wakes groups when something in their queue, or a waiting read, has its time.
+async fn timer_task(shard: Rc<RefCell<Shard>>) {
+    let timer = shard.borrow().io.timer.clone();
+    loop {
+        let now = now_us();
+        let next = {
+            let mut shard = shard.borrow_mut();
+            let due: Vec<_> = shard
+                .groups
+                .iter_mut()
+                .filter_map(|(id, group)| group.next_wake(now).map(|at| (at, *id)))
+                .collect();
+            for (at, id) in &due {
+                if *at <= now {
+                    shard.with_group(*id, |_, _| {});
+                }
+            }
+            due.iter().map(|(at, _)| *at).min()
+        };
+        match next {
+            None => timer.notified().await,
+            Some(at) => {
+                // At least a millisecond: the timer wheel's own grain, and never a busy loop.
+                let wait = Duration::from_micros(at.saturating_sub(now).max(1_000));
+                let _woken_early = tokio::time::timeout(wait, timer.notified()).await.is_ok();
+            }
+        }
+    }
+}
+
+fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
+    let Work { mut loads, mut disk_reads } = work;
+    let owner = shard.clone();
+    spawn_local(async move {
+        while let Some((group_id, event)) = loads.recv().await {
+            owner.borrow_mut().event(group_id, event);
+        }
+    });
+    let owner = shard.clone();
+    spawn_local(async move {
+        while let Some(mut read) = disk_reads.recv().await {
+            let owner = owner.clone();
+            let journal = owner.borrow().io.journal.journal();
+            spawn_local(async move {
+                let locations = std::mem::take(&mut read.locations);
+                let payloads = reads::read_payloads(journal, &read.page, locations).await;
+                let group_id = read.group_id;
+                owner
+                    .borrow_mut()
+                    .with_group(group_id, |group, io| group.disk_read_done(io, read, payloads));
+            });
+        }
+    });
+}
+
+async fn inbox_task(shard: Rc<RefCell<Shard>>, mut inbox: mpsc::UnboundedReceiver<ShardMessage>) {
+    let mut messages = Vec::with_capacity(INBOX_BATCH);
+    while inbox.recv_many(&mut messages, INBOX_BATCH).await > 0 {
+        for message in messages.drain(..) {
+            if matches!(message, ShardMessage::Stop) {
+                // What the round has made is still written: answers reach their clients.
+                shard.borrow_mut().flush();
+                return;
+            }
+            handle(&shard, message);
+        }
+    }
+}
+
+fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
+    let mut shard = owner.borrow_mut();
+    match message {
+        ShardMessage::Configure(config) => shard.configure(config),
+        ShardMessage::Drop(group_id) => shard.drop_group(group_id),
+        ShardMessage::Recovered { group_id, replica, places } => shard.recovered(group_id, *replica, places),
+        ShardMessage::Journal(event) => journal_event(&mut shard, event),
+        ShardMessage::Client { stream, rest } => {
+            if let Some(stream) = adopt(stream) {
+                spawn_local(clients::run(owner.clone(), stream, rest));
+            }
+        }
+        ShardMessage::Link { server, stream, rest } => {
+            if let Some(stream) = adopt(stream) {
+                spawn_local(links::accept(owner.clone(), server, stream, rest));
+            }
+        }
+        ShardMessage::Dial(server) => {
+            spawn_local(links::dial(owner.clone(), server));
+        }
+        ShardMessage::LinkUp(server) => shard.links_changed(server, true),
+        ShardMessage::LinkDown(server) => shard.links_changed(server, false),
+        ShardMessage::FromPeer { from, envelope } => shard.from_peer(from, envelope),
+        ShardMessage::ToPeer { to, envelope } => shard.io.send_peer(to, envelope),
+        ShardMessage::FromClient { group_id, client, request } => {
+            shard.group_request(group_id, client, request);
+        }
+        ShardMessage::ToClient { client, message } => shard.io.send_client(client, message),
+        ShardMessage::Sample(answer) => {
+            let _gone = answer.send(shard.sample()).is_err();
+        }
+        ShardMessage::OldestLsn(answer) => {
+            let _gone = answer.send(shard.oldest_lsn()).is_err();
+        }
+        ShardMessage::Stop => unreachable!("handled by the inbox"),
+    }
+}
+
+fn journal_event(shard: &mut Shard, event: JournalEvent) {
+    match event {
+        JournalEvent::Durable { tag, .. } => {
+            for durable in shard.io.journal.completed(tag) {
+                shard.with_group(durable.group_id, |group, io| group.durable(io, durable));
+            }
+            shard.io.wake.notify_one();
+        }
+        // What waits is submitted again by the next round.
+        JournalEvent::Room => shard.io.wake.notify_one(),
+        JournalEvent::DiskFree => {
+            if shard.io.shared.storage_fault.lock().expect("storage fault").take().is_some() {
+                tracing::info!("the disk takes records again");
+            }
+            shard.storage_fault(false);
+            shard.io.wake.notify_one();
+        }
+        JournalEvent::DiskFull { reason } | JournalEvent::Failed { reason } => {
+            *shard.io.shared.storage_fault.lock().expect("storage fault") = Some(reason.to_string());
+            shard.storage_fault(true);
+        }
+    }
+}
+
+/// A socket handed over by another thread joins this shard's runtime; one that is broken is dropped.
+fn adopt(stream: std::net::TcpStream) -> Option<TcpStream> {
+    let stream = TcpStream::from_std(stream).ok()?;
+    prepare(&stream).ok()?;
+    Some(stream)
+}

@@ -1,0 +1,217 @@
+//! What clients ask of a group: attaching, appending, its status. Reading is in [`crate::shard::reads`].
+
+use quorate_chain::{AppendRequest, ClientRef};
+use quorate_qos::Offer;
+use quorate_types::limits::{
+    APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, SESSION_WINDOW_BATCHES,
+};
+use quorate_types::{Code, Durability};
+use quorate_wire::client::{self, Message, kind};
+use quorate_wire::{TraceContext, cursor};
+
+use crate::auth::Permission;
+use crate::clock::{now_us, wall_us};
+use crate::shard::ClientRequest;
+use crate::shard::group::{Group, retry_ms};
+use crate::shard::io::{Io, Refusal};
+
+/// A client's way into the group: one for each connection and channel.
+pub struct Channel {
+    pub session: u64,
+    pub permission: Permission,
+}
+
+impl Group {
+    pub fn client_request(&mut self, io: &mut Io, client: ClientRef, request: ClientRequest) {
+        match request {
+            ClientRequest::Attach { session, permission } => self.attach(io, client, session, permission),
+            ClientRequest::Message { message, trace } => self.client_message(io, client, message, trace),
+            ClientRequest::Gone => self.detach(client),
+        }
+    }
+
+    fn attach(&mut self, io: &mut Io, client: ClientRef, session: u64, permission: Permission) {
+        self.channels.insert(client, Channel { session, permission });
+        let is_head = self.replica.is_head();
+        if session != 0 && is_head {
+            self.sessions.insert(session, client);
+        }
+        let log = self.replica.log();
+        let attached = client::Attached {
+            epoch: self.replica.epoch(),
+            role: self.replica.role() as u8,
+            durability: match self.replica.durability() {
+                Durability::InMemory => 1,
+                Durability::Persistent => 2,
+            },
+            state: self.replica.state() as u8,
+            window_batches: SESSION_WINDOW_BATCHES,
+            last_index: log.last_index(),
+            next_seq: log.sessions().next_seq(session),
+            commit_offset: self.replica.commit_offset(),
+            trim_offset: self.replica.trim_offset(),
+            rate_per_s: self.budget.as_ref().map_or(0, |b| b.rate_per_s),
+            head_address: self.head_address(),
+        };
+        io.send_client(client, Message::Attached(attached));
+    }
+
+    fn detach(&mut self, client: ClientRef) {
+        if let Some(channel) = self.channels.remove(&client)
+            && self.sessions.get(&channel.session) == Some(&client)
+        {
+            self.sessions.remove(&channel.session);
+        }
+        self.readers.forget(client);
+    }
+
+    fn client_message(
+        &mut self,
+        io: &mut Io,
+        client: ClientRef,
+        message: Message,
+        trace: Option<TraceContext>,
+    ) {
+        match message {
+            Message::Append(append) => self.append(io, client, append, trace),
+            Message::Read { request, max_bytes, max_entries, wait_ms, offset } => {
+                if self.may_read(io, client, kind::READ, request) {
+                    self.read_request(io, client, request, max_bytes, max_entries, wait_ms, offset);
+                }
+            }
+            Message::Subscribe { request, credit_bytes, offset } => {
+                if self.may_read(io, client, kind::SUBSCRIBE, request) {
+                    self.subscribe(io, client, request, credit_bytes, offset);
+                }
+            }
+            Message::Credit { request, bytes } => self.credit(io, client, request, bytes),
+            Message::Cancel { request } => self.readers.cancel(client, request),
+            Message::Status { request } => self.status(io, client, request),
+            // Whatever else is a connection's business and was handled there.
+            _ => {}
+        }
+    }
+
+    fn append(
+        &mut self,
+        io: &mut Io,
+        client: ClientRef,
+        append: client::Append,
+        trace: Option<TraceContext>,
+    ) {
+        if let Err((code, detail)) = self.check_append(client, &append) {
+            self.counters.totals.refused_entries += u64::from(append.entry_count);
+            let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
+            refusal.detail = detail;
+            refusal.head_address = self.head_address();
+            io.refuse(client, refusal);
+            return;
+        }
+        let session = self.channels[&client].session;
+        let now = now_us();
+        let timeout_ms = if append.timeout_ms == 0 { APPEND_TIMEOUT_MS_DEFAULT } else { append.timeout_ms };
+        let bytes = append.payload.len() as u64;
+        let entry_bytes = bytes - 4 * u64::from(append.entry_count);
+        let entry_count = append.entry_count;
+        let request = AppendRequest {
+            client,
+            session,
+            seq: append.seq,
+            floor_index: append.floor_index,
+            expected_offset: append.expected_offset,
+            fencing_token: append.fencing_token,
+            entry_count,
+            payload: append.payload,
+            payload_crc: append.payload_crc,
+            received_us: now,
+            wall_us: wall_us(),
+            trace,
+        };
+        self.counters.totals.offered_entries += u64::from(entry_count);
+        let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
+            self.counters.totals.refused_entries += u64::from(entry_count);
+            let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
+            io.refuse(client, refusal);
+            return;
+        };
+        let cost = budget.cost.of(u64::from(entry_count), entry_bytes);
+        match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000) {
+            Offer::Admitted(request) => self.order(io, request),
+            Offer::Queued => io.timer.notify_one(),
+            Offer::Throttled { item, retry_after_us, within_sla } => {
+                self.counters.throttled(entry_count, within_sla);
+                let code = if within_sla { Code::Overloaded } else { Code::Throttled };
+                let mut refusal = Refusal::new(kind::APPEND, item.seq, code);
+                refusal.retry_after_ms = retry_ms(retry_after_us);
+                io.refuse(client, refusal);
+            }
+        }
+    }
+
+    /// What can be refused before anything is spent on the append.
+    fn check_append(
+        &self,
+        client: ClientRef,
+        append: &client::Append,
+    ) -> Result<(), (Code, Option<String>)> {
+        let refuse = |code| Err((code, None));
+        let Some(channel) = self.channels.get(&client) else { return refuse(Code::UnknownChannel) };
+        if !channel.permission.may_append {
+            return refuse(Code::PermissionDenied);
+        }
+        if channel.permission.expires_at_s < wall_us() / 1_000_000 {
+            return refuse(Code::TokenExpired);
+        }
+        if channel.session == 0 || append.seq == 0 {
+            return refuse(Code::SessionMissing);
+        }
+        if !self.replica.is_head() {
+            return refuse(Code::NotHead);
+        }
+        if self.sessions.get(&channel.session) != Some(&client) {
+            return refuse(Code::SessionMoved);
+        }
+        if append.payload.len() > BATCH_BYTES_MAX as usize || append.entry_count > BATCH_ENTRIES_MAX {
+            let (bytes, entries) = (append.payload.len(), append.entry_count);
+            let detail = format!(
+                "The batch has {bytes} bytes and {entries} entries; allowed are {BATCH_BYTES_MAX} and {BATCH_ENTRIES_MAX}."
+            );
+            return Err((Code::BatchTooLarge, Some(detail)));
+        }
+        match cursor::check_entries(&append.payload) {
+            Err(_) => refuse(Code::BatchMalformed),
+            Ok((count, _)) if count != append.entry_count || count == 0 => refuse(Code::BatchMalformed),
+            Ok((_, longest)) if longest > ENTRY_BYTES_MAX => {
+                let detail = format!("An entry has {longest} bytes; allowed are {ENTRY_BYTES_MAX}.");
+                Err((Code::EntryTooLarge, Some(detail)))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn may_read(&self, io: &mut Io, client: ClientRef, op: u8, request: u32) -> bool {
+        let code = match self.channels.get(&client) {
+            None => Code::UnknownChannel,
+            Some(channel) if !channel.permission.may_read => Code::PermissionDenied,
+            Some(channel) if channel.permission.expires_at_s < wall_us() / 1_000_000 => Code::TokenExpired,
+            Some(_) => return true,
+        };
+        io.refuse(client, Refusal::new(op, u64::from(request), code));
+        false
+    }
+
+    fn status(&self, io: &mut Io, client: ClientRef, request: u32) {
+        let status = client::StatusOk {
+            request,
+            role: self.replica.role() as u8,
+            state: self.replica.state() as u8,
+            epoch: self.replica.epoch(),
+            commit_offset: self.replica.commit_offset(),
+            durable_offset: self.replica.durable_offset(),
+            trim_offset: self.replica.trim_offset(),
+            next_offset: self.replica.log().next_offset(),
+            head_address: self.head_address(),
+        };
+        io.send_client(client, Message::StatusOk(status));
+    }
+}

@@ -1,0 +1,134 @@
+//! What the threads of a server share. Everything else belongs to one shard.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, RwLock};
+
+use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::{GroupConfig, GroupId, ServerId};
+use tokio::sync::mpsc;
+
+use crate::auth::Keys;
+use crate::shard::ShardMessage;
+
+pub struct Shared {
+    /// Random at each start, so that others can tell this process from the one before it.
+    pub incarnation: String,
+    server_id: AtomicU32,
+    pub client_keys: RwLock<Keys>,
+    pub peer_keys: RwLock<Keys>,
+    pub peer_token: RwLock<String>,
+    peers: Mutex<HashMap<ServerId, Peer>>,
+    shards: OnceLock<Vec<mpsc::UnboundedSender<ShardMessage>>>,
+    /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
+    pub to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
+    /// Each group as its shard last saw it, for heartbeats.
+    pub reports: Mutex<HashMap<GroupId, GroupReport>>,
+    pub unreachable: Mutex<HashSet<ServerId>>,
+    pub storage_fault: Mutex<Option<String>>,
+}
+
+/// A server that some group here has to do with.
+#[derive(Default)]
+struct Peer {
+    address: String,
+    wanted_by: HashSet<GroupId>,
+    is_dialed: bool,
+}
+
+impl Shared {
+    pub fn new(incarnation: String, to_coordinator: mpsc::UnboundedSender<ToCoordinator>) -> Self {
+        Self {
+            incarnation,
+            server_id: AtomicU32::new(0),
+            client_keys: RwLock::default(),
+            peer_keys: RwLock::default(),
+            peer_token: RwLock::default(),
+            peers: Mutex::default(),
+            shards: OnceLock::new(),
+            to_coordinator,
+            reports: Mutex::default(),
+            unreachable: Mutex::default(),
+            storage_fault: Mutex::default(),
+        }
+    }
+
+    pub fn server_id(&self) -> ServerId {
+        ServerId(self.server_id.load(Ordering::Acquire))
+    }
+
+    pub fn set_server_id(&self, id: ServerId) {
+        self.server_id.store(id.0, Ordering::Release);
+    }
+
+    pub fn set_shards(&self, shards: Vec<mpsc::UnboundedSender<ShardMessage>>) {
+        assert!(self.shards.set(shards).is_ok(), "shards are set once");
+    }
+
+    pub fn shard_count(&self) -> usize {
+        self.shards.get().map_or(1, Vec::len)
+    }
+
+    /// The shard that owns a group.
+    pub fn shard_of_group(&self, group_id: GroupId) -> usize {
+        let bytes = group_id.0.as_bytes();
+        let tail = u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes"));
+        (tail.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % self.shard_count()
+    }
+
+    /// The shard that owns the link to a peer.
+    pub fn shard_of_peer(&self, server: ServerId) -> usize {
+        server.0 as usize % self.shard_count()
+    }
+
+    /// Messages to a shard that has stopped are lost with it: the process is ending.
+    pub fn send(&self, shard: usize, message: ShardMessage) {
+        if let Some(sender) = self.shards.get().and_then(|shards| shards.get(shard)) {
+            let _stopped = sender.send(message).is_err();
+        }
+    }
+
+    pub fn broadcast(&self, message: impl Fn() -> ShardMessage) {
+        for shard in 0..self.shard_count() {
+            self.send(shard, message());
+        }
+    }
+
+    pub fn tell_coordinator(&self, message: ToCoordinator) {
+        let _stopped = self.to_coordinator.send(message).is_err();
+    }
+
+    /// Takes the peers of a configuration in, and has links opened to those that this server dials.
+    pub fn note_peers(&self, config: &GroupConfig) {
+        self.forget_peers_of(config.group_id);
+        let me = self.server_id();
+        let mut peers = self.peers.lock().expect("peers");
+        for member in config.line().filter(|m| m.server_id != me) {
+            let peer = peers.entry(member.server_id).or_default();
+            peer.address.clone_from(&member.address);
+            peer.wanted_by.insert(config.group_id);
+            if me < member.server_id && !peer.is_dialed {
+                peer.is_dialed = true;
+                self.send(self.shard_of_peer(member.server_id), ShardMessage::Dial(member.server_id));
+            }
+        }
+    }
+
+    pub fn forget_peers_of(&self, group_id: GroupId) {
+        for peer in self.peers.lock().expect("peers").values_mut() {
+            peer.wanted_by.remove(&group_id);
+        }
+    }
+
+    /// Where to dial a peer, while any group needs it; `None` ends its dialer.
+    pub fn next_dial(&self, server: ServerId) -> Option<String> {
+        let mut peers = self.peers.lock().expect("peers");
+        let peer = peers.get_mut(&server)?;
+        if peer.wanted_by.is_empty() {
+            peer.is_dialed = false;
+            self.unreachable.lock().expect("unreachable").remove(&server);
+            return None;
+        }
+        Some(peer.address.clone())
+    }
+}
