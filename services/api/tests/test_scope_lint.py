@@ -109,4 +109,4 @@ def test_the_lint_sees_sql_outside_of_repositories(bad: str) -> None:
 
 
 def test_free_tables_are_the_ones_meant() -> None:
-    assert FREE == {"users", "coordinator_cursor", "idempotency_keys"}
+    assert {"users", "coordinator_cursor", "idempotency_keys"} == FREE

@@ -7,11 +7,11 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
-from support.customer import SLA, Customer, bearer, new_key, problem
 
 from quorate_api import app as application
 from quorate_api.database.tables import OWNED
 from quorate_api.openapi import document
+from support.customer import SLA, Customer, bearer, new_key, problem
 
 BODIES: dict[str, Any] = {
     "create_key": {"name": "k"},

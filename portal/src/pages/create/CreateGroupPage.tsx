@@ -7,6 +7,7 @@ import { Steps } from '@/pages/create/Steps'
 import { PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { GroupFields } from './GroupFields'
+import { QuoteBar } from './QuoteBar'
 import { QuotePanel } from './QuotePanel'
 import { DEFAULTS, groupSchema, slaOf, type GroupValues } from './slaForm'
 import { useLiveQuote } from './useLiveQuote'
@@ -55,6 +56,7 @@ export function CreateGroupPage() {
           creating={creation.isPending || creation.isSuccess}
           onAdopt={adopt}
         />
+        <QuoteBar quote={quote.data} settled={settled} refused={(refusedNow ?? quote.data?.refusal ?? null) !== null} />
       </form>
     </>
   )

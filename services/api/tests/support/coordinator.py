@@ -119,7 +119,9 @@ class FakeCoordinator:
             refusal = _insufficient(sla, 1)
         if refusal is not None:
             return JSONResponse({"title": "refused", "status": 409, "refusal": refusal}, 409)
-        roles = ["head", *["follower"] * (sla.replication_degree - 2), "tail"] if sla.replication_degree > 1 else ["sole"]
+        roles = (
+            ["head", *["follower"] * (sla.replication_degree - 2), "tail"] if sla.replication_degree > 1 else ["sole"]
+        )
         view = {
             "group_id": str(group_id),
             "project_id": body["project_id"],

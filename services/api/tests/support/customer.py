@@ -29,7 +29,7 @@ class Customer:
     @classmethod
     async def sign_up(cls, api: httpx2.AsyncClient, email: str) -> "Customer":
         answer = await api.post(
-            "/v1/signup", json={"email": email, "password": PASSWORD, "organization": email.split("@")[0]}
+            "/v1/signup", json={"email": email, "password": PASSWORD, "organization": email.split("@", maxsplit=1)[0]}
         )
         assert answer.status_code == 201, answer.text
         cookie = answer.cookies["quorate_session"]

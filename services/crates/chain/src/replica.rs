@@ -332,6 +332,7 @@ impl Replica {
             out.push(Command::Refuse {
                 client: waiter.client,
                 seq: waiter.seq,
+                entry_count: waiter.placed.entry_count,
                 code: Code::EpochChanged,
                 happened: Happened::Unknown,
                 retry_after_ms: 0,

@@ -78,6 +78,14 @@ pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
 
 /// Telemetry records kept while Redis is away: four hours of minutes for 32 groups.
 pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
+/// Records in one stream entry: keeps an entry below a megabyte, and what a failed send repeats.
+pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
+/// Windows that ended less than this ago are sent again over a new connection to Redis, which may have lost
+/// what it had taken (a replica promoted, a restart from an older file).
+pub const TELEMETRY_RESEND_S: u64 = 900;
+/// Cuts of a group's counters (at an epoch's end and beginning) that wait for the next sample; beyond, what
+/// they would have told apart is counted for the later epoch.
+pub const TELEMETRY_CUTS_MAX: usize = 64;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
