@@ -206,7 +206,7 @@ impl World {
     }
 
     fn attached(&mut self, c: usize, attached: Attached) {
-        let gives_up = self.rng.random_bool(0.3);
+        let gives_up = self.rng.random_bool(self.plan.gives_up);
         let client = &mut self.clients[c];
         if attached.epoch < client.epoch_seen {
             client.state = State::Idle;

@@ -17,6 +17,8 @@ pub struct Server {
     pub alive: bool,
     pub incarnation: u64,
     pub paused_until: Micros,
+    /// What came while it was stopped.
+    pub deferred: Vec<What>,
     pub disk_fault: bool,
     pub replica: Option<Replica>,
     pub disk: Disk,
@@ -41,6 +43,7 @@ impl Server {
             alive: true,
             incarnation: 1,
             paused_until: 0,
+            deferred: Vec::new(),
             disk_fault: false,
             replica: None,
             disk: Disk::default(),
