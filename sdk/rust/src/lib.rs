@@ -41,3 +41,4 @@ pub use entries::{Entry, entries_from};
 pub use errors::{AppendError, ConnectError, Failure, HandleError, ReadError, info};
 pub use handle::{Endpoint, Handle, HandleLimits, HandleSla};
 pub use handles::HandleSource;
+pub use quorate_wire::client::Attached;

@@ -94,6 +94,12 @@ pub struct Reads<A, S> {
     pub epoch: Epoch,
 }
 
+impl<A, S: Clone> Default for Reads<A, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<A, S: Clone> Reads<A, S> {
     pub fn new() -> Self {
         Self {

@@ -8,8 +8,7 @@ use super::{Action, Reroute, Target, Writer};
 use crate::errors::Failure;
 use crate::limits::{BACKOFF_BASE_US, BACKOFF_MAX_US};
 
-/// The `retry` byte of REFUSED.
-const RETRY_NEVER: u8 = 0;
+/// The `retry` byte of REFUSED; 0 and what this client does not know is never.
 const RETRY_HERE: u8 = 1;
 const RETRY_HEAD: u8 = 2;
 const RETRY_HANDLE: u8 = 3;

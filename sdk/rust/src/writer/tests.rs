@@ -84,7 +84,9 @@ fn refuse(writer: &mut Writer<u32>, now: Micros, refusal: Refused) -> Vec<Action
 }
 
 /// (ticket, offset) of acks; (ticket, is_unknown) of failures.
-fn told(actions: &[Action<u32>]) -> (Vec<(u32, u64)>, Vec<(u32, bool)>) {
+type Told = (Vec<(u32, u64)>, Vec<(u32, bool)>);
+
+fn told(actions: &[Action<u32>]) -> Told {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for action in actions {
         match action {
