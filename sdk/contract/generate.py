@@ -127,8 +127,39 @@ def typescript(data):
     return text + "]);\n"
 
 
+RUST_SDK_HEAD = """
+/// Whose fault a code is, whether to retry, what it means and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CodeInfo {
+    pub code: u16,
+    pub name: &'static str,
+    pub fault: &'static str,
+    pub retry: &'static str,
+    pub meaning: &'static str,
+    pub action: &'static str,
+}
+
+/// Codes that the client makes itself; they never travel.
+pub mod client_side {
+"""
+
+
+def rust_sdk(data):
+    text = f"//! What error codes mean. {BANNER}\n" + RUST_SDK_HEAD
+    for c in data["client_side"]:
+        text += f"    /// {c['meaning']} {c['action']}\n    pub const {c['name'].upper()}: u16 = {c['code']};\n"
+    codes = sorted(data["data_plane"] + data["client_side"], key=lambda c: c["code"])
+    text += f"}}\n\n/// Every code, in order.\npub static CODES: [CodeInfo; {len(codes)}] = [\n"
+    for c in codes:
+        text += f"    CodeInfo {{\n        code: {c['code']},\n"
+        text += "".join(f"        {key}: {literal(c[key])},\n" for key in ("name", "fault", "retry", "meaning", "action"))
+        text += "    },\n"
+    return text + "];\n"
+
+
 OUTPUTS = {
     "services/crates/types/src/codes.rs": rust,
+    "sdk/rust/src/codes.rs": rust_sdk,
     "sdk/python/src/quorate/codes.py": python,
     "sdk/js/src/codes.ts": typescript,
 }
