@@ -15,13 +15,16 @@ export const INVOICE = `/invoices/${id('29')}`
  */
 const WORKER_RACE = 'Failed to update a ServiceWorker'
 
-/** Every test fails on an error that the page did not catch. */
+/** Every test fails on an error that the page did not catch, and on what the service's policy forbade it. */
 export const test = base.extend<{ failOnPageErrors: void }>({
   failOnPageErrors: [
     async ({ page }, use) => {
       const errors: string[] = []
       page.on('pageerror', (error) => {
         if (!error.message.startsWith(WORKER_RACE)) errors.push(error.message)
+      })
+      page.on('console', (message) => {
+        if (message.text().includes('Content Security Policy')) errors.push(message.text())
       })
       await use()
       expect(errors).toEqual([])

@@ -5,6 +5,7 @@ import { ACCOUNT } from '#mock/seed'
 import { api } from '@/api'
 import { makeQueryClient } from '@/queryClient'
 import { makeRouter } from '@/router'
+import { leaveWhenSessionEnds } from '@/session'
 
 export const PRODUCTION = '01990000-0000-7000-8000-000000000001'
 
@@ -14,6 +15,7 @@ export async function renderPortal(path: string, { signedIn = true } = {}) {
   const queries = makeQueryClient()
   queries.setDefaultOptions({ queries: { ...queries.getDefaultOptions().queries, retry: false } })
   const router = makeRouter(queries, createMemoryHistory({ initialEntries: [path] }))
+  leaveWhenSessionEnds(router, queries)
   render(
     <QueryClientProvider client={queries}>
       <RouterProvider router={router} />
