@@ -163,6 +163,11 @@ impl Replica {
             Role::Head | Role::Sole => self.upstream = Upstream::IsHead,
             Role::Follower | Role::Tail | Role::Learner => self.ask_predecessor(now, out),
         }
+        let counts = !matches!(role, Role::None | Role::Learner);
+        if counts && self.durability == Durability::Persistent && self.log.last_index() == 0 {
+            // A replica of the chain holds the group also while its log is empty: a restart must find it.
+            self.persist_base(out);
+        }
         out.push(Command::Adopted { epoch });
         self.answer_parked(out);
     }

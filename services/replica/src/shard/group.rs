@@ -31,6 +31,8 @@ pub struct Group {
     pub channels: HashMap<ClientRef, Channel>,
     /// The channel that each session was attached on last: it alone may append.
     pub sessions: HashMap<u64, ClientRef>,
+    /// Attached with a session, and not answered before the ring has closed.
+    pub attaching: Vec<ClientRef>,
     pub readers: Readers,
     pub places: Places,
     /// Bases submitted to the journal and not yet durable: (index, lsn).
@@ -52,6 +54,7 @@ impl Group {
             budget: None,
             channels: HashMap::new(),
             sessions: HashMap::new(),
+            attaching: Vec::new(),
             readers: Readers::default(),
             places,
             bases: Vec::new(),
@@ -97,6 +100,7 @@ impl Group {
         self.replica.flush(&mut commands);
         self.carry_out(io, &mut commands);
         self.commands = commands;
+        self.answer_attaching(io);
         self.send_acks(io);
         self.serve_readers(io);
     }

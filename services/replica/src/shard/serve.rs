@@ -35,7 +35,28 @@ impl Group {
         let is_head = self.replica.is_head();
         if session != 0 && is_head {
             self.sessions.insert(session, client);
+            self.attaching.push(client);
+            self.answer_attaching(io);
+        } else {
+            self.send_attached(io, client, session);
         }
+    }
+
+    /// A head answers once its chain is known to agree with it: before, a batch that its session table lacks
+    /// could still come from a replica that takes over, though `next_seq` said that it was not ordered.
+    pub fn answer_attaching(&mut self, io: &mut Io) {
+        if self.replica.is_head() && !self.replica.ring_closed() {
+            return;
+        }
+        for client in std::mem::take(&mut self.attaching) {
+            if let Some(channel) = self.channels.get(&client) {
+                let session = channel.session;
+                self.send_attached(io, client, session);
+            }
+        }
+    }
+
+    fn send_attached(&mut self, io: &mut Io, client: ClientRef, session: u64) {
         let log = self.replica.log();
         let attached = client::Attached {
             epoch: self.replica.epoch(),
@@ -62,6 +83,7 @@ impl Group {
         {
             self.sessions.remove(&channel.session);
         }
+        self.attaching.retain(|waiting| *waiting != client);
         self.readers.forget(client);
     }
 

@@ -144,3 +144,14 @@ fn a_restarted_middle_gets_the_rest_and_those_behind_it_too() {
     }
     assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])), (vec![(2, 2)], vec![2, 2, 2]));
 }
+
+#[test]
+fn an_empty_replica_of_the_chain_is_on_disk_too() {
+    let mut fleet = Fleet::new(Durability::Persistent, &[1, 2, 3]);
+    fleet.configure(1, &[1, 2], &[3]);
+    assert!(matches!(&fleet.unsynced[&1][..], [Event::Persisted { index: 0, epoch: 0 }]));
+    assert!(fleet.unsynced.contains_key(&2) && !fleet.unsynced.contains_key(&3), "a learner does not count");
+    let mut replica = quorate_chain::Replica::new(ServerId(1), Durability::Persistent);
+    replica.recover_base(quorate_chain::Base::default());
+    assert_eq!((replica.recovered_all(), replica.log().last_index()), (Ok(()), 0));
+}
