@@ -1,7 +1,7 @@
 import { http, HttpResponse } from 'msw'
 import type { Incident, SlaReport } from '@/api'
 import { database, type MockGroup } from '../db'
-import { invoiceOf } from '../seed'
+import { invoiceOf } from '../invoices'
 import { groupById, notFound, page, refuseStranger } from '../reply'
 import { minutesOf, sampleAt, silentSample } from '../traffic'
 

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import UPlot from 'uplot'
 import { useShownTheme } from '@/theme'
-import { chartOptions, clockSeconds, type Line } from './chartOptions'
+import { chartOptions, clockSeconds, paintOrder, type Line } from './chartOptions'
 
 interface Props {
   /** Says in a sentence what the chart shows now, for those who cannot see it. */
@@ -9,15 +9,30 @@ interface Props {
   /** Seconds since 1970, ascending. */
   times: number[]
   lines: Line[]
+  /** For the vertical axis, where there is little room. */
   format: (value: number) => string
+  /** For the legend; the axis' format unless given. */
+  formatValue?: (value: number) => string
   ceiling?: number
   height?: number
-  /** Fixed span of the horizontal axis, in seconds, ending at the last time: for a chart that moves. */
+  /** Longest span of the horizontal axis, in seconds, ending at the last time: for a chart that moves. */
   span_s?: number
 }
 
-/** A time series on a canvas, with its legend as text above: the values at the cursor, else the latest. */
-export function TimeChart({ description, times, lines, format, ceiling = 1, height = 220, span_s }: Props) {
+/** A moving chart starts with this much, so that its first samples are not a smudge at the edge. */
+const SPAN_S_MIN = 20
+
+/** A time series on a canvas, with its legend as text below: the values at the cursor, else the latest. */
+export function TimeChart({
+  description,
+  times,
+  lines,
+  format,
+  formatValue,
+  ceiling = 1,
+  height = 220,
+  span_s,
+}: Props) {
   const holder = useRef<HTMLDivElement>(null)
   const chart = useRef<UPlot | null>(null)
   const [cursor, setCursor] = useState<number | null>(null)
@@ -59,28 +74,29 @@ export function TimeChart({ description, times, lines, format, ceiling = 1, heig
     const made = chart.current
     if (!made) return
     made.batch(() => {
-      made.setData([times, ...lines.map((line) => line.values)] as UPlot.AlignedData, true)
+      made.setData([times, ...paintOrder(lines).map((line) => line.values)] as UPlot.AlignedData, true)
       const last = times.at(-1)
-      if (span_s && last) made.setScale('x', { min: last - span_s, max: last })
+      const known_s = (last ?? 0) - (times[0] ?? 0)
+      if (span_s && last) made.setScale('x', { min: last - Math.min(span_s, Math.max(known_s, SPAN_S_MIN)), max: last })
     })
   }, [times, lines, span_s, shape])
 
   const shown = cursor === null || cursor >= times.length ? times.length - 1 : cursor
   return (
     <figure>
-      <figcaption className="mb-2 flex flex-wrap items-baseline gap-x-5 gap-y-1 text-[13px]">
+      <div ref={holder} role="img" aria-label={description} style={{ height }} className="w-full overflow-hidden" />
+      <figcaption className="mt-3 flex flex-wrap items-baseline gap-x-5 gap-y-1 text-[13px]">
         {lines.map((line) => (
           <span key={line.label} className="inline-flex items-center gap-2">
             <Swatch line={line} />
             <span className="text-ink-2">{line.label}</span>
-            <span className="nums font-medium">{text(line.values[shown], format)}</span>
+            <span className="nums font-medium">{text(line.values[shown], formatValue ?? format)}</span>
           </span>
         ))}
         <span className="nums ml-auto text-ink-3">
           {cursor !== null && times[shown] !== undefined ? clockSeconds(times[shown]) : ''}
         </span>
       </figcaption>
-      <div ref={holder} role="img" aria-label={description} style={{ height }} className="w-full overflow-hidden" />
     </figure>
   )
 }

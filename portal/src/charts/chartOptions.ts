@@ -21,6 +21,11 @@ interface Options {
   onCursor: (index: number | null) => void
 }
 
+/** Later series are painted over earlier ones; the first line of a chart is the one that matters most. */
+export function paintOrder<T>(lines: T[]): T[] {
+  return lines.toReversed()
+}
+
 /** What a token's colour is now: canvases need a plain colour, and tokens depend on the theme. */
 export function tokenColour(element: HTMLElement, token: string): string {
   const probe = document.createElement('span')
@@ -40,15 +45,15 @@ export function chartOptions({ lines, width, height, format, ceiling, element, o
   return {
     width,
     height,
-    padding: [10, 4, 0, 0],
+    padding: [10, 14, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, width: 2 } },
     scales: { x: { time: true }, y: { range: (_chart, _low, high) => [0, Math.max(ceiling, (high ?? 0) * 1.12)] } },
     axes: [
-      { ...axis, grid: { show: false }, space: 70, gap: 6, values: timeLabels },
-      { ...axis, grid, size: 62, gap: 8, space: 44, values: (_chart, splits) => splits.map(format) },
+      { ...axis, grid: { show: false }, size: 30, space: 76, gap: 8, values: timeLabels },
+      { ...axis, grid, size: 54, gap: 8, space: 44, values: (_chart, splits) => splits.map(format) },
     ],
-    series: [{}, ...lines.map((line) => seriesOf(line, element))],
+    series: [{}, ...paintOrder(lines).map((line) => seriesOf(line, element))],
     hooks: { setCursor: [(chart) => onCursor(chart.cursor.idx ?? null)] },
   }
 }

@@ -14,6 +14,20 @@ export function money(micros: number, currency: string): string {
   return `${sign}${symbol(currency)}${whole.toLocaleString('en')}.${decimals}`
 }
 
+/**
+ * The same amount with all six decimals, cut where cents end: on an invoice the digits line up and add up,
+ * and the eye can stop at the cents.
+ */
+export function moneyParts(micros: number, currency: string): { cents: string; rest: string } {
+  const absolute = Math.abs(micros)
+  const whole = Math.trunc(absolute / MICROS).toLocaleString('en')
+  const decimals = String(absolute % MICROS).padStart(6, '0')
+  return {
+    cents: `${micros < 0 ? '−' : ''}${symbol(currency)}${whole}.${decimals.slice(0, 2)}`,
+    rest: decimals.slice(2),
+  }
+}
+
 /** For reading at a glance (prices per month): rounded to cents, and marked when that hides a small amount. */
 export function moneyShort(micros: number, currency: string): string {
   const cents = Math.round(Math.abs(micros) / 10_000)

@@ -1,7 +1,13 @@
 const DAY = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' })
-const MOMENT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+const MOMENT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' })
+const MINUTE_UTC = new Intl.DateTimeFormat('en', {
+  dateStyle: 'medium',
+  timeStyle: 'short',
+  hourCycle: 'h23',
+  timeZone: 'UTC',
+})
 const MONTH = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' })
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 /** Months and invoices are in UTC, as the service bills them; moments are in the reader's own zone. */
 export function day(iso: string): string {
@@ -9,6 +15,9 @@ export function day(iso: string): string {
 }
 export function moment(iso: string): string {
   return MOMENT.format(new Date(iso))
+}
+export function minuteUtc(iso: string): string {
+  return `${MINUTE_UTC.format(new Date(iso))} UTC`
 }
 /** "2026-11" → "November 2026". */
 export function monthName(month: string): string {

@@ -1,6 +1,7 @@
 import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { IconButton } from './Button'
+import { scrollable } from './scrollable'
 
 const CONFIRM_MS = 1_800
 
@@ -48,14 +49,7 @@ export function CodeBlock({ code, label }: { code: string; label: string }) {
       <div className="absolute top-2 right-2 rounded-lg bg-sunken">
         <CopyButton text={code} label={`Copy ${label}`} />
       </div>
-      {/* Focusable, because a keyboard must be able to scroll it. */}
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <pre
-        tabIndex={0}
-        role="region"
-        aria-label={label}
-        className="overflow-x-auto p-4 pr-12 font-mono text-[13px] leading-relaxed"
-      >
+      <pre {...scrollable(label)} className="overflow-x-auto p-4 pr-12 font-mono text-[13px] leading-relaxed">
         <code>{code}</code>
       </pre>
     </div>

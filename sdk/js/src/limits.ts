@@ -55,6 +55,9 @@ export const PING_AFTER_MS = 750;
 export const SILENCE_MS_MAX = 2_000;
 export const LIVENESS_TICK_MS = 250;
 
+/** How long a closing connection waits for its last frame to leave. */
+export const LAST_WORDS_MS_MAX = 1_000;
+
 /** Keeps middleboxes from forgetting an idle connection, and finds out when one did. */
 export const IDLE_PING_MS = 15_000;
 

@@ -1,7 +1,6 @@
 """A real PostgreSQL and a real Redis for the whole run; a clone of the migrated template for each test."""
 
-import asyncio
-import contextlib
+import logging
 import os
 import shutil
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
+import structlog
 from psycopg import sql
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -28,24 +28,25 @@ from support.coordinator import FakeCoordinator
 from support.customer import Customer
 
 TEMPLATE = "quorate_template"
-_servers: Path | None = None
+_SERVERS = pytest.StashKey[Path]()
+
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The controller starts the servers; workers get their addresses."""
-    global _servers
     if hasattr(config, "workerinput"):
         os.environ.update(config.workerinput["quorate_servers"])
         return
     if config.option.collectonly:
         return
-    _servers = Path(tempfile.mkdtemp(prefix="quorate-test-"))
-    database_url = postgres.start(_servers / "postgres", database=TEMPLATE, durable=False, max_connections=200)
+    folder = config.stash[_SERVERS] = Path(tempfile.mkdtemp(prefix="quorate-test-"))
+    database_url = postgres.start(folder / "postgres", database=TEMPLATE, durable=False, max_connections=200)
     upgrade(database_url, database.migrations_dir(None))
-    tokens.make_keys(_servers / "keys")
+    tokens.make_keys(folder / "keys")
     os.environ["TEST_TEMPLATE_URL"] = database_url
-    os.environ["TEST_REDIS_URL"] = redis.start(_servers / "redis")
-    os.environ["TEST_KEYS_DIR"] = str(_servers / "keys")
+    os.environ["TEST_REDIS_URL"] = redis.start(folder / "redis")
+    os.environ["TEST_KEYS_DIR"] = str(folder / "keys")
 
 
 def pytest_configure_node(node: object) -> None:
@@ -55,10 +56,11 @@ def pytest_configure_node(node: object) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if _servers is not None and not hasattr(config, "workerinput"):
-        redis.stop(_servers / "redis")
-        postgres.stop(_servers / "postgres")
-        shutil.rmtree(_servers, ignore_errors=True)
+    folder = config.stash.get(_SERVERS, None)
+    if folder is not None:
+        redis.stop(folder / "redis")
+        postgres.stop(folder / "postgres")
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -155,14 +157,3 @@ def owner(owner_url: str) -> Iterator[psycopg.Connection]:
     """The database as its owner sees it: past row-level security."""
     with psycopg.connect(owner_url, autocommit=True) as connection:
         yield connection
-
-
-@pytest.fixture(autouse=True)
-async def _no_task_left() -> AsyncIterator[None]:
-    before = asyncio.all_tasks()
-    yield
-    for task in asyncio.all_tasks() - before:
-        if task is not asyncio.current_task() and task.get_name() == "live reader":
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task

@@ -4,6 +4,7 @@ import re
 
 import httpx2
 import psycopg
+
 from support.customer import PASSWORD, Customer, problem
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 import pytest
+
 from support.customer import SLA, Customer, problem
 
 GROUP = {"name": "g", **SLA}
@@ -120,7 +121,9 @@ async def test_bad_ids(alice: Customer) -> None:
 )
 async def test_bad_periods(alice: Customer, query: str) -> None:
     group = await alice.create_group()
-    errors = problem(await alice.request("GET", f"/v1/groups/{group['id']}/{query}"), 422, "validation_failed")["errors"]
+    errors = problem(await alice.request("GET", f"/v1/groups/{group['id']}/{query}"), 422, "validation_failed")[
+        "errors"
+    ]
     assert errors
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import jwt
 import psycopg
 import pytest
-from support.coordinator import FakeCoordinator
-from support.customer import SLA, Customer, bearer, new_key, problem
 
 from quorate_api.http.services import Services
+from support.coordinator import FakeCoordinator
+from support.customer import SLA, Customer, bearer, new_key, problem
 
 
 def stored_groups(owner: psycopg.Connection) -> list[tuple[str, str]]:
@@ -74,9 +74,7 @@ async def test_creating_waits_for_the_replicas(alice: Customer, coordinator: Fak
 
 async def test_names_are_unique_in_a_project_until_deleted(alice: Customer) -> None:
     group = await alice.create_group("a")
-    problem(
-        await alice.post(f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}), 409, "name_taken"
-    )
+    problem(await alice.post(f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}), 409, "name_taken")
     other = await alice.create_project("other")
     assert (await alice.post(f"/v1/projects/{other}/groups", {"name": "a", **SLA})).status_code == 201
     assert (await alice.request("DELETE", f"/v1/groups/{group['id']}")).status_code == 204
@@ -116,9 +114,7 @@ async def test_the_token_is_what_servers_expect(alice: Customer) -> None:
     header = jwt.get_unverified_header(handle["token"])
     assert header == {"alg": "EdDSA", "typ": "JWT", "kid": jwks["keys"][0]["kid"]}
     public = jwt.PyJWK(jwks["keys"][0])
-    claims = jwt.decode(
-        handle["token"], public, algorithms=["EdDSA"], audience="quorate-data", issuer="quorate-api"
-    )
+    claims = jwt.decode(handle["token"], public, algorithms=["EdDSA"], audience="quorate-data", issuer="quorate-api")
     assert claims["grants"] == [{"group": group["id"], "ops": ["read"]}]
     assert claims["sub"] == key["id"]
     assert claims["exp"] - claims["iat"] == 3600
@@ -128,9 +124,7 @@ async def test_the_token_is_what_servers_expect(alice: Customer) -> None:
     }  # fmt: skip
 
 
-async def test_handle_and_placement_follow_a_failover_at_once(
-    alice: Customer, coordinator: FakeCoordinator
-) -> None:
+async def test_handle_and_placement_follow_a_failover_at_once(alice: Customer, coordinator: FakeCoordinator) -> None:
     group = await alice.create_group()
     coordinator.fail_over(next(iter(coordinator.groups)))
     handle = await alice.get(f"/v1/groups/{group['id']}/handle")
@@ -144,9 +138,7 @@ async def test_handle_and_placement_follow_a_failover_at_once(
     }  # fmt: skip
 
 
-async def test_handles_are_issued_while_the_coordinator_is_down(
-    alice: Customer, coordinator: FakeCoordinator
-) -> None:
+async def test_handles_are_issued_while_the_coordinator_is_down(alice: Customer, coordinator: FakeCoordinator) -> None:
     group = await alice.create_group()
     coordinator.down = True
     assert len((await alice.get(f"/v1/groups/{group['id']}/handle"))["endpoints"]) == 3

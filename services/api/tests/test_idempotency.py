@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
-from support.customer import PASSWORD, SLA, Customer, new_key, problem
 
 from quorate_api.http import idempotency
+from support.customer import PASSWORD, SLA, Customer, new_key, problem
 
 
 async def posts(customer: Customer) -> list[tuple[str, Any]]:
@@ -46,7 +46,9 @@ async def test_signing_up_and_logging_in_too(api: httpx2.AsyncClient, owner: psy
         api.cookies.clear()
     assert owner.execute("SELECT count(*) FROM sessions").fetchone() == (2,)
     headers = {"Idempotency-Key": "one key"}
-    assert (await api.post("/v1/login", json={"email": body["email"], "password": PASSWORD}, headers=headers)).is_success
+    assert (
+        await api.post("/v1/login", json={"email": body["email"], "password": PASSWORD}, headers=headers)
+    ).is_success
     api.cookies.clear()
     guess = await api.post("/v1/login", json={"email": body["email"], "password": "a wrong guess"}, headers=headers)
     problem(guess, 422, "idempotency_key_reused")

@@ -8,12 +8,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, make_url
-from support.customer import Customer
 
 from quorate_api.database import engine as database
 from quorate_api.database.migrate import snapshot, upgrade
 from quorate_api.database.tables import OWNED, metadata
 from quorate_api.embedded import postgres
+from support.customer import Customer
 
 MIGRATIONS = database.migrations_dir(None)
 
@@ -41,7 +41,8 @@ def test_tables_agree(owner_url: str) -> None:
         differences = [
             difference
             for difference in compare_metadata(context, metadata)
-            if isinstance(difference, list) or difference[0] in ("add_table", "remove_table", "add_column", "remove_column")
+            if isinstance(difference, list)
+            or difference[0] in ("add_table", "remove_table", "add_column", "remove_column")
         ]
     engine.dispose()
     assert [item for item in differences if "alembic_version" not in str(item)] == []
@@ -49,7 +50,8 @@ def test_tables_agree(owner_url: str) -> None:
 
 def test_every_owned_table_has_row_level_security(owner: psycopg.Connection) -> None:
     found = owner.execute(
-        "SELECT relname FROM pg_class c WHERE relrowsecurity AND (SELECT count(*) FROM pg_policy WHERE polrelid = c.oid) = 2"
+        "SELECT relname FROM pg_class c WHERE relrowsecurity"
+        " AND (SELECT count(*) FROM pg_policy WHERE polrelid = c.oid) = 2"
     ).fetchall()
     with_column = owner.execute(
         "SELECT table_name FROM information_schema.columns WHERE column_name = 'organization_id'"

@@ -80,7 +80,10 @@ def test_missing_telemetry_without_traffic_is_good() -> None:
 
 def test_another_incarnation_shows_nothing() -> None:
     """The head died and came back: nobody could append in between, though the log did not grow."""
-    windows = [window(0, committed_entries=5), window(2, incarnation="b", first_committed_entries=5, committed_entries=5)]
+    windows = [
+        window(0, committed_entries=5),
+        window(2, incarnation="b", first_committed_entries=5, committed_entries=5),
+    ]
     assert [attainment.bad_minutes for attainment in over(3, *windows).attainments] == [1, 1, 1]
 
 
@@ -150,7 +153,9 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
     return draw(st.permutations(windows)), start_ms, end_ms, draw(st.sampled_from(list(LATENCY_P99_US)))
 
 
-def oracle(windows: list[Window], start_ms: int, end_ms: int, durability: str) -> dict[str, tuple[int, int, Fraction | None]]:
+def oracle(
+    windows: list[Window], start_ms: int, end_ms: int, durability: str
+) -> dict[str, tuple[int, int, Fraction | None]]:
     """Slow and plain: for each clause good minutes, bad minutes and the share attained."""
     elapsed_all = active_all = 0
     good = {clause.name: 0 for clause in CLAUSES}

@@ -1,5 +1,5 @@
 import type { Invoice, InvoiceLine } from '@/api'
-import { money } from '@/format/money'
+import { Amount } from '@/ui/Amount'
 import { byGroup, priceText, quantityText, type GroupLines } from './quantities'
 
 /** The lines of an invoice, a block for each group, and the total that they add up to. */
@@ -14,7 +14,7 @@ export function InvoiceLines({ invoice }: { invoice: Invoice }) {
       <div className="nums flex items-baseline justify-between gap-6 px-5 py-5 sm:px-6">
         <span className="font-medium">Total</span>
         <span data-testid="invoice-total" className="text-xl font-semibold">
-          {money(invoice.total_micros, invoice.currency)}
+          <Amount micros={invoice.total_micros} currency={invoice.currency} />
         </span>
       </div>
     </div>
@@ -55,7 +55,7 @@ function Row({ line, currency }: { line: InvoiceLine; currency: string }) {
       <td className="hidden w-[22%] py-1.5 pr-4 text-right text-ink-2 md:table-cell">{quantityText(line)}</td>
       <td className="hidden w-[27%] py-1.5 pr-4 text-right text-ink-3 md:table-cell">{priceText(line, currency)}</td>
       <td className={`py-1.5 pr-5 text-right whitespace-nowrap sm:pr-6 md:w-[20%] ${credit ? 'text-accent-text' : ''}`}>
-        {money(line.amount_micros, currency)}
+        <Amount micros={line.amount_micros} currency={currency} />
       </td>
     </tr>
   )

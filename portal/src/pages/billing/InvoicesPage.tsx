@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { createColumnHelper } from '@tanstack/react-table'
 import { currentInvoiceQuery, invoicesQuery, type Invoice, type InvoiceHead } from '@/api'
-import { money } from '@/format/money'
 import { day, monthName } from '@/format/time'
+import { Amount } from '@/ui/Amount'
 import { DataTable } from '@/ui/DataTable'
 import { LoadFailed } from '@/ui/Notice'
 import { Badge } from '@/ui/StatusBadge'
@@ -73,7 +73,7 @@ const COLUMNS = [
   column.accessor('total_micros', {
     header: 'Total',
     meta: { align: 'right' },
-    cell: ({ row }) => money(row.original.total_micros, row.original.currency),
+    cell: ({ row }) => <Amount micros={row.original.total_micros} currency={row.original.currency} />,
   }),
 ]
 

@@ -7,6 +7,7 @@ import { Steps } from '@/pages/create/Steps'
 import { PageHeader } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
 import { GroupFields } from './GroupFields'
+import { QuoteBar } from './QuoteBar'
 import { QuotePanel } from './QuotePanel'
 import { DEFAULTS, groupSchema, slaOf, type GroupValues } from './slaForm'
 import { useLiveQuote } from './useLiveQuote'
@@ -40,7 +41,7 @@ export function CreateGroupPage() {
         noValidate
         onSubmit={submit}
         onChange={() => creation.isError && creation.reset()}
-        className="grid items-start gap-8 lg:grid-cols-[minmax(0,1fr)_21rem]"
+        className="grid grid-cols-1 items-start gap-8 lg:grid-cols-[minmax(0,1fr)_21rem]"
       >
         <GroupFields
           form={form}
@@ -55,6 +56,7 @@ export function CreateGroupPage() {
           creating={creation.isPending || creation.isSuccess}
           onAdopt={adopt}
         />
+        <QuoteBar quote={quote.data} settled={settled} refused={(refusedNow ?? quote.data?.refusal ?? null) !== null} />
       </form>
     </>
   )

@@ -1,4 +1,4 @@
-import { useId } from 'react'
+import { useId, type CSSProperties } from 'react'
 import type { UseFormReturn } from 'react-hook-form'
 import { compact, count } from '@/format/quantity'
 import { TextField } from '@/ui/Field'
@@ -36,7 +36,12 @@ export function RateField({ form, error }: { form: UseFormReturn<GroupValues>; e
         step={1}
         value={position}
         onChange={(event) => set(toRate(Number(event.target.value)))}
-        className="mt-3 block w-full accent-(--accent)"
+        style={
+          {
+            '--fill': `${((position - DECADES.low * STEPS_PER_DECADE) / ((DECADES.high - DECADES.low) * STEPS_PER_DECADE)) * 100}%`,
+          } as CSSProperties
+        }
+        className="slider mt-3 block w-full"
       />
       <Presets values={RATES_PER_S} label={(value) => `${compact(value)}/s`} onPick={set} />
     </div>

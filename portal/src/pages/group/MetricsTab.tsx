@@ -6,6 +6,7 @@ import { TimeChart } from '@/charts/TimeChart'
 import { compact, count, latency, rate } from '@/format/quantity'
 import { LoadFailed } from '@/ui/Notice'
 import { EmptyState, Loading, Section, Skeleton } from '@/ui/Surface'
+import { scrollable } from '@/ui/scrollable'
 import { usePageTitle } from '@/ui/title'
 import { buttonClass } from '@/ui/Button'
 import { columnsOf } from './metricsColumns'
@@ -54,7 +55,7 @@ function Ranges({ minutes }: { minutes: number }) {
           search={{ minutes: range.minutes }}
           replace
           aria-current={range.minutes === minutes ? 'true' : undefined}
-          className="rounded-md px-3 py-1.5 text-[13px] text-ink-2 hover:text-ink aria-[current=true]:bg-hover aria-[current=true]:font-medium aria-[current=true]:text-ink"
+          className="rounded-md px-3 py-1.5 text-[13px] text-ink-2 hover:text-ink aria-[current]:bg-hover aria-[current]:font-medium aria-[current]:text-ink"
         >
           {range.label}
         </Link>
@@ -111,6 +112,7 @@ function Charts({ minutes }: { minutes: MetricsMinute[] }) {
           times={columns.times}
           lines={throughput}
           format={compact}
+          formatValue={count}
           height={260}
         />
       </Section>
@@ -135,9 +137,7 @@ function MinutesTable({ minutes }: { minutes: MetricsMinute[] }) {
       <summary className="rounded-2xl px-5 py-4 text-sm font-medium hover:bg-hover sm:px-6">
         The last {rows.length} minutes as a table
       </summary>
-      {/* Focusable, because a keyboard must be able to scroll it. */}
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <div tabIndex={0} role="region" aria-label="Metrics per minute" className="overflow-x-auto border-t border-line">
+      <div {...scrollable('Metrics per minute')} className="overflow-x-auto border-t border-line">
         <table className="w-full text-right text-[13px]">
           <caption className="sr-only">Metrics per minute, newest first</caption>
           <thead className="text-ink-3">

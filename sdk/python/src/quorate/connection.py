@@ -76,16 +76,20 @@ class Connection(asyncio.Protocol):
             # What lies in the buffers belongs to batches that are sent again elsewhere.
             transport.abort()
         else:
-            transport.write(wire.encode(wire.Goodbye(goodbye, reason.message[:200])))
-            transport.close()
+            self._end_with(transport, wire.encode(wire.Goodbye(goodbye, reason.message[:200])))
 
     def detach(self) -> None:
         """Close in peace, after all that was written has left."""
         if self._reason is None:
             self._reason = Failure(Code.CLIENT_CLOSED)
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(wire.encode(wire.Detach(), CHANNEL))
-            self._transport.close()
+            self._end_with(self._transport, wire.encode(wire.Detach(), CHANNEL))
+
+    def _end_with(self, transport: asyncio.Transport, last: bytes) -> None:
+        """Send the last words, but do not wait long for a peer that does not read them."""
+        transport.write(last)
+        transport.close()
+        self._loop.call_later(limits.LAST_WORDS_S_MAX, transport.abort)
 
     # What asyncio tells.
 

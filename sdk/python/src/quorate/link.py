@@ -148,7 +148,7 @@ class Link:
         self._closing = True
         if self._connection is not None:
             self._connection.detach()
-            await asyncio.wait([self._connection.closed], timeout=1.0)
+            await self._connection.closed
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         for waiter in self._waiters:

@@ -1,9 +1,12 @@
 """The `api` process: wait for what it needs, bind, serve until SIGTERM."""
 
 import asyncio
+import contextlib
 import errno
+import signal
 import socket
 import sys
+from collections.abc import Iterator
 
 import structlog
 import uvicorn
@@ -73,8 +76,23 @@ async def _serve(settings: Settings, listener: socket.socket) -> int:
     sys.stdout.write(f"listening role=api address={host}:{port}\n")
     sys.stdout.flush()
     log.info("serving", address=f"{host}:{port}", public_url=settings.origin)
-    await uvicorn.Server(config).serve([listener])
+    await _Server(config).serve([listener])
     return 0
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, but a stop that was asked for is no death by signal: the process ends with exit code 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
 
 
 async def _everything_needed(services: Services) -> bool:

@@ -29,7 +29,7 @@ class Customer:
     @classmethod
     async def sign_up(cls, api: httpx2.AsyncClient, email: str) -> "Customer":
         answer = await api.post(
-            "/v1/signup", json={"email": email, "password": PASSWORD, "organization": email.split("@")[0]}
+            "/v1/signup", json={"email": email, "password": PASSWORD, "organization": email.split("@", maxsplit=1)[0]}
         )
         assert answer.status_code == 201, answer.text
         cookie = answer.cookies["quorate_session"]
@@ -85,5 +85,7 @@ def problem(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     assert body["code"] == code, body
     assert body["status"] == status
     assert body["type"].endswith(f"/errors/{code}")
-    assert body["title"] and body["detail"] and body["request_id"] == answer.headers["x-request-id"]
+    assert body["title"]
+    assert body["detail"]
+    assert body["request_id"] == answer.headers["x-request-id"]
     return body

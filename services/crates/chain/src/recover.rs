@@ -81,8 +81,11 @@ impl Replica {
         }
     }
 
-    /// Takes in a cut found in the journal.
+    /// Takes in a cut found in the journal. A cut to 0 ends whatever was before.
     pub fn recover_cut(&mut self, index: Index) {
+        if index == 0 {
+            return self.begin(Base::default());
+        }
         if index < self.log.base().index {
             let gap = RecoverError { index, expected: self.log.base().index };
             let aside = self.recovery.aside.take().filter(|base| base.index <= index);

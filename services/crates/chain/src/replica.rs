@@ -298,11 +298,20 @@ impl Replica {
         }
     }
 
-    /// Forgets the whole log, a cut that is being written with it.
-    pub(crate) fn replace_log(&mut self, base: Base) {
+    /// Forgets the whole log, and begins behind `base`.
+    pub(crate) fn replace_log(&mut self, base: Base, out: &mut Vec<Command>) {
         self.commit_index = base.index;
         self.log = Log::new(base);
-        self.pending_cut = None;
+        self.durable_index = self.log.last_index();
+        if self.durability == Durability::Persistent {
+            self.durable_index = 0;
+            self.trimmed_unwritten_bytes = 0;
+            // Whoever reads the journal must not take what it holds for what lies behind the base.
+            self.cuts += 1;
+            self.pending_cut = None;
+            out.push(Command::Cut { index: 0, number: self.cuts });
+            self.persist_base(out);
+        }
     }
 
     /// Whether the log agrees with the head's up to its end, for good.

@@ -1,7 +1,7 @@
 //! Following the predecessor: agreeing on where the logs part, then taking its batches in order.
 
 use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
-use quorate_types::{Durability, Index, Micros, Role, ServerId};
+use quorate_types::{Index, Micros, Role, ServerId};
 use quorate_wire::peer;
 
 use crate::base::Base;
@@ -112,14 +112,8 @@ impl Replica {
     fn start_from(&mut self, base: Base, out: &mut Vec<Command>) {
         let index = base.index;
         assert!(index >= self.commit_index, "a base at {index} below what is committed, {}", self.commit_index);
-        self.replace_log(base);
+        self.replace_log(base, out);
         self.downstream.restart_behind(index);
-        if self.durability == Durability::Persistent {
-            self.durable_index = 0;
-            self.persist_base(out);
-        } else {
-            self.durable_index = index;
-        }
         out.push(Command::Trimmed { first_index: index + 1 });
         out.push(Command::Committed);
     }
@@ -193,6 +187,8 @@ impl Replica {
         }
         let news = match following.confirmed {
             // What is not durable yet delays the ring from here on, so it should be little.
+            // A cut that a restart could undo must not come into the chain either.
+            None if !self.is_settled() => false,
             None => {
                 let unsynced = weight.saturating_sub(self.log.weight(level));
                 last >= following.predecessor_last && unsynced < CATCHUP_PROGRESS_BYTES

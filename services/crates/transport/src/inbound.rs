@@ -4,6 +4,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use quorate_wire::{Frame, WireError, decode_frame, frame};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
 
 /// What one read asks for at least: many small frames come in one system call.
@@ -58,6 +59,18 @@ impl FrameReader {
             if self.try_fill(stream)? {
                 return Ok(());
             }
+        }
+    }
+
+    /// Waits for bytes and reads them, with one system call for what one call can take: the runtime knows a socket
+    /// to be drained when it gave less than was asked for. Nothing is lost when the future is dropped.
+    pub async fn fill_from(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<(), ReadFault> {
+        self.reserve();
+        match stream.read_buf(&mut self.buffer).await {
+            Ok(0) if self.buffer.is_empty() => Err(ReadFault::Closed),
+            Ok(0) => Err(ReadFault::Io(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReadFault::Io(error)),
         }
     }
 

@@ -16,6 +16,7 @@ use quorate_types::{Code, GroupId};
 use quorate_wire::client::{HelloOk, Message, VERSION, kind};
 use quorate_wire::{Frame, TraceContext};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::shard::io::Refusal;
@@ -25,7 +26,7 @@ use crate::shard::{ClientRequest, Shard, ShardMessage};
 const GOODBYE_GRACE: Duration = Duration::from_millis(500);
 
 pub struct Connection {
-    pub stream: Rc<TcpStream>,
+    pub stream: Rc<OwnedWriteHalf>,
     pub outbox: Outbox,
     pub is_dirty: bool,
     /// The socket took less than there is: the writer task goes on when it can.
@@ -41,7 +42,7 @@ struct Goodbye {
 }
 
 impl Shard {
-    fn open_connection(&mut self, stream: Rc<TcpStream>) -> u64 {
+    fn open_connection(&mut self, stream: Rc<OwnedWriteHalf>) -> u64 {
         let id = self.io.new_connection_id();
         let connection = Connection {
             stream,
@@ -190,7 +191,8 @@ fn refused_as(message: &Message) -> (u8, u64) {
 
 /// Serves one connection whose HELLO was read, until it ends.
 pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
-    let stream = Rc::new(stream);
+    let (mut read_half, write_half) = stream.into_split();
+    let stream = Rc::new(write_half);
     let id = shard.borrow_mut().open_connection(stream.clone());
     let (close, blocked) = {
         let shard = shard.borrow();
@@ -202,7 +204,7 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
     tokio::select! {
         biased;
         () = close.notified() => {}
-        goodbye = read_frames(&shard, id, &stream, &mut reader) => {
+        goodbye = read_frames(&shard, id, &mut read_half, &mut reader) => {
             if let Some(goodbye) = goodbye {
                 shard.borrow_mut().say_goodbye(id, &goodbye);
                 tokio::time::sleep(GOODBYE_GRACE).await;
@@ -217,7 +219,7 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     id: u64,
-    stream: &TcpStream,
+    stream: &mut OwnedReadHalf,
     reader: &mut FrameReader,
 ) -> Option<Goodbye> {
     loop {
@@ -237,7 +239,7 @@ async fn read_frames(
         while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        match reader.fill(stream).await {
+        match reader.fill_from(stream).await {
             Ok(()) => {}
             Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
             Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
@@ -248,7 +250,7 @@ async fn read_frames(
 async fn write_when_possible(
     shard: Rc<RefCell<Shard>>,
     id: u64,
-    stream: Rc<TcpStream>,
+    stream: Rc<OwnedWriteHalf>,
     blocked: Rc<Notify>,
 ) {
     loop {

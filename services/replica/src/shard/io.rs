@@ -146,7 +146,7 @@ impl Io {
         for id in self.dirty_connections.drain(..) {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
             connection.is_dirty = false;
-            match connection.outbox.try_write(&connection.stream) {
+            match connection.outbox.try_write((*connection.stream).as_ref()) {
                 Ok(true) => {}
                 Ok(false) => connection.blocked.notify_one(),
                 Err(_) => connection.close.notify_one(),
@@ -155,7 +155,7 @@ impl Io {
         for server in self.dirty_links.drain(..) {
             let Some(link) = self.links.get_mut(&server) else { continue };
             link.is_dirty = false;
-            match link.outbox.try_write(&link.stream) {
+            match link.outbox.try_write((*link.stream).as_ref()) {
                 Ok(true) => {}
                 Ok(false) => link.blocked.notify_one(),
                 Err(_) => link.close.notify_one(),

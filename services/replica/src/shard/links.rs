@@ -14,6 +14,7 @@ use quorate_types::{Micros, ServerId};
 use quorate_wire::client::VERSION;
 use quorate_wire::peer::{self, Envelope, Greeting};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::clock::now_us;
@@ -29,7 +30,7 @@ pub const ALIVE_INTERVAL_US: Micros = 500_000;
 const SILENCE_US_MAX: Micros = 3_000_000;
 
 pub struct Link {
-    pub stream: Rc<TcpStream>,
+    pub stream: Rc<OwnedWriteHalf>,
     pub outbox: Outbox,
     pub is_dirty: bool,
     pub blocked: Rc<Notify>,
@@ -40,7 +41,7 @@ pub struct Link {
 }
 
 impl Shard {
-    fn open_link(&mut self, server: ServerId, stream: Rc<TcpStream>) -> u64 {
+    fn open_link(&mut self, server: ServerId, stream: Rc<OwnedWriteHalf>) -> u64 {
         let generation = self.io.links.get(&server).map_or(1, |old| {
             old.close.notify_one();
             old.generation + 1
@@ -155,7 +156,8 @@ pub async fn accept(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStre
 }
 
 async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, rest: Bytes) {
-    let stream = Rc::new(stream);
+    let (mut read_half, write_half) = stream.into_split();
+    let stream = Rc::new(write_half);
     let (generation, close, blocked) = {
         let mut shard = shard.borrow_mut();
         let generation = shard.open_link(server, stream.clone());
@@ -167,7 +169,7 @@ async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, r
     tokio::select! {
         biased;
         () = close.notified() => {}
-        fault = read_frames(&shard, server, &stream, &mut reader) => {
+        fault = read_frames(&shard, server, &mut read_half, &mut reader) => {
             tracing::info!(peer = server.0, ?fault, "link ended");
         }
     }
@@ -178,7 +180,7 @@ async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, r
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     server: ServerId,
-    stream: &TcpStream,
+    stream: &mut OwnedReadHalf,
     reader: &mut FrameReader,
 ) -> ReadFault {
     loop {
@@ -196,7 +198,7 @@ async fn read_frames(
                 Err(fault) => return fault,
             }
         }
-        if let Err(fault) = reader.fill(stream).await {
+        if let Err(fault) = reader.fill_from(stream).await {
             return fault;
         }
     }
@@ -205,7 +207,7 @@ async fn read_frames(
 async fn write_when_possible(
     shard: Rc<RefCell<Shard>>,
     server: ServerId,
-    stream: Rc<TcpStream>,
+    stream: Rc<OwnedWriteHalf>,
     blocked: Rc<Notify>,
 ) {
     loop {

@@ -42,7 +42,7 @@ export function ConnectTab() {
 
 function Step({ number, title, children }: { number: number; title: string; children: ReactNode }) {
   return (
-    <li className="grid gap-x-5 gap-y-3 sm:grid-cols-[2rem_minmax(0,1fr)]">
+    <li className="grid grid-cols-[minmax(0,1fr)] gap-x-5 gap-y-3 sm:grid-cols-[2rem_minmax(0,1fr)]">
       <span
         aria-hidden
         className="nums hidden size-8 items-center justify-center rounded-full border border-line-strong text-sm text-ink-2 sm:flex"

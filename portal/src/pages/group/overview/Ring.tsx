@@ -1,6 +1,6 @@
 import type { Placement, Replica } from '@/api'
 import { word } from '@/format/words'
-import { arc, CENTRE, NODE_R, nodeAt, SIZE, type Point } from './ringGeometry'
+import { arc, CENTRE, NODE_R, nodeAt, type Point, viewBox } from './ringGeometry'
 
 /** The group's replicas in chain order, clockwise from the head at the top. Learners wait outside. */
 export function Ring({ placement, flowing }: { placement: Placement; flowing: boolean }) {
@@ -8,30 +8,14 @@ export function Ring({ placement, flowing }: { placement: Placement; flowing: bo
   const total = replicas.length
   return (
     <svg
-      viewBox={`0 0 ${SIZE} ${SIZE}`}
+      viewBox={viewBox(learners.length > 0)}
       role="img"
       aria-label={describe(placement)}
       className="mx-auto block w-full max-w-[19rem]"
     >
       <defs>
-        <marker
-          id="ring-arrow"
-          viewBox="0 0 8 8"
-          refX="6"
-          refY="4"
-          markerWidth="7"
-          markerHeight="7"
-          orient="auto-start-reverse"
-        >
-          <path
-            d="M1 1 L6.5 4 L1 7"
-            fill="none"
-            stroke="var(--ink-3)"
-            strokeWidth="1.4"
-            strokeLinecap="round"
-            strokeLinejoin="round"
-          />
-        </marker>
+        <Arrow id="ring-arrow" colour="var(--accent)" />
+        <Arrow id="ring-arrow-back" colour="var(--ink-3)" />
       </defs>
       {total > 1 &&
         replicas.map((replica, index) => (
@@ -42,12 +26,12 @@ export function Ring({ placement, flowing }: { placement: Placement; flowing: bo
             broken={!replica.alive || !replicas[(index + 1) % total]?.alive}
           />
         ))}
-      {flowing && total > 1 && <Flow total={total} />}
+      {flowing && total > 1 && replicas.every((replica) => replica.alive) && <Flow total={total} />}
       {learners.map((learner, index) => (
         <Learner
           key={learner.server_id}
           learner={learner}
-          at={nodeAt(total - 0.5 + index * 0.35, total, 1.42)}
+          at={nodeAt(total - 1 + index * 0.45, total, 1.68)}
           from={nodeAt(total - 1, total)}
         />
       ))}
@@ -64,6 +48,21 @@ export function Ring({ placement, flowing }: { placement: Placement; flowing: bo
   )
 }
 
+function Arrow({ id, colour }: { id: string; colour: string }) {
+  return (
+    <marker id={id} viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+      <path
+        d="M1 1 L6.5 4 L1 7"
+        fill="none"
+        stroke={colour}
+        strokeWidth="1.4"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+    </marker>
+  )
+}
+
 function Link({ index, total, broken }: { index: number; total: number; broken: boolean }) {
   const closing = index === total - 1
   return (
@@ -74,7 +73,7 @@ function Link({ index, total, broken }: { index: number; total: number; broken: 
       strokeOpacity={broken ? 0.5 : 1}
       strokeWidth="1.75"
       strokeDasharray={closing || broken ? '4 5' : undefined}
-      markerEnd="url(#ring-arrow)"
+      markerEnd={closing ? 'url(#ring-arrow-back)' : 'url(#ring-arrow)'}
     />
   )
 }

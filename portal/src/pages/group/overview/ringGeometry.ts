@@ -1,12 +1,17 @@
 /** Where things are in the drawing of the ring. Pure; units are those of the SVG's view box. */
-export const SIZE = 300
-export const CENTRE = SIZE / 2
+export const CENTRE = 150
 export const RING_R = 92
 export const NODE_R = 27
 
 export interface Point {
   x: number
   y: number
+}
+
+/** What the drawing needs: the ring and its nodes, and more around it when learners wait outside. */
+export function viewBox(withLearners: boolean): string {
+  const reach = withLearners ? RING_R * 1.68 + NODE_R : RING_R + NODE_R + 3
+  return `${CENTRE - reach} ${CENTRE - reach} ${2 * reach} ${2 * reach}`
 }
 
 /** Place `index` of `total`, clockwise from the top; `reach` scales the distance from the centre. */

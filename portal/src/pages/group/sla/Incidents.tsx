@@ -1,5 +1,5 @@
 import type { Incident } from '@/api'
-import { minutesLong, moment } from '@/format/time'
+import { minutesLong, minuteUtc } from '@/format/time'
 import { CLAUSE_NAMES, CLAUSE_TOKENS } from './clauses'
 
 export function Incidents({ incidents }: { incidents: Incident[] }) {
@@ -20,7 +20,7 @@ export function Incidents({ incidents }: { incidents: Incident[] }) {
             </p>
             <p className="mt-0.5 text-ink-2">{incident.reason}</p>
             <p className="nums mt-0.5 text-[13px] text-ink-3">
-              <time dateTime={incident.start}>{moment(incident.start)}</time>
+              <time dateTime={incident.start}>{minuteUtc(incident.start)}</time>
             </p>
           </div>
         </li>

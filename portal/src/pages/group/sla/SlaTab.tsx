@@ -57,7 +57,7 @@ function MonthSelect({ month, months }: { month: string; months: string[] }) {
       aria-label="Month"
       value={month}
       onChange={(event) => void navigate({ search: { month: event.target.value }, replace: true })}
-      className={`${INPUT} w-auto pr-8`}
+      className={`${INPUT} max-w-56`}
     >
       {choices.map((each) => (
         <option key={each} value={each}>

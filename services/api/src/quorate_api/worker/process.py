@@ -1,7 +1,6 @@
 """The `worker` process: four tasks, each on its own through whatever is missing."""
 
 import asyncio
-import contextlib
 import signal
 import socket
 import sys
@@ -16,6 +15,7 @@ from quorate_api.health import service as health
 from quorate_api.main import EXIT_DEPENDENCY, EXIT_FAILED
 from quorate_api.observability import logs, telemetry
 from quorate_api.settings import ConfigurationError, Settings, load
+from quorate_api.tasks import end_task
 from quorate_api.worker.events import Follower
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
@@ -98,10 +98,8 @@ async def _until_stopped(tasks: list[asyncio.Task[None]]) -> int:
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
     failed = [task for task in tasks if task.done() and not task.cancelled()]
-    for task in [*tasks, stopping]:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await task
+    stopping.cancel()
+    await asyncio.gather(*(end_task(task) for task in tasks))
     for task in failed:
         log.error("a task of the worker failed", exc_info=task.exception())
     return EXIT_FAILED if failed else 0

@@ -206,12 +206,13 @@ impl World {
     }
 
     fn attached(&mut self, c: usize, attached: Attached) {
-        let gives_up = self.rng.random_bool(0.3);
+        let gives_up = self.rng.random_bool(self.plan.gives_up);
         let client = &mut self.clients[c];
         if attached.epoch < client.epoch_seen {
             client.state = State::Idle;
             return;
         }
+        self.trace.line(|| format!("{:>8} client {c} at s{}: {attached:?}", self.now, client.server + 1));
         client.epoch_seen = attached.epoch;
         client.floor_index = client.floor_index.min(attached.last_index);
         client.state = State::Ready;
@@ -231,6 +232,7 @@ impl World {
             client.next_seq = first.seq;
         }
         for out in dropped {
+            self.trace.line(|| format!("{:>8} client {c} gives up {out:?}", self.now));
             self.ledger.refuse(out.payload);
         }
     }

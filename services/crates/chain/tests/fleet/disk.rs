@@ -56,6 +56,9 @@ impl Image {
     }
 
     fn truncate(&mut self, index: Index) {
+        if index == 0 {
+            self.base = 0;
+        }
         assert!(index >= self.base, "a cut to {index} below the base {}", self.base);
         self.epochs.truncate((index - self.base) as usize);
     }
@@ -84,8 +87,10 @@ impl Disk {
         !self.pending.is_empty()
     }
 
-    pub fn begin_sync(&mut self) {
-        self.syncing = self.pending.len();
+    /// The writer's thread takes what is there when it comes to it.
+    pub fn begin_sync(&mut self, rng: &mut SmallRng) {
+        let all = self.pending.len();
+        self.syncing = if rng.random_bool(0.7) { all } else { rng.random_range(1..=all) };
     }
 
     /// The running sync is done: what the replica is told.

@@ -15,9 +15,12 @@ impl World {
             }
             30..60 => self.crash(s, false),
             60..65 => self.crash(s, true),
-            65..75 => self.servers[s].paused_until = self.now + self.rng.random_range(1_000..100_000),
-            75..85 => self.suspect(s),
-            85..90 => self.disk_fault(s),
+            65..72 => {
+                let until = self.now + self.rng.random_range(1_000..100_000);
+                self.servers[s].paused_until = until.max(self.servers[s].paused_until);
+            }
+            72..86 => self.suspect(s),
+            86..90 => self.disk_fault(s),
             90..95 => {
                 for other in (0..self.servers.len()).filter(|o| *o != s) {
                     self.cut_off(s, other);
@@ -62,6 +65,7 @@ impl World {
         server.disk_fault = false;
         server.commit_seen = 0;
         server.paused_until = 0;
+        server.deferred.clear();
         for other in (0..self.servers.len()).filter(|o| *o != s) {
             self.break_link(s, other);
         }
@@ -109,6 +113,7 @@ impl World {
     pub fn heal(&mut self) {
         for s in 0..self.servers.len() {
             self.servers[s].paused_until = 0;
+            self.resume(s);
             if self.servers[s].disk_fault {
                 self.set_disk_fault(s, false);
             }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use world::{Outcome, World};
 
-const SEEDS: u64 = 2_500;
+const SEEDS: u64 = 4_000;
 
 fn run(seed: u64) -> Result<Outcome, String> {
     catch_unwind(AssertUnwindSafe(|| World::new(seed).run())).map_err(|panic| {

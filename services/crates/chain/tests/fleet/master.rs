@@ -222,7 +222,7 @@ impl World {
     fn tell(&mut self, s: usize, instruction: Instruction) {
         // A server that restarted since is told when it has registered, and not before.
         let life = self.master.known[s].life;
-        let delay = if self.rng.random_bool(0.1) { 50_000 } else { 3_000 };
+        let delay = if self.rng.random_bool(0.2) { 50_000 } else { 3_000 };
         let at = (self.now + self.rng.random_range(50..delay)).max(self.master.last_at[s]);
         self.master.last_at[s] = at;
         self.at(at, What::Instruct { server: s, incarnation: life.incarnation, instruction });

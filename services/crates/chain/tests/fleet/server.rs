@@ -17,6 +17,8 @@ pub struct Server {
     pub alive: bool,
     pub incarnation: u64,
     pub paused_until: Micros,
+    /// What came while it was stopped.
+    pub deferred: Vec<What>,
     pub disk_fault: bool,
     pub replica: Option<Replica>,
     pub disk: Disk,
@@ -41,6 +43,7 @@ impl Server {
             alive: true,
             incarnation: 1,
             paused_until: 0,
+            deferred: Vec::new(),
             disk_fault: false,
             replica: None,
             disk: Disk::default(),
@@ -155,8 +158,7 @@ impl World {
         if server.disk.syncing > 0 || !server.disk.has_pending() || server.disk_fault {
             return;
         }
-        // The writer's thread takes what is there when it comes to it.
-        server.disk.begin_sync();
+        server.disk.begin_sync(&mut self.rng);
         let incarnation = server.incarnation;
         let at = self.now + self.rng.random_range(20..=self.plan.sync_us_max);
         self.at(at, What::Synced { server: s, incarnation });

@@ -35,6 +35,7 @@ pub enum What {
     Tick { server: usize, incarnation: u64 },
     DiskWorks { server: usize },
     Restart { server: usize },
+    Resume { server: usize },
     Instruct { server: usize, incarnation: u64, instruction: Instruction },
     MasterHears { server: usize, alive: bool, life: Life },
     MasterTick,
@@ -187,10 +188,24 @@ impl World {
         }
         if server.paused_until > self.now {
             let until = server.paused_until;
-            self.at(until, what);
+            if server.deferred.is_empty() {
+                self.at(until, What::Resume { server: s });
+            }
+            self.servers[s].deferred.push(what);
             return None;
         }
         Some(what)
+    }
+
+    /// A server that was stopped goes on: it finds all that came meanwhile, in order.
+    pub fn resume(&mut self, s: usize) {
+        let until = self.servers[s].paused_until;
+        if until > self.now {
+            return self.at(until, What::Resume { server: s });
+        }
+        for what in std::mem::take(&mut self.servers[s].deferred) {
+            self.happen(what);
+        }
     }
 
     fn happen(&mut self, what: What) {
@@ -264,6 +279,7 @@ impl World {
             }
             What::DiskWorks { server } => self.set_disk_fault(server, false),
             What::Restart { server } => self.restart(server),
+            What::Resume { server } => self.resume(server),
             What::Instruct { server, instruction, .. } => self.instruct(server, instruction),
             What::MasterHears { server, alive, life } => self.heard(server, alive, life),
             What::MasterTick => {
