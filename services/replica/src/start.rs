@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::{Journal, OpenError, Options};
+use quorate_telemetry::spans;
 use quorate_types::control::HeldGroup;
 use quorate_types::{Durability, ServerId};
 use tokio::net::TcpListener;
@@ -18,6 +19,7 @@ use crate::flags::Flags;
 use crate::identity;
 use crate::shard::{self, ShardMessage};
 use crate::shared::Shared;
+use crate::usage::Exports;
 use crate::{Exit, accept, usage};
 
 /// How long a server waits for the coordinator at its start before it gives up.
@@ -28,7 +30,7 @@ const RELEASE_EVERY: Duration = Duration::from_secs(5);
 /// How long a stop waits for a shard.
 const STOP_GRACE: Duration = Duration::from_secs(3);
 
-pub fn run(flags: Flags) -> Result<(), Exit> {
+pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     flags.validate().map_err(Exit::BadFlags)?;
     std::fs::create_dir_all(&flags.data_dir)
         .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
@@ -39,7 +41,8 @@ pub fn run(flags: Flags) -> Result<(), Exit> {
 
     let (news, news_inbox) = mpsc::unbounded_channel();
     let incarnation = format!("{:016x}", rand::random::<u64>());
-    let shared = Arc::new(Shared::new(incarnation, news));
+    let (spans, spans_inbox) = spans::channel();
+    let shared = Arc::new(Shared::new(incarnation, news, exports.tracer.is_some().then_some(spans)));
     shared.set_server_id(me);
 
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -71,7 +74,7 @@ pub fn run(flags: Flags) -> Result<(), Exit> {
 
         spawn_local(accept::run(listener, shared.clone()));
         spawn_local(release_journal(shared.clone(), journal.clone()));
-        let usage = usage::start(&flags, shared.clone(), journal.clone())?;
+        let usage = usage::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
         let ended = until_stopped(&mut standing_watch).await;
         tracing::info!("stopping");

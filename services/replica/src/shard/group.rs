@@ -17,6 +17,7 @@ use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, Placed, Places};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
 use crate::shard::serve::Channel;
+use crate::shard::traced::Traced;
 use crate::usage::Counters;
 
 /// Acks in one frame, so that its head fits 16 bits of length.
@@ -40,6 +41,7 @@ pub struct Group {
     pub counters: Counters,
     /// Samples at the end of one epoch and the beginning of the next, for [`crate::usage`].
     pub cuts: Vec<Sample>,
+    pub traced: Traced,
     acks: Vec<(ClientRef, u64, u64)>,
     commands: Vec<Command>,
     pub is_dirty: bool,
@@ -60,6 +62,7 @@ impl Group {
             bases: Vec::new(),
             counters: Counters::new(now),
             cuts: Vec::new(),
+            traced: Traced::default(),
             acks: Vec::new(),
             commands: Vec::new(),
             is_dirty: false,
@@ -67,10 +70,14 @@ impl Group {
     }
 
     pub fn step(&mut self, io: &mut Io, event: Event) {
+        let arriving = self.arriving_trace(io, &event);
         let mut commands = std::mem::take(&mut self.commands);
         self.replica.step(now_us(), event, &mut commands);
         self.carry_out(io, &mut commands);
         self.commands = commands;
+        if let Some(arriving) = arriving {
+            self.begin_span(io, arriving);
+        }
     }
 
     pub fn configure(&mut self, io: &mut Io, config: GroupConfig) {
@@ -103,6 +110,7 @@ impl Group {
         self.answer_attaching(io);
         self.send_acks(io);
         self.serve_readers(io);
+        self.end_spans(io);
     }
 
     fn order_queue(&mut self, io: &mut Io) {

@@ -12,6 +12,7 @@ pub mod links;
 pub mod reads;
 pub mod run;
 pub mod serve;
+pub mod traced;
 
 use std::collections::HashMap;
 use std::net::TcpStream as StdTcpStream;

@@ -149,7 +149,7 @@ impl Group {
             wall_us: wall_us(),
             trace,
         };
-        self.counters.totals.offered_entries += u64::from(entry_count);
+        self.counters.offered(entry_count, entry_bytes);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
