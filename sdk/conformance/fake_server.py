@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "src"))
 
 from fake_faults import Faults
 from fake_group import WINDOW_BATCHES, Group, Replica, handle_of
+
 from quorate import wire
 
 GREETING_BYTES_MAX = 65_535
@@ -75,6 +76,7 @@ class Channel:
 
     async def on_frame(self, frame: wire.Frame, splitter: wire.FrameSplitter) -> None:
         message = wire.decode(frame)
+        self.channel = frame.channel or self.channel
         fault = self.faults.take(type(message).__name__.lower(), self.replica)
         if fault is not None and await self.faults.apply(fault, self, message):
             return
@@ -97,7 +99,7 @@ class Channel:
                 )
                 splitter.max_frame_bytes = limits["max_frame_bytes"]
             case wire.Attach():
-                self.attach(message, frame.channel)
+                self.attach(message)
             case wire.Append():
                 self.append(message, frame.trace)
             case wire.Read():
@@ -118,8 +120,7 @@ class Channel:
             case wire.Goodbye() | wire.Detach():
                 self.writer.close()
 
-    def attach(self, message: wire.Attach, channel: int) -> None:
-        self.channel = channel
+    def attach(self, message: wire.Attach) -> None:
         refusal = self.group.check_attach(message)
         if refusal is not None:
             self.refuse(wire.Kind.ATTACH, 0, *refusal)
@@ -239,7 +240,7 @@ async def serve(scenario: dict, replicas: int) -> None:
     for server_id in range(1, scenario.get("replicas", replicas) + 1):
         replica = Replica(group, server_id)
 
-        async def accept(reader, writer, replica=replica):  # noqa: ANN001
+        async def accept(reader, writer, replica=replica):
             channel = Channel(replica, reader, writer, faults)
             if replica.dead:
                 channel.break_off()
@@ -247,15 +248,16 @@ async def serve(scenario: dict, replicas: int) -> None:
                 await channel.serve()
 
         replica.server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        replica.address = "127.0.0.1:%d" % replica.server.sockets[0].getsockname()[1]
+        replica.address = f"127.0.0.1:{replica.server.sockets[0].getsockname()[1]}"
         group.replicas.append(replica)
     await faults.start()
     answer = {"handle": handle_of(group, scenario), "refreshed": handle_of(group, scenario.get("refresh") or {})}
     print(json.dumps(answer), flush=True)
     # The runner closes our stdin when it is done, or dies.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    if group.violations:
-        sys.exit("; ".join(group.violations))
+    problems = group.violations + faults.idle()
+    if problems:
+        sys.exit("; ".join(problems))
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "sdk/contract/errors.json"
 BANNER = "Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit."
 
+RUST_WIDTH = 110  # max_width of services/rustfmt.toml
+
 
 def camel(name):
     return "".join(part.capitalize() for part in name.split("_"))
@@ -49,7 +51,10 @@ def rust(data):
     lines += ["        }", "    }", "", "    /// What happened and what to do, for people."]
     lines += ["    pub fn explanation(self) -> &'static str {", "        match self {"]
     for c in codes:
-        lines += [f"            Code::{camel(c['name'])} => {{", f"                {json.dumps(c['meaning'] + ' ' + c['action'], ensure_ascii=False)}", "            }"]
+        arm, text = f"            Code::{camel(c['name'])} =>", literal(f"{c['meaning']} {c['action']}")
+        # As rustfmt has it: on one line if it fits.
+        fits = len(f"{arm} {text},") <= RUST_WIDTH
+        lines += [f"{arm} {text},"] if fits else [f"{arm} {{", f"                {text}", "            }"]
     lines += ["        }", "    }", "}"]
     return "\n".join(lines) + "\n"
 

@@ -16,6 +16,7 @@ from quorate_local.options import REPOSITORY
 VENV_BIN = Path(sys.executable).parent
 POLL_S = 0.1
 EXIT_TIMED_OUT = 124  # what timeout(1) answers
+PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def run(command: Command, log: Path, while_running: Callable[[float], None]) -> 
     if missing:
         log.write_text(missing + "\n")
         return Finished(127, 0.0, log)
-    env = {**os.environ, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
+    env = {**os.environ, **PLAIN, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
     with log.open("wb") as stream:
         child = subprocess.Popen(
             command.argv,

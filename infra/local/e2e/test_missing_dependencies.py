@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from quorate_api.embedded import postgres, redis
 from quorate_local import ProcessFailed, Stack, StackOptions, components
-from quorate_local.process import EXIT_CODES
+from quorate_local.process import EXIT_CODES, Running
 
 NOBODY = "127.0.0.1:9"  # the discard port: nobody listens
 SOON_S = 60
@@ -64,7 +65,10 @@ def test_a_port_in_use_is_named(own_state: Path) -> None:
     assert failure.value.name == "coordinator"
     assert EXIT_CODES[4] in str(failure.value)
     assert str(port) in str(failure.value)
-    assert not any(running.is_alive() for running in stack.processes().values()), "what was started is stopped again"
+    # What was started before it is stopped again.
+    assert Running.recorded(stack.layout) == []
+    assert postgres.pid(stack.layout.postgres) is None
+    assert redis.pid(stack.layout.redis) is None
 
 
 def test_bad_flags_end_with_code_2(stack: Stack) -> None:

@@ -26,6 +26,9 @@ WORKER_READY_S = 45.0
 JOIN_TOKEN_TTL_S = 600
 
 PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER = range(6)
+# Not simply the reverse: a coordinator that sees its servers leave one by one takes them for failed and
+# shrinks every chain to its last server. It goes before them, and finds them all back at the next start.
+STOP_ORDER = (PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES)
 
 
 class Secrets:

@@ -92,7 +92,7 @@ class Stack:
             self._save()
 
     def stop(self) -> None:
-        """Stop everything that `run/` names, in reverse order. Does nothing when nothing runs."""
+        """Stop everything that `run/` names, in order. Does nothing when nothing runs."""
         if not self.layout.root.exists():
             return
         with self._lock():
@@ -356,8 +356,10 @@ class Stack:
     def _stop_processes(self) -> None:
         recorded = Running.recorded(self.layout)
         ours = [self._running.get(running.name, running) for running in recorded]
-        for phase in sorted({running.phase for running in ours}, reverse=True):
+        for phase in components.STOP_ORDER:
             members = [running for running in ours if running.phase == phase]
+            if not members:
+                continue
             names = ", ".join(running.name for running in members)
             with self._display.step(f"stopping {names}"):
                 results = stop_all(members)

@@ -25,6 +25,9 @@ pub const KIND_BASE: u8 = 2;
 pub const KIND_DROPPED: u8 = 3;
 pub const KIND_CUT: u8 = 4;
 
+/// Records offered to the journal at once: a refusal costs no more than that many built in vain.
+const SUBMIT_RECORDS_MAX: usize = 1_024;
+
 /// One shard's port to the journal. Records that the journal does not take yet wait here, in order.
 pub struct JournalPort {
     journal: Arc<Journal>,
@@ -114,14 +117,21 @@ impl JournalPort {
 
     /// Hands over what waits, as far as the journal takes it; tells where each record will lie.
     pub fn submit(&mut self) -> (Vec<Placed>, Option<SubmitError>) {
-        if self.waiting.is_empty() {
-            return (Vec::new(), None);
+        let mut placed = Vec::new();
+        while !self.waiting.is_empty() {
+            if let Err(refusal) = self.submit_slice(&mut placed) {
+                return (placed, Some(refusal));
+            }
         }
-        let first_tag = self.next_tag;
+        (placed, None)
+    }
+
+    fn submit_slice(&mut self, placed: &mut Vec<Placed>) -> Result<(), SubmitError> {
         let submissions: Vec<Submission<'_>> = self
             .waiting
             .iter()
-            .zip(first_tag..)
+            .take(SUBMIT_RECORDS_MAX)
+            .zip(self.next_tag..)
             .map(|(waiting, tag)| Submission {
                 kind: waiting.kind,
                 head: &waiting.head,
@@ -132,7 +142,6 @@ impl JournalPort {
             .collect();
         let mut places = Vec::with_capacity(submissions.len());
         let outcome = self.submitter.submit_many(&submissions, |at| places.push((at.lsn, at.location)));
-        let mut placed = Vec::with_capacity(places.len());
         for (lsn, location) in places {
             let record = self.waiting.pop_front().expect("only what waited was taken");
             self.waiting_bytes -= record.head.len() + record.payload.len();
@@ -140,7 +149,7 @@ impl JournalPort {
             self.next_tag += 1;
             placed.push(Placed { durable: record.durable, lsn, location });
         }
-        (placed, outcome.err())
+        outcome
     }
 
     /// What became durable with `tag`: the last record of each group and kind, in order.
@@ -209,10 +218,6 @@ impl Places {
         }
     }
 
-    /// The oldest batch: where the oldest lsn would be if the base were written again.
-    pub fn oldest_batch_lsn(&self) -> Option<Lsn> {
-        self.batches.front().map(|(lsn, _)| *lsn)
-    }
 }
 
 /// What the scan at start found. A group whose records have a hole is damaged: it is given up here and
@@ -224,7 +229,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// To be called behind the last record: a group whose beginning is missing is damaged.
+    /// To be called behind the last record: a group of whose log a part is missing is damaged.
     pub fn finish(&mut self) {
         for (group_id, recovered) in &mut self.groups {
             if let Err(hole) = recovered.replica.recovered_all() {
@@ -241,9 +246,7 @@ impl Scan {
                 let batch = Batch { header, payload: Bytes::copy_from_slice(record.payload), trace: None };
                 let recovered = group(&mut self.groups, me, header.group_id);
                 recovered.places.note(header.index, record.lsn, record.location);
-                if let Err(hole) = recovered.replica.recover(batch) {
-                    self.damaged.entry(header.group_id).or_insert_with(|| hole.to_string());
-                }
+                recovered.replica.recover(batch);
             }
             KIND_BASE => {
                 let group_id = group_id_of(record.head)?;
@@ -258,14 +261,11 @@ impl Scan {
                 let index: &[u8; 8] =
                     record.head.get(16..).and_then(<[u8]>::first_chunk).ok_or("a cut record is too short")?;
                 let recovered = group(&mut self.groups, me, group_id);
-                if let Err(hole) = recovered.replica.recover_cut(Index::from_le_bytes(*index)) {
-                    self.damaged.entry(group_id).or_insert_with(|| hole.to_string());
-                }
+                recovered.replica.recover_cut(Index::from_le_bytes(*index));
             }
             KIND_DROPPED => {
                 let group_id = group_id_of(record.head)?;
                 self.groups.remove(&group_id);
-                self.damaged.remove(&group_id);
             }
             unknown => return Err(format!("record kind {unknown} is of a later version")),
         }

@@ -49,8 +49,9 @@ pub struct Flags {
     /// Network bytes a second, in plus out, that admission may promise.
     #[arg(long, env = "QUORATE_NETWORK_BYTES_PER_S", default_value_t = 1.25e9)]
     pub network_bytes_per_s: f64,
-    /// Storage operations a second that admission may promise.
-    #[arg(long, env = "QUORATE_STORAGE_IO_PER_S", default_value_t = 20_000.0)]
+    /// Storage operations a second that admission may promise, as the cost profile counts them: two for each
+    /// request of up to 8 KiB. Group commit makes one sync of many, so this is far above the device's own rate.
+    #[arg(long, env = "QUORATE_STORAGE_IO_PER_S", default_value_t = 400_000.0)]
     pub storage_io_per_s: f64,
     /// Size of one journal segment.
     #[arg(long, env = "QUORATE_JOURNAL_SEGMENT_BYTES", default_value_t = limits::JOURNAL_SEGMENT_BYTES)]

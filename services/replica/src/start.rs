@@ -71,9 +71,11 @@ pub fn run(flags: Flags) -> Result<(), Exit> {
 
         spawn_local(accept::run(listener, shared.clone()));
         spawn_local(release_journal(shared.clone(), journal.clone()));
-        usage::start(&flags, shared.clone(), journal.clone());
+        let usage = usage::start(&flags, shared.clone(), journal.clone())?;
         announce(&flags.data_dir, shared.server_id(), &address);
         let ended = until_stopped(&mut standing_watch).await;
+        tracing::info!("stopping");
+        usage.stop().await;
         stop(&shared, shards).await;
         ended
     })
@@ -236,7 +238,6 @@ async fn until_stopped(standing: &mut watch::Receiver<Standing>) -> Result<(), E
 }
 
 async fn stop(shared: &Shared, shards: Vec<ShardThread>) {
-    tracing::info!("stopping");
     shared.broadcast(|| ShardMessage::Stop);
     let joined = tokio::task::spawn_blocking(move || {
         for thread in shards {

@@ -53,6 +53,11 @@ class Connection(asyncio.Protocol):
 
     # What the user does.
 
+    @property
+    def closing(self) -> bool:
+        """Nothing more may be sent: it would count as sent, and never arrive."""
+        return self._reason is not None
+
     def write(self, pieces: list[bytes]) -> None:
         if self._transport is not None:
             self._transport.writelines(pieces)
@@ -71,16 +76,20 @@ class Connection(asyncio.Protocol):
             # What lies in the buffers belongs to batches that are sent again elsewhere.
             transport.abort()
         else:
-            transport.write(wire.encode(wire.Goodbye(goodbye, reason.message[:200])))
-            transport.close()
+            self._end_with(transport, wire.encode(wire.Goodbye(goodbye, reason.message[:200])))
 
     def detach(self) -> None:
         """Close in peace, after all that was written has left."""
         if self._reason is None:
             self._reason = Failure(Code.CLIENT_CLOSED)
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(wire.encode(wire.Detach(), CHANNEL))
-            self._transport.close()
+            self._end_with(self._transport, wire.encode(wire.Detach(), CHANNEL))
+
+    def _end_with(self, transport: asyncio.Transport, last: bytes) -> None:
+        """Send the last words, but do not wait long for a peer that does not read them."""
+        transport.write(last)
+        transport.close()
+        self._loop.call_later(limits.LAST_WORDS_S_MAX, transport.abort)
 
     # What asyncio tells.
 
@@ -105,7 +114,8 @@ class Connection(asyncio.Protocol):
             log.warning("the server broke the protocol: %s", problem)
             self.close(Failure(problem.code, str(problem)), goodbye=problem.code)
             return
-        self._user.on_read()
+        if self._reason is None:
+            self._user.on_read()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:

@@ -47,6 +47,8 @@ SILENCE_S_MAX = 2.0
 """Silence while an answer is awaited; then the connection counts as broken. With PING_AFTER_S it leaves a
 second of the three that a failover may take."""
 LIVENESS_TICK_S = 0.25
+LAST_WORDS_S_MAX = 1.0
+"""How long a closing connection waits for its last frame to leave."""
 IDLE_PING_S = 15.0
 """Keeps middleboxes from forgetting an idle connection, and finds out when one did."""
 

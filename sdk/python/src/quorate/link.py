@@ -100,7 +100,9 @@ class Link:
     @property
     def connection(self) -> Connection | None:
         """The attached connection, if there is one now."""
-        return self._connection if self._attached else None
+        if self._connection is None or not self._attached or self._connection.closing:
+            return None
+        return self._connection
 
     def want(self) -> None:
         """There is something to do: connect, if it is not so."""
@@ -146,7 +148,7 @@ class Link:
         self._closing = True
         if self._connection is not None:
             self._connection.detach()
-            await asyncio.wait([self._connection.closed], timeout=1.0)
+            await self._connection.closed
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         for waiter in self._waiters:
@@ -201,12 +203,14 @@ class Link:
         loop = asyncio.get_running_loop()
         connection = Connection(loop, self, self._handles.handle, self._port.session)
         host, port = split_address(address)
+        # Set before dialling: a quick server's ATTACHED is told before create_connection returns.
+        self._connection, self._address = connection, address
         try:
             await asyncio.wait_for(loop.create_connection(lambda: connection, host, port), limits.DIAL_TIMEOUT_S)
         except (OSError, TimeoutError) as problem:
+            self._connection = None
             self._note(Failure(Code.NO_CONNECTION, f"{address}: {problem or 'no answer'}"))
             return
-        self._connection, self._address = connection, address
         try:
             failure = await connection.closed
         finally:

@@ -219,6 +219,7 @@ class Tail:
         self._number, self._subscription = reader.subscribe(offset, credit_bytes)
         self._entries: list[Entry] = []
         self._at = 0
+        self._waiting = False
 
     def __aiter__(self) -> Tail:
         return self
@@ -235,6 +236,15 @@ class Tail:
         if self._at < len(self._entries):
             rest, self._entries, self._at = self._entries[self._at :], [], 0
             return rest
+        if self._waiting:
+            raise RuntimeError("a tail has one reader; open another tail for another task")
+        self._waiting = True
+        try:
+            return await self._received()
+        finally:
+            self._waiting = False
+
+    async def _received(self) -> list[Entry]:
         subscription = self._subscription
         while True:
             taken = subscription.state.take()

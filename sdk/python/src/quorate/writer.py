@@ -384,14 +384,13 @@ class Writer:
         actions: list[Action] = []
         if refused.code != Code.SEQUENCE_GAP:
             batch.refusal = failure
-            if refused.retry == RetryHint.NEVER:
-                if batch.calls is not None:
-                    actions.append(self._fail(batch, failure, unknown=False))
-            elif refused.retry == RetryHint.HERE:
+            if refused.retry == RetryHint.HERE:
                 if batch.seq == self._rewind:
                     self._hold(now, failure.retry_after_s)
-            else:
+            elif refused.retry in (RetryHint.HEAD, RetryHint.HANDLE):
                 actions.append(_reroute_of(refused))
+            elif batch.calls is not None:
+                actions.append(self._fail(batch, failure, unknown=False))
         if self._drained():
             self._fold(self._rewind)
         return actions

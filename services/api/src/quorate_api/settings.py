@@ -70,7 +70,9 @@ class Settings(BaseSettings):
         for name in ("coordinator_token_file", "token_signing_key_file", "secret_file"):
             path = getattr(self, name)
             if path is not None and not path.is_file():
-                raise ValueError(f"QUORATE_{name.upper()} names {path}, which is not a file")
+                raise ValueError(
+                    f"QUORATE_{name.upper()} names {path}, which is not a file: `quorate-api keys-init` makes it"
+                )
         return self
 
     @property
@@ -119,7 +121,14 @@ def load() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        lines = [
-            f"{'.'.join(str(part) for part in item['loc']) or 'environment'}: {item['msg']}" for item in error.errors()
-        ]
+        lines = [f"{_variable(item['loc'])}: {item['msg'].removeprefix('Value error, ')}." for item in error.errors()]
         raise ConfigurationError("\n".join(lines)) from None
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    """How the environment calls a setting."""
+    if not location:
+        return "environment"
+    name = str(location[0]).upper()
+    plain = {"DATABASE_URL", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+    return name if name in plain else f"QUORATE_{name.removeprefix('QUORATE_')}"

@@ -63,7 +63,14 @@ pub enum Command {
     /// Read payloads that were evicted from memory, for a successor that catches up.
     Load { from_index: Index, to_index: Index },
     Ack { client: ClientRef, seq: u64, base_offset: Offset, entry_count: u32, received_us: Micros },
-    Refuse { client: ClientRef, seq: u64, code: Code, happened: Happened, retry_after_ms: u32 },
+    Refuse {
+        client: ClientRef,
+        seq: u64,
+        entry_count: u32,
+        code: Code,
+        happened: Happened,
+        retry_after_ms: u32,
+    },
     /// Committed entries became readable.
     Committed,
     /// What lies before `first_index` is gone.

@@ -29,6 +29,7 @@ impl Replica {
             Err((code, happened)) => out.push(Command::Refuse {
                 client: request.client,
                 seq: request.seq,
+                entry_count: request.entry_count,
                 code,
                 happened,
                 retry_after_ms: match code {

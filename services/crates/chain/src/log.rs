@@ -134,7 +134,7 @@ impl Log {
         if index >= self.last_index() {
             return;
         }
-        assert!(index >= self.base.index, "what is trimmed was committed and cannot be cut");
+        assert!(index >= self.base.index, "a cut to {index} below what is trimmed, {}", self.base.index);
         for cut in self.batches.drain((index - self.base.index) as usize..) {
             self.payload_bytes -= u64::from(cut.header.payload_len);
             if cut.payload.is_some() {

@@ -55,7 +55,7 @@ pub struct Replica {
     cuts: u64,
     /// The last cut, until the journal has it: number and index.
     pending_cut: Option<(u64, Index)>,
-    /// While the journal is read: the log began with a batch whose base was not met yet.
+    /// While the journal is read.
     pub(crate) recovery: Recovery,
     /// Trimmed since a base was last written to the journal.
     trimmed_unwritten_bytes: u64,
@@ -298,11 +298,20 @@ impl Replica {
         }
     }
 
-    /// Forgets the whole log, a cut that is being written with it.
-    pub(crate) fn replace_log(&mut self, base: Base) {
+    /// Forgets the whole log, and begins behind `base`.
+    pub(crate) fn replace_log(&mut self, base: Base, out: &mut Vec<Command>) {
         self.commit_index = base.index;
         self.log = Log::new(base);
-        self.pending_cut = None;
+        self.durable_index = self.log.last_index();
+        if self.durability == Durability::Persistent {
+            self.durable_index = 0;
+            self.trimmed_unwritten_bytes = 0;
+            // Whoever reads the journal must not take what it holds for what lies behind the base.
+            self.cuts += 1;
+            self.pending_cut = None;
+            out.push(Command::Cut { index: 0, number: self.cuts });
+            self.persist_base(out);
+        }
     }
 
     /// Whether the log agrees with the head's up to its end, for good.
@@ -323,6 +332,7 @@ impl Replica {
             out.push(Command::Refuse {
                 client: waiter.client,
                 seq: waiter.seq,
+                entry_count: waiter.placed.entry_count,
                 code: Code::EpochChanged,
                 happened: Happened::Unknown,
                 retry_after_ms: 0,

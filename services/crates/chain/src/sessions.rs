@@ -52,8 +52,13 @@ pub enum Verdict {
 impl Sessions {
     pub fn judge(&self, session: u64, seq: u64, floor_index: Index) -> Verdict {
         let Some(known) = self.table.get(&session) else {
-            let new = seq == 1 && floor_index >= self.forgotten_through;
-            return if new { Verdict::Next } else { Verdict::Expired };
+            // A batch of it can only have been ordered behind its floor: if all that is forgotten lies before,
+            // there was none.
+            return match seq {
+                _ if floor_index < self.forgotten_through => Verdict::Expired,
+                1 => Verdict::Next,
+                _ => Verdict::Gap { next_seq: 1 },
+            };
         };
         if seq == known.last_seq + 1 {
             Verdict::Next

@@ -1,7 +1,7 @@
 //! Following the predecessor: agreeing on where the logs part, then taking its batches in order.
 
 use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
-use quorate_types::{Durability, Index, Micros, Role, ServerId};
+use quorate_types::{Index, Micros, Role, ServerId};
 use quorate_wire::peer;
 
 use crate::base::Base;
@@ -20,8 +20,8 @@ pub(crate) enum Upstream {
 /// In step with the predecessor in this epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Following {
-    /// Progress as last sent, for the predecessor's window.
-    told: Index,
+    /// Progress as last sent, for the predecessor's window, by weight: the batch may be trimmed since.
+    told_weight: u64,
     /// What this replica has for good, as last sent; `None` before it was first level with its predecessor.
     confirmed: Option<Index>,
     /// The predecessor's last index, as last told.
@@ -97,9 +97,12 @@ impl Replica {
             }
             None => self.cut_to(reply.common_index, out),
         }
-        let (told, predecessor_last) = (self.log.last_index(), reply.last_index);
-        self.upstream =
-            Upstream::Following(Following { told, confirmed: None, predecessor_last, heard_at: now });
+        self.upstream = Upstream::Following(Following {
+            told_weight: self.log.weight(self.log.last_index()),
+            confirmed: None,
+            predecessor_last: reply.last_index,
+            heard_at: now,
+        });
         self.level_before = reply.level;
         self.advance_commit(reply.commit_index, out);
         self.answer_parked(out);
@@ -109,14 +112,8 @@ impl Replica {
     fn start_from(&mut self, base: Base, out: &mut Vec<Command>) {
         let index = base.index;
         assert!(index >= self.commit_index, "a base at {index} below what is committed, {}", self.commit_index);
-        self.replace_log(base);
+        self.replace_log(base, out);
         self.downstream.restart_behind(index);
-        if self.durability == Durability::Persistent {
-            self.durable_index = 0;
-            self.persist_base(out);
-        } else {
-            self.durable_index = index;
-        }
         out.push(Command::Trimmed { first_index: index + 1 });
         out.push(Command::Committed);
     }
@@ -182,15 +179,20 @@ impl Replica {
         let Upstream::Following(mut following) = self.upstream else { return };
         let Some(to) = self.predecessor() else { return };
         let (last, level) = (self.log.last_index(), self.own_level());
-        let weight_since = |index| self.log.weight(last).saturating_sub(self.log.weight(index));
-        if weight_since(following.told) >= CATCHUP_PROGRESS_BYTES {
-            following.told = last;
+        let weight = self.log.weight(last);
+        if weight - following.told_weight >= CATCHUP_PROGRESS_BYTES {
+            following.told_weight = weight;
             let message = peer::Message::Progress { index: last, level_with_sender: false };
             out.push(Command::Send { to, message });
         }
         let news = match following.confirmed {
             // What is not durable yet delays the ring from here on, so it should be little.
-            None => last >= following.predecessor_last && weight_since(level) < CATCHUP_PROGRESS_BYTES,
+            // A cut that a restart could undo must not come into the chain either.
+            None if !self.is_settled() => false,
+            None => {
+                let unsynced = weight.saturating_sub(self.log.weight(level));
+                last >= following.predecessor_last && unsynced < CATCHUP_PROGRESS_BYTES
+            }
             Some(confirmed) => self.role == Role::Learner && level > confirmed,
         };
         if news {

@@ -1,1 +1,23 @@
-//! Admission and placement, pure.
+//! Admission and placement, pure: what an SLA costs, and which servers take its replicas.
+//!
+//! - [`profile`]: the measured cost profile that turns an SLA into demand vectors and a budget
+//! - [`amounts`]: exact integer amounts of a server's resources
+//! - [`fleet`]: servers with what is free on them; Filo's ElectServer
+//! - [`admission`]: Filo's Algorithm 1 for one applicant and for a batch
+//! - [`quote`]: admission with a reason for a refusal and the largest SLA that fits
+
+// Loops over the resources read several arrays at the same index.
+#![allow(clippy::needless_range_loop)]
+
+pub mod admission;
+pub mod amounts;
+pub mod fleet;
+mod index;
+pub mod profile;
+pub mod quote;
+
+pub use admission::{Applicant, NotPlaced, place_batch, place_one};
+pub use amounts::Amounts;
+pub use fleet::{Fleet, Pool};
+pub use profile::{Profile, ProfileError, RoleDemands};
+pub use quote::{admit, quote};

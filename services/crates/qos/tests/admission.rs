@@ -181,7 +181,7 @@ impl Passed {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     /// Never more than rate · t + depth and the excess of one oversized request; order kept; nothing
     /// lost; every wake-up later than now and of use; all leaves in the end.

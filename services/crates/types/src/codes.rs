@@ -226,9 +226,7 @@ impl Code {
             Code::TooManyChannels => {
                 "The connection has as many groups attached as it may have. Detach a group or open another connection."
             }
-            Code::UnknownChannel => {
-                "The frame names a channel that was not attached. ATTACH first."
-            }
+            Code::UnknownChannel => "The frame names a channel that was not attached. ATTACH first.",
             Code::TokenInvalid => {
                 "The token is malformed or was not signed by this fleet. Get a new handle from the API."
             }
@@ -310,9 +308,7 @@ impl Code {
             Code::ShuttingDown => {
                 "The server is stopping. Reconnect to another replica; the handle lists them."
             }
-            Code::Internal => {
-                "The server met an error of its own. Retry; report the message if it repeats."
-            }
+            Code::Internal => "The server met an error of its own. Retry; report the message if it repeats.",
         }
     }
 }

@@ -14,11 +14,20 @@ pub enum ToCoordinator {
     Register(Register),
     Heartbeat(Heartbeat),
     /// The server adopted this epoch's configuration.
-    Applied { group_id: GroupId, epoch: Epoch },
+    Applied {
+        group_id: GroupId,
+        epoch: Epoch,
+    },
     /// The server forgot the group and its data.
-    Dropped { group_id: GroupId },
+    Dropped {
+        group_id: GroupId,
+    },
     /// Sent by the tail: the learner holds all that the tail holds.
-    LearnerCaughtUp { group_id: GroupId, epoch: Epoch, learner: ServerId },
+    LearnerCaughtUp {
+        group_id: GroupId,
+        epoch: Epoch,
+        learner: ServerId,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,12 +80,24 @@ pub struct GroupReport {
 pub enum ToServer {
     Welcome(Welcome),
     /// Registration refused; the server prints it and exits.
-    Refuse { code: RefuseCode, message: String },
-    Configure { config: GroupConfig },
-    Drop { group_id: GroupId, epoch: Epoch },
-    HeartbeatAck { seq: u64 },
+    Refuse {
+        code: RefuseCode,
+        message: String,
+    },
+    Configure {
+        config: GroupConfig,
+    },
+    Drop {
+        group_id: GroupId,
+        epoch: Epoch,
+    },
+    HeartbeatAck {
+        seq: u64,
+    },
     /// A fresh peer token, before the old one expires.
-    PeerToken { token: String },
+    PeerToken {
+        token: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,7 +19,11 @@ pub const RESOURCES: [&str; 3] = ["cpu", "network", "storage_io"];
 
 impl ResourceVector {
     pub fn new(cpu: f64, network_bytes_per_s: f64, storage_io_per_s: f64) -> Self {
-        Self { cpu, network_bytes_per_s, storage_io_per_s }
+        Self {
+            cpu,
+            network_bytes_per_s,
+            storage_io_per_s,
+        }
     }
 
     pub fn to_array(self) -> [f64; 3] {
@@ -27,7 +31,11 @@ impl ResourceVector {
     }
 
     pub fn from_array([cpu, network_bytes_per_s, storage_io_per_s]: [f64; 3]) -> Self {
-        Self { cpu, network_bytes_per_s, storage_io_per_s }
+        Self {
+            cpu,
+            network_bytes_per_s,
+            storage_io_per_s,
+        }
     }
 
     pub fn plus(self, other: Self) -> Self {
@@ -49,8 +57,8 @@ impl ResourceVector {
 }
 
 /// What one append costs the head, as tokens: `fixed + per_byte · entry bytes` of each resource.
-/// Tokens of CPU are microseconds, of network bytes, of storage IO operations, all in thousandths
-/// so that buckets are exact integers.
+/// Tokens of CPU are nanoseconds, of network bytes, of storage IO thousandths of operations; all are
+/// counted in thousandths, so that buckets are exact integers and a byte has a price in each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendCost {
     pub fixed_milli: [u64; 3],
@@ -79,6 +87,11 @@ impl Budget {
     /// A budget in which exactly `rate_per_s` requests of the declared size pass each second.
     pub fn for_rate(rate_per_s: u64, request_size_bytes: u32, cost: AppendCost) -> Self {
         let one = cost.of(1, u64::from(request_size_bytes));
-        Self { rate_per_s, request_size_bytes, cost, tokens_per_s_milli: one.map(|c| c * rate_per_s) }
+        Self {
+            rate_per_s,
+            request_size_bytes,
+            cost,
+            tokens_per_s_milli: one.map(|c| c * rate_per_s),
+        }
     }
 }

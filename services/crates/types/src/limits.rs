@@ -78,14 +78,59 @@ pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
 
 /// Telemetry records kept while Redis is away: four hours of minutes for 32 groups.
 pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
+/// Records in one stream entry: keeps an entry below a megabyte, and what a failed send repeats.
+pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
+/// Windows that ended less than this ago are sent again over a new connection to Redis, which may have lost
+/// what it had taken (a replica promoted, a restart from an older file).
+pub const TELEMETRY_RESEND_S: u64 = 900;
+/// Cuts of a group's counters (at an epoch's end and beginning) that wait for the next sample; beyond, what
+/// they would have told apart is counted for the later epoch.
+pub const TELEMETRY_CUTS_MAX: usize = 64;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Messages waiting for one server: every configuration of a server with the most groups, twice. A server
+/// that falls further behind is disconnected, and gets everything when it registers again.
+pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 65_536;
+/// Control connections of one coordinator, registered or not.
+pub const CONTROL_CONNECTIONS_MAX: usize = 16_384;
+/// Events kept for the API; it reads them within seconds, this is days.
+pub const COORDINATOR_EVENTS_MAX: usize = 100_000;
+/// Events in one answer.
+pub const COORDINATOR_EVENTS_PER_ANSWER_MAX: usize = 1_000;
+/// Longest wait for the next event.
+pub const COORDINATOR_EVENTS_WAIT_MS_MAX: u64 = 30_000;
+/// Ids of deleted groups that cannot be used again; older ones are known to nobody any more.
+pub const DELETED_GROUPS_MAX: usize = 100_000;
+/// Join tokens that are neither used nor expired.
+pub const JOIN_TOKENS_MAX: usize = 10_000;
+/// An invitation that lies around longer is a risk.
+pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
+/// Body of one call to the coordinator: an SLA is 300 bytes.
+pub const COORDINATOR_BODY_BYTES_MAX: usize = 64 << 10;
+/// Requests and messages that wait for the coordinator's state machine.
+pub const COORDINATOR_QUEUE_MAX: usize = 4_096;
+/// The coordinator's log is rewritten as a snapshot beyond this, or twice the last snapshot.
+pub const COORDINATOR_LOG_BYTES: u64 = 16 << 20;
+/// One record of that log: a snapshot of 100 000 groups is 150 MB.
+pub const COORDINATOR_RECORD_BYTES_MAX: u64 = 1 << 30;
 
-const _: () = assert!(ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch");
-const _: () = assert!((BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX, "the largest batch fits the queue");
+const _: () = assert!(
+    ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX,
+    "the largest entry fits a batch"
+);
+const _: () = assert!(
+    (BATCH_BYTES_MAX as u64) <= QUEUE_BYTES_MAX,
+    "the largest batch fits the queue"
+);
 const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
-const _: () = assert!(READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX, "descriptors fit the head");
-const _: () = assert!((FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES, "a record fits a segment");
+const _: () = assert!(
+    READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
+    "descriptors fit the head"
+);
+const _: () = assert!(
+    (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
+    "a record fits a segment"
+);
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);

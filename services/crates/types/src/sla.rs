@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Role;
+use crate::cost::ResourceVector;
 use crate::limits;
 
 /// When an entry counts as committed.
@@ -49,20 +51,90 @@ impl Sla {
     /// The first field at fault and why, for an SLA that no fleet could serve.
     pub fn validate(&self) -> Result<(), (&'static str, String)> {
         if !(1..=limits::REPLICATION_DEGREE_MAX).contains(&self.replication_degree) {
-            return Err(("replication_degree", format!("must be 1 to {}", limits::REPLICATION_DEGREE_MAX)));
+            return Err((
+                "replication_degree",
+                format!("must be 1 to {}", limits::REPLICATION_DEGREE_MAX),
+            ));
         }
         if !(1..=self.replication_degree).contains(&self.min_replicas()) {
             return Err(("min_replicas", "must be 1 to replication_degree".to_string()));
         }
         if !(1..=limits::ENTRY_BYTES_MAX).contains(&self.request_size_bytes) {
-            return Err(("request_size_bytes", format!("must be 1 to {}", limits::ENTRY_BYTES_MAX)));
+            return Err((
+                "request_size_bytes",
+                format!("must be 1 to {}", limits::ENTRY_BYTES_MAX),
+            ));
         }
         if !(1..=limits::RATE_PER_S_MAX).contains(&self.rate_per_s) {
             return Err(("rate_per_s", format!("must be 1 to {}", limits::RATE_PER_S_MAX)));
         }
         if self.retention_bytes < limits::RETENTION_BYTES_MIN {
-            return Err(("retention_bytes", format!("must be at least {}", limits::RETENTION_BYTES_MIN)));
+            return Err((
+                "retention_bytes",
+                format!("must be at least {}", limits::RETENTION_BYTES_MIN),
+            ));
         }
         Ok(())
     }
+}
+
+/// A dry run of admission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quote {
+    pub admissible: bool,
+    /// What each replica would be promised, head first.
+    pub demand: Vec<ReplicaDemand>,
+    pub total_demand: ResourceVector,
+    /// The resource of which the group would take the largest share of what is free.
+    pub dominant_resource: ScarceResource,
+    pub refusal: Option<Refusal>,
+    pub profile_version: String,
+}
+
+/// The demand vector of one replica, with its role in the chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplicaDemand {
+    pub role: Role,
+    #[serde(flatten)]
+    pub demand: ResourceVector,
+}
+
+/// Why an SLA was not admitted, and what would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub reason: RefusalReason,
+    pub scarce_resource: ScarceResource,
+    /// For people: what was asked, what there is.
+    pub message: String,
+    /// The same SLA at the largest rate that would be admitted now; `None` when none would.
+    pub largest_sla_that_fits: Option<Sla>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusalReason {
+    InsufficientCapacity,
+    /// One group is served by one shard of a server; no fleet is large enough.
+    BeyondShardPeak,
+    TooFewServers,
+    UnknownRegion,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScarceResource {
+    Cpu,
+    Network,
+    StorageIo,
+    Servers,
+    Shard,
+}
+
+impl ScarceResource {
+    /// In the order of [`crate::cost::RESOURCES`].
+    pub const OF_SERVER: [ScarceResource; 3] = [
+        ScarceResource::Cpu,
+        ScarceResource::Network,
+        ScarceResource::StorageIo,
+    ];
 }

@@ -89,9 +89,9 @@ impl BatchHeader {
         let header = Self {
             group_id: GroupId(Uuid::from_bytes(reader.id16()?)),
             epoch: reader.u64()?,
-            index: reader.u64()?,
-            base_offset: reader.u64()?,
-            cumulative_bytes: reader.u64()?,
+            index: reader.position()?,
+            base_offset: reader.position()?,
+            cumulative_bytes: reader.position()?,
             session: reader.u64()?,
             seq: reader.u64()?,
             timestamp_us: reader.u64()?,
@@ -100,7 +100,10 @@ impl BatchHeader {
             payload_len,
             payload_crc,
         };
-        if u64::from(payload_len) < 4 * u64::from(entry_count) || header.index == 0 {
+        let is_whole = u64::from(payload_len) >= 4 * u64::from(entry_count)
+            && header.cumulative_bytes >= header.entry_bytes();
+        // Indices, sessions and seqs begin at 1.
+        if !is_whole || header.index == 0 || header.session == 0 || header.seq == 0 {
             return Err(WireError::Malformed { what });
         }
         Ok(header)

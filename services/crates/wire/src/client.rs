@@ -10,6 +10,7 @@ use crate::frame::{Frame, TraceContext, encode_frame};
 
 pub const MAGIC: [u8; 4] = *b"QRT1";
 pub const VERSION: u16 = 1;
+pub const CLIENT_NAME_BYTES_MAX: usize = 64;
 /// `expected_offset` of an append without that condition.
 pub const NO_EXPECTED_OFFSET: Offset = u64::MAX;
 
@@ -312,7 +313,11 @@ fn decode_hello(head: &[u8]) -> Result<Message, WireError> {
     }
     let version = r.u16()?;
     r.u16()?;
-    Ok(Message::Hello { version, client: r.str8()? })
+    let client = r.str8()?;
+    if client.len() > CLIENT_NAME_BYTES_MAX {
+        return Err(WireError::Malformed { what: "client name of HELLO" });
+    }
+    Ok(Message::Hello { version, client })
 }
 
 fn decode_hello_ok(head: &[u8]) -> Result<Message, WireError> {

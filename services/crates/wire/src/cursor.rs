@@ -4,6 +4,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::WireError;
 
+/// More than any log holds: two thousand years at a terabyte a second.
+pub const POSITION_MAX: u64 = 1 << 56;
+
 /// Reads fields from the front; running out is [`WireError::Malformed`] naming `what`.
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -39,6 +42,13 @@ impl<'a> Reader<'a> {
 
     pub fn u64(&mut self) -> Result<u64, WireError> {
         Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A count of batches, entries or bytes since a log began. Absurd ones are refused, so that sums of a few of
+    /// them, with small factors, cannot overflow.
+    pub fn position(&mut self) -> Result<u64, WireError> {
+        let position = self.u64()?;
+        if position >= POSITION_MAX { Err(WireError::Malformed { what: self.what }) } else { Ok(position) }
     }
 
     pub fn id16(&mut self) -> Result<[u8; 16], WireError> {

@@ -146,15 +146,15 @@ impl Envelope {
         let epoch = r.u64()?;
         let message = match frame.kind {
             kind::REPLICATE => decode_replicate(&mut r, frame)?,
-            kind::CHAIN_ACK => Message::ChainAck { level: r.u64()?, storage_fault: r.u8()? != 0 },
+            kind::CHAIN_ACK => Message::ChainAck { level: r.position()?, storage_fault: r.u8()? != 0 },
             kind::CHAIN_NOTICE => Message::ChainNotice {
-                commit_index: r.u64()?,
-                level: r.u64()?,
+                commit_index: r.position()?,
+                level: r.position()?,
                 storage_fault: r.u8()? != 0,
             },
             kind::SYNC_REQUEST => decode_sync_request(&mut r)?,
             kind::SYNC_REPLY => decode_sync_reply(&mut r, frame)?,
-            kind::PROGRESS => Message::Progress { index: r.u64()?, level_with_sender: r.u8()? != 0 },
+            kind::PROGRESS => Message::Progress { index: r.position()?, level_with_sender: r.u8()? != 0 },
             unknown => return Err(WireError::UnknownKind { kind: unknown }),
         };
         Ok(Envelope { group_id, epoch, message })
@@ -235,7 +235,7 @@ impl Message {
 }
 
 fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
-    let (commit_index, level, last_index) = (r.u64()?, r.u64()?, r.u64()?);
+    let (commit_index, level, last_index) = (r.position()?, r.position()?, r.position()?);
     let storage_fault = r.u8()? != 0;
     let header = BatchHeader::decode(r.bytes(BATCH_HEADER_LEN)?)?;
     let batch = Batch { header, payload: frame.payload.clone(), trace: frame.trace };
@@ -244,19 +244,27 @@ fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireEr
 }
 
 fn decode_sync_request(r: &mut Reader<'_>) -> Result<Message, WireError> {
-    let (nonce, last_index, commit_index) = (r.u32()?, r.u64()?, r.u64()?);
+    let (nonce, last_index, commit_index) = (r.u32()?, r.position()?, r.position()?);
     let count = r.count(16)?;
-    let history = (0..count).map(|_| Ok((r.u64()?, r.u64()?))).collect::<Result<_, WireError>>()?;
+    let history: Vec<_> =
+        (0..count).map(|_| Ok((r.u64()?, r.position()?))).collect::<Result<_, WireError>>()?;
+    if history.iter().any(|(_, start)| *start == 0) {
+        return Err(WireError::Malformed { what: "history" });
+    }
     Ok(Message::SyncRequest(SyncRequest { nonce, last_index, commit_index, history }))
 }
 
 fn decode_sync_reply(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
     let nonce = r.u32()?;
-    let (common_index, last_index, commit_index, level) = (r.u64()?, r.u64()?, r.u64()?, r.u64()?);
+    let (common_index, last_index) = (r.position()?, r.position()?);
+    let (commit_index, level) = (r.position()?, r.position()?);
     let has_base = r.u8()? != 0;
     let crc = r.u32()?;
     if has_base && crc != crc32fast::hash(&frame.payload) {
         return Err(WireError::Checksum { part: "base of SYNC_REPLY" });
+    }
+    if !has_base {
+        frame.expect_no_payload("SYNC_REPLY without a base")?;
     }
     let base = has_base.then(|| frame.payload.clone());
     Ok(Message::SyncReply(SyncReply { nonce, common_index, last_index, commit_index, level, base }))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use quorate_chain::{AppendRequest, ClientRef, Command, Event, Happened, Replica};
 use quorate_qos::{Admission, QueueLimits, Ready};
-use quorate_telemetry::usage::Histogram;
+use quorate_telemetry::usage::Sample;
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::cost::Budget;
 use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
@@ -17,6 +17,7 @@ use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, Placed, Places};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
 use crate::shard::serve::Channel;
+use crate::usage::Counters;
 
 /// Acks in one frame, so that its head fits 16 bits of length.
 const ACKS_PER_FRAME: usize = 4_000;
@@ -35,28 +36,15 @@ pub struct Group {
     /// Bases submitted to the journal and not yet durable: (index, lsn).
     bases: Vec<(Index, quorate_journal::Lsn)>,
     pub counters: Counters,
+    /// Samples at the end of one epoch and the beginning of the next, for [`crate::usage`].
+    pub cuts: Vec<Sample>,
     acks: Vec<(ClientRef, u64, u64)>,
     commands: Vec<Command>,
     pub is_dirty: bool,
 }
 
-/// What happened here since the process began; `usage` cuts it into windows.
-#[derive(Default)]
-pub struct Counters {
-    pub offered_entries: u64,
-    pub throttled_entries: u64,
-    pub throttled_within_sla_entries: u64,
-    pub refused_entries: u64,
-    pub read_entries: u64,
-    pub read_bytes: u64,
-    /// Commit latency of entries, since it was last taken.
-    pub latency: Histogram,
-    /// Of the last second, for charts.
-    pub latency_now: Histogram,
-}
-
 impl Group {
-    pub fn new(id: GroupId, replica: Replica, places: Places, _now: Micros) -> Self {
+    pub fn new(id: GroupId, replica: Replica, places: Places, now: Micros) -> Self {
         Self {
             id,
             replica,
@@ -67,7 +55,8 @@ impl Group {
             readers: Readers::default(),
             places,
             bases: Vec::new(),
-            counters: Counters::default(),
+            counters: Counters::new(now),
+            cuts: Vec::new(),
             acks: Vec::new(),
             commands: Vec::new(),
             is_dirty: false,
@@ -88,7 +77,14 @@ impl Group {
             None => self.admission = Some(Admission::new(&config.budget, QueueLimits::default(), now)),
         }
         self.budget = Some(config.budget.clone());
+        let begins = config.epoch > self.replica.epoch();
+        if begins {
+            self.cut_sample();
+        }
         self.step(io, Event::Configure(config));
+        if begins {
+            self.cut_sample();
+        }
         if !self.replica.is_head() {
             self.refuse_queue(io, Code::NotHead);
         }
@@ -138,24 +134,18 @@ impl Group {
     }
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
-        self.count_throttled(request.entry_count, within_sla);
+        self.counters.throttled(request.entry_count, within_sla);
         let code = if within_sla { Code::DeadlineExceeded } else { Code::Throttled };
         let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         io.refuse(request.client, refusal);
     }
 
-    pub fn count_throttled(&mut self, entries: u32, within_sla: bool) {
-        self.counters.throttled_entries += u64::from(entries);
-        if within_sla {
-            self.counters.throttled_within_sla_entries += u64::from(entries);
-        }
-    }
-
     /// Refuses all that waits in the queue: it was not ordered.
     fn refuse_queue(&mut self, io: &mut Io, code: Code) {
         let waiting = self.admission.as_mut().map(Admission::drain).unwrap_or_default();
         for request in waiting {
+            self.counters.totals.refused_entries += u64::from(request.entry_count);
             let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
             refusal.head_address = self.head_address();
             io.refuse(request.client, refusal);
@@ -182,11 +172,10 @@ impl Group {
                 Command::Ack { client, seq, base_offset, entry_count, received_us } => {
                     let latency_us = now_us().saturating_sub(received_us);
                     self.counters.latency.record(latency_us, u64::from(entry_count));
-                    self.counters.latency_now.record(latency_us, u64::from(entry_count));
                     self.acks.push((client, seq, base_offset));
                 }
-                Command::Refuse { client, seq, code, happened, retry_after_ms } => {
-                    self.counters.refused_entries += 1;
+                Command::Refuse { client, seq, entry_count, code, happened, retry_after_ms } => {
+                    self.counters.totals.refused_entries += u64::from(entry_count);
                     let mut refusal = Refusal::new(kind::APPEND, seq, code);
                     refusal.unknown = happened == Happened::Unknown;
                     refusal.retry_after_ms = retry_after_ms;

@@ -18,6 +18,7 @@ use std::net::TcpStream as StdTcpStream;
 
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, Replica};
+use quorate_telemetry::usage::Sample;
 use quorate_types::control::GroupReport;
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
@@ -27,7 +28,7 @@ use crate::auth::Permission;
 use crate::disk::Places;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
-use crate::usage::GroupSample;
+use crate::usage::{self, ShardSample};
 
 /// What reaches a shard from other threads.
 ///
@@ -54,7 +55,7 @@ pub enum ShardMessage {
     FromClient { group_id: GroupId, client: ClientRef, request: ClientRequest },
     /// For a connection of this shard, from a group of another.
     ToClient { client: ClientRef, message: client::Message },
-    Sample(oneshot::Sender<Vec<GroupSample>>),
+    Sample(oneshot::Sender<ShardSample>),
     OldestLsn(oneshot::Sender<Option<quorate_journal::Lsn>>),
     Stop,
 }
@@ -70,6 +71,8 @@ pub enum ClientRequest {
 pub struct Shard {
     pub groups: HashMap<GroupId, Group>,
     pub io: Io,
+    /// Last samples of groups that left, until they are asked for.
+    pub parted: Vec<Sample>,
 }
 
 impl Shard {
@@ -109,6 +112,8 @@ impl Shard {
     pub fn drop_group(&mut self, group_id: GroupId) {
         if let Some(mut group) = self.groups.remove(&group_id) {
             group.abandon(&mut self.io);
+            self.parted.append(&mut group.cuts);
+            self.parted.extend(usage::sample(&mut group));
             self.io.journal.dropped(group_id);
             self.io.wake.notify_one();
         }
@@ -135,8 +140,12 @@ impl Shard {
     /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
     pub fn tick(&mut self) {
         let ids: Vec<GroupId> = self.groups.keys().copied().collect();
+        let now = crate::clock::now_us();
         for id in ids {
-            self.event(id, Event::Tick);
+            self.with_group(id, |group, io| {
+                group.account_time(now);
+                group.step(io, Event::Tick);
+            });
         }
         let reports: Vec<GroupReport> = self.groups.values().filter_map(Group::report).collect();
         let mut shared = self.io.shared.reports.lock().expect("reports");

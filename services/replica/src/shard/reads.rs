@@ -250,8 +250,8 @@ impl Group {
         let mut batches = Vec::with_capacity(page.pieces.len());
         for piece in page.pieces {
             let payload = piece.payload.expect("a page is sent when it is whole");
-            self.counters.read_entries += u64::from(piece.entry_count);
-            self.counters.read_bytes += payload.len() as u64;
+            self.counters.totals.read_entries += u64::from(piece.entry_count);
+            self.counters.totals.read_bytes += payload.len() as u64;
             batches.push(EntriesBatch {
                 base_offset: piece.base_offset,
                 timestamp_us: piece.timestamp_us,

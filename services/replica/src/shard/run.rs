@@ -27,7 +27,7 @@ pub fn run(index: usize, shared: Arc<Shared>, port: JournalPort, inbox: mpsc::Un
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     let (io, work) = Io::new(index, shared, port);
-    let shard = Rc::new(RefCell::new(Shard { groups: Default::default(), io }));
+    let shard = Rc::new(RefCell::new(Shard { groups: Default::default(), io, parted: Vec::new() }));
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
         spawn_local(flush_task(shard.clone()));
@@ -159,8 +159,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         }
         ShardMessage::ToClient { client, message } => shard.io.send_client(client, message),
         ShardMessage::Sample(answer) => {
-            let samples = shard.groups.values_mut().filter_map(crate::usage::sample).collect();
-            let _gone = answer.send(samples).is_err();
+            let _gone = answer.send(shard.sample()).is_err();
         }
         ShardMessage::OldestLsn(answer) => {
             let _gone = answer.send(shard.oldest_lsn()).is_err();
@@ -177,9 +176,10 @@ fn journal_event(shard: &mut Shard, event: JournalEvent) {
             }
             shard.io.wake.notify_one();
         }
-        JournalEvent::Room => {
-            let cleared = shard.io.shared.storage_fault.lock().expect("storage fault").take().is_some();
-            if cleared {
+        // What waits is submitted again by the next round.
+        JournalEvent::Room => shard.io.wake.notify_one(),
+        JournalEvent::DiskFree => {
+            if shard.io.shared.storage_fault.lock().expect("storage fault").take().is_some() {
                 tracing::info!("the disk takes records again");
             }
             shard.storage_fault(false);

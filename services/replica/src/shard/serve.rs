@@ -100,7 +100,7 @@ impl Group {
         trace: Option<TraceContext>,
     ) {
         if let Err((code, detail)) = self.check_append(client, &append) {
-            self.counters.refused_entries += u64::from(append.entry_count);
+            self.counters.totals.refused_entries += u64::from(append.entry_count);
             let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
             refusal.detail = detail;
             refusal.head_address = self.head_address();
@@ -127,8 +127,9 @@ impl Group {
             wall_us: wall_us(),
             trace,
         };
-        self.counters.offered_entries += u64::from(entry_count);
+        self.counters.totals.offered_entries += u64::from(entry_count);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
+            self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
             io.refuse(client, refusal);
             return;
@@ -138,7 +139,7 @@ impl Group {
             Offer::Admitted(request) => self.order(io, request),
             Offer::Queued => io.timer.notify_one(),
             Offer::Throttled { item, retry_after_us, within_sla } => {
-                self.count_throttled(entry_count, within_sla);
+                self.counters.throttled(entry_count, within_sla);
                 let code = if within_sla { Code::Overloaded } else { Code::Throttled };
                 let mut refusal = Refusal::new(kind::APPEND, item.seq, code);
                 refusal.retry_after_ms = retry_ms(retry_after_us);

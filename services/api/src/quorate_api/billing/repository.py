@@ -36,16 +36,18 @@ class BillingRepository:
         )
         found: dict[UUID, dict[str, int]] = defaultdict(dict)
         for group_id, kind, quantity in (await self._scope.connection.execute(statement)).all():
-            found[group_id][str(kind)] = int(quantity)  # type: ignore[index,call-overload]
+            found[group_id][str(kind)] = int(quantity)
         return found
 
     async def last_period_end(self) -> datetime | None:
         statement = self._scope.select(invoices, func.max(invoices.c.period_end))
-        return (await self._scope.connection.execute(statement)).scalar_one()  # type: ignore[return-value]
+        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
+        return found
 
     async def first_group_at(self) -> datetime | None:
         statement = self._scope.select(groups, func.min(groups.c.active_at))
-        return (await self._scope.connection.execute(statement)).scalar_one()  # type: ignore[return-value]
+        found: datetime | None = (await self._scope.connection.execute(statement)).scalar_one()
+        return found
 
     async def page(self, limit: int, before: UUID | None) -> list[Row[Any]]:
         statement = self._scope.select(invoices).order_by(invoices.c.id.desc()).limit(limit)

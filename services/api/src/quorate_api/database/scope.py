@@ -6,6 +6,7 @@ security. `EveryOrganization` is the worker's: its reason is part of the call, s
 """
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Delete, Insert, Select, Table, Update, delete, func, insert, select, update
@@ -15,6 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import ColumnElement
 
 from quorate_api.database.tables import OWNED
+
+Rows = Select[*tuple[Any, ...]]
 
 
 @dataclass(slots=True)
@@ -28,7 +31,7 @@ class Scope:
         """Tell PostgreSQL again: the setting ends with the transaction."""
         await self.connection.execute(select(func.set_config("app.organization_id", str(self.organization_id), True)))
 
-    def select(self, table: Table, *columns: ColumnElement[object]) -> Select[tuple[object, ...]]:
+    def select(self, table: Table, *columns: Any) -> Rows:
         return select(*(columns or (table,))).select_from(table).where(self._owns(table))
 
     def insert(self, table: Table, **values: object) -> Insert:
@@ -57,7 +60,7 @@ class EveryOrganization:
     connection: AsyncConnection
     reason: str
 
-    def select(self, table: Table, *columns: ColumnElement[object]) -> Select[tuple[object, ...]]:
+    def select(self, table: Table, *columns: Any) -> Rows:
         return select(*(columns or (table,))).select_from(table)
 
     def upsert(self, table: Table) -> Upsert:

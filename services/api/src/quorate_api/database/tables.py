@@ -3,17 +3,19 @@
 A table with a column `organization_id` is owned: query it through `database.scope` only.
 """
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, LargeBinary, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 
 metadata = MetaData()
 
 
-def _id(name: str = "id", **options: bool) -> Column[object]:
-    return Column(name, UUID(as_uuid=True), nullable=False, **options)
+def _id(name: str = "id", *, primary_key: bool = False) -> Column[Any]:
+    return Column(name, UUID(as_uuid=True), nullable=False, primary_key=primary_key)
 
 
-def _time(name: str, *, nullable: bool = False) -> Column[object]:
+def _time(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, DateTime(timezone=True), nullable=nullable)
 
 
@@ -25,7 +27,7 @@ def _text(name: str, *, primary_key: bool = False, nullable: bool = False) -> Co
     return Column(name, Text, nullable=nullable, primary_key=primary_key)
 
 
-def _json(name: str) -> Column[object]:
+def _json(name: str) -> Column[Any]:
     return Column(name, JSONB, nullable=False)
 
 

@@ -67,27 +67,30 @@ def _launch(directory: Path, password: str, port: int) -> None:
     config = directory / "redis.conf"
     config.touch(mode=0o600)
     config.write_text(
-        f"bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir {directory}\n"
+        f'bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir "{directory}"\n'
+        f'daemonize yes\npidfile "{directory}/pid"\nlogfile "{directory}/server.log"\n'
         'appendonly yes\nappendfsync everysec\nsave ""\n'
         f"maxmemory {MEMORY_BYTES_MAX}\nmaxmemory-policy noeviction\n"
     )
-    log = directory / "server.log"
-    with log.open("a") as output:
-        process = subprocess.Popen(  # noqa: S603
-            [str(binary()), str(config)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd=directory,
+    log, pid_file = directory / "server.log", directory / "pid"
+    pid_file.unlink(missing_ok=True)
+    # It detaches itself, so that it outlives us and is nobody's zombie when it ends.
+    done = subprocess.run(  # noqa: S603
+        [str(binary()), str(config)],
+        capture_output=True,
+        text=True,
+        timeout=START_TIMEOUT_S,
+        cwd=directory,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise EmbeddedError(
+            f"redis-server ended with code {done.returncode}:\n{done.stdout}{done.stderr}{log_tail(log)}"
         )
-    (directory / "pid").write_text(str(process.pid))
     (directory / "port").write_text(str(port))
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise EmbeddedError(f"redis-server ended with code {process.returncode}:\n{log_tail(log)}")
-        if _pings(port, password):
+        if pid(directory) is not None and _pings(port, password):
             return
         time.sleep(0.02)
     raise EmbeddedError(f"redis-server does not answer after {START_TIMEOUT_S} s:\n{log_tail(log)}")

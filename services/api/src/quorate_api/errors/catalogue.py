@@ -14,7 +14,7 @@ class Code(StrEnum):
     NOT_AUTHENTICATED = "not_authenticated"
     CREDENTIALS_INVALID = "credentials_invalid"
     SESSION_EXPIRED = "session_expired"
-    CSRF_TOKEN_INVALID = "csrf_token_invalid"
+    CSRF_TOKEN_INVALID = "csrf_token_invalid"  # noqa: S105 - a code
     PERMISSION_DENIED = "permission_denied"
     QUOTA_EXCEEDED = "quota_exceeded"
     NOT_FOUND = "not_found"
@@ -91,7 +91,7 @@ CATALOGUE: dict[Code, Entry] = {
     Code.ADMISSION_REFUSED: Entry(
         409,
         "The fleet cannot promise this SLA",
-        "`refusal` names the scarce resource and, where there is one, the largest SLA that fits; ask for that, or later.",
+        "`refusal` names the scarce resource and the largest SLA that fits, if any does; ask for that, or later.",
         Fault.NOBODY,
     ),
     Code.GROUP_NOT_READY: Entry(

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 _AWAY = ("08", "57P", "53")
 
 
-def from_exception(error: Exception) -> Problem:
+def from_exception(error: Exception) -> Problem:  # noqa: PLR0911 - one return per kind
     """The problem that says what `error` means for a client."""
     match error:
         case Problem():

@@ -18,7 +18,7 @@ async def readiness(engine: AsyncEngine, redis: Redis | None, coordinator: Coord
     dependencies = list(await asyncio.gather(postgresql(engine, API_ROLE), redis_server(redis), fleet(coordinator)))
     missing = [dependency.name for dependency in dependencies if dependency.state == "missing"]
     status = "unavailable" if "postgresql" in missing else "degraded" if missing else "ok"
-    return Readiness(status=status, dependencies=dependencies)  # type: ignore[arg-type]
+    return Readiness(status=status, dependencies=dependencies)
 
 
 async def postgresql(engine: AsyncEngine, role: str) -> Dependency:

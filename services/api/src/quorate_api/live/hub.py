@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from quorate_api import limits
 from quorate_api.errors import Code, Problem
+from quorate_api.tasks import end_task
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +37,7 @@ class Hub:
         self._subscribers: dict[str, set[asyncio.Queue[Event]]] = defaultdict(set)
         self._count = 0
         self._reader: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._available: bool | None = None
 
     @contextlib.asynccontextmanager
@@ -48,7 +50,7 @@ class Hub:
         self._subscribers[group_id].add(queue)
         if self._available is False:
             _offer(queue, ("source", {"available": False}))
-        if self._reader is None or self._reader.done():
+        if self._reader is None:
             self._reader = asyncio.create_task(self._read(), name="live reader")
         try:
             yield queue
@@ -58,23 +60,34 @@ class Hub:
             if not self._subscribers[group_id]:
                 del self._subscribers[group_id]
             if self._count == 0:
-                self._reader.cancel()
+                self._stop_reading()
 
-    async def aclose(self) -> None:
+    def _stop_reading(self) -> None:
         if self._reader is not None:
             self._reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reader
+            self._ending.add(self._reader)
+            self._reader.add_done_callback(self._ending.discard)
+            self._reader = None
+
+    async def aclose(self) -> None:
+        self._stop_reading()
+        for reader in list(self._ending):
+            await end_task(reader)
 
     async def _read(self) -> None:
-        last, delay_s = "$", limits.RETRY_DELAY_S_MIN
-        while True:
+        last: bytes | None = None  # None: only what comes from now on
+        delay_s = limits.RETRY_DELAY_S_MIN
+        while self._reader is asyncio.current_task():
             try:
                 if self._redis is None:
                     raise RedisError("REDIS_URL is not set")
-                found = await self._redis.xread({STREAM: last}, count=READ_ENTRIES, block=READ_BLOCK_MS)
+                if last is None:
+                    newest: Any = await self._redis.xrevrange(STREAM, count=1)
+                    last = newest[0][0] if newest else b"0"
+                found: Any = await self._redis.xread({STREAM: last}, count=READ_ENTRIES, block=READ_BLOCK_MS)
             except (RedisError, OSError) as error:
                 self._tell(available=False, why=str(error))
+                last = None  # a Redis that lost its data counts from the start again
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, limits.RETRY_DELAY_S_MAX)
                 continue

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on stderr, with `level`, `message`, `trace_id` where there is one; or text for people."""
+"""Logs on stderr: a JSON object a line, with `level`, `message`, `trace_id` where there is one; or text for people."""
 
 import logging
 import sys

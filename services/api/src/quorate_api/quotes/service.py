@@ -46,7 +46,7 @@ def price(total: ResourceDemand) -> Price:
     hourly = sum(line.hourly_micros for line in lines)
     usage = [
         UsagePriceLine(
-            kind=item.kind,  # type: ignore[arg-type] - the price list's kinds are the schema's
+            kind=item.kind,
             label=item.label,
             per=item.price_quantity_label,
             unit=item.unit,

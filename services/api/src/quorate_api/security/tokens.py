@@ -21,7 +21,7 @@ from quorate_api.settings import ConfigurationError
 
 SIGNING_KEY_FILE = "token-signing-key.pem"
 PUBLIC_KEYS_FILE = "token-public-keys.json"
-SECRET_FILE = "api-secret"
+SECRET_FILE = "api-secret"  # noqa: S105 - a file's name
 
 
 @dataclass(frozen=True, slots=True)

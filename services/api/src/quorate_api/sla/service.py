@@ -64,7 +64,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
         credit_percent=min(100, sum(clause.credit_percent for clause in clauses)),
         incidents=[
             SlaIncident(
-                clause=incident.clause,  # type: ignore[arg-type] - names of targets.CLAUSES
+                clause=incident.clause,
                 start=datetime.fromtimestamp(incident.start_s, UTC),
                 end=datetime.fromtimestamp(incident.end_s, UTC),
                 minutes=(incident.end_s - incident.start_s) // WINDOW_S,
@@ -78,7 +78,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
 def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> ClauseReport:
     clause = attainment.clause
     return ClauseReport(
-        clause=clause.name,  # type: ignore[arg-type] - names of targets.CLAUSES
+        clause=clause.name,
         target=clause.target_ppm / PPM,
         attained=None if attainment.attained_ppm is None else attainment.attained_ppm / PPM,
         good_minutes=attainment.good_minutes,

@@ -39,7 +39,7 @@ class UsageRepository:
             func.coalesce(func.max(_COLUMNS.committed_bytes), 0),
         ).where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s < at_s)
         entries, size = (await self._connection.execute(statement)).one()
-        return int(str(entries)), int(str(size))
+        return int(entries), int(size)
 
     async def metered(self, at_s: int) -> dict[UUID, tuple[int, int, int]]:
         """Of each group, over its whole life until `at_s`: entries committed, entries read, megabyte-seconds stored.
@@ -70,7 +70,7 @@ class UsageRepository:
 
     async def organizations_of(self, group_ids: set[UUID]) -> dict[UUID, UUID]:
         statement = self._scope.select(groups, groups.c.id, groups.c.organization_id).where(groups.c.id.in_(group_ids))
-        return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}  # type: ignore[misc]
+        return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}
 
     async def upsert(self, windows: list[Window], organizations: dict[UUID, UUID]) -> None:
         """`windows` must be merged and sorted by key; the greatest of every counter stays."""

@@ -1,0 +1,13 @@
+import { setupWorker } from 'msw/browser'
+import { handlers } from './handlers'
+
+/** Starts the mock service in this tab. Only builds of mode `mock` import it. */
+export async function startMock(): Promise<void> {
+  await setupWorker(...handlers).start({
+    quiet: true,
+    // What is not of the API is the portal's own files; an address of the API without a handler is a mistake.
+    onUnhandledRequest(request, print) {
+      if (new URL(request.url).pathname.startsWith('/v1/')) print.error()
+    },
+  })
+}

@@ -1,0 +1,132 @@
+import { http, HttpResponse } from 'msw'
+import type { ApiKey, Me } from '@/api'
+import { database, newId, persist, reset } from '../db'
+import { invalid, notFound, page, problem, refuseStranger, sentinel } from '../reply'
+
+function whoIs(userId: string): Omit<Me, 'csrf_token'> {
+  const { users, organization, projects } = database()
+  const user = users.find((each) => each.id === userId)
+  return {
+    user: user ? { id: user.id, email: user.email, created_at: user.created_at } : null,
+    organization,
+    role: 'owner',
+    permissions: ['view', 'append', 'read', 'manage', 'billing'],
+    projects: projects.toReversed(),
+  }
+}
+
+function startSession(userId: string) {
+  const db = database()
+  db.session = { user_id: userId, csrf_token: `csrf-${newId()}` }
+  persist()
+  return { ...whoIs(userId), csrf_token: db.session.csrf_token }
+}
+
+const signUp = http.post('/v1/signup', async ({ request }) => {
+  const body = (await request.json()) as { email: string; password: string; organization: string }
+  const failing = sentinel(body.organization)
+  if (failing) return failing
+  if (body.email === 'taken@example.com' || database().users.some((user) => user.email === body.email))
+    return problem('email_taken', 'There is an account with this e-mail already. Log in instead.')
+  if (body.password.length < 10) return invalid('body.password', 'Use at least 10 characters.')
+  // A new organization sees nothing of the seeded one: its account starts empty, as it does in the service.
+  reset()
+  const db = database()
+  const project = { id: newId(), name: 'default', created_at: new Date().toISOString() }
+  const user = { id: newId(), email: body.email, password: body.password, created_at: project.created_at }
+  Object.assign(db, { users: [...db.users, user], projects: [project], groups: [], keys: [], invoices: [] })
+  db.organization = { id: newId(), name: body.organization, created_at: project.created_at }
+  return HttpResponse.json({ ...startSession(user.id), project }, { status: 201 })
+})
+
+const logIn = http.post('/v1/login', async ({ request }) => {
+  const body = (await request.json()) as { email: string; password: string }
+  const user = database().users.find((each) => each.email === body.email && each.password === body.password)
+  if (!user) return problem('credentials_invalid', 'Check it for typing errors.')
+  return HttpResponse.json(startSession(user.id))
+})
+
+const logOut = http.post('/v1/logout', () => {
+  database().session = null
+  persist()
+  return new HttpResponse(null, { status: 204 })
+})
+
+const me = http.get('/v1/me', ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const { session } = database()
+  return HttpResponse.json(session && { ...whoIs(session.user_id), csrf_token: session.csrf_token })
+})
+
+const createProject = http.post('/v1/projects', async ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const { name } = (await request.json()) as { name: string }
+  const failing = sentinel(name)
+  if (failing) return failing
+  const db = database()
+  if (db.projects.some((each) => each.name === name))
+    return problem('name_taken', `There is a project "${name}" already.`)
+  const project = { id: newId(), name, created_at: new Date().toISOString() }
+  db.projects.push(project)
+  persist()
+  return HttpResponse.json(project, { status: 201 })
+})
+
+const listKeys = http.get('/v1/projects/:id/keys', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  return page(
+    database().keys.filter((key) => key.project_id === params.id),
+    request,
+  )
+})
+
+const createKey = http.post('/v1/projects/:id/keys', async ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const { name } = (await request.json()) as { name: string }
+  const failing = sentinel(name)
+  if (failing) return failing
+  const id = newId()
+  const prefix = `qk_${id.slice(-6)}`
+  const key: ApiKey = {
+    id,
+    project_id: String(params.id),
+    name,
+    prefix,
+    scopes: ['append', 'read'],
+    created_at: new Date().toISOString(),
+    last_used_at: null,
+  }
+  const db = database()
+  db.keys.unshift(key)
+  // Whoever makes a key is about to use it: groups of the project that wait get their first entry soon after.
+  for (const { group, ...rest } of db.groups) {
+    if (group.project_id !== params.id || rest.traffic) continue
+    const mock = db.groups.find((each) => each.group.id === group.id)
+    if (mock)
+      mock.traffic = {
+        since_ms: Date.now() + 3_000,
+        mean_per_s: group.sla.rate_per_s * 0.6,
+        reserved_per_s: group.sla.rate_per_s,
+        seed: 5,
+      }
+  }
+  persist()
+  return HttpResponse.json({ ...key, secret: `${prefix}_3vJq9ZkT7mWcR2dYx8LhPn5sBf4uGa6e` }, { status: 201 })
+})
+
+const revokeKey = http.delete('/v1/keys/:id', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const db = database()
+  const index = db.keys.findIndex((key) => key.id === params.id)
+  if (index < 0) return notFound('key')
+  db.keys.splice(index, 1)
+  persist()
+  return new HttpResponse(null, { status: 204 })
+})
+
+export const accounts = [signUp, logIn, logOut, me, createProject, listKeys, createKey, revokeKey]

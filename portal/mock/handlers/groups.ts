@@ -1,0 +1,136 @@
+import { http, HttpResponse } from 'msw'
+import type { Group, Placement, Sla } from '@/api'
+import { priceOf, quoteOf, roleAt } from '../admission'
+import { database, newId, persist, PROVISIONING_MS, withDefaults, type MockGroup } from '../db'
+import { groupById, invalid, notFound, page, problem, refuseStranger, sentinel } from '../reply'
+
+/** A group is placed a moment after it was admitted; read that from the clock, so that nothing runs in between. */
+function observed(mock: MockGroup): Group {
+  const { group } = mock
+  if (group.status !== 'provisioning') return group
+  const age = Date.now() - Date.parse(group.created_at)
+  return age < PROVISIONING_MS ? group : { ...group, status: 'active', observed_at: new Date().toISOString() }
+}
+
+const quotes = http.post('/v1/quotes', async ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const sla = (await request.json()) as Sla
+  if (sla.request_size_bytes > 2 ** 20) return invalid('body.request_size_bytes', 'At most 1,048,576 bytes.')
+  return HttpResponse.json(quoteOf(withDefaults(sla)))
+})
+
+const listGroups = http.get('/v1/projects/:id/groups', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const project = database().projects.find((each) => each.id === params.id)
+  if (!project) return notFound('project')
+  if (project.name === 'unreachable')
+    return problem('coordinator_unavailable', 'The service cannot be read right now. Existing groups go on serving.')
+  return page(
+    database()
+      .groups.filter(({ group }) => group.project_id === params.id)
+      .map(observed),
+    request,
+  )
+})
+
+const createGroup = http.post('/v1/projects/:id/groups', async ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const { name, ...asked } = (await request.json()) as Sla & { name: string }
+  const failing = sentinel(name)
+  if (failing) return failing
+  const db = database()
+  if (db.groups.some(({ group }) => group.project_id === params.id && group.name === name))
+    return problem('name_taken', `There is a group "${name}" in this project already. Choose another name.`)
+  const sla = withDefaults(asked)
+  const quote = quoteOf(sla)
+  // Sentinel: the last free capacity goes to someone else between the quote and the creation.
+  const beaten = name === 'fail-refused'
+  const admission = beaten ? quoteOf({ ...sla, rate_per_s: 90_000_000 }).refusal : quote.refusal
+  if (admission) {
+    const fits = beaten
+      ? { ...sla, rate_per_s: Math.ceil(sla.rate_per_s / 2) }
+      : (admission.largest_sla_that_fits ?? null)
+    return problem('admission_refused', admission.message, { refusal: { ...admission, largest_sla_that_fits: fits } })
+  }
+  const now = new Date().toISOString()
+  const group: Group = {
+    id: newId(),
+    project_id: String(params.id),
+    name,
+    sla,
+    status: 'provisioning',
+    epoch: 1,
+    price: priceOf(sla),
+    created_at: now,
+    observed_at: null,
+  }
+  const chain = Array.from({ length: sla.replication_degree }, (_, index) => ({
+    server_id: ((db.next + index) % 5) + 1,
+    alive: true,
+  }))
+  const events = [
+    {
+      id: '1',
+      at: now,
+      server_id: null,
+      kind: 'group_admitted',
+      epoch: 1,
+      status: 'provisioning',
+      message: `Admitted with ${sla.replication_degree} replicas.`,
+    },
+  ]
+  db.groups.unshift({ group, traffic: null, chain, learners: [], events, story: 0 })
+  persist()
+  return HttpResponse.json({ ...group, handle: null }, { status: 201, headers: { etag: '"1"' } })
+})
+
+const getGroup = http.get('/v1/groups/:id', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  return mock ? HttpResponse.json(observed(mock), { headers: { etag: '"1"' } }) : notFound('group')
+})
+
+const deleteGroup = http.delete('/v1/groups/:id', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const db = database()
+  const index = db.groups.findIndex(({ group }) => group.id === params.id)
+  if (index < 0) return notFound('group')
+  db.groups.splice(index, 1)
+  persist()
+  return new HttpResponse(null, { status: 204 })
+})
+
+const placement = http.get('/v1/groups/:id/placement', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const status = observed(mock).status
+  const chain = status === 'provisioning' ? [] : mock.chain
+  const answer: Placement = {
+    epoch: mock.group.epoch,
+    status,
+    observed_at: mock.group.observed_at,
+    replicas: chain.map(({ server_id, alive }, position) => server(server_id, roleAt(position, chain.length), alive)),
+    learners: mock.learners.map((server_id) => server(server_id, 'learner', true)),
+  }
+  return HttpResponse.json(answer)
+})
+
+function server(id: number, role: string, alive: boolean) {
+  return { server_id: id, server_name: `s${id}`, address: `10.0.0.${id}:7001`, role, alive }
+}
+
+const events = http.get('/v1/groups/:id/events', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  return mock ? page(mock.events, request) : notFound('group')
+})
+
+export const groups = [quotes, listGroups, createGroup, getGroup, deleteGroup, placement, events]

@@ -1,0 +1,6 @@
+import { accounts } from './accounts'
+import { groups } from './groups'
+import { telemetry } from './telemetry'
+
+/** The whole contract, answered from memory. */
+export const handlers = [...accounts, ...groups, ...telemetry]

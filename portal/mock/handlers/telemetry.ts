@@ -1,0 +1,170 @@
+import { http, HttpResponse } from 'msw'
+import type { Incident, SlaReport } from '@/api'
+import { database, type MockGroup } from '../db'
+import { invoiceOf } from '../invoices'
+import { groupById, notFound, page, refuseStranger } from '../reply'
+import { minutesOf, sampleAt, silentSample } from '../traffic'
+
+const SAMPLE_MS = 1_000
+
+const live = http.get('/v1/groups/:id/live', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  if (!groupById(params.id)) return notFound('group')
+  const encoder = new TextEncoder()
+  let timer: ReturnType<typeof setInterval> | undefined
+  const stop = () => clearInterval(timer)
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      const send = () => {
+        const mock = groupById(params.id)
+        if (mock) controller.enqueue(encoder.encode(`event: sample\ndata: ${JSON.stringify(sampleNow(mock))}\n\n`))
+      }
+      controller.enqueue(encoder.encode(': hello\n\n'))
+      send()
+      timer = setInterval(send, SAMPLE_MS)
+      request.signal.addEventListener('abort', stop)
+    },
+    cancel: stop,
+  })
+  return new HttpResponse(stream, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+})
+
+function sampleNow({ group, traffic }: MockGroup) {
+  const now = Date.now()
+  return traffic && traffic.since_ms <= now ? sampleAt(traffic, now, group.epoch) : silentSample(now, group.epoch)
+}
+
+const metrics = http.get('/v1/groups/:id/metrics', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const minutes = Number(new URL(request.url).searchParams.get('minutes') ?? 60)
+  return HttpResponse.json({
+    group_id: mock.group.id,
+    minutes: mock.traffic ? minutesOf(mock.traffic, Date.now(), minutes) : [],
+  })
+})
+
+const sla = http.get('/v1/groups/:id/sla', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const month = new URL(request.url).searchParams.get('month') ?? new Date().toISOString().slice(0, 7)
+  return HttpResponse.json(reportOf(mock, month, Date.now()))
+})
+
+function reportOf(mock: MockGroup, month: string, nowMs: number): SlaReport {
+  const [year = 1970, number = 1] = month.split('-').map(Number)
+  const startMs = Math.max(Date.UTC(year, number - 1, 1), Date.parse(mock.group.created_at))
+  const endMs = Math.min(Date.UTC(year, number, 1), nowMs)
+  const counted = mock.traffic ? Math.max(0, Math.floor((endMs - startMs) / 60_000)) : 0
+  const incidents = counted > 400 ? incidentsOf(mock.story, startMs) : []
+  const clause = (name: 'availability' | 'throughput' | 'latency', target: number) => {
+    const bad = incidents.filter((each) => each.clause === name).reduce((sum, each) => sum + each.minutes, 0)
+    const attained = counted === 0 ? null : (counted - bad) / counted
+    const met = attained === null || attained >= target
+    return {
+      clause: name,
+      target,
+      attained,
+      good_minutes: counted - bad,
+      bad_minutes: bad,
+      met,
+      credit_percent: met ? 0 : 10,
+      ...(name === 'latency' ? { target_p99_us: 10_000, p99_us: 4_210 } : {}),
+    }
+  }
+  const clauses = [clause('availability', 0.9995), clause('throughput', 0.999), clause('latency', 0.99)]
+  const credit_percent = Math.min(
+    100,
+    clauses.reduce((sum, each) => sum + each.credit_percent, 0),
+  )
+  return { group_id: mock.group.id, month, minutes_counted: counted, clauses, credit_percent, incidents }
+}
+
+function incidentsOf(story: number, startMs: number): Incident[] {
+  const at = (minutes: number) => new Date(startMs + minutes * 60_000).toISOString()
+  const short: Incident = {
+    clause: 'availability',
+    start: at(190),
+    end: at(192),
+    minutes: 2,
+    reason: 'Appends were paused for 1.4 s while server s5 was replaced.',
+  }
+  if (story === 0) return [short]
+  return [
+    {
+      clause: 'throughput',
+      start: at(240),
+      end: at(329),
+      minutes: 89,
+      reason: 'Requests within the reservation were throttled while a replacement caught up.',
+    },
+    { clause: 'latency', start: at(240), end: at(268), minutes: 28, reason: 'p99 was above the target of 10 ms.' },
+    short,
+  ]
+}
+
+const listInvoices = http.get(
+  '/v1/invoices',
+  ({ request }) =>
+    refuseStranger(request) ??
+    page(
+      database().invoices.map(({ lines: _lines, ...head }) => head),
+      request,
+    ),
+)
+
+const currentInvoice = http.get('/v1/invoices/current', ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const now = new Date()
+  const start = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)
+  const end = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
+  return HttpResponse.json(invoiceOf(null, null, start, end, now.getTime(), database().groups, 'open'))
+})
+
+const getInvoice = http.get('/v1/invoices/:id', ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const invoice = database().invoices.find((each) => each.id === params.id)
+  return invoice ? HttpResponse.json(invoice) : notFound('invoice')
+})
+
+const quotas = http.get('/v1/quotas', ({ request }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const { projects, groups, keys } = database()
+  const rate = groups.reduce((sum, { group }) => sum + group.sla.rate_per_s, 0)
+  return HttpResponse.json({
+    items: [
+      { code: 'projects', description: 'Projects', limit: 20, used: projects.length, unit: 'project' },
+      {
+        code: 'groups_per_project',
+        description: 'Groups of one project (the fullest is shown)',
+        limit: 5,
+        used: groups.length,
+        unit: 'group',
+      },
+      {
+        code: 'keys_per_project',
+        description: 'API keys of one project (the fullest is shown)',
+        limit: 100,
+        used: keys.length,
+        unit: 'key',
+      },
+      {
+        code: 'total_rate_per_s',
+        description: 'Reserved appends per second, all groups',
+        limit: 10_000_000,
+        used: rate,
+        unit: 'append/s',
+      },
+    ],
+  })
+})
+
+export const telemetry = [live, metrics, sla, listInvoices, currentInvoice, getInvoice, quotas]

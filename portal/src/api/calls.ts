@@ -1,0 +1,85 @@
+import * as sdk from './generated'
+import { setCsrfToken } from './transport'
+import type { NewGroup, Sla } from './types'
+
+/**
+ * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
+ * ProblemError. Nothing else in the portal touches the generated client.
+ */
+const PAGE_LIMIT = 200
+/** Quotas keep every list far below this; the bound only stops a cursor that never ends. */
+const PAGES_MAX = 50
+const EVENTS_LIMIT = 20
+
+const throwOnError = true
+
+interface Page<T> {
+  items: T[]
+  next_cursor: string | null
+}
+
+async function everyPage<T>(read: (query: { limit: number; cursor?: string }) => Promise<Page<T>>): Promise<T[]> {
+  const items: T[] = []
+  let cursor: string | null = null
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const answer: Page<T> = await read({ limit: PAGE_LIMIT, ...(cursor === null ? {} : { cursor }) })
+    items.push(...answer.items)
+    cursor = answer.next_cursor
+    if (cursor === null) break
+  }
+  return items
+}
+
+/** Every answer about a session brings the token that later changes must carry. */
+function remember<R extends { csrf_token: string | null }>(session: R): R {
+  setCsrfToken(session.csrf_token)
+  return session
+}
+
+export const signUp = async (body: { email: string; password: string; organization: string }) =>
+  remember(await sdk.signUp({ body, throwOnError }))
+export const logIn = async (body: { email: string; password: string }) =>
+  remember(await sdk.logIn({ body, throwOnError }))
+export const logOut = async () => {
+  await sdk.logOut({ throwOnError })
+  setCsrfToken(null)
+}
+export const me = async (signal: AbortSignal) => remember(await sdk.getMe({ signal, throwOnError }))
+
+export const createProject = (name: string) => sdk.createProject({ body: { name }, throwOnError })
+
+export const listKeys = (project_id: string, signal: AbortSignal) =>
+  everyPage((query) => sdk.listKeys({ path: { project_id }, query, signal, throwOnError }))
+export const createKey = (project_id: string, name: string) =>
+  sdk.createKey({ path: { project_id }, body: { name }, throwOnError })
+export const revokeKey = (key_id: string) => sdk.revokeKey({ path: { key_id }, throwOnError })
+
+export const quote = (body: Sla, signal: AbortSignal) => sdk.createQuote({ body, signal, throwOnError })
+
+export const listGroups = (project_id: string, signal: AbortSignal) =>
+  everyPage((query) => sdk.listGroups({ path: { project_id }, query, signal, throwOnError }))
+export const createGroup = (project_id: string, body: NewGroup) =>
+  sdk.createGroup({ path: { project_id }, body, throwOnError })
+export const getGroup = (group_id: string, signal: AbortSignal) =>
+  sdk.getGroup({ path: { group_id }, signal, throwOnError })
+export const deleteGroup = (group_id: string) => sdk.deleteGroup({ path: { group_id }, throwOnError })
+export const getPlacement = (group_id: string, signal: AbortSignal) =>
+  sdk.getPlacement({ path: { group_id }, signal, throwOnError })
+export const listEvents = (group_id: string, cursor: string | null, signal: AbortSignal) =>
+  sdk.listGroupEvents({
+    path: { group_id },
+    query: { limit: EVENTS_LIMIT, ...(cursor === null ? {} : { cursor }) },
+    signal,
+    throwOnError,
+  })
+export const getMetrics = (group_id: string, minutes: number, signal: AbortSignal) =>
+  sdk.getMetrics({ path: { group_id }, query: { minutes }, signal, throwOnError })
+export const getSla = (group_id: string, month: string, signal: AbortSignal) =>
+  sdk.getSlaReport({ path: { group_id }, query: { month }, signal, throwOnError })
+
+export const listInvoices = (signal: AbortSignal) =>
+  everyPage((query) => sdk.listInvoices({ query, signal, throwOnError }))
+export const currentInvoice = (signal: AbortSignal) => sdk.getCurrentInvoice({ signal, throwOnError })
+export const getInvoice = (invoice_id: string, signal: AbortSignal) =>
+  sdk.getInvoice({ path: { invoice_id }, signal, throwOnError })
+export const listQuotas = async (signal: AbortSignal) => (await sdk.getQuotas({ signal, throwOnError })).items

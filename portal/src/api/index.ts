@@ -1,0 +1,6 @@
+export * as api from './calls'
+export * from './queries'
+export * from './problem'
+export { setCsrfToken, setSignedOutHandler } from './transport'
+export { followLive, type LiveState } from './live'
+export type * from './types'

@@ -1,0 +1,103 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions, skipToken } from '@tanstack/react-query'
+import * as calls from './calls'
+import type { Sla } from './types'
+
+/**
+ * What pages read, and how fresh it is kept. Every key of a group begins with `['group', id]`, so that
+ * one invalidation reaches all that is known about it.
+ */
+export const keys = {
+  me: ['me'] as const,
+  groups: (projectId: string) => ['groups', projectId] as const,
+  group: (groupId: string) => ['group', groupId] as const,
+  apiKeys: (projectId: string) => ['keys', projectId] as const,
+  quotas: ['quotas'] as const,
+  invoices: ['invoices'] as const,
+}
+
+const SETTLED_MS = 15_000
+/** While something is about to change (being placed, repaired, deleted) it is looked at more often. */
+const UNSETTLED_MS = 1_500
+const UNSETTLED = new Set<string>(['provisioning', 'deleting', 'degraded', 'paused'])
+
+export const meQuery = queryOptions({
+  queryKey: keys.me,
+  queryFn: ({ signal }) => calls.me(signal),
+  staleTime: 60_000,
+})
+
+export const groupsQuery = (projectId: string) =>
+  queryOptions({
+    queryKey: keys.groups(projectId),
+    queryFn: ({ signal }) => calls.listGroups(projectId, signal),
+    refetchInterval: ({ state }) =>
+      state.data?.some((group) => UNSETTLED.has(group.status)) ? UNSETTLED_MS * 2 : SETTLED_MS,
+  })
+
+export const groupQuery = (groupId: string) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'group'],
+    queryFn: ({ signal }) => calls.getGroup(groupId, signal),
+    refetchInterval: ({ state }) => (state.data && UNSETTLED.has(state.data.status) ? UNSETTLED_MS : SETTLED_MS),
+  })
+
+export const placementQuery = (groupId: string) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'placement'],
+    queryFn: ({ signal }) => calls.getPlacement(groupId, signal),
+    refetchInterval: SETTLED_MS,
+  })
+
+export const eventsQuery = (groupId: string) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.group(groupId), 'events'],
+    queryFn: ({ pageParam, signal }) => calls.listEvents(groupId, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next_cursor,
+    refetchInterval: SETTLED_MS,
+  })
+
+export const metricsQuery = (groupId: string, minutes: number) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'metrics', minutes],
+    queryFn: ({ signal }) => calls.getMetrics(groupId, minutes, signal),
+    refetchInterval: 30_000,
+    placeholderData: keepPreviousData,
+  })
+
+export const slaQuery = (groupId: string, month: string) =>
+  queryOptions({
+    queryKey: [...keys.group(groupId), 'sla', month],
+    queryFn: ({ signal }) => calls.getSla(groupId, month, signal),
+    refetchInterval: 60_000,
+  })
+
+export const apiKeysQuery = (projectId: string) =>
+  queryOptions({ queryKey: keys.apiKeys(projectId), queryFn: ({ signal }) => calls.listKeys(projectId, signal) })
+
+export const quotasQuery = queryOptions({ queryKey: keys.quotas, queryFn: ({ signal }) => calls.listQuotas(signal) })
+
+export const invoicesQuery = queryOptions({
+  queryKey: [...keys.invoices, 'list'],
+  queryFn: ({ signal }) => calls.listInvoices(signal),
+})
+export const currentInvoiceQuery = queryOptions({
+  queryKey: [...keys.invoices, 'current'],
+  queryFn: ({ signal }) => calls.currentInvoice(signal),
+  refetchInterval: 30_000,
+})
+export const invoiceQuery = (invoiceId: string) =>
+  queryOptions({
+    queryKey: [...keys.invoices, invoiceId],
+    queryFn: ({ signal }) => calls.getInvoice(invoiceId, signal),
+  })
+
+/** The price of an SLA and whether it would be admitted. The last answer stays while the next one is on its way. */
+export const quoteQuery = (sla: Sla | null) =>
+  queryOptions({
+    queryKey: ['quote', sla],
+    queryFn: sla === null ? skipToken : ({ signal }: { signal: AbortSignal }) => calls.quote(sla, signal),
+    staleTime: 10_000,
+    placeholderData: keepPreviousData,
+    retry: false,
+  })

@@ -1,0 +1,81 @@
+import { isProblem, ProblemError, unreachable, unreadable } from './problem'
+
+/**
+ * What every call to the API passes through: the CSRF token, the idempotency key, errors as problems, and
+ * the news that a session has ended.
+ */
+let csrfToken: string | null = null
+let onSignedOut: () => void = () => undefined
+
+export function setCsrfToken(token: string | null): void {
+  csrfToken = token
+}
+
+/** Called once for each 401 of a call other than signing in. */
+export function setSignedOutHandler(handler: () => void): void {
+  onSignedOut = handler
+}
+
+/** A dry run changes nothing, so a repeated one needs no protection. */
+const DRY_RUNS = new Set(['/v1/quotes', '/v1/login', '/v1/logout'])
+/** A wrong password answers 401 too; it does not mean that a session has ended. */
+const SIGNING_IN = new Set(['/v1/login', '/v1/signup', '/v1/me'])
+
+/** Keys of POSTs whose outcome is unknown: sending the same body again reuses the key, so it happens once. */
+const unresolved = new Map<string, string>()
+const UNRESOLVED_MAX = 32
+
+async function fingerprint(request: Request, path: string): Promise<string> {
+  const bytes = new TextEncoder().encode(`${path}\n${await request.clone().text()}`)
+  if (!globalThis.crypto?.subtle) return String.fromCharCode(...bytes)
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** `randomUUID` exists on secure origins only; a portal on a private address over HTTP still needs keys. */
+function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function keyFor(print: string): string {
+  const known = unresolved.get(print)
+  if (known) return known
+  const key = randomKey()
+  if (unresolved.size >= UNRESOLVED_MAX) unresolved.delete(unresolved.keys().next().value ?? '')
+  unresolved.set(print, key)
+  return key
+}
+
+/** Resolves with a successful response, or throws a {@link ProblemError}. An abort stays an abort. */
+export async function portalFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init)
+  const path = new URL(request.url).pathname
+  const writes = request.method !== 'GET'
+  if (writes && csrfToken) request.headers.set('x-csrf-token', csrfToken)
+  const print = request.method === 'POST' && !DRY_RUNS.has(path) ? await fingerprint(request, path) : null
+  if (print) request.headers.set('idempotency-key', keyFor(print))
+
+  let response: Response
+  try {
+    response = await fetch(request, { credentials: 'same-origin' })
+  } catch (cause) {
+    if (request.signal.aborted) throw cause
+    throw unreachable()
+  }
+  if (response.ok) {
+    if (print) unresolved.delete(print)
+    return response
+  }
+  const error = await problemFrom(response)
+  const settled = response.status < 500 && error.code !== 'idempotency_in_progress'
+  if (print && settled) unresolved.delete(print)
+  if (response.status === 401 && !SIGNING_IN.has(path)) onSignedOut()
+  throw error
+}
+
+async function problemFrom(response: Response): Promise<ProblemError> {
+  const body: unknown = await response.json().catch(() => null)
+  if (isProblem(body)) return new ProblemError(body)
+  return unreadable(response.status, response.headers.get('x-request-id') ?? '')
+}

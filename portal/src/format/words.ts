@@ -1,0 +1,39 @@
+/** The product's words for the codes of the contract. A code that is not known yet is shown as plain words. */
+const WORDS: Record<string, string> = {
+  persistent: 'Persistent',
+  in_memory: 'In memory',
+  provisioning: 'Provisioning',
+  active: 'Active',
+  degraded: 'Degraded',
+  paused: 'Paused',
+  read_only: 'Read-only',
+  lost: 'Lost',
+  deleting: 'Deleting',
+  cpu: 'CPU',
+  network: 'network bandwidth',
+  storage_io: 'storage IO',
+  servers: 'servers',
+  shard: 'one core of a server',
+  head: 'Head',
+  follower: 'Follower',
+  tail: 'Tail',
+  sole: 'Sole replica',
+  learner: 'Learner',
+}
+
+export function word(code: string): string {
+  return WORDS[code] ?? sentence(code)
+}
+
+function sentence(code: string): string {
+  const text = code.replaceAll('_', ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+export function replicas(degree: number): string {
+  return degree === 1 ? '1 replica' : `${degree} replicas`
+}
+
+export function majority(degree: number): number {
+  return Math.floor(degree / 2) + 1
+}

@@ -1,0 +1,65 @@
+import { Link, useParams } from '@tanstack/react-router'
+import { FileText, Gauge, KeyRound, Layers } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { homeProject, useMe } from '@/session'
+import { Logo } from '@/ui/Logo'
+import { AccountMenu } from './AccountMenu'
+import { ProjectSwitcher } from './ProjectSwitcher'
+
+const LINK =
+  'flex h-9 items-center gap-2.5 rounded-lg px-2.5 text-sm text-ink-2 transition-colors hover:bg-hover hover:text-ink ' +
+  'aria-[current=page]:bg-hover aria-[current=page]:font-medium aria-[current=page]:text-ink'
+const ICON = 'size-4 text-ink-3'
+
+export function Sidebar() {
+  const me = useMe()
+  const { projectId } = useParams({ strict: false })
+  const project = me.projects.find((each) => each.id === projectId) ?? homeProject(me.projects)
+  return (
+    <div className="flex h-full flex-col px-3 py-4">
+      <Link to="/" aria-label="Quorate, home" className="mb-5 ml-2.5 self-start rounded">
+        <Logo />
+      </Link>
+      {project && <ProjectSwitcher project={project} />}
+      <nav aria-label="Main" className="mt-4 flex flex-1 flex-col gap-6 overflow-y-auto">
+        {project && (
+          <Group>
+            <Link
+              to="/projects/$projectId/groups"
+              params={{ projectId: project.id }}
+              className={LINK}
+              activeOptions={{ exact: false }}
+            >
+              <Layers aria-hidden className={ICON} />
+              Groups
+            </Link>
+            <Link to="/projects/$projectId/keys" params={{ projectId: project.id }} className={LINK}>
+              <KeyRound aria-hidden className={ICON} />
+              API keys
+            </Link>
+          </Group>
+        )}
+        <Group heading="Organization">
+          <Link to="/invoices" className={LINK}>
+            <FileText aria-hidden className={ICON} />
+            Invoices
+          </Link>
+          <Link to="/quotas" className={LINK}>
+            <Gauge aria-hidden className={ICON} />
+            Quotas
+          </Link>
+        </Group>
+      </nav>
+      <AccountMenu />
+    </div>
+  )
+}
+
+function Group({ heading, children }: { heading?: string; children: ReactNode }) {
+  return (
+    <div className="flex flex-col gap-0.5">
+      {heading && <p className="mb-1 px-2.5 text-xs text-ink-3">{heading}</p>}
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,83 @@
+import { zodResolver } from '@hookform/resolvers/zod'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi, Link, useRouter } from '@tanstack/react-router'
+import { useForm } from 'react-hook-form'
+import { z } from 'zod'
+import { api, problemOf } from '@/api'
+import { Button } from '@/ui/Button'
+import { TextField } from '@/ui/Field'
+import { Notice, ProblemNotice } from '@/ui/Notice'
+import { usePageTitle } from '@/ui/title'
+import { AuthFrame } from './AuthFrame'
+
+const schema = z.object({
+  email: z.email('Enter the e-mail address that you signed up with.'),
+  password: z.string().min(1, 'Enter your password.'),
+})
+const route = getRouteApi('/login')
+
+/** Only a path of the portal itself: a link to this page must not be able to lead elsewhere afterwards. */
+export function safeNext(next: string | undefined): string {
+  return next?.startsWith('/') && !next.startsWith('//') && !next.startsWith('/\\') ? next : '/'
+}
+
+export function LoginPage() {
+  usePageTitle('Log in')
+  const { next, expired } = route.useSearch()
+  const router = useRouter()
+  const queries = useQueryClient()
+  const form = useForm({ resolver: zodResolver(schema), defaultValues: { email: '', password: '' } })
+  const login = useMutation({
+    mutationFn: api.logIn,
+    onSuccess: () => {
+      queries.clear()
+      router.history.push(safeNext(next))
+    },
+  })
+  const { errors } = form.formState
+  const wrong = login.error !== null && problemOf(login.error).code === 'credentials_invalid'
+  return (
+    <AuthFrame
+      title="Welcome back"
+      lead="Log in to your groups, SLA reports and invoices."
+      footer={
+        <>
+          New here?{' '}
+          <Link to="/signup" className="font-medium text-accent-text underline underline-offset-4">
+            Create an account
+          </Link>
+        </>
+      }
+    >
+      <form noValidate onSubmit={form.handleSubmit((values) => login.mutate(values))} className="space-y-4">
+        {expired && !login.error && (
+          <Notice tone="info" title="Your session is over">
+            Log in and you are back where you were.
+          </Notice>
+        )}
+        <TextField
+          label="E-mail"
+          type="email"
+          autoComplete="email"
+          {...form.register('email')}
+          error={errors.email?.message}
+        />
+        <TextField
+          label="Password"
+          type="password"
+          autoComplete="current-password"
+          {...form.register('password')}
+          error={
+            wrong
+              ? 'E-mail and password do not match an account. Check both for typing errors.'
+              : errors.password?.message
+          }
+        />
+        {login.error && !wrong && <ProblemNotice error={login.error} />}
+        <Button type="submit" busy={login.isPending} className="mt-2 w-full">
+          Log in
+        </Button>
+      </form>
+    </AuthFrame>
+  )
+}

@@ -1,0 +1,82 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { ChevronLeft, Printer } from 'lucide-react'
+import { invoiceQuery, type Invoice } from '@/api'
+import { day, monthName } from '@/format/time'
+import { useMe } from '@/session'
+import { Button } from '@/ui/Button'
+import { Logo } from '@/ui/Logo'
+import { LoadFailed } from '@/ui/Notice'
+import { Card, Loading, Skeleton } from '@/ui/Surface'
+import { usePageTitle } from '@/ui/title'
+import { InvoiceLines } from './InvoiceLines'
+
+const route = getRouteApi('/app/invoices/$invoiceId')
+
+export function InvoicePage() {
+  const { invoiceId } = route.useParams()
+  const invoice = useQuery(invoiceQuery(invoiceId))
+  usePageTitle(invoice.data?.number ?? 'Invoice')
+  return (
+    <div className="max-w-3xl">
+      <div className="mb-5 flex items-center justify-between print:hidden">
+        <Link
+          to="/invoices"
+          className="-ml-1 inline-flex items-center gap-1 rounded text-[13px] text-ink-2 hover:text-ink"
+        >
+          <ChevronLeft aria-hidden className="size-4" />
+          Invoices
+        </Link>
+        {invoice.data && (
+          <Button
+            variant="secondary"
+            size="small"
+            icon={<Printer aria-hidden className="size-4" />}
+            onClick={() => window.print()}
+          >
+            Print or save as PDF
+          </Button>
+        )}
+      </div>
+      {invoice.isPending && (
+        <Loading label="Loading invoice">
+          <Skeleton className="h-96 w-full rounded-2xl" />
+        </Loading>
+      )}
+      {invoice.error && !invoice.data && (
+        <LoadFailed what="this invoice" error={invoice.error} retry={() => void invoice.refetch()} />
+      )}
+      {invoice.data && <Sheet invoice={invoice.data} />}
+    </div>
+  )
+}
+
+function Sheet({ invoice }: { invoice: Invoice }) {
+  const { organization } = useMe()
+  const what = invoice.kind === 'credit_note' ? 'Credit note' : 'Invoice'
+  return (
+    <Card className="overflow-hidden print:border-0">
+      <div className="border-b border-line px-5 py-6 sm:px-6">
+        <Logo />
+        <h1 className="mt-6 text-[26px] leading-tight font-semibold">
+          {what} {invoice.number}
+        </h1>
+        <dl className="nums mt-5 grid gap-x-8 gap-y-4 text-sm sm:grid-cols-3">
+          <Fact term="For">{organization.name}</Fact>
+          <Fact term="Period">{`${monthName(invoice.period_start.slice(0, 7))}, UTC`}</Fact>
+          <Fact term="Issued">{invoice.issued_at === null ? 'Not yet' : day(invoice.issued_at)}</Fact>
+        </dl>
+      </div>
+      <InvoiceLines invoice={invoice} />
+    </Card>
+  )
+}
+
+function Fact({ term, children }: { term: string; children: string }) {
+  return (
+    <div>
+      <dt className="text-[13px] text-ink-3">{term}</dt>
+      <dd className="mt-0.5">{children}</dd>
+    </div>
+  )
+}

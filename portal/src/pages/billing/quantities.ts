@@ -1,0 +1,60 @@
+import type { InvoiceLine } from '@/api'
+import { money } from '@/format/money'
+import { count } from '@/format/quantity'
+
+/** What a line counts, as people say it; the amount itself is never computed here. */
+export function quantityText({ quantity, unit }: InvoiceLine): string {
+  if (unit === 'second') return `${hours(quantity)} h`
+  if (unit === 'entry') return `${count(quantity)} ${quantity === 1 ? 'entry' : 'entries'}`
+  if (unit === 'megabyte_second') return `${gigabyteMonths(quantity)} GB-months`
+  if (unit === 'percent') return `${quantity} %`
+  return `${count(quantity)} ${unit}`
+}
+
+const PRICE_UNITS: Record<string, Record<number, string>> = {
+  second: { 1: 'second', 3_600: 'hour' },
+  entry: { 1: 'entry', 1_000_000: 'million entries' },
+  megabyte_second: { 2_628_000_000: 'GB-month' },
+}
+
+/** "$0.15 per million entries". Credits have no price. */
+export function priceText({ unit, price_quantity, unit_price_micros, kind }: InvoiceLine, currency: string): string {
+  if (kind === 'sla_credit') return ''
+  const per = PRICE_UNITS[unit]?.[price_quantity] ?? (price_quantity === 1 ? unit : `${count(price_quantity)} ${unit}`)
+  return `${money(unit_price_micros, currency)} per ${per}`
+}
+
+const SECONDS_PER_HOUR = 3_600
+const MEGABYTE_SECONDS_PER_GB_MONTH = 1_000 * 730 * SECONDS_PER_HOUR
+
+function hours(seconds: number): string {
+  return (seconds / SECONDS_PER_HOUR).toLocaleString('en', { maximumFractionDigits: 2 })
+}
+
+function gigabyteMonths(megabyteSeconds: number): string {
+  return (megabyteSeconds / MEGABYTE_SECONDS_PER_GB_MONTH).toLocaleString('en', { maximumSignificantDigits: 4 })
+}
+
+export interface GroupLines {
+  group_id: string
+  group_name: string
+  lines: InvoiceLine[]
+  total_micros: number
+}
+
+/** The lines by group, in the order in which groups first appear. */
+export function byGroup(lines: InvoiceLine[]): GroupLines[] {
+  const groups = new Map<string, GroupLines>()
+  for (const line of lines) {
+    const known = groups.get(line.group_id) ?? {
+      group_id: line.group_id,
+      group_name: line.group_name,
+      lines: [],
+      total_micros: 0,
+    }
+    known.lines.push(line)
+    known.total_micros += line.amount_micros
+    groups.set(line.group_id, known)
+  }
+  return [...groups.values()]
+}

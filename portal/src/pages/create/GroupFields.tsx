@@ -1,0 +1,157 @@
+import type { UseFormReturn } from 'react-hook-form'
+import { bytes } from '@/format/quantity'
+import { majority, replicas } from '@/format/words'
+import { CardChoice, Segmented } from '@/ui/Choice'
+import { SelectField, TextField } from '@/ui/Field'
+import { Card } from '@/ui/Surface'
+import { RateField } from './RateField'
+import { DEGREE_MAX, minReplicasOf, RETENTION_CHOICES_BYTES, type GroupValues } from './slaForm'
+
+interface Props {
+  form: UseFormReturn<GroupValues>
+  /** What the service said about a field, if it did. */
+  serverMessage: (field: string) => string | undefined
+}
+
+const DURABILITIES = [
+  {
+    value: 'persistent',
+    label: 'Persistent',
+    description: 'Acknowledged when it is on stable storage of every replica. Survives a loss of power everywhere.',
+  },
+  {
+    value: 'in_memory',
+    label: 'In memory',
+    description:
+      'Acknowledged when every replica has it in memory. Faster and cheaper; lost if all of them fail at once.',
+  },
+] as const
+const DEGREES = Array.from({ length: DEGREE_MAX }, (_, index) => ({
+  value: String(index + 1),
+  label: String(index + 1),
+}))
+const SIZES_BYTES = [64, 256, 1024, 4096]
+
+export function GroupFields({ form, serverMessage }: Props) {
+  const values = form.watch()
+  const { errors } = form.formState
+  const wrong = (field: keyof GroupValues) => errors[field]?.message ?? serverMessage(field)
+  return (
+    <Card className="space-y-7 p-5 sm:p-7">
+      <TextField
+        label="Name"
+        placeholder="orders"
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={100}
+        hint="How you and your colleagues will call it."
+        {...form.register('name')}
+        error={wrong('name')}
+      />
+      <CardChoice
+        legend="Durability"
+        value={values.durability}
+        options={DURABILITIES}
+        onChange={(next) => form.setValue('durability', next, { shouldDirty: true })}
+      />
+      <Segmented
+        legend="Replication degree"
+        hint={tolerance(values)}
+        value={String(values.replication_degree)}
+        options={DEGREES}
+        onChange={(next) => changeDegree(form, Number(next))}
+      />
+      <RateField form={form} error={wrong('rate_per_s')} />
+      <div>
+        <TextField
+          label="Request size"
+          type="number"
+          inputMode="numeric"
+          unit="bytes"
+          hint="The size of a typical entry; it is what one request is priced by."
+          {...form.register('request_size_bytes', { valueAsNumber: true })}
+          error={wrong('request_size_bytes')}
+        />
+        <Presets
+          values={SIZES_BYTES}
+          label={bytes}
+          onPick={(size) => form.setValue('request_size_bytes', size, { shouldDirty: true, shouldValidate: true })}
+        />
+      </div>
+      <Advanced form={form} />
+    </Card>
+  )
+}
+
+export function Presets({
+  values,
+  label,
+  onPick,
+}: {
+  values: number[]
+  label: (value: number) => string
+  onPick: (value: number) => void
+}) {
+  return (
+    <div className="mt-2 flex flex-wrap gap-1.5">
+      {values.map((value) => (
+        <button
+          key={value}
+          type="button"
+          onClick={() => onPick(value)}
+          className="nums rounded-full border border-line px-2.5 py-1 text-xs text-ink-2 transition-colors hover:border-line-strong hover:bg-hover hover:text-ink"
+        >
+          {label(value)}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+function Advanced({ form }: { form: UseFormReturn<GroupValues> }) {
+  const values = form.watch()
+  const numberOrNull = { setValueAs: (value: unknown) => (value === '' || value === null ? null : Number(value)) }
+  return (
+    <details className="group border-t border-line pt-5">
+      <summary className="rounded text-sm font-medium text-ink-2 hover:text-ink">More options</summary>
+      <div className="mt-5 grid gap-5 sm:grid-cols-2">
+        <SelectField
+          label="Pause appends below"
+          hint="With fewer replicas alive than this, appends wait rather than risk an entry."
+          {...form.register('min_replicas', numberOrNull)}
+        >
+          <option value="">A majority ({replicas(majority(values.replication_degree))})</option>
+          {Array.from({ length: values.replication_degree }, (_, index) => index + 1).map((each) => (
+            <option key={each} value={each}>
+              {replicas(each)}
+            </option>
+          ))}
+        </SelectField>
+        <SelectField
+          label="Retention"
+          hint="The oldest entries are discarded when the log grows beyond this."
+          {...form.register('retention_bytes', { valueAsNumber: true })}
+        >
+          {RETENTION_CHOICES_BYTES.map((each) => (
+            <option key={each} value={each}>
+              {bytes(each)}
+            </option>
+          ))}
+        </SelectField>
+      </div>
+    </details>
+  )
+}
+
+function changeDegree(form: UseFormReturn<GroupValues>, degree: number): void {
+  form.setValue('replication_degree', degree, { shouldDirty: true })
+  const chosen = form.getValues('min_replicas')
+  if (chosen !== null && chosen > degree) form.setValue('min_replicas', null)
+}
+
+function tolerance(values: GroupValues): string {
+  const spare = values.replication_degree - minReplicasOf(values)
+  if (values.replication_degree === 1) return 'One copy: when its server fails, the log waits for it.'
+  if (spare === 0) return 'Appends pause as soon as one server fails, until it is replaced.'
+  return `Appends go on while ${spare === 1 ? 'one server is' : `${spare} servers are`} down.`
+}

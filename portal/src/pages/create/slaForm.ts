@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import type { Sla } from '@/api'
+import { majority, replicas } from '@/format/words'
+
+/**
+ * The form of a group. Bounds are those of the contract; whether the fleet can hold it is not decided here
+ * but asked with POST /v1/quotes.
+ */
+export const REQUEST_SIZE_BYTES_MAX = 1_048_576
+export const RATE_PER_S_MAX = 100_000_000
+export const DEGREE_MAX = 7
+export const RETENTION_CHOICES_BYTES = [256 * 2 ** 20, 2 ** 30, 10 * 2 ** 30, 100 * 2 ** 30, 2 ** 40]
+
+const whole = (what: string, max: number) =>
+  z
+    .number({ error: `Enter ${what} as a whole number.` })
+    .int(`Enter ${what} as a whole number.`)
+    .min(1, 'At least 1.')
+    .max(max, `At most ${max.toLocaleString('en')}.`)
+
+export const slaSchema = z.object({
+  durability: z.enum(['persistent', 'in_memory']),
+  replication_degree: z.number().int().min(1).max(DEGREE_MAX),
+  min_replicas: z.number().int().min(1).nullable(),
+  request_size_bytes: whole('the size', REQUEST_SIZE_BYTES_MAX),
+  rate_per_s: whole('the rate', RATE_PER_S_MAX),
+  retention_bytes: z.number().int(),
+})
+export const groupSchema = slaSchema.extend({
+  name: z.string().trim().min(1, 'Give the group a name.').max(100, 'Use at most 100 characters.'),
+})
+
+export type SlaValues = z.infer<typeof slaSchema>
+export type GroupValues = z.infer<typeof groupSchema>
+
+export const DEFAULTS: GroupValues = {
+  name: '',
+  durability: 'persistent',
+  replication_degree: 3,
+  min_replicas: null,
+  request_size_bytes: 64,
+  rate_per_s: 5_000,
+  retention_bytes: RETENTION_CHOICES_BYTES[1] ?? 2 ** 30,
+}
+
+/** The SLA that is being typed, or null while it is not one yet. */
+export function slaOf(values: SlaValues): Sla | null {
+  const { durability, replication_degree, min_replicas, request_size_bytes, rate_per_s, retention_bytes } = values
+  const parsed = slaSchema.safeParse({
+    durability,
+    replication_degree,
+    min_replicas,
+    request_size_bytes,
+    rate_per_s,
+    retention_bytes,
+  })
+  return parsed.success ? parsed.data : null
+}
+
+/** Fewer alive replicas than this pause appends; a majority unless chosen otherwise. */
+export function minReplicasOf(values: Pick<SlaValues, 'min_replicas' | 'replication_degree'>): number {
+  return Math.min(values.min_replicas ?? majority(values.replication_degree), values.replication_degree)
+}
+
+/** What changed from one SLA to another, as people say it: "rate 120,000/s → 98,000/s". */
+export function differences(from: Sla, to: Sla): string[] {
+  const changes: string[] = []
+  if (from.rate_per_s !== to.rate_per_s) changes.push(`${to.rate_per_s.toLocaleString('en')} requests/s`)
+  if (from.replication_degree !== to.replication_degree) changes.push(replicas(to.replication_degree))
+  if (from.request_size_bytes !== to.request_size_bytes)
+    changes.push(`${to.request_size_bytes.toLocaleString('en')} bytes a request`)
+  if (from.durability !== to.durability) changes.push(to.durability === 'persistent' ? 'persistent' : 'in memory')
+  return changes
+}

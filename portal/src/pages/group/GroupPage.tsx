@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, Outlet } from '@tanstack/react-router'
+import { ChevronLeft } from 'lucide-react'
+import { groupQuery, type Group } from '@/api'
+import { LiveProvider } from '@/live/LiveProvider'
+import { bytes, rate } from '@/format/quantity'
+import { replicas, word } from '@/format/words'
+import { LoadFailed, Notice } from '@/ui/Notice'
+import { StatusBadge, statusMeaning } from '@/ui/StatusBadge'
+import { Loading, Skeleton } from '@/ui/Surface'
+import { GroupTabs } from './GroupTabs'
+
+const route = getRouteApi('/app/projects/$projectId/groups/$groupId')
+const WORTH_SAYING: Record<string, 'warn' | 'danger' | 'info'> = {
+  degraded: 'warn',
+  paused: 'danger',
+  lost: 'danger',
+  deleting: 'info',
+  deleted: 'info',
+}
+
+/** A group's frame: name, state, tabs. The tab itself is the child route. */
+export function GroupPage() {
+  const { groupId, projectId } = route.useParams()
+  const group = useQuery(groupQuery(groupId))
+  return (
+    <>
+      <Link
+        to="/projects/$projectId/groups"
+        params={{ projectId }}
+        className="mb-4 -ml-1 inline-flex items-center gap-1 rounded text-[13px] text-ink-2 hover:text-ink"
+      >
+        <ChevronLeft aria-hidden className="size-4" />
+        Groups
+      </Link>
+      {group.isPending && <HeaderLoading />}
+      {group.error && !group.data && (
+        <LoadFailed what="this group" error={group.error} retry={() => void group.refetch()} />
+      )}
+      {group.data && (
+        <LiveProvider key={groupId} groupId={groupId}>
+          <Header group={group.data} />
+          <GroupTabs projectId={projectId} groupId={groupId} />
+          <Outlet />
+        </LiveProvider>
+      )}
+    </>
+  )
+}
+
+/** The group of the page. Only for tabs, which are shown when it is loaded. */
+export function useGroup(): Group {
+  const { groupId } = route.useParams()
+  const { data } = useQuery(groupQuery(groupId))
+  if (!data) throw new Error('a tab was shown before its group was loaded')
+  return data
+}
+
+function Header({ group }: { group: Group }) {
+  const { sla } = group
+  const tone = WORTH_SAYING[group.status]
+  return (
+    <header>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <h1 className="min-w-0 text-[26px] leading-tight font-semibold break-words">{group.name}</h1>
+        <StatusBadge status={group.status} />
+      </div>
+      <p className="nums mt-1.5 text-sm text-ink-2">
+        {word(sla.durability)}, {replicas(sla.replication_degree)}, {rate(sla.rate_per_s)} of{' '}
+        {bytes(sla.request_size_bytes)}
+      </p>
+      {tone && (
+        <div className="mt-5">
+          <Notice tone={tone} title={word(group.status)}>
+            {statusMeaning(group.status)}
+          </Notice>
+        </div>
+      )}
+    </header>
+  )
+}
+
+function HeaderLoading() {
+  return (
+    <Loading label="Loading group">
+      <Skeleton className="h-8 w-56" />
+      <Skeleton className="mt-3 h-4 w-80 max-w-full" />
+      <Skeleton className="mt-8 h-64 w-full rounded-2xl" />
+    </Loading>
+  )
+}

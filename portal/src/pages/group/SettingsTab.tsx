@@ -1,0 +1,143 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState, type FormEvent, type ReactNode } from 'react'
+import { api, keys, type Group } from '@/api'
+import { money } from '@/format/money'
+import { bytes, rate } from '@/format/quantity'
+import { moment } from '@/format/time'
+import { majority, replicas, word } from '@/format/words'
+import { Button } from '@/ui/Button'
+import { CopyButton } from '@/ui/Copy'
+import { Dialog } from '@/ui/Dialog'
+import { TextField } from '@/ui/Field'
+import { ProblemNotice } from '@/ui/Notice'
+import { Section } from '@/ui/Surface'
+import { usePageTitle } from '@/ui/title'
+import { useGroup } from './GroupPage'
+
+export function SettingsTab() {
+  const group = useGroup()
+  usePageTitle('Settings', group.name)
+  return (
+    <div className="max-w-3xl space-y-5">
+      <Facts group={group} />
+      <Deletion group={group} />
+    </div>
+  )
+}
+
+function Facts({ group }: { group: Group }) {
+  const { sla } = group
+  return (
+    <Section title="SLA" description="What was agreed when the group was created.">
+      <dl className="nums divide-y divide-line text-sm">
+        <Fact term="Group id">
+          <span className="font-mono text-[13px] break-all">{group.id}</span>
+          <CopyButton text={group.id} label="Copy group id" />
+        </Fact>
+        <Fact term="Created">{moment(group.created_at)}</Fact>
+        <Fact term="Durability">{word(sla.durability)}</Fact>
+        <Fact term="Replication degree">{replicas(sla.replication_degree)}</Fact>
+        <Fact term="Appends pause below">{replicas(sla.min_replicas ?? majority(sla.replication_degree))}</Fact>
+        <Fact term="Reserved rate">{rate(sla.rate_per_s)}</Fact>
+        <Fact term="Request size">{bytes(sla.request_size_bytes)}</Fact>
+        <Fact term="Retention">{bytes(sla.retention_bytes)}</Fact>
+        <Fact term="Region">{sla.region}</Fact>
+        <Fact term="Reservation">{money(group.price.hourly_micros, group.price.currency)} per hour</Fact>
+      </dl>
+    </Section>
+  )
+}
+
+function Fact({ term, children }: { term: string; children: ReactNode }) {
+  return (
+    <div className="flex min-h-11 flex-wrap items-center justify-between gap-x-6 py-1.5">
+      <dt className="text-ink-3">{term}</dt>
+      <dd className="flex min-w-0 items-center gap-1">{children}</dd>
+    </div>
+  )
+}
+
+function Deletion({ group }: { group: Group }) {
+  const [open, setOpen] = useState(false)
+  const going = group.status === 'deleting' || group.status === 'deleted'
+  return (
+    <Section
+      title="Delete this group"
+      description="Its entries are gone for good and its reservation ends at once. Invoices and SLA reports stay."
+    >
+      <Button
+        variant="danger"
+        disabledReason={going ? 'This group is being deleted already.' : undefined}
+        onClick={() => setOpen(true)}
+      >
+        Delete group
+      </Button>
+      <DeleteDialog group={group} open={open} onOpenChange={setOpen} />
+    </Section>
+  )
+}
+
+function DeleteDialog({
+  group,
+  open,
+  onOpenChange,
+}: {
+  group: Group
+  open: boolean
+  onOpenChange: (open: boolean) => void
+}) {
+  const [typed, setTyped] = useState('')
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const deletion = useMutation({
+    mutationFn: () => api.deleteGroup(group.id),
+    onSuccess: async () => {
+      await navigate({ to: '/projects/$projectId/groups', params: { projectId: group.project_id } })
+      queries.removeQueries({ queryKey: keys.group(group.id) })
+      void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
+      void queries.invalidateQueries({ queryKey: keys.quotas })
+    },
+  })
+  const matches = typed === group.name
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (matches) deletion.mutate()
+  }
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={(next) => {
+        setTyped('')
+        deletion.reset()
+        onOpenChange(next)
+      }}
+      title={`Delete ${group.name}?`}
+      description="Every entry of its log is lost and clients get an error at once. This cannot be undone."
+    >
+      <form onSubmit={submit} className="space-y-4">
+        <TextField
+          label={`Type “${group.name}” to confirm`}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        {deletion.error && <ProblemNotice error={deletion.error} />}
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button variant="secondary" onClick={() => onOpenChange(false)}>
+            Keep it
+          </Button>
+          <Button
+            type="submit"
+            variant="danger"
+            busy={deletion.isPending}
+            disabledReason={matches ? undefined : 'Type the name of the group first.'}
+          >
+            Delete for good
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,55 @@
+/** What a developer copies. Each is a whole program: paste, run, and the first entry is committed. */
+export interface Place {
+  apiUrl: string
+  apiKey: string
+  groupId: string
+}
+
+/** Stands where the key goes until one is made, and after the page was left. */
+export const KEY_PLACEHOLDER = 'YOUR_API_KEY'
+
+export const LANGUAGES = [
+  { id: 'python', label: 'Python', note: 'Python 3.11 or newer, with the package of sdk/python installed.' },
+  {
+    id: 'javascript',
+    label: 'JavaScript',
+    note: 'Node 20 or newer, with the package of sdk/js installed. Save it as append.mjs.',
+  },
+  {
+    id: 'curl',
+    label: 'curl',
+    note: 'Answers with the handle: where the group’s servers are, and a token for them. Appends go to the servers, over an SDK.',
+  },
+] as const
+export type Language = (typeof LANGUAGES)[number]['id']
+
+export function snippet(language: Language, place: Place): string {
+  return MAKERS[language](place)
+}
+
+const MAKERS: Record<Language, (place: Place) => string> = {
+  python: ({ apiUrl, apiKey, groupId }) => `import asyncio
+import quorate
+
+async def main():
+    log = await quorate.connect_group(
+        "${apiUrl}",
+        "${apiKey}",
+        "${groupId}",
+    )
+    print(await log.append(b"hello"))
+    await log.close()
+
+asyncio.run(main())`,
+  javascript: ({ apiUrl, apiKey, groupId }) => `import { connectGroup } from "quorate"
+
+const log = await connectGroup(
+  "${apiUrl}",
+  "${apiKey}",
+  "${groupId}",
+)
+console.log(await log.append(Buffer.from("hello")))
+await log.close()`,
+  curl: ({ apiUrl, apiKey, groupId }) => `curl ${apiUrl}/v1/groups/${groupId}/handle \\
+  -H "Authorization: Bearer ${apiKey}"`,
+}

@@ -1,0 +1,69 @@
+import type { Clause } from '@/api'
+import { count, latency, percent } from '@/format/quantity'
+import { minutesLong } from '@/format/time'
+import { Badge } from '@/ui/StatusBadge'
+import { Card } from '@/ui/Surface'
+import { budgetUsed, CLAUSE_NAMES } from './clauses'
+
+function promise(clause: Clause): string {
+  if (clause.clause === 'availability') return 'The group accepts appends.'
+  if (clause.clause === 'throughput') return 'Nothing is throttled up to the reserved rate.'
+  return `p99 of a minute within ${latency(clause.target_p99_us)}.`
+}
+
+export function ClauseCard({ clause }: { clause: Clause }) {
+  return (
+    <Card>
+      <div className="flex items-center justify-between gap-3">
+        <h3 className="text-sm font-semibold">{CLAUSE_NAMES[clause.clause]}</h3>
+        <Badge tone={clause.met ? 'good' : 'danger'}>{clause.met ? 'Met' : 'Missed'}</Badge>
+      </div>
+      <p className="mt-0.5 text-[13px] text-ink-3">{promise(clause)}</p>
+      <p className="nums mt-5 text-3xl font-semibold tracking-tight">
+        {clause.attained === null ? '–' : percent(clause.attained, 4)}
+      </p>
+      <p className="nums mt-0.5 text-[13px] text-ink-3">target {percent(clause.target)}</p>
+      <Budget clause={clause} />
+      <dl className="nums mt-5 space-y-1.5 border-t border-line pt-4 text-[13px]">
+        <Row term="Good minutes">{count(clause.good_minutes)}</Row>
+        <Row term="Bad minutes">
+          {clause.bad_minutes === 0 ? '0' : `${count(clause.bad_minutes)} (${minutesLong(clause.bad_minutes)})`}
+        </Row>
+        <Row term="Credit">{clause.credit_percent === 0 ? 'None' : `${clause.credit_percent} % of the fee`}</Row>
+      </dl>
+    </Card>
+  )
+}
+
+function Row({ term, children }: { term: string; children: string }) {
+  return (
+    <div className="flex justify-between gap-4">
+      <dt className="text-ink-3">{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function Budget({ clause }: { clause: Clause }) {
+  const used = budgetUsed(clause)
+  if (used === null) return null
+  const shown = Math.min(1, used)
+  const colour = used > 1 ? 'bg-danger' : used > 0.75 ? 'bg-warn' : 'bg-accent'
+  const text = Number.isFinite(used) ? `${Math.round(used * 100)} %` : 'all'
+  return (
+    <div className="mt-4">
+      <div
+        role="meter"
+        aria-label="Error budget used"
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(shown * 100)}
+        aria-valuetext={`${text} used`}
+        className="h-1.5 overflow-hidden rounded-full bg-line"
+      >
+        <div className={`h-full rounded-full ${colour}`} style={{ width: `${shown * 100}%` }} />
+      </div>
+      <p className="nums mt-1.5 text-[13px] text-ink-3">{text} of the error budget used</p>
+    </div>
+  )
+}

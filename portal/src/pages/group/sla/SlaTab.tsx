@@ -1,0 +1,114 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { slaQuery, type SlaReport } from '@/api'
+import { count } from '@/format/quantity'
+import { monthName, monthOf, monthsBack } from '@/format/time'
+import { LoadFailed, Notice } from '@/ui/Notice'
+import { EmptyState, Loading, Section, Skeleton } from '@/ui/Surface'
+import { useNow } from '@/ui/Time'
+import { usePageTitle } from '@/ui/title'
+import { INPUT } from '@/ui/Field'
+import { useGroup } from '../GroupPage'
+import { ClauseCard } from './ClauseCard'
+import { Incidents } from './Incidents'
+import { MonthStrip } from './MonthStrip'
+import { CLAUSE_NAMES } from './clauses'
+
+const route = getRouteApi('/app/projects/$projectId/groups/$groupId/sla')
+const MONTHS_SHOWN = 13
+
+export function SlaTab() {
+  const group = useGroup()
+  usePageTitle('SLA', group.name)
+  const now = new Date(useNow())
+  const { month = monthOf(now) } = route.useSearch()
+  const report = useQuery(slaQuery(group.id, month))
+  return (
+    <div className="space-y-5">
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <MonthSelect month={month} months={monthsSince(group.created_at, now)} />
+        {report.data && report.data.minutes_counted > 0 && (
+          <p className="nums text-[13px] text-ink-3">{count(report.data.minutes_counted)} minutes counted, in UTC</p>
+        )}
+      </div>
+      {report.isPending && (
+        <Loading label="Loading SLA report">
+          <div className="grid gap-5 md:grid-cols-3">
+            <Skeleton className="h-56 rounded-2xl" />
+            <Skeleton className="h-56 rounded-2xl" />
+            <Skeleton className="h-56 rounded-2xl" />
+          </div>
+        </Loading>
+      )}
+      {report.error && !report.data && (
+        <LoadFailed what="the SLA report" error={report.error} retry={() => void report.refetch()} />
+      )}
+      {report.data &&
+        (report.data.minutes_counted === 0 ? <NothingCounted month={month} /> : <Report report={report.data} />)}
+    </div>
+  )
+}
+
+function MonthSelect({ month, months }: { month: string; months: string[] }) {
+  const navigate = route.useNavigate()
+  const choices = months.includes(month) ? months : [month, ...months]
+  return (
+    <select
+      aria-label="Month"
+      value={month}
+      onChange={(event) => void navigate({ search: { month: event.target.value }, replace: true })}
+      className={`${INPUT} max-w-56`}
+    >
+      {choices.map((each) => (
+        <option key={each} value={each}>
+          {monthName(each)}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** The months in which the group existed, newest first. */
+function monthsSince(createdAt: string, now: Date): string[] {
+  return monthsBack(now, MONTHS_SHOWN).filter((month) => month >= createdAt.slice(0, 7))
+}
+
+function NothingCounted({ month }: { month: string }) {
+  return (
+    <EmptyState title={`Nothing counted in ${monthName(month)}`}>
+      Every minute is measured from the moment that the group is active, and is counted when it is over.
+    </EmptyState>
+  )
+}
+
+function Report({ report }: { report: SlaReport }) {
+  const missed = report.clauses.filter((clause) => !clause.met)
+  return (
+    <>
+      {missed.length === 0 ? (
+        <Notice tone="good" title="Every clause is met">
+          No credit is due for this month so far.
+        </Notice>
+      ) : (
+        <Notice
+          tone="warn"
+          title={`${missed.map((clause) => CLAUSE_NAMES[clause.clause]).join(' and ')} missed: ${report.credit_percent} % credit`}
+        >
+          The credit comes by itself, as a line of this month’s invoice. You need not claim it.
+        </Notice>
+      )}
+      <div className="grid gap-5 md:grid-cols-3">
+        {report.clauses.map((clause) => (
+          <ClauseCard key={clause.clause} clause={clause} />
+        ))}
+      </div>
+      <Section
+        title="Incidents"
+        description="Minutes in a row that missed a clause, with the reason that the servers gave."
+      >
+        <MonthStrip month={report.month} incidents={report.incidents} />
+        <Incidents incidents={report.incidents} />
+      </Section>
+    </>
+  )
+}

@@ -1,0 +1,31 @@
+import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { api, meQuery, setCsrfToken, type Me, type Project } from '@/api'
+
+const LAST_PROJECT = 'quorate.project'
+
+/** Who is signed in. Only for pages below the signed-in route, which has loaded it. */
+export function useMe(): Me {
+  return useSuspenseQuery(meQuery).data
+}
+
+/** The project to open when the address names none: the one used last, else the first. */
+export function homeProject(projects: Project[]): Project | undefined {
+  const last = localStorage.getItem(LAST_PROJECT)
+  return projects.find((project) => project.id === last) ?? projects[0]
+}
+
+export function rememberProject(id: string): void {
+  localStorage.setItem(LAST_PROJECT, id)
+}
+
+/** Leaves; what was loaded for this account is forgotten even when the service does not answer. */
+export function useSignOut(): () => Promise<void> {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  return async () => {
+    await api.logOut().catch(() => setCsrfToken(null))
+    queries.clear()
+    await navigate({ to: '/login' })
+  }
+}

@@ -1,0 +1,12 @@
+import { moneyParts } from '@/format/money'
+
+/** An exact amount on an invoice: to the last micro-unit, with what is below the cent set back. */
+export function Amount({ micros, currency }: { micros: number; currency: string }) {
+  const { cents, rest } = moneyParts(micros, currency)
+  return (
+    <span className="nums whitespace-nowrap">
+      {cents}
+      <span className="text-[0.85em] font-normal text-ink-3">{rest}</span>
+    </span>
+  )
+}

@@ -1,0 +1,23 @@
+import { useEffect, useState } from 'react'
+import { ago, moment } from '@/format/time'
+
+const TICK_MS = 10_000
+
+/** The present, renewed every ten seconds; enough for "3 min ago". */
+export function useNow(): number {
+  const [now, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}
+
+export function Ago({ at }: { at: string }) {
+  const now = useNow()
+  return (
+    <time dateTime={at} title={moment(at)} className="nums whitespace-nowrap">
+      {ago(at, now)}
+    </time>
+  )
+}

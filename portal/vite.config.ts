@@ -1,0 +1,56 @@
+/// <reference types="vitest/config" />
+import { createReadStream, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import tailwindcss from '@tailwindcss/vite'
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin } from 'vite'
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/**
+ * Serves the mock API's service worker straight from the installed package, so that the script and the
+ * library never differ in version and the production build never contains it.
+ */
+function mockWorker(): Plugin {
+  const file = createRequire(import.meta.url).resolve('msw/mockServiceWorker.js')
+  return {
+    name: 'quorate-mock-worker',
+    configureServer(server) {
+      server.middlewares.use('/mockServiceWorker.js', (_request, response) => {
+        response.setHeader('content-type', 'text/javascript')
+        createReadStream(file).pipe(response)
+      })
+    },
+    generateBundle() {
+      this.emitFile({ type: 'asset', fileName: 'mockServiceWorker.js', source: readFileSync(file) })
+    },
+  }
+}
+
+// Mode `mock` answers every call in the browser; any other mode talks to the API, which serves this build at `/`.
+export default defineConfig(({ mode }) => ({
+  base: '/',
+  plugins: [react(), tailwindcss(), ...(mode === 'mock' ? [mockWorker()] : [])],
+  resolve: { alias: { '@': here('./src'), '#mock': here('./mock') } },
+  build: {
+    outDir: mode === 'mock' ? 'dist-mock' : 'dist',
+    target: 'es2022',
+    chunkSizeWarningLimit: 700,
+  },
+  server: {
+    host: '127.0.0.1',
+    port: 5173,
+    proxy: mode === 'mock' ? undefined : { '/v1': process.env.QUORATE_URL ?? 'http://127.0.0.1:8000' },
+  },
+  preview: { host: '127.0.0.1', port: 4173 },
+  test: {
+    environment: 'happy-dom',
+    environmentOptions: { happyDOM: { url: 'http://localhost:3000' } },
+    setupFiles: ['./src/testing/setup.ts'],
+    include: ['src/**/*.test.{ts,tsx}', 'mock/**/*.test.ts'],
+    testTimeout: 10_000,
+    env: { DEBUG_PRINT_LIMIT: '0' },
+    restoreMocks: true,
+  },
+}))

@@ -1,0 +1,225 @@
+/** One TCP connection to one replica: greeting, frames in and out, liveness. Knows nothing of retries. */
+
+import { connect as dial, type Socket } from "node:net";
+import { debuglog } from "node:util";
+
+import { Code } from "./codes.js";
+import { type Failure, failure } from "./errors.js";
+import { type Handle, splitAddress } from "./handle.js";
+import * as limits from "./limits.js";
+import { CLIENT_NAME } from "./version.js";
+import * as wire from "./wire.js";
+
+/** Shown with `NODE_DEBUG=quorate`. */
+export const log = debuglog("quorate");
+
+/** A connection carries one group, so one channel is enough. */
+export const CHANNEL = 1;
+
+/** What a connection tells. */
+export interface ConnectionUser {
+  onAttached(attached: wire.Attached): void;
+  onAttachRefused(refused: wire.Refused): void;
+  onFrame(frame: wire.Frame): void;
+  /** All frames that arrived together have been told. */
+  onRead(): void;
+  awaitsAnswer(): boolean;
+}
+
+/** `closed` resolves with the reason. Until then `user` hears of what arrives. */
+export class Connection {
+  readonly closed: Promise<Failure>;
+  /** Whether it was given up because nothing came back. */
+  silent = false;
+  #socket: Socket;
+  #splitter = new wire.FrameSplitter(limits.CONNECT_FRAME_BYTES_MAX);
+  #connected = false;
+  #greeted = false;
+  #attached = false;
+  #reason: Failure | undefined;
+  #heardAt = performance.now();
+  #waitsSince: number | undefined;
+  #pinged = false;
+  #timer: NodeJS.Timeout;
+
+  constructor(
+    address: string,
+    private readonly user: ConnectionUser,
+    handle: Handle,
+    session: bigint,
+  ) {
+    const socket = dial({ ...splitAddress(address), noDelay: true });
+    this.#socket = socket;
+    socket.on("connect", () => {
+      this.#connected = true;
+      this.#heardAt = performance.now();
+      socket.write(wire.encode({ kind: wire.Kind.HELLO, version: wire.VERSION, clientName: CLIENT_NAME }));
+      const { groupId: group, token } = handle;
+      socket.write(wire.encode({ kind: wire.Kind.ATTACH, group, session, token }, CHANNEL));
+    });
+    socket.on("data", (data: Buffer) => this.#onData(data));
+    socket.on("error", (error) => this.#setReason(failure(Code.no_connection, error.message)));
+    socket.on("end", () => this.close(failure(Code.no_connection, "the server closed the connection")));
+    this.closed = new Promise((resolve) => {
+      socket.on("close", () => {
+        clearInterval(this.#timer);
+        resolve(this.#reason ?? failure(Code.no_connection, "the connection was lost"));
+      });
+    });
+    this.#timer = setInterval(() => this.#tick(), limits.LIVENESS_TICK_MS);
+  }
+
+  // What the user does.
+
+  /** Nothing more may be sent: it would count as sent, and never arrive. */
+  get closing(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  write(pieces: readonly Buffer[]): void {
+    if (this.closing) return;
+    this.#socket.cork();
+    for (const piece of pieces) this.#socket.write(piece);
+    this.#socket.uncork();
+  }
+
+  send(message: wire.Message): void {
+    this.write([wire.encode(message, CHANNEL)]);
+  }
+
+  /** Close now. With `goodbye`, say why first. */
+  close(reason: Failure, goodbye?: number): void {
+    this.#setReason(reason);
+    if (goodbye === undefined) {
+      // What lies in the buffers belongs to batches that are sent again elsewhere.
+      this.#socket.destroy();
+    } else {
+      const message = reason.message.slice(0, 200);
+      this.#endWith(wire.encode({ kind: wire.Kind.GOODBYE, code: goodbye, message }));
+    }
+  }
+
+  /** Close in peace, after all that was written has left. */
+  detach(): void {
+    this.#setReason(failure(Code.client_closed));
+    if (!this.#connected) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#endWith(wire.encode({ kind: wire.Kind.DETACH }, CHANNEL));
+  }
+
+  /** Send the last words, but do not wait long for a peer that does not read them. */
+  #endWith(last: Buffer): void {
+    const timer = setTimeout(() => this.#socket.destroy(), limits.LAST_WORDS_MS_MAX);
+    this.#socket.end(last, () => {
+      clearTimeout(timer);
+      this.#socket.destroy();
+    });
+  }
+
+  #setReason(reason: Failure): void {
+    this.#reason ??= reason;
+  }
+
+  // Frames.
+
+  #onData(data: Buffer): void {
+    this.#heardAt = performance.now();
+    this.#waitsSince = undefined;
+    this.#pinged = false;
+    try {
+      for (const frame of this.#splitter.feed(data)) {
+        if (this.closing) return;
+        this.#onFrame(frame);
+      }
+    } catch (problem) {
+      if (!(problem instanceof wire.WireError)) throw problem;
+      log("the server broke the protocol: %s", problem.message);
+      this.close(failure(problem.code, problem.reason), problem.code);
+      return;
+    }
+    if (!this.closing) this.user.onRead();
+  }
+
+  #onFrame(frame: wire.Frame): void {
+    const { kind } = frame;
+    if (kind === wire.Kind.HELLO_OK || kind === wire.Kind.PING || kind === wire.Kind.PONG) {
+      this.#onConnectionMessage(wire.decode(frame));
+      return;
+    }
+    if (kind === wire.Kind.GOODBYE) {
+      this.#onConnectionMessage(wire.decode(frame));
+      return;
+    }
+    if (!this.#greeted) throw new wire.WireError(Code.protocol_error, `${wire.kindName(kind)} before HELLO_OK`);
+    if (frame.channel !== CHANNEL) {
+      throw new wire.WireError(Code.unknown_channel, `channel ${frame.channel} was not attached`);
+    }
+    if (this.#attached) this.user.onFrame(frame);
+    else this.#onAttachAnswer(wire.decode(frame));
+  }
+
+  #onConnectionMessage(message: wire.Message): void {
+    switch (message.kind) {
+      case wire.Kind.PING:
+        this.write([wire.encode({ kind: wire.Kind.PONG, nonce: message.nonce })]);
+        break;
+      case wire.Kind.GOODBYE:
+        this.close(failure(message.code, message.message));
+        break;
+      case wire.Kind.HELLO_OK:
+        if (this.#greeted || message.version !== wire.VERSION) {
+          throw new wire.WireError(Code.protocol_error, `unexpected HELLO_OK of version ${message.version}`);
+        }
+        this.#greeted = true;
+        this.#splitter.maxFrameBytes = Math.min(message.maxFrameBytes, limits.FRAME_BYTES_CEILING);
+        break;
+    }
+  }
+
+  #onAttachAnswer(message: wire.Message): void {
+    if (message.kind === wire.Kind.ATTACHED) {
+      this.#attached = true;
+      this.user.onAttached(message);
+    } else if (message.kind === wire.Kind.REFUSED && message.op === wire.Kind.ATTACH) {
+      this.user.onAttachRefused(message);
+    } else {
+      throw new wire.WireError(Code.protocol_error, `${wire.kindName(message.kind)} before ATTACHED`);
+    }
+  }
+
+  // Liveness.
+
+  #tick(): void {
+    const now = performance.now();
+    if (!this.#attached) {
+      const limit = this.#connected ? limits.HANDSHAKE_TIMEOUT_MS : limits.DIAL_TIMEOUT_MS;
+      if (now - this.#heardAt > limit) this.#giveUp("it did not answer in time");
+      return;
+    }
+    if (!this.user.awaitsAnswer() && !this.#pinged) {
+      this.#waitsSince = undefined;
+      if (now - this.#heardAt > limits.IDLE_PING_MS) this.#ping(now);
+      return;
+    }
+    this.#waitsSince ??= now;
+    const silenceMs = now - this.#waitsSince;
+    if (silenceMs > limits.SILENCE_MS_MAX) {
+      this.#giveUp(`nothing came back for ${limits.SILENCE_MS_MAX} ms`);
+    } else if (silenceMs > limits.PING_AFTER_MS && !this.#pinged) {
+      this.#ping(now);
+    }
+  }
+
+  #ping(now: number): void {
+    this.#pinged = true;
+    this.#waitsSince ??= now;
+    this.write([wire.encode({ kind: wire.Kind.PING, nonce: 1 })]);
+  }
+
+  #giveUp(reason: string): void {
+    this.silent = true;
+    this.close(failure(Code.no_connection, reason));
+  }
+}

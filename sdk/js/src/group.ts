@@ -1,0 +1,16 @@
+/** Connecting by API key: the handle comes from the API, and is refreshed from there. */
+
+import { type Client, connect, type ConnectOptions } from "./client.js";
+import { Control } from "./control.js";
+
+/** Connect to a group by its id. Rejects with ApiError when the API refuses, with ConnectFailed as `connect` does. */
+export async function connectGroup(
+  apiUrl: string,
+  apiKey: string,
+  groupId: string,
+  options: Omit<ConnectOptions, "refresh"> = {},
+): Promise<Client> {
+  const control = new Control(apiUrl, apiKey);
+  const refresh = () => control.handle(groupId);
+  return connect(await refresh(), { ...options, refresh });
+}

@@ -1,0 +1,131 @@
+/** The handle: what a client needs to reach a group (sdk/contract/handle.md). */
+
+import { inspect } from "node:util";
+
+import { HandleError } from "./errors.js";
+
+export interface Endpoint {
+  readonly serverId: number;
+  readonly address: string;
+  readonly role: string;
+}
+
+export interface Limits {
+  readonly maxEntryBytes: number;
+  readonly maxBatchBytes: number;
+  readonly maxBatchEntries: number;
+}
+
+export const LIMITS_DEFAULT: Limits = { maxEntryBytes: 1 << 20, maxBatchBytes: 4 << 20, maxBatchEntries: 65_536 };
+
+/** What the API answers for `GET /v1/groups/{id}/handle`. */
+export interface HandleJson {
+  group_id: string;
+  name?: string;
+  epoch?: number;
+  endpoints: { server_id?: number; address: string; role?: string }[];
+  token: string;
+  token_expires_at?: string | null;
+  limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
+  traceparent?: string | null;
+}
+
+export type HandleLike = Handle | HandleJson | string;
+
+export class Handle {
+  readonly groupId: string;
+  readonly name: string;
+  readonly epoch: number;
+  readonly endpoints: readonly Endpoint[];
+  readonly tokenExpiresAt: Date | undefined;
+  readonly limits: Limits;
+  readonly traceparent: string | undefined;
+  // Private, so that a handle that is logged or serialised does not carry its secret there.
+  readonly #token: string;
+
+  private constructor(source: Record<string, unknown>) {
+    this.groupId = uuid(source["group_id"]);
+    this.name = typeof source["name"] === "string" ? source["name"] : "";
+    this.epoch = typeof source["epoch"] === "number" ? source["epoch"] : 0;
+    this.endpoints = endpoints(source["endpoints"]);
+    if (typeof source["token"] !== "string") throw new HandleError("the handle lacks a token");
+    this.#token = source["token"];
+    this.tokenExpiresAt = expiry(source["token_expires_at"]);
+    this.limits = limits(source["limits"]);
+    this.traceparent = typeof source["traceparent"] === "string" ? source["traceparent"] : undefined;
+  }
+
+  get token(): string {
+    return this.#token;
+  }
+
+  [inspect.custom](): string {
+    return `Handle { groupId: '${this.groupId}', name: '${this.name}', epoch: ${this.epoch} }`;
+  }
+
+  /** The replicas' addresses, the head's first. */
+  addresses(): string[] {
+    const isHead = (endpoint: Endpoint) => endpoint.role === "head" || endpoint.role === "sole";
+    return [...this.endpoints.filter(isHead), ...this.endpoints.filter((e) => !isHead(e))].map((e) => e.address);
+  }
+
+  /** A handle from the API's answer, as an object or as JSON text. Throws HandleError saying what is wrong. */
+  static parse(source: HandleLike): Handle {
+    if (source instanceof Handle) return source;
+    let value: unknown = source;
+    if (typeof source === "string") {
+      try {
+        value = JSON.parse(source);
+      } catch (problem) {
+        throw new HandleError(`the handle is not JSON: ${String(problem)}`);
+      }
+    }
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new HandleError("the handle is not a JSON object");
+    }
+    return new Handle(value as Record<string, unknown>);
+  }
+}
+
+/** Host and port of `host:port` or `[v6]:port`. Throws HandleError. */
+export function splitAddress(address: string): { host: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^\s]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (!match || port < 1 || port > 65_535) throw new HandleError(`'${address}' is not host:port`);
+  return { host: match[1] ?? match[2] ?? "", port };
+}
+
+function uuid(value: unknown): string {
+  if (typeof value !== "string" || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value)) {
+    throw new HandleError("the handle lacks a group_id that is a UUID");
+  }
+  return value.toLowerCase();
+}
+
+function endpoints(value: unknown): Endpoint[] {
+  if (!Array.isArray(value)) throw new HandleError("the handle lacks endpoints");
+  if (value.length === 0) throw new HandleError("the handle has no endpoints; the group may still be starting");
+  return value.map((item: Record<string, unknown> | null) => {
+    const address = item?.["address"];
+    if (typeof address !== "string") throw new HandleError("an endpoint of the handle lacks its address");
+    splitAddress(address);
+    return { serverId: Number(item?.["server_id"] ?? 0), address, role: String(item?.["role"] ?? "") };
+  });
+}
+
+function expiry(value: unknown): Date | undefined {
+  if (value === undefined || value === null) return undefined;
+  const at = new Date(String(value));
+  if (Number.isNaN(at.getTime())) throw new HandleError("the handle's token_expires_at is not a time");
+  return at;
+}
+
+function limits(value: unknown): Limits {
+  const given = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  const pick = (key: string, fallback: number) => (typeof given[key] === "number" ? given[key] : fallback);
+  return {
+    maxEntryBytes: pick("max_entry_bytes", LIMITS_DEFAULT.maxEntryBytes),
+    maxBatchBytes: pick("max_batch_bytes", LIMITS_DEFAULT.maxBatchBytes),
+    maxBatchEntries: pick("max_batch_entries", LIMITS_DEFAULT.maxBatchEntries),
+  };
+}

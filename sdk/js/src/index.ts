@@ -1,0 +1,40 @@
+/**
+ * Quorate: ordered, durable logs as a service.
+ *
+ *     const client = await connect(handle);       // or connectGroup(apiUrl, apiKey, groupId)
+ *     const offset = await client.append(Buffer.from("hello"));
+ *     for await (const entry of client.tail(0)) …
+ *
+ * `quorate/control` talks to the API.
+ */
+
+export type { Appended } from "./appender.js";
+export {
+  type AppendOptions,
+  type Client,
+  connect,
+  type ConnectOptions,
+  type GroupStatus,
+  type ReadOptions,
+  type ReadResult,
+} from "./client.js";
+export { Code, type CodeInfo, type CodeName, CODES } from "./codes.js";
+export {
+  AppendError,
+  AppendRefused,
+  AppendUnknown,
+  CodedError,
+  ConditionFailed,
+  ConnectFailed,
+  Fenced,
+  HandleError,
+  QuorateError,
+  ReadRefused,
+  Trimmed,
+} from "./errors.js";
+export { connectGroup } from "./group.js";
+export { type Endpoint, Handle, type HandleJson, type HandleLike, type Limits } from "./handle.js";
+export type { Tail } from "./reader.js";
+export type { Entry } from "./tail.js";
+export type { TracerLike } from "./tracing.js";
+export { VERSION } from "./version.js";

@@ -1,0 +1,304 @@
+/**
+ * Keeps one connection to a group's replicas alive: dials where the route says, attaches, starts again.
+ *
+ * The shell around `Route`: it owns the clock, the sockets and the waits. What travels over the connection is its
+ * port's business: an Appender or a Reader.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Code, CODES } from "./codes.js";
+import { Connection, type ConnectionUser, log } from "./connection.js";
+import { ConnectFailed, type Failure, failure } from "./errors.js";
+import { Handle, type HandleLike } from "./handle.js";
+import * as limits from "./limits.js";
+import { Route } from "./route.js";
+import * as wire from "./wire.js";
+import { type Reroute, reroute } from "./writer.js";
+
+/** The current handle, shared by a client's links; refreshed by one caller at a time. */
+export class Handles {
+  version = 0;
+  /** The newest epoch that any answer named: replicas that are behind it are stale. */
+  epoch: number;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(
+    public handle: Handle,
+    private readonly source: (() => Promise<HandleLike> | HandleLike) | undefined,
+  ) {
+    this.epoch = handle.epoch;
+  }
+
+  get refreshable(): boolean {
+    return this.source !== undefined;
+  }
+
+  expiresSoon(): boolean {
+    const expires = this.handle.tokenExpiresAt?.getTime();
+    return expires !== undefined && expires - Date.now() < limits.TOKEN_MARGIN_MS;
+  }
+
+  /** Get a newer handle than the one of `knownVersion`. Throws what the source throws. */
+  async refresh(knownVersion: number): Promise<void> {
+    if (this.source === undefined || this.version > knownVersion) return;
+    this.#refreshing ??= this.#fetch().finally(() => (this.#refreshing = undefined));
+    await this.#refreshing;
+  }
+
+  async #fetch(): Promise<void> {
+    const timer = new AbortController();
+    const late = sleep(limits.TIMEOUT_MS_DEFAULT, undefined, { signal: timer.signal, ref: false }).then(() => {
+      throw new Error("it took too long");
+    });
+    late.catch(() => undefined);
+    try {
+      this.handle = Handle.parse(await Promise.race([this.source!(), late]));
+    } finally {
+      timer.abort();
+    }
+    this.epoch = Math.max(this.epoch, this.handle.epoch);
+    this.version++;
+  }
+}
+
+/** What uses a link's connection. */
+export interface Port {
+  readonly session: bigint;
+  onAttached(attached: wire.Attached): Reroute | undefined;
+  /** The link has an attached connection now. */
+  onReady(): void;
+  onFrame(frame: wire.Frame): void;
+  onRead(): void;
+  onDetached(reason: Failure): void;
+  /** No retry will help; whoever waits is told. The next call starts the link anew. */
+  onHopeless(reason: Failure): void;
+  awaitsAnswer(): boolean;
+  /** Whether there is any use for a connection now. */
+  busy(): boolean;
+}
+
+interface Waiter {
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+export class Link implements ConnectionUser {
+  /** Why the link is not attached, while it is not. */
+  trouble: Failure = failure(Code.no_connection, "not connected yet");
+  #route: Route;
+  #seenVersion: number;
+  #waiters = new Set<Waiter>();
+  #connection: Connection | undefined;
+  #address = "";
+  #attached = false;
+  #closing = new AbortController();
+  #running: Promise<void> | undefined;
+  #hopeless = false;
+  #rejections = 0;
+
+  constructor(
+    private readonly port: Port,
+    private readonly handles: Handles,
+  ) {
+    this.#seenVersion = handles.version;
+    this.#route = this.#newRoute();
+  }
+
+  // What the port and the client do.
+
+  /** The attached connection, if there is one now. */
+  get connection(): Connection | undefined {
+    return this.#attached && this.#connection?.closing === false ? this.#connection : undefined;
+  }
+
+  /** There is something to do: connect, if it is not so. */
+  want(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      // A call may have come while the loop was about to end.
+      if (this.#wanted()) this.want();
+    });
+  }
+
+  /** Connect and attach. Rejects with ConnectFailed. */
+  async waitAttached(timeoutMs: number): Promise<void> {
+    if (this.#attached) return;
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiter.reject(new ConnectFailed({ ...this.trouble, retryable: true }));
+      }, timeoutMs);
+      const end = (finish: () => void) => {
+        clearTimeout(timer);
+        this.#waiters.delete(waiter);
+        finish();
+      };
+      const waiter: Waiter = { resolve: () => end(resolve), reject: (error) => end(() => reject(error)) };
+      this.#waiters.add(waiter);
+      this.want();
+    });
+  }
+
+  /** The connection answered something. */
+  progressed(): void {
+    this.#route.progressed();
+  }
+
+  sawEpoch(epoch: number): void {
+    this.handles.epoch = Math.max(this.handles.epoch, epoch);
+  }
+
+  /** Leave the connection for another. */
+  reroute(how: Reroute): void {
+    log("leaving %s: %s", this.#address, how.reason);
+    if (how.to !== "again") this.#route.avoid(this.#address);
+    if (how.to === "head") this.#route.redirect(how.address);
+    if (how.to === "handle") this.#route.wantHandle();
+    this.#connection?.close(failure(Code.no_connection, `left ${this.#address}: ${how.reason}`));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#connection?.detach();
+    await this.#running;
+    for (const waiter of this.#waiters) waiter.reject(new ConnectFailed(failure(Code.client_closed)));
+  }
+
+  // The loop.
+
+  #wanted(): boolean {
+    return !this.#closing.signal.aborted && (this.port.busy() || this.#waiters.size > 0);
+  }
+
+  /** Runs while anybody needs a connection, and while there is one. */
+  async #run(): Promise<void> {
+    this.#hopeless = false;
+    do {
+      const address = await this.#nextAddress();
+      if (address !== undefined && !this.#closing.signal.aborted) await this.#use(address);
+    } while (!this.#hopeless && this.#wanted());
+  }
+
+  #newRoute(): Route {
+    return new Route(this.handles.handle.addresses(), this.handles.refreshable, Math.random);
+  }
+
+  /** The address to dial now, after whatever wait is due; undefined after a refresh. */
+  async #nextAddress(): Promise<string | undefined> {
+    if (this.handles.expiresSoon()) this.#route.wantHandle();
+    const step = this.#route.next(performance.now());
+    if (step.delayMs > 0) {
+      await sleep(step.delayMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+    }
+    if (step.address !== undefined) return step.address;
+    try {
+      await this.handles.refresh(this.#seenVersion);
+    } catch (problem) {
+      this.#note(`no new handle: ${problem instanceof Error ? problem.message : String(problem)}`);
+    }
+    if (this.handles.version !== this.#seenVersion) {
+      this.#seenVersion = this.handles.version;
+      this.#route.replace(this.handles.handle.addresses());
+    }
+    return undefined;
+  }
+
+  /** Dial, attach, and stay until the connection ends. */
+  async #use(address: string): Promise<void> {
+    this.#address = address;
+    const connection = new Connection(address, this, this.handles.handle, this.port.session);
+    this.#connection = connection;
+    const reason = await connection.closed;
+    const wasAttached = this.#attached;
+    this.#attached = false;
+    this.#connection = undefined;
+    this.#note(`${address}: ${reason.message}`);
+    if (wasAttached) {
+      this.#route.lost();
+      if (connection.silent || reason.code !== Code.no_connection) this.#route.avoid(address);
+      this.port.onDetached(this.trouble);
+    }
+    if (reason.code === Code.unsupported_version) this.#giveUp(reason);
+  }
+
+  #note(message: string): void {
+    log("no connection: %s", message);
+    if (!this.#hopeless) this.trouble = failure(Code.no_connection, message, true);
+  }
+
+  #giveUp(reason: Failure): void {
+    this.#hopeless = true;
+    this.trouble = reason;
+    this.#route = this.#newRoute();
+    for (const waiter of this.#waiters) waiter.reject(new ConnectFailed(reason));
+    this.port.onHopeless(reason);
+  }
+
+  // What the connection tells.
+
+  onAttached(attached: wire.Attached): void {
+    const epoch = Number(attached.epoch);
+    if (epoch < this.handles.epoch) {
+      this.reroute(reroute("other", `its epoch ${epoch} is not the newest`));
+      return;
+    }
+    this.handles.epoch = epoch;
+    const how = this.port.onAttached(attached);
+    if (how !== undefined) {
+      this.reroute(how);
+      return;
+    }
+    log("attached to %s in epoch %d", this.#address, epoch);
+    this.#attached = true;
+    this.#rejections = 0;
+    this.#route.attached(this.#address);
+    for (const waiter of this.#waiters) waiter.resolve();
+    this.port.onReady();
+  }
+
+  onAttachRefused(refused: wire.Refused): void {
+    const reason = failure(refused.code, refused.message, refused.retry !== wire.RetryHint.NEVER);
+    this.#connection?.close({ ...reason, message: describe(refused) });
+    this.#route.avoid(this.#address);
+    switch (refused.retry) {
+      case wire.RetryHint.HEAD:
+        this.#route.redirect(refused.head);
+        break;
+      case wire.RetryHint.HERE:
+        this.#route.waitAtLeast(refused.retryAfterMs);
+        break;
+      case wire.RetryHint.HANDLE:
+        this.#route.wantHandle();
+        if (refused.code === Code.token_invalid || refused.code === Code.token_expired) this.#onTokenRefused(reason);
+        break;
+      default:
+        this.#giveUp(reason);
+    }
+  }
+
+  /** A token is as bad at every replica. A fresh one may be refused once, while keys roll over. */
+  #onTokenRefused(reason: Failure): void {
+    this.#rejections++;
+    if (this.handles.refreshable && this.#rejections <= 2) return;
+    this.#rejections = 0;
+    this.#giveUp({ ...reason, retryable: false });
+  }
+
+  onFrame(frame: wire.Frame): void {
+    this.port.onFrame(frame);
+  }
+
+  onRead(): void {
+    if (this.#attached) this.port.onRead();
+  }
+
+  awaitsAnswer(): boolean {
+    return this.#attached && this.port.awaitsAnswer();
+  }
+}
+
+function describe(refused: wire.Refused): string {
+  const name = CODES.get(refused.code)?.name ?? String(refused.code);
+  return `attach refused: ${name}${refused.message && ` (${refused.message})`}`;
+}

@@ -1,0 +1,170 @@
+// The client's shell against a fake group: what scenarios, shared with other languages, cannot say.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { withFakeGroup } from "../../conformance/run.mjs";
+import { AppendRefused, AppendUnknown, ConditionFailed, connect, ConnectFailed, ReadRefused } from "../dist/index.js";
+
+const folder = mkdtempSync(join(tmpdir(), "quorate-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const text = (value) => Buffer.from(value);
+
+async function withClient(work, { scenario = {}, options = {}, change = {} } = {}) {
+  const path = join(folder, "scenario.json");
+  writeFileSync(path, JSON.stringify(scenario));
+  await withFakeGroup(path, async ({ handle }) => {
+    const client = await connect({ ...handle, ...change }, options);
+    try {
+      await work(client, handle);
+    } finally {
+      await client.close({ drain: false });
+    }
+  });
+}
+
+const SLOW = { faults: [{ on: "start", ack_delay_ms: 50 }] };
+
+test("rejects wrong arguments before anything is sent", () =>
+  withClient(async (client) => {
+    await assert.rejects(client.append("text"), /encode it first/);
+    await assert.rejects(client.append(7, {}), TypeError);
+    await assert.rejects(client.appendMany([text("a"), 7]), TypeError);
+    await assert.rejects(client.appendMany([]), RangeError);
+    await assert.rejects(client.append(text(""), { timeoutMs: 0 }), RangeError);
+    await assert.rejects(client.append(text(""), { timeoutMs: NaN }), RangeError);
+    await assert.rejects(client.append(text(""), { expectedOffset: -1 }), RangeError);
+    await assert.rejects(client.append(text(""), { expectedOffset: 2 ** 53 }), RangeError);
+    await assert.rejects(client.append(text(""), { fencingToken: 2n ** 64n }), RangeError);
+    await assert.rejects(client.read(0, { maxEntries: 0 }), RangeError);
+    assert.throws(() => client.tail(-1), RangeError);
+    assert.throws(() => client.tail(0, { creditBytes: 0 }), RangeError);
+    assert.equal((await client.status()).commitOffset, 0);
+  }));
+
+test("read gives at most what was asked for, and waits", () =>
+  withClient(async (client) => {
+    await client.appendMany(Array.from("0123456789", text));
+    const first = await client.read(3, { maxEntries: 2 });
+    assert.deepEqual(
+      first.entries.map(({ data }) => data.toString()),
+      ["3", "4"],
+    );
+    assert.deepEqual([first.nextOffset, first.commitOffset], [5, 10]);
+    assert.deepEqual((await client.read(10)).entries, []);
+    const waiting = client.read(10, { waitMs: 5_000 });
+    await sleep(50);
+    await client.append(text("new"));
+    assert.equal((await waiting).entries[0].data.toString(), "new");
+  }));
+
+test("close waits for appends or tells them", async () => {
+  await withClient(
+    async (client) => {
+      const appended = client.append(text("drained"));
+      await client.close();
+      assert.equal(await appended, 0);
+      await assert.rejects(client.append(text("late")), AppendRefused);
+      await assert.rejects(client.read(0), ReadRefused);
+    },
+    { scenario: SLOW },
+  );
+  await withClient(
+    async (client) => {
+      const sent = client.append(text("sent"));
+      const told = assert.rejects(sent, AppendUnknown);
+      await sleep(10);
+      await client.close({ drain: false });
+      await told;
+    },
+    { scenario: SLOW },
+  );
+});
+
+test("ready holds a producer back", () =>
+  withClient(
+    async (client) => {
+      let outstanding = 0;
+      let most = 0;
+      const appended = [];
+      for (let i = 0; i < 70_000; i++) {
+        await client.ready();
+        outstanding++;
+        most = Math.max(most, outstanding);
+        appended.push(client.append(text("x")).finally(() => outstanding--));
+      }
+      await Promise.all(appended);
+      assert.ok(most <= 65_536, `${most} were outstanding`);
+    },
+    { scenario: SLOW },
+  ));
+
+test("two tails, overlapping calls and an early end", () =>
+  withClient(async (client) => {
+    await client.appendMany(Array.from("01234", text));
+    const [one, two] = [client.tail(0), client.tail(3)];
+    const found = await Promise.all([one.next(), one.next(), one.next()]);
+    assert.deepEqual(
+      found.map(({ value }) => value.offset),
+      [0, 1, 2],
+    );
+    assert.equal((await two.next()).value.offset, 3);
+    assert.deepEqual(
+      (await one.nextEntries()).map((entry) => entry.offset),
+      [3, 4],
+    );
+    const waiting = one.next();
+    await one.return();
+    assert.equal((await waiting).done, true);
+    for await (const entry of two) {
+      assert.equal(entry.offset, 4);
+      break;
+    }
+    assert.equal((await two.next()).done, true);
+  }));
+
+test("connect fails at once when no retry can help", async () => {
+  const began = performance.now();
+  const failing = withClient(() => assert.fail(), { change: { token: "nonsense" } });
+  await assert.rejects(failing, (error) => error instanceof ConnectFailed && error.codeName === "token_invalid");
+  assert.ok(performance.now() - began < 2_000);
+});
+
+test("an append makes a span that links to the handle's request", async () => {
+  const spans = [];
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const tracer = {
+    startSpan(name, options) {
+      const span = { name, options, attributes: { ...options.attributes }, ended: false };
+      spans.push(span);
+      return {
+        spanContext: () => ({ traceId, spanId: "00f067aa0ba902b7", traceFlags: 1 }),
+        setAttribute: (key, value) => (span.attributes[key] = value),
+        setStatus: (status) => (span.status = status),
+        end: () => (span.ended = true),
+      };
+    },
+  };
+  const change = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+  await withClient(
+    async (client) => {
+      await client.append(text("one"));
+      await client.appendMany([text("two"), text("three")]);
+      await assert.rejects(client.append(text("four"), { expectedOffset: 0 }), ConditionFailed);
+    },
+    { options: { tracer }, change },
+  );
+  assert.deepEqual(
+    spans.map(({ attributes }) => attributes["quorate.outcome"]),
+    ["acked", "acked", "ConditionFailed"],
+  );
+  assert.equal(spans[1].attributes["quorate.base_offset"], 1);
+  assert.equal(spans[0].options.links[0].context.spanId, "b7ad6b7169203331");
+  assert.equal(spans[2].status.code, 2);
+  assert.ok(spans.every((span) => span.ended));
+});

@@ -1,0 +1,106 @@
+"""The `api` process: wait for what it needs, bind, serve until SIGTERM."""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+
+import structlog
+import uvicorn
+
+from quorate_api import app, lifecycle
+from quorate_api.database.engine import API_ROLE
+from quorate_api.health import service as health
+from quorate_api.http.services import Services
+from quorate_api.main import EXIT_DEPENDENCY, EXIT_PORT
+from quorate_api.observability import logs, telemetry
+from quorate_api.settings import ConfigurationError, Settings, load
+
+log = structlog.get_logger(__name__)
+
+SHUTDOWN_S = 5  # then live connections are cut
+
+
+def run() -> int:
+    settings = load()
+    if settings.portal_dir is not None and not (settings.portal_dir / "index.html").is_file():
+        raise ConfigurationError(
+            f"QUORATE_PORTAL_DIR: {settings.portal_dir} has no index.html; build the portal first."
+        )
+    logs.configure(settings.log_format)
+    telemetry.configure(settings, "quorate-api")
+    listener = _bind(settings)
+    if listener is None:
+        return EXIT_PORT
+    try:
+        return asyncio.run(_serve(settings, listener))
+    finally:
+        listener.close()
+        telemetry.shutdown(settings)
+
+
+def _bind(settings: Settings) -> socket.socket | None:
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=512)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            why = "the port is in use. Stop what listens there, or set QUORATE_LISTEN to another; port 0 is a free one"
+        else:
+            why = str(error)
+        sys.stderr.write(f"quorate-api: cannot listen on {settings.listen}: {why}.\n")
+        return None
+    listener.setblocking(False)
+    return listener
+
+
+async def _serve(settings: Settings, listener: socket.socket) -> int:
+    services = app.make_services(settings)
+    if not await _everything_needed(services):
+        await app.close(services)
+        return EXIT_DEPENDENCY
+    config = uvicorn.Config(
+        app.build(services),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_S,
+        timeout_keep_alive=30,
+        limit_concurrency=2_000,
+        h11_max_incomplete_event_size=32 << 10,
+    )
+    host, port = listener.getsockname()[:2]
+    sys.stdout.write(f"listening role=api address={host}:{port}\n")
+    sys.stdout.flush()
+    log.info("serving", address=f"{host}:{port}", public_url=settings.origin)
+    await _Server(config).serve([listener])
+    return 0
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, but a stop that was asked for is no death by signal: the process ends with exit code 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+
+async def _everything_needed(services: Services) -> bool:
+    """PostgreSQL and the coordinator. Without Redis only live charts are missing, so it is not waited for."""
+    redis = await health.redis_server(services.redis)
+    if redis.state == "missing":
+        log.warning("starting without Redis", detail=redis.detail)
+    return await lifecycle.wait_for(
+        [lambda: health.postgresql(services.engine, API_ROLE), lambda: health.fleet(services.coordinator)],
+        services.settings.start_wait_s,
+    )

@@ -1,0 +1,81 @@
+"""(b) The coordinator's events: applied in order, each once.
+
+The number of the last applied event is stored in the transaction that applies it. An event says *that* a group
+changed; what it is now is asked for, so that a group is never set back to something older.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api import limits
+from quorate_api.coordinator.client import Coordinator
+from quorate_api.coordinator.schemas import Event, Events, GroupView
+from quorate_api.database.scope import EveryOrganization
+from quorate_api.groups.repository import GroupRepository
+from quorate_api.worker.repository import WorkerRepository
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Follower:
+    engine: AsyncEngine
+    coordinator: Coordinator
+
+    async def run(self) -> None:
+        while True:
+            await self.step(limits.EVENTS_WAIT_MS)
+
+    async def step(self, wait_ms: int) -> int:
+        """Ask for news once and apply them; answer how many there were."""
+        async with self.engine.connect() as connection:
+            after = await WorkerRepository(connection).applied_seq(lock=False)
+        answer = await self.coordinator.events(after, wait_ms)
+        if (answer.last is not None and answer.last < after) or (answer.first or 0) > after + 1:
+            await self.resynchronise(after, answer)
+            return 0
+        if not answer.events:
+            return 0
+        changed = {event.group_id for event in answer.events if event.group_id is not None}
+        async with self.engine.connect() as connection:
+            known = await WorkerRepository(connection).owners(changed)
+        views = [view for group_id in sorted(known) if (view := await self.coordinator.group(group_id)) is not None]
+        await self.apply(answer.events, views)
+        return len(answer.events)
+
+    async def resynchronise(self, after: int, answer: Events) -> None:
+        """Events are missing: trimmed away while we were away, or gone with the coordinator's data.
+
+        What they did is asked for as a whole; then they are followed from the oldest that there is.
+        """
+        resume = (answer.first or 1) - 1
+        log.error("the coordinator's events have a gap", applied=after, first=answer.first, last=answer.last)
+        views = await self.coordinator.groups()
+        async with self.engine.begin() as connection:
+            repository = WorkerRepository(connection)
+            if await repository.applied_seq(lock=True) != after:
+                return  # another worker was quicker
+            groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
+            for view in views:
+                await groups.observe(view, datetime.now(UTC))
+            await repository.set_applied_seq(resume)
+
+    async def apply(self, events: list[Event], views: list[GroupView]) -> None:
+        """Idempotent: events up to the stored number are passed over."""
+        async with self.engine.begin() as connection:
+            repository = WorkerRepository(connection)
+            applied = await repository.applied_seq(lock=True)
+            news = sorted((event for event in events if event.seq > applied), key=lambda event: event.seq)
+            if not news:
+                return
+            group_ids: set[UUID] = {event.group_id for event in news if event.group_id is not None}
+            await repository.add_events(news, await repository.owners(group_ids))
+            groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
+            now = datetime.now(UTC)
+            for view in views:
+                await groups.observe(view, now)
+            await repository.set_applied_seq(news[-1].seq)

@@ -1,0 +1,30 @@
+"""(d) The month's close: one invoice for every organization that owes something; credits where the SLA was missed."""
+
+from datetime import datetime, timedelta
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api import limits
+from quorate_api.billing import service as billing
+from quorate_api.database.scope import Scope
+from quorate_api.worker.repository import WorkerRepository
+
+log = structlog.get_logger(__name__)
+
+
+async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limits.MONTH_CLOSE_DELAY_S) -> int:
+    """Close all months that ended `delay_s` ago or earlier; answer how many documents that made. Idempotent."""
+    until = now - timedelta(seconds=delay_s)
+    async with engine.connect() as connection:
+        organizations = await WorkerRepository(connection).organization_ids()
+    issued = 0
+    for organization_id in organizations:
+        async with engine.begin() as connection:  # one organization's trouble does not hold up the others' invoices
+            scope = Scope(connection, organization_id)
+            await scope.renew()
+            made = await billing.close_months(scope, until)
+        if made:
+            log.info("closed", organization_id=str(organization_id), documents=made)
+        issued += made
+    return issued

@@ -1,0 +1,105 @@
+"""The `worker` process: four tasks, each on its own through whatever is missing."""
+
+import asyncio
+import signal
+import socket
+import sys
+from datetime import UTC, datetime
+
+import structlog
+
+from quorate_api import app, lifecycle, limits
+from quorate_api.coordinator.client import Coordinator
+from quorate_api.database import engine as database
+from quorate_api.health import service as health
+from quorate_api.main import EXIT_DEPENDENCY, EXIT_FAILED
+from quorate_api.observability import logs, telemetry
+from quorate_api.settings import ConfigurationError, Settings, load
+from quorate_api.tasks import end_task
+from quorate_api.worker.events import Follower
+from quorate_api.worker.ingest import Ingest
+from quorate_api.worker.month_close import close_months
+from quorate_api.worker.reconcile import Reconciler
+from quorate_api.worker.steady import keep_running
+
+log = structlog.get_logger(__name__)
+
+
+def run() -> int:
+    settings = load()
+    if settings.redis_url is None:
+        raise ConfigurationError("REDIS_URL is not set; the worker reads usage from it.")
+    settings.coordinator_token()
+    logs.configure(settings.log_format)
+    telemetry.configure(settings, "quorate-worker")
+    try:
+        return asyncio.run(_work(settings))
+    finally:
+        telemetry.shutdown(settings)
+
+
+def close_months_once(at: datetime) -> int:
+    """For the command `close-months`: at once, without the delay for telemetry that is on its way."""
+    settings = load()
+    logs.configure(settings.log_format)
+
+    async def close() -> int:
+        engine = database.create(settings.database_url, database.WORKER_ROLE)
+        try:
+            return await close_months(engine, at, delay_s=0)
+        finally:
+            await engine.dispose()
+
+    return asyncio.run(close())
+
+
+async def _work(settings: Settings) -> int:
+    redis = app.make_redis(settings)
+    assert redis is not None, "checked by run"
+    engine = database.create(settings.database_url, database.WORKER_ROLE)
+    coordinator = Coordinator(settings.coordinator_url, settings.coordinator_token())
+    try:
+        there = await lifecycle.wait_for(
+            [
+                lambda: health.postgresql(engine, database.WORKER_ROLE),
+                lambda: health.redis_server(redis),
+                lambda: health.fleet(coordinator),
+            ],
+            settings.start_wait_s,
+        )
+        if not there:
+            return EXIT_DEPENDENCY
+        ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
+        follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
+
+        async def close() -> None:
+            await close_months(engine, datetime.now(UTC))
+
+        tasks = [
+            asyncio.create_task(keep_running("ingest", ingest.run)),
+            asyncio.create_task(keep_running("events", follower.run)),
+            asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
+            asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
+        ]
+        sys.stdout.write("worker ready\n")
+        sys.stdout.flush()
+        return await _until_stopped(tasks)
+    finally:
+        await coordinator.aclose()
+        await redis.aclose()
+        await engine.dispose()
+
+
+async def _until_stopped(tasks: list[asyncio.Task[None]]) -> int:
+    """0 on SIGTERM or SIGINT. A task ends only by an error that waiting does not mend: then the process ends too."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+    failed = [task for task in tasks if task.done() and not task.cancelled()]
+    stopping.cancel()
+    await asyncio.gather(*(end_task(task) for task in tasks))
+    for task in failed:
+        log.error("a task of the worker failed", exc_info=task.exception())
+    return EXIT_FAILED if failed else 0

@@ -1,0 +1,58 @@
+"""(c) Groups whose intent and observed state differ: ask the coordinator again until they agree. Takes no input."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api import limits
+from quorate_api.coordinator.client import Coordinator, Refused, RequestInvalid
+from quorate_api.coordinator.schemas import ObservedSla
+from quorate_api.database.scope import EveryOrganization
+from quorate_api.groups.repository import GroupRepository
+from quorate_api.worker.repository import WorkerRepository
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Reconciler:
+    engine: AsyncEngine
+    coordinator: Coordinator
+    age_s: float = limits.RECONCILE_AGE_S
+
+    async def run(self) -> None:
+        """One pass."""
+        now = datetime.now(UTC)
+        async with self.engine.begin() as connection:
+            repository = WorkerRepository(connection)
+            unsettled = await repository.unsettled(now - timedelta(seconds=self.age_s))
+            await repository.sweep(now, now - timedelta(seconds=limits.IDEMPOTENCY_RETENTION_S))
+        for row in unsettled:
+            if row.status == "deleting":
+                await self._delete(row)
+            else:
+                await self._admit(row)
+
+    async def _admit(self, row: Row[Any]) -> None:
+        try:
+            view = await self.coordinator.put_group(row.id, row.project_id, ObservedSla(**row.sla))
+        except (Refused, RequestInvalid) as error:
+            log.info("an intent that was cut off is refused", group_id=str(row.id), why=str(error))
+            async with self.engine.begin() as connection:
+                await self._groups(connection).forget_intent(row.id)
+            return
+        async with self.engine.begin() as connection:
+            await self._groups(connection).observe(view, datetime.now(UTC))
+
+    async def _delete(self, row: Row[Any]) -> None:
+        await self.coordinator.delete_group(row.id)
+        async with self.engine.begin() as connection:
+            await self._groups(connection).finish_deletion(row.id, datetime.now(UTC))
+
+    @staticmethod
+    def _groups(connection: Any) -> GroupRepository:
+        return GroupRepository(EveryOrganization(connection, "cut-off requests of all organizations"))

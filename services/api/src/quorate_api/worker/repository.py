@@ -1,0 +1,88 @@
+"""What the worker reads and writes for every organization."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from quorate_api import limits
+from quorate_api.coordinator.schemas import Event
+from quorate_api.database.scope import EveryOrganization
+from quorate_api.database.tables import (
+    coordinator_cursor,
+    group_events,
+    groups,
+    idempotency_keys,
+    organizations,
+    sessions,
+)
+
+
+class WorkerRepository:
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self._scope = EveryOrganization(connection, "the worker follows the fleet, which serves all organizations")
+
+    async def applied_seq(self, *, lock: bool) -> int:
+        statement = select(coordinator_cursor.c.applied_seq)
+        if lock:
+            statement = statement.with_for_update()
+        return int((await self._connection.execute(statement)).scalar_one())
+
+    async def set_applied_seq(self, seq: int) -> None:
+        await self._connection.execute(update(coordinator_cursor).values(applied_seq=seq))
+
+    async def owners(self, group_ids: Iterable[UUID]) -> dict[UUID, UUID]:
+        """Organization of each group that is known."""
+        wanted = list(group_ids)
+        if not wanted:
+            return {}
+        statement = self._scope.select(groups, groups.c.id, groups.c.organization_id).where(groups.c.id.in_(wanted))
+        return {row.id: row.organization_id for row in (await self._connection.execute(statement)).all()}
+
+    async def add_events(self, events: list[Event], owners: dict[UUID, UUID]) -> None:
+        values = [
+            {
+                "seq": event.seq,
+                "organization_id": owners[event.group_id],
+                "group_id": event.group_id,
+                "at": event.at,
+                "kind": event.kind,
+                "epoch": event.epoch,
+                "status": event.status,
+                "server_id": event.server_id,
+                "message": event.message,
+            }
+            for event in events
+            if event.group_id in owners
+        ]
+        if values:
+            statement = self._scope.upsert(group_events).values(values).on_conflict_do_nothing()
+            await self._connection.execute(statement)
+
+    async def unsettled(self, created_before: datetime) -> list[Row[Any]]:
+        """Groups whose intent and observed state differ, and that no running request looks after."""
+        statement = (
+            self._scope.select(groups)
+            .where(
+                groups.c.status.in_(("provisioning", "deleting")),
+                func.coalesce(groups.c.delete_requested_at, groups.c.created_at) < created_before,
+            )
+            .order_by(groups.c.created_at)
+            .limit(limits.RECONCILE_GROUPS_MAX)
+        )
+        return list((await self._connection.execute(statement)).all())
+
+    async def organization_ids(self) -> list[UUID]:
+        statement = self._scope.select(organizations, organizations.c.organization_id).order_by(
+            organizations.c.organization_id
+        )
+        return [row.organization_id for row in (await self._connection.execute(statement)).all()]
+
+    async def sweep(self, now: datetime, keys_before: datetime) -> None:
+        """Forget sessions that are over and answers that nobody will ask for again."""
+        await self._connection.execute(self._scope.delete(sessions).where(sessions.c.expires_at < now))
+        await self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < keys_before))

@@ -1,0 +1,159 @@
+"""A real PostgreSQL and a real Redis for the whole run; a clone of the migrated template for each test."""
+
+import logging
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+import structlog
+from psycopg import sql
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api import app as application
+from quorate_api.coordinator.client import Coordinator
+from quorate_api.database import engine as database
+from quorate_api.database.migrate import upgrade
+from quorate_api.embedded import postgres, redis
+from quorate_api.http.services import Services
+from quorate_api.security import tokens
+from quorate_api.settings import Settings
+from support.coordinator import FakeCoordinator
+from support.customer import Customer
+
+TEMPLATE = "quorate_template"
+_SERVERS = pytest.StashKey[Path]()
+
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The controller starts the servers; workers get their addresses."""
+    if hasattr(config, "workerinput"):
+        os.environ.update(config.workerinput["quorate_servers"])
+        return
+    if config.option.collectonly:
+        return
+    folder = config.stash[_SERVERS] = Path(tempfile.mkdtemp(prefix="quorate-test-"))
+    database_url = postgres.start(folder / "postgres", database=TEMPLATE, durable=False, max_connections=200)
+    upgrade(database_url, database.migrations_dir(None))
+    tokens.make_keys(folder / "keys")
+    os.environ["TEST_TEMPLATE_URL"] = database_url
+    os.environ["TEST_REDIS_URL"] = redis.start(folder / "redis")
+    os.environ["TEST_KEYS_DIR"] = str(folder / "keys")
+
+
+def pytest_configure_node(node: object) -> None:
+    node.workerinput["quorate_servers"] = {  # type: ignore[attr-defined]
+        name: os.environ[name] for name in ("TEST_TEMPLATE_URL", "TEST_REDIS_URL", "TEST_KEYS_DIR")
+    }
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    folder = config.stash.get(_SERVERS, None)
+    if folder is not None:
+        redis.stop(folder / "redis")
+        postgres.stop(folder / "postgres")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def owner_url() -> Iterator[str]:
+    """URL, as the owner, of a database of this test's own, migrated and empty."""
+    template_url = os.environ["TEST_TEMPLATE_URL"]
+    name = f"test_{uuid.uuid4().hex}"
+    admin_url = template_url.replace(f"/{TEMPLATE}", "/postgres")
+    with psycopg.connect(admin_url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE))
+        )
+    yield template_url.replace(f"/{TEMPLATE}", f"/{name}")
+    with psycopg.connect(admin_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def redis_url() -> str:
+    """A Redis database of this xdist worker's own."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return os.environ["TEST_REDIS_URL"].removesuffix("/0") + f"/{number % 16}"
+
+
+@pytest.fixture
+async def bus(redis_url: str) -> AsyncIterator[Redis]:
+    client: Redis = Redis.from_url(redis_url, socket_timeout=5)
+    await client.flushdb()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def coordinator() -> FakeCoordinator:
+    return FakeCoordinator()
+
+
+@pytest.fixture
+def settings(owner_url: str, redis_url: str, tmp_path: Path) -> Settings:
+    keys = Path(os.environ["TEST_KEYS_DIR"])
+    token_file = tmp_path / "coordinator-token"
+    token_file.write_text(FakeCoordinator.TOKEN)
+    return Settings(
+        database_url=owner_url,
+        redis_url=redis_url,
+        public_url="http://testserver",
+        coordinator_url="http://coordinator",
+        coordinator_token_file=token_file,
+        token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
+        secret_file=keys / tokens.SECRET_FILE,
+        password_memory_kib=8_192,
+    )
+
+
+@pytest.fixture
+async def services(settings: Settings, coordinator: FakeCoordinator, bus: Redis) -> AsyncIterator[Services]:
+    made = application.make_services(settings)
+    await made.coordinator.aclose()
+    made.coordinator = Coordinator(
+        "http://coordinator", FakeCoordinator.TOKEN, httpx2.ASGITransport(app=coordinator.app)
+    )
+    yield made
+    await application.close(made)
+
+
+@pytest.fixture
+async def api(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
+    """Nobody in particular, talking to the API. What it does not know is an error of the test."""
+    app = application.build(services)
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://testserver") as client:
+        yield client
+
+
+@pytest.fixture
+async def alice(api: httpx2.AsyncClient) -> Customer:
+    return await Customer.sign_up(api, "alice@example.com")
+
+
+@pytest.fixture
+async def bob(api: httpx2.AsyncClient) -> Customer:
+    return await Customer.sign_up(api, "bob@example.com")
+
+
+@pytest.fixture
+async def worker_engine(owner_url: str) -> AsyncIterator[AsyncEngine]:
+    engine = database.create(owner_url, database.WORKER_ROLE)
+    yield engine
+    await engine.dispose()
+
+
+@pytest.fixture
+def owner(owner_url: str) -> Iterator[psycopg.Connection]:
+    """The database as its owner sees it: past row-level security."""
+    with psycopg.connect(owner_url, autocommit=True) as connection:
+        yield connection

@@ -1,0 +1,199 @@
+"""A coordinator that follows docs/internals/coordinator.md as far as the API can see, with faults on request."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from quorate_api.coordinator.schemas import GroupView, ObservedSla
+
+CAPACITY_PER_S = 1_000_000
+
+
+class FakeCoordinator:
+    TOKEN: ClassVar[str] = "admin-token"
+
+    def __init__(self) -> None:
+        self.groups: dict[uuid.UUID, dict[str, Any]] = {}
+        self.events: list[dict[str, Any]] = []
+        self.puts = 0
+        self.down = False  # answers 503 to everything
+        self.lose_put_answers = 0  # does the work, then the answer is lost
+        self.refuse_put_once = False  # admissible when quoted, not any more when put
+        self.first_event = 1  # older ones were trimmed away
+        self.slow_start = 0  # how many looks it takes until a group is active
+        self.app = Starlette(
+            routes=[
+                Route("/v1/health", self._health),
+                Route("/v1/quotes", self._quote, methods=["POST"]),
+                Route("/v1/groups", self._groups),
+                Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
+                Route("/v1/events", self._events),
+            ]
+        )
+
+    def emit(self, kind: str, group_id: uuid.UUID | None, message: str, **more: Any) -> None:
+        self.events.append(
+            {
+                "seq": len(self.events) + 1,
+                "at": datetime.now(UTC).isoformat(),
+                "kind": kind,
+                "group_id": str(group_id) if group_id else None,
+                "server_id": None,
+                "epoch": None,
+                "status": None,
+                "message": message,
+            }
+            | more
+        )
+
+    def fail_over(self, group_id: uuid.UUID) -> None:
+        """The head dies; the next replica takes over in the next epoch."""
+        view = self.groups[group_id]
+        view["replicas"] = view["replicas"][1:]
+        view["replicas"][0]["role"] = "head"
+        view["epoch"] += 1
+        view["status"] = "degraded"
+        self.emit("group_configured", group_id, "The head failed; s2 is head.", epoch=view["epoch"], status="degraded")
+
+    async def _health(self, request: Request) -> Response:
+        if self.down:
+            return JSONResponse({"title": "down"}, 503)
+        return JSONResponse({"status": "ok", "epoch_changes": 0, "servers_alive": 5})
+
+    async def _quote(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        sla = ObservedSla.model_validate((await request.json())["sla"])
+        share = sla.rate_per_s / 100_000
+        roles = ["head"] + ["follower"] * (sla.replication_degree - 2) + ["tail"] * (sla.replication_degree > 1)
+        demand = [
+            {"role": role, "cpu": share, "network_bytes_per_s": share * 1e6, "storage_io_per_s": share * 10}
+            for role in roles
+        ]
+        total = {name: sum(item[name] for item in demand) for name in demand[0] if name != "role"}
+        refusal = self._refusal(sla)
+        return JSONResponse(
+            {
+                "admissible": refusal is None,
+                "demand": demand,
+                "total_demand": total,
+                "dominant_resource": "cpu",
+                "refusal": refusal,
+                "profile_version": "test",
+            }
+        )
+
+    async def _group(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        group_id = uuid.UUID(request.path_params["group_id"])
+        if request.method == "PUT":
+            return await self._put(group_id, await request.json())
+        if request.method == "DELETE":
+            if self.groups.pop(group_id, None) is not None:
+                self.emit("group_deleted", group_id, "The group was deleted.")
+            return Response(status_code=204)
+        view = self.groups.get(group_id)
+        if view is None:
+            return JSONResponse({"title": "not found", "status": 404}, 404)
+        if view["status"] == "provisioning":
+            self.slow_start -= 1
+            if self.slow_start <= 0:
+                view["status"] = "active"
+        return JSONResponse(view)
+
+    async def _groups(self, request: Request) -> Response:
+        return self._forbidden(request) or JSONResponse(list(self.groups.values()))
+
+    async def _put(self, group_id: uuid.UUID, body: dict[str, Any]) -> Response:
+        self.puts += 1
+        known = self.groups.get(group_id)
+        if known is not None:
+            assert known["sla"] == body["sla"], "idempotent by id and body"
+            return JSONResponse(known)
+        sla = ObservedSla.model_validate(body["sla"])
+        refusal = self._refusal(sla)
+        if self.refuse_put_once:
+            self.refuse_put_once = False
+            refusal = _insufficient(sla, 1)
+        if refusal is not None:
+            return JSONResponse({"title": "refused", "status": 409, "refusal": refusal}, 409)
+        roles = (
+            ["head", *["follower"] * (sla.replication_degree - 2), "tail"] if sla.replication_degree > 1 else ["sole"]
+        )
+        view = {
+            "group_id": str(group_id),
+            "project_id": body["project_id"],
+            "sla": sla.model_dump(mode="json"),
+            "status": "provisioning" if self.slow_start else "active",
+            "epoch": 1,
+            "replicas": [
+                {
+                    "server_id": number,
+                    "name": f"s{number}",
+                    "address": f"127.0.0.1:{7000 + number}",
+                    "role": role,
+                    "alive": True,
+                }
+                for number, role in enumerate(roles, 1)
+            ],
+            "learners": [],
+            "created_at": datetime.now(UTC).isoformat(),
+        }
+        GroupView.model_validate(view)
+        self.groups[group_id] = view
+        self.emit("group_admitted", group_id, "The group was admitted.", epoch=1, status="active")
+        if self.lose_put_answers:
+            self.lose_put_answers -= 1
+            return JSONResponse({"title": "the answer got lost"}, 502)
+        return JSONResponse(view, 201)
+
+    async def _events(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        after = int(request.query_params["after"])
+        deadline = asyncio.get_running_loop().time() + int(request.query_params["wait_ms"]) / 1000
+        while len(self.events) <= after and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+        return JSONResponse(
+            {
+                "events": [event for event in self.events[after:] if event["seq"] >= self.first_event],
+                "next": max(after, len(self.events)),
+                "first": self.first_event,
+                "last": len(self.events),
+            }
+        )
+
+    def _forbidden(self, request: Request) -> Response | None:
+        if self.down:
+            return JSONResponse({"title": "down"}, 503)
+        if request.headers.get("authorization") != f"Bearer {self.TOKEN}":
+            return JSONResponse({"title": "no token"}, 401)
+        return None
+
+    def _refusal(self, sla: ObservedSla) -> dict[str, Any] | None:
+        if sla.region != "local":
+            return {
+                "reason": "unknown_region",
+                "scarce_resource": "servers",
+                "message": f"There is no region {sla.region}.",
+                "largest_sla_that_fits": None,
+            }
+        used = sum(view["sla"]["rate_per_s"] for view in self.groups.values())
+        free = CAPACITY_PER_S - used
+        return _insufficient(sla, free) if sla.rate_per_s > free else None
+
+
+def _insufficient(sla: ObservedSla, free: int) -> dict[str, Any]:
+    return {
+        "reason": "insufficient_capacity",
+        "scarce_resource": "cpu",
+        "message": f"Not enough CPU: {free} appends/s would fit.",
+        "largest_sla_that_fits": sla.model_dump(mode="json") | {"rate_per_s": max(1, free)},
+    }

@@ -1,0 +1,92 @@
+"""Signing up, logging in, sessions, CSRF."""
+
+import re
+
+import httpx2
+import psycopg
+
+from support.customer import PASSWORD, Customer, problem
+
+
+async def test_sign_up_opens_a_session(api: httpx2.AsyncClient, alice: Customer) -> None:
+    me = await alice.get("/v1/me")
+    assert me["user"]["email"] == "alice@example.com"
+    assert me["role"] == "owner"
+    assert [project["name"] for project in me["projects"]] == ["default"]
+    assert me["csrf_token"] == alice.csrf_token
+
+
+async def test_the_cookie_is_careful(api: httpx2.AsyncClient) -> None:
+    body = {"email": "Carol@Example.com", "password": PASSWORD, "organization": "Carol's"}
+    answer = await api.post("/v1/signup", json=body)
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert answer.json()["user"]["email"] == "carol@example.com", "e-mails are compared in lower case"
+
+
+async def test_one_account_per_email(alice: Customer) -> None:
+    body = {"email": "ALICE@example.com", "password": PASSWORD, "organization": "again"}
+    problem(await alice.api.post("/v1/signup", json=body), 409, "email_taken")
+
+
+async def test_login_and_logout(api: httpx2.AsyncClient, alice: Customer) -> None:
+    answer = await api.post("/v1/login", json={"email": "alice@example.com", "password": PASSWORD})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["organization"]["id"] == alice.organization_id
+    token = answer.json()["csrf_token"]
+    assert (await api.get("/v1/me")).status_code == 200
+    assert (await api.post("/v1/logout", headers={"X-CSRF-Token": token})).status_code == 204
+    assert not api.cookies
+    old = {"Cookie": f"quorate_session={answer.cookies['quorate_session']}"}
+    problem(await api.get("/v1/me", headers=old), 401, "session_expired")
+    assert (await alice.get("/v1/me"))["user"]["email"] == alice.email, "other sessions stay"
+
+
+async def test_wrong_password_and_unknown_account_look_alike(api: httpx2.AsyncClient, alice: Customer) -> None:
+    answers = [
+        await api.post("/v1/login", json={"email": email, "password": "wrong password"})
+        for email in ("alice@example.com", "nobody@example.com")
+    ]
+    first, second = (problem(answer, 401, "credentials_invalid") for answer in answers)
+    assert first["detail"] == second["detail"]
+
+
+async def test_failed_logins_are_limited(api: httpx2.AsyncClient, alice: Customer) -> None:
+    body = {"email": "alice@example.com", "password": "wrong password"}
+    for _ in range(10):
+        problem(await api.post("/v1/login", json=body), 401, "credentials_invalid")
+    answer = await api.post("/v1/login", json=body | {"password": PASSWORD})
+    problem(answer, 429, "rate_limited")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+async def test_changes_through_a_session_need_the_csrf_token(alice: Customer) -> None:
+    for headers in ({"X-CSRF-Token": ""}, {"X-CSRF-Token": "x" * 32}, {"X-CSRF-Token": "ü"}):
+        encoded = {name: value.encode() for name, value in headers.items()}
+        answer = await alice.request("POST", "/v1/projects", json={"name": "p"}, headers=encoded)
+        problem(answer, 403, "csrf_token_invalid")
+    assert len((await alice.get("/v1/projects"))["items"]) == 1
+
+
+async def test_nobody_gets_nothing(api: httpx2.AsyncClient) -> None:
+    answer = await api.get("/v1/me")
+    problem(answer, 401, "not_authenticated")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    for header in ("Bearer qk_nonsense", "Basic YTpi", "Bearer", "Bearer qk_" + "0" * 38, "Bearer qk_" + "é" * 38):
+        answer = await api.get("/v1/me", headers={"Authorization": header.encode()})
+        problem(answer, 401, "credentials_invalid")
+
+
+async def test_secrets_are_not_stored(alice: Customer, owner: psycopg.Connection) -> None:
+    key = await alice.create_key()
+    stored = " ".join(
+        str(row)
+        for table in ("users", "sessions", "api_keys", "idempotency_keys")
+        for row in owner.execute(f"SELECT * FROM {table}").fetchall()
+    )
+    assert key["prefix"] in stored
+    for secret in (PASSWORD, alice.cookie, key["secret"], key["secret"][9:], alice.csrf_token):
+        assert secret not in stored
+    hashes = [row[0] for row in owner.execute("SELECT password_hash FROM users").fetchall()]
+    assert all(re.match(r"\$argon2id\$", text) for text in hashes)

@@ -1,0 +1,85 @@
+"""Prices, lines, credits and ledger entries: exact, against plain fractions."""
+
+import uuid
+from decimal import ROUND_HALF_UP, Decimal, getcontext
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate_api.billing import calculator, prices
+from quorate_api.billing.calculator import BilledGroup, Line
+from quorate_api.coordinator.schemas import ResourceDemand
+
+getcontext().prec = 60
+GROUP = BilledGroup(uuid.UUID(int=1), "orders", 12_345, "1,000 appends/s")
+KINDS = ("reservation", "appends", "reads", "storage")
+QUANTITIES = st.fixed_dictionaries({kind: st.integers(0, 1 << 50) for kind in KINDS})
+AMOUNTS = st.floats(0, 1e9, allow_nan=False)
+
+
+@given(st.integers(0, 1 << 60), st.integers(0, 1 << 40), st.integers(1, 1 << 40))
+def test_rounding_is_half_up_and_once(quantity: int, price: int, per: int) -> None:
+    exact = Decimal(quantity) * price / per
+    assert prices.amount_micros(quantity, price, per) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
+
+
+@given(AMOUNTS, AMOUNTS, AMOUNTS)
+def test_reservations_are_rounded_up_per_resource(cpu: float, network: float, storage: float) -> None:
+    demand = ResourceDemand(cpu=cpu, network_bytes_per_s=network, storage_io_per_s=storage)
+    for price in prices.RESOURCES:
+        exact = Fraction(getattr(demand, price.attribute)) * price.hourly_micros / price.units
+        assert 0 <= prices.hourly_of(price, demand) - exact < 1
+
+
+@given(st.lists(QUANTITIES, min_size=1, max_size=6))
+def test_invoices_bill_everything_once(increments: list[dict[str, int]]) -> None:
+    """However a life is cut into months, quantities on invoices add up to what was metered."""
+    metered, billed = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    for increment in increments:
+        metered = {kind: metered[kind] + increment[kind] for kind in KINDS}
+        lines = calculator.invoice_lines(GROUP, metered, billed)
+        for line in lines:
+            billed[line.kind] += line.quantity
+            exact = Fraction(line.quantity * line.unit_price_micros, line.price_quantity)
+            assert abs(line.amount_micros - exact) <= Fraction(1, 2)
+        assert billed == metered
+        assert calculator.invoice_lines(GROUP, metered, billed) == [], "closing again bills nothing"
+
+
+def line(amount: int) -> Line:
+    return Line(GROUP.group_id, GROUP.name, "reservation", "", 1, "second", 1, amount, amount)
+
+
+@given(
+    st.lists(st.integers(0, 1 << 40), min_size=1, max_size=5),
+    st.lists(st.sampled_from([10, 25, 50, 100]), max_size=3),
+)
+def test_credits_never_exceed_the_fee(amounts: list[int], percents: list[int]) -> None:
+    lines = [line(amount) for amount in amounts]
+    credits = calculator.credit_lines(lines, [(f"clause {n}", percent, "") for n, percent in enumerate(percents)])
+    fee = sum(amounts)
+    owed = -sum(credit.amount_micros for credit in credits)
+    assert 0 <= owed <= fee
+    wanted = sum(fee * percent // 100 for percent in percents)
+    assert owed == min(fee, wanted)
+    assert all(credit.amount_micros < 0 for credit in credits)
+    for lines_ in (lines, credits):
+        assert sum(calculator.ledger(lines_).values()) == 0
+        assert calculator.ledger(lines_).get("accounts_receivable", 0) == sum(each.amount_micros for each in lines_)
+
+
+def test_an_example_a_person_can_check() -> None:
+    """A day of a group at 0.36 USD an hour, two and a half million appends, 10 GB kept for a third of a month."""
+    group = BilledGroup(uuid.UUID(int=2), "g", 360_000, "")
+    metered = {
+        "reservation": 86_400,
+        "appends": 2_500_000,
+        "reads": 0,
+        "storage": 10_000 * prices.MONTH_S // 3,
+    }
+    assert {each.kind: each.amount_micros for each in calculator.invoice_lines(group, metered, {})} == {
+        "reservation": 24 * 360_000,
+        "appends": 375_000,
+        "storage": 400_000,
+    }

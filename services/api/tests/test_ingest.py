@@ -1,0 +1,322 @@
+"""Usage reaches the bill exactly, whatever happens on the way."""
+
+import asyncio
+import json
+import random
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api.database import engine as database
+from quorate_api.embedded import redis as embedded_redis
+from quorate_api.tasks import end_task
+from quorate_api.telemetry.records import windows_of
+from quorate_api.telemetry.windows import COUNTERS, Window, greatest, merged
+from quorate_api.worker.ingest import GROUP, REJECTED, STREAM, Ingest
+from quorate_api.worker.steady import keep_running
+from support.customer import Customer
+from support.replica import ENTRY_BYTES, ReplicaLog, encoded
+
+
+def hour_ago() -> int:
+    return (int(time.time()) - 3_600) // 60 * 60
+
+
+@pytest.fixture
+async def log(alice: Customer) -> ReplicaLog:
+    group = await alice.create_group()
+    return ReplicaLog(group["id"], hour_ago())
+
+
+@pytest.fixture
+async def ingest(bus: Redis, worker_engine: AsyncEngine) -> Ingest:
+    made = Ingest(bus, worker_engine, "w1")
+    await made.prepare()
+    return made
+
+
+async def send(bus: Redis, reports: list[dict[str, Any]]) -> None:
+    pipe = bus.pipeline(transaction=False)
+    for report in reports:
+        pipe.xadd(STREAM, encoded(report), maxlen=200_000, approximate=True)
+    await pipe.execute()
+
+
+async def drain(ingest: Ingest) -> None:
+    while await ingest.step(10):
+        pass
+
+
+async def billed(customer: Customer) -> dict[str, int]:
+    invoice = await customer.get("/v1/invoices/current")
+    return {line["kind"]: line["quantity"] for line in invoice["lines"]}
+
+
+def rows(owner: psycopg.Connection) -> list[Any]:
+    return owner.execute(
+        "SELECT * FROM usage_windows ORDER BY server_id, incarnation, epoch, window_start_s"
+    ).fetchall()
+
+
+async def test_what_was_committed_is_what_is_billed(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
+) -> None:
+    log.run(400, seed=1)
+    await send(bus, log.reports)
+    await drain(ingest)
+    assert (await billed(alice))["appends"] == log.committed
+    usage = await alice.get(f"/v1/groups/{log.group_id}/usage")
+    assert usage["committed_entries"] == log.committed == sum(m["committed_entries"] for m in usage["minutes"])
+    assert usage["committed_bytes"] == log.committed * ENTRY_BYTES
+    pending = await bus.xpending(STREAM, GROUP)
+    assert pending["pending"] == 0
+
+
+async def test_replayed_reordered_and_duplicated(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection
+) -> None:
+    log.run(300, seed=2)
+    await send(bus, log.reports)
+    await drain(ingest)
+    once, invoice = rows(owner), await billed(alice)
+    shuffled = log.reports * 2
+    random.Random(3).shuffle(shuffled)
+    await send(bus, shuffled)
+    await drain(ingest)
+    assert rows(owner) == once
+    usage_only = {kind: quantity for kind, quantity in (await billed(alice)).items() if kind != "reservation"}
+    assert usage_only == {kind: quantity for kind, quantity in invoice.items() if kind != "reservation"}
+
+
+@pytest.mark.parametrize("batch", [1, 7, 500])
+async def test_shuffled_from_the_start(
+    ingest: Ingest,
+    bus: Redis,
+    log: ReplicaLog,
+    alice: Customer,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
+) -> None:
+    """Batches of one are merged by PostgreSQL alone, large ones before: the result is the same."""
+    monkeypatch.setattr("quorate_api.limits.INGEST_BATCH_ENTRIES", batch)
+    log.run(200, seed=4)
+    shuffled = list(log.reports)
+    random.Random(5).shuffle(shuffled)
+    await send(bus, shuffled)
+    await drain(ingest)
+    expected = merged(window for report in log.reports for window in windows_of(json.dumps(report)))
+    found = owner.execute(
+        f"SELECT server_id, incarnation, epoch, window_start_s, role, {', '.join(COUNTERS)}, latency_us"
+        " FROM usage_windows"
+    ).fetchall()
+    as_windows = [
+        Window(log.group_id, *row[:-1], latency_us={int(bucket): count for bucket, count in row[-1].items()})
+        for row in found
+    ]
+    assert sorted(as_windows, key=lambda window: window.key) == expected
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_a_crash_between_commit_and_acknowledgement(
+    ingest: Ingest, bus: Redis, worker_engine: AsyncEngine, log: ReplicaLog, alice: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    log.run(60, seed=6)
+    await send(bus, log.reports)
+
+    async def crash(*_: object) -> None:
+        raise ConnectionError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bus, "xack", crash)
+        with pytest.raises(ConnectionError):
+            await ingest.step(10)
+    assert (await bus.xpending(STREAM, GROUP))["pending"] > 0
+    restarted = Ingest(bus, worker_engine, "w1")
+    await drain(restarted)
+    assert (await bus.xpending(STREAM, GROUP))["pending"] == 0
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_a_crash_before_the_commit(
+    ingest: Ingest, bus: Redis, worker_engine: AsyncEngine, log: ReplicaLog, alice: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    log.run(60, seed=7)
+    await send(bus, log.reports)
+
+    async def crash(*_: object) -> None:
+        raise ConnectionError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ingest, "store", crash)
+        with pytest.raises(ConnectionError):
+            await ingest.step(10)
+    assert "appends" not in await billed(alice)
+    await drain(Ingest(bus, worker_engine, "w1"))
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_a_dead_consumers_entries_are_taken_over(
+    bus: Redis, ingest: Ingest, worker_engine: AsyncEngine, log: ReplicaLog, alice: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    log.run(30, seed=8)
+    await send(bus, log.reports)
+    await bus.xreadgroup(GROUP, "dead", {STREAM: ">"}, count=40)
+    await asyncio.sleep(0.05)
+    monkeypatch.setattr("quorate_api.limits.INGEST_CLAIM_IDLE_MS", 20)
+    await drain(ingest)
+    assert (await bus.xpending(STREAM, GROUP))["pending"] == 0
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_two_workers_at_once(
+    bus: Redis, ingest: Ingest, worker_engine: AsyncEngine, log: ReplicaLog, alice: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("quorate_api.limits.INGEST_BATCH_ENTRIES", 20)
+    log.run(300, seed=9)
+    await send(bus, log.reports)
+    await asyncio.gather(*(drain(Ingest(bus, worker_engine, f"w{number}")) for number in range(3)))
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_windows_lost_on_the_way_lose_no_usage(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
+) -> None:
+    """Only the last report arrives: the counters are derived from the log, so the bill is the same."""
+    log.run(600, seed=10)
+    await send(bus, log.reports[-1:])
+    await drain(ingest)
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_entries_that_do_not_follow_the_contract(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
+) -> None:
+    log.run(10, seed=11)
+    good = log.reports[-1]
+    record = good["records"][0]
+    bad: list[dict[str, Any]] = [
+        {"d": "not json"},
+        {"x": "y"},
+        {"d": "[" * 5_000},
+        encoded(good | {"v": 2}),
+        encoded(good | {"records": [record | {"committed_entries": -1}]}),
+        encoded(good | {"records": [record | {"committed_entries": 1 << 63}]}),
+        encoded(good | {"records": [record | {"window_start_s": record["window_start_s"] + 1}]}),
+        encoded(good | {"records": [record | {"group": "x"}]}),
+        encoded(good | {"records": [record | {"latency_us": {"999999": 1}}]}),
+        encoded(good | {"incarnation": "a\x00b"}),
+    ]
+    for fields in bad:
+        await bus.xadd(STREAM, fields)
+    stranger = good | {"records": [record | {"group": str(uuid.uuid4())}]}
+    await send(bus, [stranger, good])
+    await drain(ingest)
+    assert await bus.xlen(REJECTED) == len(bad)
+    assert (await bus.xpending(STREAM, GROUP))["pending"] == 0
+    assert (await billed(alice))["appends"] == log.committed
+
+
+async def test_redis_away_and_back_empty(
+    tmp_path: Path, worker_engine: AsyncEngine, log: ReplicaLog, alice: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis dies, comes back without its data: servers go on reporting, and what counts is complete."""
+    monkeypatch.setattr("quorate_api.limits.RETRY_DELAY_S_MAX", 0.2)
+    url = embedded_redis.start(tmp_path / "redis")
+    client: Redis = Redis.from_url(url, socket_timeout=2)
+    task = asyncio.create_task(keep_running("ingest", Ingest(client, worker_engine, "w1").run))
+    try:
+        log.run(60, seed=12)
+        await send(client, log.reports)
+        await until(alice, log.committed)
+        embedded_redis.stop(tmp_path / "redis")
+        (tmp_path / "redis" / "appendonly.aof").unlink()
+        log.run(60, seed=13)
+        await asyncio.sleep(0.5)
+        embedded_redis.start(tmp_path / "redis")
+        await send(client, log.reports[-1:])
+        await until(alice, log.committed)
+    finally:
+        await end_task(task)
+        await client.aclose()
+        embedded_redis.stop(tmp_path / "redis")
+
+
+async def test_postgresql_away(
+    bus: Redis, owner: psycopg.Connection, owner_url: str, log: ReplicaLog, alice: Customer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Connections are cut and refused for a while; nothing is acknowledged meanwhile, and nothing is lost."""
+    monkeypatch.setattr("quorate_api.limits.RETRY_DELAY_S_MAX", 0.2)
+    engine = database.create(owner_url, database.WORKER_ROLE)
+    task = asyncio.create_task(keep_running("ingest", Ingest(bus, engine, "w1").run))
+    try:
+        log.run(30, seed=14)
+        await send(bus, log.reports)
+        await until(alice, log.committed)
+        owner.execute("ALTER TABLE usage_windows RENAME TO hidden")
+        owner.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'quorate_worker'"
+        )
+        before = len(log.reports)
+        log.run(30, seed=15)
+        await send(bus, log.reports[before:])
+        await asyncio.sleep(0.5)
+        assert (await bus.xpending(STREAM, GROUP))["pending"] > 0
+        owner.execute("ALTER TABLE hidden RENAME TO usage_windows")
+        await until(alice, log.committed)
+    finally:
+        await end_task(task)
+        await engine.dispose()
+
+
+async def until(customer: Customer, committed: int, seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while (await billed(customer)).get("appends") != committed:
+        assert time.monotonic() < deadline, (await billed(customer), committed)
+        await asyncio.sleep(0.05)
+
+
+COUNTS = st.integers(0, 3)
+
+
+@st.composite
+def reports_of_one_window(draw: st.DrawFn) -> list[Window]:
+    base = Window("g", 1, "a", 1, 60, draw(st.sampled_from(["head", "learner", "tail"])))
+    return [
+        replace(
+            base,
+            role=draw(st.sampled_from([base.role, "tail"])),
+            **{name: draw(COUNTS) for name in COUNTERS},
+            latency_us=draw(st.dictionaries(st.integers(0, 3), COUNTS)),
+        )
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+
+
+@given(reports_of_one_window(), st.randoms(use_true_random=False))
+def test_merging_is_a_maximum(reports: list[Window], rng: random.Random) -> None:
+    """Commutative, associative, idempotent; each counter is the greatest seen."""
+    expected = merged(reports)[0]
+    shuffled = reports * 2
+    rng.shuffle(shuffled)
+    again = merged(shuffled)[0]
+    assert {name: getattr(again, name) for name in COUNTERS} == {
+        name: max(getattr(report, name) for report in reports) for name in COUNTERS
+    }
+    assert [getattr(again, name) for name in COUNTERS] == [getattr(expected, name) for name in COUNTERS]
+    assert again.latency_us == expected.latency_us
+    assert greatest(again, again) == again

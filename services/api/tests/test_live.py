@@ -1,0 +1,187 @@
+"""Live charts: samples through one reader, placement when it changes, and what happens when Redis is away."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from redis.asyncio import Redis
+
+from quorate_api import limits
+from quorate_api.embedded import redis as embedded_redis
+from quorate_api.errors import Problem
+from quorate_api.http.principal import PERMISSIONS_BY_ROLE, Principal
+from quorate_api.http.services import Services
+from quorate_api.live import service
+from quorate_api.live.hub import STREAM, Hub
+from quorate_api.worker.events import Follower
+from support.coordinator import FakeCoordinator
+from support.customer import Customer
+
+
+def sample(group_id: str, number: int, **more: Any) -> dict[str, str]:
+    group = {
+        "group": group_id, "epoch": 1, "role": "head", "committed_entries": number, "append_per_s": 1.5,
+        "offered_per_s": 2, "throttled_per_s": 0, "p50_us": 200, "p99_us": 900,
+    }  # fmt: skip
+    return {"d": json.dumps({"v": 1, "server_id": 1, "at_ms": 1_000 + number, "groups": [group | more]})}
+
+
+async def events_of(stream: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    async for chunk in stream:
+        if chunk.startswith(b"event: "):
+            name, data = chunk.decode().strip().split("\n")
+            yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+def principal_of(customer: Customer) -> Principal:
+    return Principal(uuid.uuid4(), "user", uuid.UUID(customer.organization_id), PERMISSIONS_BY_ROLE["owner"])
+
+
+async def keep_sending(bus: Redis, *group_ids: str) -> None:
+    number = 0
+    while True:
+        number += 1
+        for group_id in group_ids:
+            await bus.xadd(STREAM, sample(group_id, number))
+        await asyncio.sleep(0.02)
+
+
+async def test_samples_and_placement(
+    alice: Customer, services: Services, bus: Redis, coordinator: FakeCoordinator, worker_engine: Any
+) -> None:
+    group, other = await alice.create_group("a"), await alice.create_group("b")
+    sender = asyncio.create_task(keep_sending(bus, group["id"], other["id"]))
+    try:
+        async with asyncio.timeout(20):
+            events = events_of(service.stream(services, principal_of(alice), uuid.UUID(group["id"])))
+            name, placement = await anext(events)
+            assert name == "placement"
+            assert [replica["role"] for replica in placement["replicas"]] == ["head", "follower", "tail"]
+            name, first = await anext(events)
+            assert name == "sample"
+            assert set(first) == {"at_ms", "append_per_s", "offered_per_s", "throttled_per_s", "p50_us", "p99_us",
+                                  "committed_entries", "epoch"}  # fmt: skip
+            name, second = await anext(events)
+            assert second["committed_entries"] == first["committed_entries"] + 1, "only this group's, in order"
+            coordinator.fail_over(uuid.UUID(group["id"]))
+            await Follower(worker_engine, services.coordinator).step(0)
+            async for name, data in events:
+                if name == "placement":
+                    assert data["epoch"] == 2
+                    assert data["status"] == "degraded"
+                    break
+            await events.aclose()  # type: ignore[attr-defined]
+    finally:
+        sender.cancel()
+
+
+async def test_over_http(alice: Customer, bus: Redis, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LIVE_CONNECTION_S_MAX", 1)
+    group = await alice.create_group()
+    sender = asyncio.create_task(keep_sending(bus, group["id"]))
+    answer = await alice.request("GET", f"/v1/groups/{group['id']}/live")
+    sender.cancel()
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert "event: placement" in answer.text
+    assert answer.text.count("event: sample") > 3
+    assert services.engine.pool.checkedout() == 0, "a stream holds no connection"  # type: ignore[attr-defined]
+
+
+async def test_a_slow_subscriber_loses_the_oldest(bus: Redis) -> None:
+    hub = Hub(bus)
+    async with hub.subscribe("g") as queue, hub.subscribe("g") as fast:
+        await asyncio.sleep(0.1)
+        received = []
+        for number in range(limits.LIVE_QUEUE_EVENTS_MAX + 10):
+            await bus.xadd(STREAM, sample("g", number))
+            received.append((await asyncio.wait_for(fast.get(), 5))[1]["committed_entries"])
+        assert received == list(range(limits.LIVE_QUEUE_EVENTS_MAX + 10))
+        assert queue.qsize() == limits.LIVE_QUEUE_EVENTS_MAX
+        assert queue.get_nowait()[1]["committed_entries"] == 10
+    await hub.aclose()
+
+
+async def test_the_reader_stops_with_the_last_subscriber(bus: Redis) -> None:
+    hub = Hub(bus)
+    for _ in range(2):
+        async with hub.subscribe("g"):
+            await asyncio.sleep(0.05)
+            reader = hub._reader
+            assert reader is not None
+            assert not reader.done()
+        assert hub._reader is None
+        await asyncio.wait({reader}, timeout=5)
+        assert reader.done()
+    await hub.aclose()
+
+
+async def test_subscribers_are_bounded(bus: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LIVE_SUBSCRIBERS_MAX", 1)
+    hub = Hub(bus)
+    async with hub.subscribe("g"):
+        with pytest.raises(Problem):
+            await hub.subscribe("g").__aenter__()
+    await hub.aclose()
+
+
+async def test_redis_away_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RETRY_DELAY_S_MAX", 0.1)
+    url = embedded_redis.start(tmp_path / "redis")
+    client: Redis = Redis.from_url(url, socket_timeout=3)
+    hub = Hub(client)
+    try:
+        async with asyncio.timeout(20), hub.subscribe("g") as queue:
+            await asyncio.sleep(0.2)
+            embedded_redis.stop(tmp_path / "redis")
+            assert await queue.get() == ("source", {"available": False})
+            async with hub.subscribe("g") as late:
+                assert await late.get() == ("source", {"available": False})
+            embedded_redis.start(tmp_path / "redis")
+            assert await queue.get() == ("source", {"available": True})
+            sender = asyncio.create_task(keep_sending(client, "g"))
+            assert (await queue.get())[0] == "sample"
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+    finally:
+        await hub.aclose()
+        await client.aclose()
+        embedded_redis.stop(tmp_path / "redis")
+
+
+async def test_entries_that_do_not_follow_the_contract(bus: Redis) -> None:
+    hub = Hub(bus)
+    async with asyncio.timeout(10), hub.subscribe("g") as queue:
+        await asyncio.sleep(0.1)
+        for fields in (
+            {"d": "{"},
+            {"x": "1"},
+            {"d": "[]"},
+            {"d": '{"groups":[1],"at_ms":1}'},
+            sample("g", 1, role="tail"),
+        ):
+            await bus.xadd(STREAM, fields)
+        await bus.xadd(STREAM, sample("g", 7))
+        assert (await queue.get())[1]["committed_entries"] == 7
+    await hub.aclose()
+
+
+async def test_readiness_names_what_is_missing(
+    api: httpx2.AsyncClient, services: Services, coordinator: FakeCoordinator, alice: Customer
+) -> None:
+    ready = (await api.get("/v1/ready")).json()
+    assert ready["status"] == "ok"
+    assert {each["name"] for each in ready["dependencies"]} == {"postgresql", "redis", "coordinator"}
+    services.redis = None
+    coordinator.down = True
+    answer = await api.get("/v1/ready")
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "degraded"
+    missing = {each["name"]: each["detail"] for each in answer.json()["dependencies"] if each["state"] == "missing"}
+    assert set(missing) == {"redis", "coordinator"}
+    assert (await alice.get("/v1/projects"))["items"], "the rest works"

@@ -1,0 +1,366 @@
+"""The real command: what it needs, what it says, how it ends."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx2
+import psycopg
+import pytest
+import uvicorn
+from redis import Redis
+
+from support.coordinator import FakeCoordinator
+from support.customer import PASSWORD, SLA
+from support.replica import ReplicaLog, encoded
+
+COMMAND = str(Path(sys.executable).parent / "quorate-api")
+
+
+class Process:
+    """A started command with its output collected."""
+
+    def __init__(self, environment: dict[str, str], *arguments: str) -> None:
+        self.out: list[str] = []
+        self.err: list[str] = []
+        self._process = subprocess.Popen(
+            [COMMAND, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self._threads = [
+            threading.Thread(target=lambda pipe=pipe, lines=lines: lines.extend(pipe), daemon=True)
+            for pipe, lines in ((self._process.stdout, _Live(self.out)), (self._process.stderr, _Live(self.err)))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def line(self, beginning: str, timeout_s: float = 20) -> str:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            for line in list(self.out):
+                if line.startswith(beginning):
+                    return line.strip()
+            if self._process.poll() is not None:
+                break
+            time.sleep(0.02)
+        raise AssertionError(f"no line {beginning!r}: {self.out} {self.err}")
+
+    def wait(self, timeout_s: float = 20) -> int:
+        code = self._process.wait(timeout_s)
+        for thread in self._threads:
+            thread.join(5)
+        return code
+
+    def stop(self) -> int:
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait(10)
+        for thread in self._threads:
+            thread.join(5)
+        for pipe in (self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+class _Live(list):  # type: ignore[type-arg]
+    def __init__(self, target: list[str]) -> None:
+        self._target = target
+
+    def extend(self, lines: Any) -> None:
+        for line in lines:
+            self._target.append(line)
+
+
+@pytest.fixture
+def fleet(coordinator: FakeCoordinator) -> Iterator[str]:
+    """The fake coordinator on a port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(coordinator.app, log_config=None))
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
+@pytest.fixture
+def environment(owner_url: str, redis_url: str, fleet: str, tmp_path: Path) -> dict[str, str]:
+    keys = Path(os.environ["TEST_KEYS_DIR"])
+    token = tmp_path / "token"
+    token.write_text(FakeCoordinator.TOKEN)
+    return {
+        "PATH": os.environ["PATH"],
+        "DATABASE_URL": owner_url,
+        "REDIS_URL": redis_url,
+        "QUORATE_LISTEN": "127.0.0.1:0",
+        "QUORATE_COORDINATOR_URL": fleet,
+        "QUORATE_COORDINATOR_TOKEN_FILE": str(token),
+        "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys / "token-signing-key.pem"),
+        "QUORATE_SECRET_FILE": str(keys / "api-secret"),
+        "QUORATE_START_WAIT_S": "0.5",
+    }
+
+
+def address_of(api: Process) -> str:
+    return "http://" + api.line("listening role=api").split("address=")[1]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def test_from_sign_up_to_invoice(environment: dict[str, str], redis_url: str, coordinator: FakeCoordinator) -> None:
+    """Both processes, real sockets: what the worker ingests is what the API bills; both stop when asked to."""
+    with Redis.from_url(redis_url) as bus:
+        bus.flushdb()
+        with Process(environment, "api") as api, Process(environment, "worker") as worker:
+            worker.line("worker ready")
+            with httpx2.Client(base_url=address_of(api), trust_env=False) as client:
+                body = {"email": "a@example.com", "password": PASSWORD, "organization": "o"}
+                signed_up = client.post("/v1/signup", json=body).json()
+                client.headers["X-CSRF-Token"] = signed_up["csrf_token"]
+                path = f"/v1/projects/{signed_up['project']['id']}/groups"
+                group = client.post(path, json={"name": "g", **SLA}).json()
+                log = ReplicaLog(group["id"], int(time.time()) // 60 * 60 - 120).run(100, seed=1)
+                for report in log.reports:
+                    bus.xadd("quorate:usage", encoded(report))
+                deadline = time.monotonic() + 15
+                while True:
+                    lines = client.get("/v1/invoices/current").json()["lines"]
+                    billed = {line["kind"]: line["quantity"] for line in lines}
+                    events = client.get(f"/v1/groups/{group['id']}/events").json()["items"]
+                    if billed.get("appends") == log.committed and len(events) == 2:
+                        break
+                    assert time.monotonic() < deadline, (billed, events)
+                    time.sleep(0.05)
+            assert worker.stop() == 0
+            assert api.stop() == 0
+        logged = [json.loads(line) for line in api.err]
+        assert all({"level", "message"} <= set(entry) for entry in logged)
+        assert any(entry.get("path") == "/v1/signup" for entry in logged)
+        assert PASSWORD not in "".join(api.err + worker.err)
+
+
+def test_a_worker_killed_at_random_bills_exactly(environment: dict[str, str], redis_url: str) -> None:
+    with Redis.from_url(redis_url) as bus:
+        bus.flushdb()
+        with Process(environment, "api") as api:
+            with httpx2.Client(base_url=address_of(api), trust_env=False) as client:
+                body = {"email": "a@example.com", "password": PASSWORD, "organization": "o"}
+                signed_up = client.post("/v1/signup", json=body).json()
+                client.headers["X-CSRF-Token"] = signed_up["csrf_token"]
+                path = f"/v1/projects/{signed_up['project']['id']}/groups"
+                group = client.post(path, json={"name": "g", **SLA}).json()
+                log = ReplicaLog(group["id"], int(time.time()) // 60 * 60 - 3_600)
+                for seed in range(3):
+                    with Process(environment | {"QUORATE_WORKER_NAME": "w"}, "worker") as worker:
+                        worker.line("worker ready")
+                        before = len(log.reports)
+                        log.run(300, seed=seed)
+                        for report in log.reports[before:]:
+                            bus.xadd("quorate:usage", encoded(report))
+                        time.sleep(0.03 * seed)  # the end of the block kills it
+                with Process(environment | {"QUORATE_WORKER_NAME": "w"}, "worker") as worker:
+                    deadline = time.monotonic() + 20
+                    while True:
+                        lines = client.get("/v1/invoices/current").json()["lines"]
+                        if {line["kind"]: line["quantity"] for line in lines}.get("appends") == log.committed:
+                            break
+                        assert time.monotonic() < deadline, lines
+                        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("name", ["api", "worker"])
+def test_without_postgresql(environment: dict[str, str], name: str) -> None:
+    gone = environment | {"DATABASE_URL": f"postgresql://u:hush@127.0.0.1:{free_port()}/d"}
+    with Process(gone, name) as process:
+        assert process.wait() == 3
+    text = "".join(process.err)
+    assert "waiting (0 of 0 s): PostgreSQL (DATABASE_URL)" in text or "waiting (0 of 1 s)" in text, text
+    assert "gave up: PostgreSQL" in text
+    assert "hush" not in text
+
+
+@pytest.mark.parametrize("name", ["api", "worker"])
+def test_without_the_coordinator(environment: dict[str, str], name: str) -> None:
+    with Process(environment | {"QUORATE_COORDINATOR_URL": f"http://127.0.0.1:{free_port()}"}, name) as process:
+        assert process.wait() == 3
+    assert "Coordinator (QUORATE_COORDINATOR_URL)" in "".join(process.err)
+
+
+def test_the_worker_without_redis(environment: dict[str, str]) -> None:
+    with Process(environment | {"REDIS_URL": f"redis://127.0.0.1:{free_port()}"}, "worker") as process:
+        assert process.wait() == 3
+    assert "Redis (REDIS_URL)" in "".join(process.err)
+
+
+def test_the_api_without_redis(environment: dict[str, str]) -> None:
+    with Process(environment | {"REDIS_URL": f"redis://127.0.0.1:{free_port()}"}, "api") as process:
+        ready = httpx2.get(address_of(process) + "/v1/ready", trust_env=False)
+        assert ready.status_code == 200
+        assert ready.json()["status"] == "degraded"
+        assert process.stop() == 0
+
+
+def test_what_is_missing_may_come_later(environment: dict[str, str], owner: psycopg.Connection) -> None:
+    owner.execute("ALTER TABLE alembic_version RENAME TO hidden")
+    with Process(environment | {"QUORATE_START_WAIT_S": "20"}, "api") as process:
+        deadline = time.monotonic() + 15
+        while not any("quorate-api migrate" in line for line in process.err):
+            assert time.monotonic() < deadline, process.err
+            time.sleep(0.05)
+        owner.execute("ALTER TABLE hidden RENAME TO alembic_version")
+        address_of(process)
+
+
+def test_a_port_in_use(environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with Process(environment | {"QUORATE_LISTEN": listen}, "api") as process:
+            assert process.wait() == 4
+    assert f"cannot listen on {listen}: the port is in use." in "".join(process.err)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("DATABASE_URL", "", "DATABASE_URL"),
+        ("DATABASE_URL", "mysql://x", "postgresql://"),
+        ("REDIS_URL", "http://x", "redis://"),
+        ("QUORATE_LISTEN", "nowhere", "host:port"),
+        ("QUORATE_SECRET_FILE", "/nonexistent", "QUORATE_SECRET_FILE"),
+        ("QUORATE_TOKEN_SIGNING_KEY_FILE", "{secret}", "PKCS#8"),
+        ("QUORATE_SECRET_FILE", "{key}", "hexadecimal"),
+        ("QUORATE_PORTAL_DIR", "/nonexistent", "QUORATE_PORTAL_DIR"),
+    ],
+)
+def test_bad_configuration(environment: dict[str, str], variable: str, value: str, says: str) -> None:
+    value = value.format(secret=environment["QUORATE_SECRET_FILE"], key=environment["QUORATE_TOKEN_SIGNING_KEY_FILE"])
+    with Process(environment | {variable: value}, "api") as process:
+        assert process.wait() == 2
+    text = "".join(process.err)
+    assert says in text
+    assert "Traceback" not in text
+
+
+def test_migrate(environment: dict[str, str]) -> None:
+    with Process(environment, "migrate") as process:
+        assert process.wait() == 0
+    with Process(environment | {"DATABASE_URL": f"postgresql://127.0.0.1:{free_port()}/d"}, "migrate") as process:
+        assert process.wait() == 3
+
+
+def test_keys_init(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    folder = tmp_path / "secrets"
+    for made in (3, 0):
+        with Process(environment, "keys-init", "--dir", str(folder)) as process:
+            assert process.wait() == 0
+        assert len(process.out) == made, "what is there stays"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for name in ("token-signing-key.pem", "api-secret"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
+    (key,) = json.loads((folder / "token-public-keys.json").read_text())["keys"]
+    assert {"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA"}.items() <= key.items()
+    assert "d" not in key
+
+
+def test_generated_files_are_up_to_date() -> None:
+    with Process({"PATH": os.environ["PATH"]}, "openapi", "--check") as process:
+        assert process.wait() == 0, process.err
+
+
+def test_the_portal(environment: dict[str, str], tmp_path: Path) -> None:
+    portal = tmp_path / "portal"
+    (portal / "assets").mkdir(parents=True)
+    (portal / "index.html").write_text("<title>Quorate</title>")
+    (portal / "assets" / "app-1a2b.js").write_text("1")
+    (tmp_path / "outside.txt").write_text("secret")
+    with Process(environment | {"QUORATE_PORTAL_DIR": str(portal)}, "api") as process:
+        with httpx2.Client(base_url=address_of(process), trust_env=False) as client:
+            for path in ("/", "/groups/123", "/login?next=%2F"):
+                answer = client.get(path)
+                assert (answer.status_code, answer.text) == (200, "<title>Quorate</title>"), path
+                assert answer.headers["cache-control"] == "no-cache"
+                assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+            asset = client.get("/assets/app-1a2b.js")
+            assert asset.headers["cache-control"].endswith("immutable")
+            for path in ("/assets/gone.js", "/v1/nowhere", "/logo.png", "/..%2foutside.txt"):
+                answer = client.get(path)
+                assert answer.status_code == 404, path
+                assert answer.headers["content-type"] == "application/problem+json"
+            page = client.get("/errors/admission_refused")
+            assert "The fleet cannot promise this SLA" in page.text
+
+
+class _Collector(BaseHTTPRequestHandler):
+    received: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.received.append((self.path, body))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_traces_and_metrics(environment: dict[str, str]) -> None:
+    """With an OTLP endpoint: spans and metrics arrive there, and the handle carries on the caller's trace."""
+    collector = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
+    thread = threading.Thread(target=collector.serve_forever)
+    thread.start()
+    endpoint = f"http://127.0.0.1:{collector.server_address[1]}"
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    try:
+        with Process(environment | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, "api") as process:
+            with httpx2.Client(base_url=address_of(process), trust_env=False) as client:
+                body = {"email": "a@example.com", "password": PASSWORD, "organization": "o"}
+                signed_up = client.post("/v1/signup", json=body).json()
+                client.headers["X-CSRF-Token"] = signed_up["csrf_token"]
+                path = f"/v1/projects/{signed_up['project']['id']}/groups"
+                group = client.post(path, json={"name": "g", **SLA}).json()
+                headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+                handle = client.get(f"/v1/groups/{group['id']}/handle", headers=headers).json()
+            assert process.stop() == 0
+        assert handle["traceparent"].split("-")[1] == trace_id
+        received = {path for path, _ in _Collector.received}
+        assert received == {"/v1/traces", "/v1/metrics"}
+        spans = b"".join(body for path, body in _Collector.received if path == "/v1/traces")
+        assert bytes.fromhex(trace_id) in spans
+        assert b"/v1/groups/{group_id}/handle" in spans
+        logged = [json.loads(line) for line in process.err]
+        assert any(entry.get("trace_id") == trace_id for entry in logged)
+    finally:
+        collector.shutdown()
+        thread.join(10)
+        collector.server_close()
+
+
+def test_off_without_an_endpoint(environment: dict[str, str]) -> None:
+    with Process(environment, "api") as process:
+        with httpx2.Client(base_url=address_of(process), trust_env=False) as client:
+            body = {"email": "a@example.com", "password": PASSWORD, "organization": "o"}
+            signed_up = client.post("/v1/signup", json=body).json()
+            client.headers["X-CSRF-Token"] = signed_up["csrf_token"]
+            path = f"/v1/projects/{signed_up['project']['id']}/groups"
+            group = client.post(path, json={"name": "g", **SLA}).json()
+            assert group["handle"]["traceparent"] is None

@@ -1,0 +1,224 @@
+"""The SLA calculator against a brute-force oracle that counts millisecond by millisecond and minute by minute."""
+
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate_api.sla.calculator import Report, report
+from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_US, THROUGHPUT
+from quorate_api.telemetry.histogram import bucket_of, upper_edge_us
+from quorate_api.telemetry.windows import Window
+
+START_S = 1_700_000_040  # a minute's beginning
+FAST, SLOW = 500, 80_000
+GOOD, BAD = {bucket_of(FAST): 1_000}, {bucket_of(FAST): 900, bucket_of(SLOW): 100}
+
+
+def window(minute: int, **values: object) -> Window:
+    fields: dict[str, object] = {
+        "group_id": "g", "server_id": 1, "incarnation": "a", "epoch": 1, "window_start_s": START_S + 60 * minute,
+        "role": "head", "active_ms": 60_000, "committed_entries": 0, "first_committed_entries": 0,
+    }  # fmt: skip
+    return Window(**(fields | values))  # type: ignore[arg-type]
+
+
+def over(minutes: float, *windows: Window, durability: str = "persistent", late_ms: int = 0) -> Report:
+    return report(windows, durability, START_S * 1000 + late_ms, START_S * 1000 + int(minutes * 60_000))
+
+
+def attained(found: Report) -> dict[str, int | None]:
+    return {attainment.clause.name: attainment.attained_ppm for attainment in found.attainments}
+
+
+def test_nothing_counted_is_nothing_missed() -> None:
+    found = over(0)
+    assert attained(found) == {"availability": None, "throughput": None, "latency": None}
+    assert all(attainment.met and attainment.credit_percent == 0 for attainment in found.attainments)
+
+
+def test_a_perfect_hour() -> None:
+    found = over(60, *(window(minute, latency_us=GOOD) for minute in range(60)))
+    assert attained(found) == {"availability": 1_000_000, "throughput": 1_000_000, "latency": 1_000_000}
+    assert found.p99_us == upper_edge_us(bucket_of(FAST))
+    assert found.incidents == ()
+
+
+def test_a_failover_of_three_seconds() -> None:
+    """Two heads in one minute, of two epochs: their times add up, and three seconds are missing."""
+    windows = [
+        window(0, latency_us=GOOD),
+        window(1, active_ms=20_000, latency_us=GOOD),
+        window(1, active_ms=37_000, server_id=2, epoch=2, latency_us=GOOD),
+    ]
+    found = over(2, *windows)
+    assert found.active_ms == 117_000
+    assert attained(found)["availability"] == 975_000
+    availability = found.attainments[0]
+    assert (availability.good_minutes, availability.bad_minutes, availability.credit_percent) == (1, 1, 25)
+    assert [incident.reason for incident in found.incidents] == ["Appends were not accepted for 3.0 s."]
+
+
+def test_a_second_is_below_what_telemetry_resolves() -> None:
+    assert attained(over(1, window(0, active_ms=59_000)))["availability"] == 1_000_000
+    assert attained(over(1, window(0, active_ms=58_999)))["availability"] == 983_316
+
+
+def test_missing_telemetry_with_traffic_is_bad() -> None:
+    windows = [window(0, committed_entries=5), window(2, committed_entries=9, first_committed_entries=8)]
+    found = over(3, *windows)
+    assert [attainment.bad_minutes for attainment in found.attainments] == [1, 1, 1]
+    assert {incident.reason for incident in found.incidents} == {
+        "No telemetry, and the group cannot show that it had no traffic."
+    }
+
+
+def test_missing_telemetry_without_traffic_is_good() -> None:
+    windows = [window(0, committed_entries=5), window(3, committed_entries=9, first_committed_entries=5)]
+    assert [attainment.bad_minutes for attainment in over(4, *windows).attainments] == [0, 0, 0]
+
+
+def test_another_incarnation_shows_nothing() -> None:
+    """The head died and came back: nobody could append in between, though the log did not grow."""
+    windows = [
+        window(0, committed_entries=5),
+        window(2, incarnation="b", first_committed_entries=5, committed_entries=5),
+    ]
+    assert [attainment.bad_minutes for attainment in over(3, *windows).attainments] == [1, 1, 1]
+
+
+def test_followers_do_not_stand_in_for_the_head() -> None:
+    found = over(1, window(0, role="follower"), window(0, role="tail", server_id=2))
+    assert [attainment.bad_minutes for attainment in found.attainments] == [1, 1, 1]
+
+
+def test_silence_until_now_is_bad() -> None:
+    found = over(3, window(0))
+    assert [attainment.bad_minutes for attainment in found.attainments] == [2, 2, 2]
+
+
+def test_throttling_within_the_sla_is_ours_and_beyond_it_is_not() -> None:
+    found = over(2, window(0, throttled_entries=50), window(1, throttled_entries=9, throttled_within_sla_entries=1))
+    throughput = next(each for each in found.attainments if each.clause is THROUGHPUT)
+    assert (throughput.good_minutes, throughput.bad_minutes) == (1, 1)
+    assert [incident.clause for incident in found.incidents] == ["throughput"]
+
+
+def test_latency_targets_differ_by_durability() -> None:
+    between = {bucket_of(20_000): 100}
+    for durability, bad in (("persistent", 0), ("in_memory", 1)):
+        found = over(1, window(0, latency_us=between), durability=durability)
+        latency = next(each for each in found.attainments if each.clause is LATENCY)
+        assert latency.bad_minutes == bad
+
+
+def test_credits_grow_with_what_was_missed() -> None:
+    for clause in CLAUSES:
+        percents = [clause.credit_percent(ppm) for ppm in range(0, 1_000_001, 100)]
+        assert percents == sorted(percents, reverse=True)
+        assert set(percents) == {0, 10, 25, 50, 100}
+        assert clause.credit_percent(clause.target_ppm) == 0
+        assert clause.credit_percent(clause.target_ppm - 1) == 10
+    assert AVAILABILITY.credit_percent(0) == 100
+
+
+MINUTES = 8
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
+    windows = []
+    committed = 0
+    for minute in range(MINUTES):
+        for epoch in draw(st.sets(st.integers(1, 2), max_size=2)):
+            first = committed
+            committed += draw(st.sampled_from([0, 0, 7]))
+            windows.append(
+                window(
+                    minute,
+                    epoch=epoch,
+                    server_id=draw(st.integers(1, 2)),
+                    incarnation=draw(st.sampled_from("aab")),
+                    role=draw(st.sampled_from(["head", "head", "head", "sole", "follower"])),
+                    active_ms=draw(st.sampled_from([0, 20_000, 40_000, 58_999, 59_000, 60_000])),
+                    committed_entries=committed,
+                    first_committed_entries=first,
+                    throttled_within_sla_entries=draw(st.sampled_from([0, 0, 0, 3])),
+                    latency_us=draw(st.sampled_from([{}, GOOD, BAD])),
+                )
+            )
+        committed += draw(st.sampled_from([0, 0, 0, 5]))  # in minutes whose telemetry is lost
+    start_ms = START_S * 1000 + draw(st.integers(0, MINUTES * 60_000))
+    end_ms = start_ms + draw(st.integers(0, MINUTES * 60_000))
+    return draw(st.permutations(windows)), start_ms, end_ms, draw(st.sampled_from(list(LATENCY_P99_US)))
+
+
+def oracle(
+    windows: list[Window], start_ms: int, end_ms: int, durability: str
+) -> dict[str, tuple[int, int, Fraction | None]]:
+    """Slow and plain: for each clause good minutes, bad minutes and the share attained."""
+    elapsed_all = active_all = 0
+    good = {clause.name: 0 for clause in CLAUSES}
+    counted = 0
+    for minute in range(-1, 4 * MINUTES):
+        begin = START_S * 1000 + minute * 60_000
+        elapsed = len(range(max(begin, start_ms), min(begin + 60_000, end_ms)))
+        if elapsed < 1_000:
+            continue
+        counted += 1
+        heads = [w for w in windows if w.window_start_s * 1000 == begin and w.role in ("head", "sole")]
+        if heads:
+            active = sum(w.active_ms for w in heads)
+            active = elapsed if active + 1_000 >= elapsed else active
+            throttled = sum(w.throttled_within_sla_entries for w in heads)
+            values = sorted(
+                upper_edge_us(bucket) for w in heads for bucket, count in w.latency_us.items() for _ in range(count)
+            )
+            slow = bool(values) and values[-(-99 * len(values) // 100) - 1] > LATENCY_P99_US[durability]
+            measured = True
+        else:
+            everybody = [w for w in windows if w.role in ("head", "sole")]
+            earlier = [w for w in everybody if w.window_start_s * 1000 < begin]
+            later = [w for w in everybody if w.window_start_s * 1000 > begin]
+            before = [w for w in earlier if w.window_start_s == max(e.window_start_s for e in earlier)]
+            after = [w for w in later if w.window_start_s == min(e.window_start_s for e in later)]
+            measured = any(
+                b.server_id == a.server_id
+                and b.incarnation == a.incarnation
+                and b.epoch == a.epoch
+                and b.committed_entries == a.first_committed_entries
+                for b in before
+                for a in after
+            )
+            active, throttled, slow = elapsed if measured else 0, 0, False
+        elapsed_all += elapsed
+        active_all += active
+        good["availability"] += measured and active == elapsed
+        good["throughput"] += measured and throttled == 0
+        good["latency"] += measured and not slow
+    shares = {name: Fraction(count, counted) if counted else None for name, count in good.items()}
+    shares["availability"] = Fraction(active_all, elapsed_all) if elapsed_all else None
+    return {name: (good[name], counted - good[name], shares[name]) for name in good}
+
+
+@settings(max_examples=400, deadline=None)
+@given(histories())
+def test_against_the_oracle(history: tuple[list[Window], int, int, str]) -> None:
+    windows, start_ms, end_ms, durability = history
+    found = report(windows, durability, start_ms, end_ms)
+    expected = oracle(windows, start_ms, end_ms, durability)
+    for each in found.attainments:
+        good, bad, share = expected[each.clause.name]
+        assert (each.good_minutes, each.bad_minutes) == (good, bad), each.clause.name
+        assert each.attained_ppm == (None if share is None else int(share * 1_000_000))
+        if share is not None:
+            assert each.met == (int(share * 1_000_000) >= each.clause.target_ppm)
+    # Incidents are the bad minutes, each once.
+    for each in found.attainments:
+        minutes = [
+            start
+            for incident in found.incidents
+            if incident.clause == each.clause.name
+            for start in range(incident.start_s, incident.end_s, 60)
+        ]
+        assert len(minutes) == len(set(minutes)) == each.bad_minutes

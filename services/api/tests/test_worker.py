@@ -1,0 +1,358 @@
+"""The coordinator's events, the reconciler, the close of a month."""
+
+import asyncio
+import time
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from quorate_api.coordinator.schemas import Event, GroupView
+from quorate_api.http.services import Services
+from quorate_api.worker.events import Follower
+from quorate_api.worker.ingest import Ingest
+from quorate_api.worker.month_close import close_months
+from quorate_api.worker.reconcile import Reconciler
+from support.coordinator import FakeCoordinator
+from support.customer import SLA, Customer, new_key, problem
+from support.replica import ReplicaLog, encoded
+
+
+@pytest.fixture
+def follower(worker_engine: AsyncEngine, services: Services) -> Follower:
+    return Follower(worker_engine, services.coordinator)
+
+
+@pytest.fixture
+def reconciler(worker_engine: AsyncEngine, services: Services) -> Reconciler:
+    return Reconciler(worker_engine, services.coordinator, age_s=0)
+
+
+def applied(owner: psycopg.Connection) -> int:
+    return owner.execute("SELECT applied_seq FROM coordinator_cursor").fetchone()[0]  # type: ignore[index]
+
+
+async def test_events_change_what_is_stored(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    path = f"/v1/groups/{group['id']}"
+    coordinator.emit("server_registered", None, "s9 registered.", server_id=9)
+    coordinator.fail_over(uuid.UUID(group["id"]))
+    assert await follower.step(0) == 3
+    assert applied(owner) == 3
+    seen = await alice.request("GET", path)
+    assert seen.json()["status"] == "degraded"
+    assert seen.json()["epoch"] == 2
+    assert seen.headers["etag"] == '"3"'
+    events = (await alice.get(f"{path}/events"))["items"]
+    assert [event["kind"] for event in events] == ["group_configured", "group_admitted", "group_requested"]
+    assert events[0]["message"] == "The head failed; s2 is head."
+    page = await alice.get(f"{path}/events", params={"limit": 2})
+    rest = await alice.get(f"{path}/events", params={"limit": 2, "cursor": page["next_cursor"]})
+    assert page["items"] + rest["items"] == events
+    assert rest["next_cursor"] is None
+
+
+async def test_events_applied_again_change_nothing(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    first = GroupView.model_validate(coordinator.groups[uuid.UUID(group["id"])])
+    coordinator.fail_over(uuid.UUID(group["id"]))
+    await follower.step(0)
+    before = owner.execute("SELECT * FROM groups").fetchall(), owner.execute("SELECT * FROM group_events").fetchall()
+    events = [Event.model_validate(event) for event in coordinator.events]
+    await follower.apply(events, [first])
+    await follower.apply(events[:1], [first])
+    assert await follower.step(0) == 0
+    after = owner.execute("SELECT * FROM groups").fetchall(), owner.execute("SELECT * FROM group_events").fetchall()
+    assert after == before
+
+
+async def test_an_older_view_never_wins(follower: Follower, coordinator: FakeCoordinator, alice: Customer) -> None:
+    group = await alice.create_group()
+    group_id = uuid.UUID(group["id"])
+    old = GroupView.model_validate(coordinator.groups[group_id])
+    coordinator.fail_over(group_id)
+    await follower.step(0)
+    coordinator.emit("group_status", group_id, "Late news.")
+    await follower.apply([Event.model_validate(coordinator.events[-1])], [old])
+    assert (await alice.get(f"/v1/groups/{group['id']}"))["epoch"] == 2
+
+
+async def test_two_followers_apply_each_event_once(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    for _ in range(20):
+        coordinator.emit("group_status", uuid.UUID(group["id"]), "Again.", status="active")
+    await asyncio.gather(*(follower.step(0) for _ in range(4)))
+    assert applied(owner) == 21
+    assert owner.execute("SELECT count(*) FROM group_events WHERE seq > 0").fetchone() == (21,)
+
+
+async def test_events_that_were_trimmed_away(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    coordinator.fail_over(uuid.UUID(group["id"]))
+    for _ in range(5):
+        coordinator.emit("group_status", uuid.UUID(group["id"]), "More.", status="degraded")
+    coordinator.first_event = 5
+    while await follower.step(0) or applied(owner) < 7:
+        pass
+    assert (await alice.get(f"/v1/groups/{group['id']}"))["epoch"] == 2
+    events = (await alice.get(f"/v1/groups/{group['id']}/events"))["items"]
+    assert [event["id"] for event in events if int(event["id"]) > 0] == ["7", "6", "5"]
+
+
+async def test_a_coordinator_that_lost_its_data(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    await alice.create_group()
+    for _ in range(5):
+        coordinator.emit("server_registered", None, "Hello.")
+    await follower.step(0)
+    assert applied(owner) == 6
+    coordinator.events.clear()
+    coordinator.groups.clear()
+    await follower.step(0)
+    group = await alice.create_group("after")
+    await follower.step(0)
+    assert applied(owner) == 1, "the new history is followed"
+    assert (await alice.get(f"/v1/groups/{group['id']}/events"))["items"][0]["kind"] == "group_admitted"
+
+
+async def test_a_group_deleted_before_its_request_is_repeated(alice: Customer, coordinator: FakeCoordinator) -> None:
+    coordinator.lose_put_answers = 1
+    path, body, key = f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}, new_key()
+    problem(await alice.post(path, body, key), 503, "coordinator_unavailable")
+    (group,) = (await alice.get(path))["items"]
+    assert (await alice.request("DELETE", f"/v1/groups/{group['id']}")).status_code == 204
+    problem(await alice.post(path, body, key), 404, "not_found")
+
+
+async def test_the_reconciler_finishes_creates(
+    reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    coordinator.lose_put_answers = 1
+    path, body, key = f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}, new_key()
+    problem(await alice.post(path, body, key), 503, "coordinator_unavailable")
+    await reconciler.run()
+    groups = (await alice.get(path))["items"]
+    assert [group["status"] for group in groups] == ["active"]
+    answer = await alice.post(path, body, key)
+    assert answer.json()["id"] == groups[0]["id"], "the customer's repetition finds the same group"
+
+
+async def test_the_reconciler_removes_intents_that_are_refused(
+    reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    coordinator.lose_put_answers = 1
+    path = f"/v1/projects/{alice.project_id}/groups"
+    problem(await alice.post(path, {"name": "a", **SLA}), 503, "coordinator_unavailable")
+    coordinator.groups.clear()
+    coordinator.refuse_put_once = True
+    await reconciler.run()
+    assert (await alice.get(path))["items"] == []
+
+
+async def test_the_reconciler_leaves_young_intents_alone(
+    reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer
+) -> None:
+    coordinator.lose_put_answers = 1
+    answer = await alice.post(f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA})
+    problem(answer, 503, "coordinator_unavailable")
+    reconciler.age_s = 60
+    await reconciler.run()
+    assert coordinator.puts == 1
+
+
+async def test_the_reconciler_finishes_deletions(
+    reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    coordinator.down = True
+    await alice.request("DELETE", f"/v1/groups/{group['id']}")
+    coordinator.down = False
+    await reconciler.run()
+    assert coordinator.groups == {}
+    assert owner.execute("SELECT status FROM groups").fetchone() == ("deleted",)
+
+
+async def test_the_sweep(reconciler: Reconciler, alice: Customer, owner: psycopg.Connection) -> None:
+    await alice.post("/v1/projects", {"name": "a"}, new_key())
+    owner.execute("UPDATE idempotency_keys SET created_at = now() - interval '25 hours'")
+    owner.execute("UPDATE sessions SET expires_at = now() - interval '1 minute'")
+    problem(await alice.request("GET", "/v1/me"), 401, "session_expired")
+    await reconciler.run()
+    assert owner.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
+    assert owner.execute("SELECT count(*) FROM idempotency_keys").fetchone() == (0,)
+
+
+# --- The close of a month. Everything is moved into the past month, then closed.
+
+
+def last_month() -> tuple[datetime, datetime]:
+    end = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return (end - timedelta(days=1)).replace(day=1), end
+
+
+async def used_last_month(
+    customer: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection, seconds: int = 120
+) -> ReplicaLog:
+    """A group that was admitted two minutes before the month ended, and used all the time."""
+    _, end = last_month()
+    group = await customer.create_group(f"g{uuid.uuid4().hex[:6]}")
+    begun = end - timedelta(seconds=seconds)
+    owner.execute("UPDATE groups SET created_at = %s, active_at = %s WHERE id = %s", (begun, begun, group["id"]))
+    log = ReplicaLog(group["id"], int(begun.timestamp())).run(seconds, seed=1)
+    await ingested(log, bus, worker_engine)
+    return log
+
+
+async def ingested(log: ReplicaLog, bus: Redis, worker_engine: AsyncEngine) -> None:
+    ingest = Ingest(bus, worker_engine, "w1")
+    await ingest.prepare()
+    for report in log.reports:
+        await bus.xadd("quorate:usage", encoded(report))
+    while await ingest.step(10):
+        pass
+
+
+async def documents(customer: Customer) -> list[dict[str, Any]]:
+    heads = (await customer.get("/v1/invoices"))["items"]
+    return [await customer.get(f"/v1/invoices/{head['id']}") for head in reversed(heads)]
+
+
+async def test_closing_a_month(
+    alice: Customer, bob: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    log = await used_last_month(alice, bus, worker_engine, owner)
+    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 1
+    (invoice,) = await documents(alice)
+    start, end = last_month()
+    assert (invoice["number"], invoice["status"], invoice["kind"]) == ("INV-000001", "issued", "invoice")
+    assert datetime.fromisoformat(invoice["period_start"]) == start
+    assert datetime.fromisoformat(invoice["period_end"]) == end
+    lines = {line["kind"]: line for line in invoice["lines"]}
+    assert lines["appends"]["quantity"] == log.committed
+    assert lines["reservation"]["quantity"] == 120
+    for line in invoice["lines"]:
+        exact = line["quantity"] * line["unit_price_micros"] / line["price_quantity"]
+        assert abs(line["amount_micros"] - exact) <= 0.5
+    assert invoice["total_micros"] == sum(line["amount_micros"] for line in invoice["lines"]) > 0
+    assert await documents(bob) == [], "who owes nothing gets no invoice"
+    books = owner.execute("SELECT account, amount_micros FROM ledger_entries").fetchall()
+    assert dict(books)["accounts_receivable"] == invoice["total_micros"]
+    assert sum(amount for _, amount in books) == 0
+
+
+async def test_closing_again_changes_nothing(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    await used_last_month(alice, bus, worker_engine, owner)
+    now = datetime.now(UTC)
+    made = await asyncio.gather(*(close_months(worker_engine, now, delay_s=0) for _ in range(3)))
+    assert sorted(made) == [0, 0, 1]
+    assert await close_months(worker_engine, now, delay_s=0) == 0
+    assert len(await documents(alice)) == 1
+
+
+async def test_telemetry_on_its_way_is_waited_for(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    await used_last_month(alice, bus, worker_engine, owner)
+    _, end = last_month()
+    assert await close_months(worker_engine, end + timedelta(hours=5, minutes=59)) == 0
+    assert await close_months(worker_engine, end + timedelta(hours=6, minutes=1)) == 1
+
+
+async def test_late_telemetry_is_billed_once_in_the_next_month(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    log = await used_last_month(alice, bus, worker_engine, owner)
+    early = log.committed
+    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    log.now_s -= 60  # the last minute again, in the old month, with more in it
+    log.second(1_000)
+    await ingested(log, bus, worker_engine)
+    current = await alice.get("/v1/invoices/current")
+    assert {line["kind"]: line["quantity"] for line in current["lines"]}["appends"] == 1_000
+    _, end = last_month()
+    next_end = (end + timedelta(days=31)).replace(day=1)
+    await close_months(worker_engine, next_end, delay_s=0)
+    invoices = [document for document in await documents(alice) if document["kind"] == "invoice"]
+    appends = [line["quantity"] for invoice in invoices for line in invoice["lines"] if line["kind"] == "appends"]
+    assert appends == [early, 1_000]
+    reserved = sum(
+        line["quantity"] for invoice in invoices for line in invoice["lines"] if line["kind"] == "reservation"
+    )
+    assert reserved == 120 + int((next_end - end).total_seconds())
+
+
+async def test_credits_come_by_themselves(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    """Half of the time is without telemetry although the log grew: availability is missed."""
+    group = await alice.create_group()
+    _, end = last_month()
+    begun = end - timedelta(seconds=240)
+    owner.execute("UPDATE groups SET created_at = %s, active_at = %s", (begun, begun))
+    log = ReplicaLog(group["id"], int(begun.timestamp())).run(240, seed=1)
+    log.reports = [report for report in log.reports if report["records"][0]["window_start_s"] >= end.timestamp() - 120]
+    await ingested(log, bus, worker_engine)
+    assert await close_months(worker_engine, datetime.now(UTC), delay_s=0) == 2
+    invoice, note = await documents(alice)
+    assert (note["kind"], note["number"], note["corrects_invoice_id"]) == ("credit_note", "CN-000002", invoice["id"])
+    assert -invoice["total_micros"] <= note["total_micros"] < 0
+    assert note["total_micros"] == -invoice["total_micros"], "three clauses missed by half: the whole fee, not more"
+    assert "50.0000 % instead of 99.95 %" in note["lines"][0]["description"]
+    appends = next(line for line in invoice["lines"] if line["kind"] == "appends")
+    assert appends["quantity"] == log.committed, "usage is exact though telemetry was lost"
+    report = await alice.get(f"/v1/groups/{group['id']}/sla", params={"month": f"{begun:%Y-%m}"})
+    assert report["minutes_counted"] == 4
+    assert [clause["bad_minutes"] for clause in report["clauses"]] == [2, 2, 2]
+    assert report["credit_percent"] == 100
+
+
+async def test_numbers_have_no_gaps(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    await used_last_month(alice, bus, worker_engine, owner)
+    earlier = "{0} = {0} - interval '100 days'"
+    owner.execute(f"UPDATE groups SET {earlier.format('active_at')}, {earlier.format('created_at')}")
+    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    numbers = [row[0] for row in owner.execute("SELECT sequence FROM invoices ORDER BY sequence").fetchall()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= 6, "an invoice and a credit note (no telemetry) for each of the months"
+
+
+async def test_a_deleted_group_is_owed_for_until_then(
+    alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
+) -> None:
+    log = await used_last_month(alice, bus, worker_engine, owner)
+    await alice.request("DELETE", f"/v1/groups/{log.group_id}")
+    _, end = last_month()
+    owner.execute("UPDATE groups SET delete_requested_at = %s, deleted_at = %s", (end - timedelta(seconds=30), end))
+    await close_months(worker_engine, datetime.now(UTC), delay_s=0)
+    invoice = (await documents(alice))[0]
+    assert next(line for line in invoice["lines"] if line["kind"] == "reservation")["quantity"] == 90
+    current = await alice.get("/v1/invoices/current")
+    assert current["lines"] == []
+
+
+async def test_the_open_invoice_grows_by_the_second(alice: Customer) -> None:
+    await alice.create_group()
+    first = await alice.get("/v1/invoices/current")
+    deadline = time.monotonic() + 5
+    while (second := await alice.get("/v1/invoices/current"))["total_micros"] <= first["total_micros"]:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.1)
+    assert second["status"] == "open"
+    assert second["number"] is None

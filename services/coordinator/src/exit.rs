@@ -1,0 +1,46 @@
+//! Why the process ends, as its exit code (`docs/internals/processes.md`).
+
+use std::process::ExitCode;
+
+/// The process cannot start or go on; the message says what to do.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: FailureCode,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FailureCode {
+    /// Bad flags or configuration.
+    Configuration = 2,
+    PortInUse = 4,
+    /// The disk or its contents are unusable.
+    Disk = 5,
+}
+
+impl Failure {
+    pub fn configuration(message: impl Into<String>) -> Self {
+        Self {
+            code: FailureCode::Configuration,
+            message: message.into(),
+        }
+    }
+
+    pub fn disk(message: impl Into<String>) -> Self {
+        Self {
+            code: FailureCode::Disk,
+            message: message.into(),
+        }
+    }
+
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code as u8)
+    }
+}
+
+impl From<crate::log::LogError> for Failure {
+    fn from(error: crate::log::LogError) -> Self {
+        Self::disk(error.to_string())
+    }
+}

@@ -1,0 +1,221 @@
+//! The durable log of commands: one file that is appended to, and rewritten as a snapshot now and then.
+//!
+//! ```text
+//! file    "QRTCLOG\0"  u32 version (1)  u32 CRC-32 of the 12 bytes before   then records
+//! record  "QREC"  u32 length  u32 CRC-32 of length and payload  payload: JSON
+//! payload {"snapshot": State}                              first record only
+//!         {"commands": [{"at_ms": …, "command": …}, …]}   one batch, synced as one
+//! ```
+//!
+//! Integers are little-endian. A batch is one record and is synced before anything follows from it, so
+//! only the last record can be torn by a crash: what does not check at the end of the file, with nothing
+//! valid after it, was never acted on and is cut. Anything that does not check *before* a valid record is
+//! damage: the coordinator refuses to start rather than forget what it promised.
+
+mod scan;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use quorate_types::limits::{COORDINATOR_LOG_BYTES, COORDINATOR_RECORD_BYTES_MAX};
+use serde::{Deserialize, Serialize};
+
+use crate::state::State;
+use crate::state::command::Command;
+
+pub(crate) const HEADER_BYTES: usize = 16;
+pub(crate) const RECORD_HEADER_BYTES: usize = 12;
+pub(crate) const MARKER: &[u8; 4] = b"QREC";
+const MAGIC: &[u8; 8] = b"QRTCLOG\0";
+const VERSION: u32 = 1;
+
+/// The log cannot be used: exit code 5.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("{} is in use by another coordinator; stop it, or choose another --data-dir", path.display())]
+    InUse { path: PathBuf },
+    #[error(
+        "{} is damaged at byte {offset}: {problem}. Nothing was changed. Restore the file from a backup, or \
+         restore the disk; starting without it would forget groups that were promised",
+        path.display()
+    )]
+    Damaged {
+        path: PathBuf,
+        offset: u64,
+        problem: String,
+    },
+}
+
+/// A command with the time at which it was applied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    pub at_ms: u64,
+    pub command: Command,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Record<S> {
+    Snapshot(S),
+    Commands(Vec<Timed>),
+}
+
+/// What the log held.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// As it was serialised: call `State::restore` on it.
+    pub snapshot: Option<State>,
+    pub commands: Vec<Timed>,
+    /// Bytes of a torn last record that were cut.
+    pub cut_bytes: u64,
+}
+
+/// The open log; the data folder is locked as long as it lives.
+#[derive(Debug)]
+pub struct DurableLog {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    snapshot_bytes: u64,
+    _lock: File,
+}
+
+impl DurableLog {
+    /// Opens or creates `coordinator.log` in the folder and reads it.
+    pub fn open(data_dir: &Path) -> Result<(Self, Recovered), LogError> {
+        let lock = lock(data_dir)?;
+        let path = data_dir.join("coordinator.log");
+        if !path.try_exists().map_err(|e| io_error("look for", &path, e))? {
+            replace(&path, &header())?;
+        }
+        let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
+        let damaged = |(offset, problem)| LogError::Damaged {
+            path: path.clone(),
+            offset: offset as u64,
+            problem,
+        };
+        if bytes.len() < HEADER_BYTES || bytes[..HEADER_BYTES] != header() {
+            return Err(damaged((
+                0,
+                "it does not begin as a coordinator log of version 1".into(),
+            )));
+        }
+        let scanned = scan::scan(&bytes).map_err(damaged)?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(|e| io_error("open", &path, e))?;
+        if scanned.recovered.cut_bytes > 0 {
+            file.set_len(scanned.end)
+                .and_then(|()| file.sync_all())
+                .map_err(|e| io_error("cut", &path, e))?;
+        }
+        let log = Self {
+            path,
+            file,
+            bytes: scanned.end,
+            snapshot_bytes: scanned.snapshot_bytes,
+            _lock: lock,
+        };
+        Ok((log, scanned.recovered))
+    }
+
+    /// Appends one batch and waits until it is on stable storage.
+    pub fn append(&mut self, batch: Vec<Timed>) -> Result<(), LogError> {
+        let record = encode(&Record::<State>::Commands(batch));
+        let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
+        written.map_err(|e| io_error("write to", &self.path, e))?;
+        self.bytes += record.len() as u64;
+        Ok(())
+    }
+
+    /// Whether the log has grown enough that a snapshot pays.
+    pub fn wants_snapshot(&self) -> bool {
+        self.bytes > COORDINATOR_LOG_BYTES.max(2 * self.snapshot_bytes)
+    }
+
+    /// Replaces all that was logged by the state that it led to; atomic by rename.
+    pub fn rewrite(&mut self, state: &State) -> Result<(), LogError> {
+        let mut contents = header().to_vec();
+        contents.extend_from_slice(&encode(&Record::Snapshot(state)));
+        replace(&self.path, &contents)?;
+        self.file = OpenOptions::new()
+            .append(true)
+            .open(&self.path)
+            .map_err(|e| io_error("open", &self.path, e))?;
+        self.bytes = contents.len() as u64;
+        self.snapshot_bytes = self.bytes;
+        Ok(())
+    }
+}
+
+fn header() -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    let crc = crc32fast::hash(&header[..12]);
+    header[12..].copy_from_slice(&crc.to_le_bytes());
+    header
+}
+
+fn encode<S: Serialize>(record: &Record<S>) -> Vec<u8> {
+    let payload = serde_json::to_vec(record).expect("commands and state serialise");
+    assert!(
+        payload.len() as u64 <= COORDINATOR_RECORD_BYTES_MAX,
+        "a record of {} bytes",
+        payload.len()
+    );
+    let length = (payload.len() as u32).to_le_bytes();
+    let mut bytes = Vec::with_capacity(RECORD_HEADER_BYTES + payload.len());
+    bytes.extend_from_slice(MARKER);
+    bytes.extend_from_slice(&length);
+    bytes.extend_from_slice(&record_crc(&length, &payload).to_le_bytes());
+    bytes.extend_from_slice(&payload);
+    bytes
+}
+
+pub(crate) fn record_crc(length: &[u8], payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(length);
+    hasher.update(payload);
+    hasher.finalize()
+}
+
+fn lock(data_dir: &Path) -> Result<File, LogError> {
+    let path = data_dir.join("lock");
+    let file = File::create(&path).map_err(|e| io_error("create", &path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(LogError::InUse {
+            path: data_dir.to_path_buf(),
+        }),
+        Err(std::fs::TryLockError::Error(e)) => Err(io_error("lock", &path, e)),
+    }
+}
+
+/// Writes the file beside the old one, syncs it, renames it over, and syncs the folder.
+fn replace(path: &Path, contents: &[u8]) -> Result<(), LogError> {
+    let beside = path.with_extension("log.new");
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(contents)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        File::open(path.parent().expect("a log lies in a folder"))?.sync_all()
+    });
+    written.map_err(|e| io_error("write", path, e))
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> LogError {
+    LogError::Io {
+        action,
+        path: path.to_path_buf(),
+        source,
+    }
+}

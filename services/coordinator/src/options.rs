@@ -1,0 +1,82 @@
+//! Flags of `quorate-coordinator`, each also an environment variable `QUORATE_<FLAG>`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+/// Admits groups, places their replicas, detects failures and issues epochs.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "quorate-coordinator", version)]
+pub struct Options {
+    /// Folder for the log of commands, the key that signs peer tokens, and addresses.json
+    #[arg(long, env = "QUORATE_DATA_DIR")]
+    pub data_dir: PathBuf,
+    /// Where replica servers connect; port 0 takes a free one
+    #[arg(long, env = "QUORATE_LISTEN_CONTROL", default_value = "127.0.0.1:7400")]
+    pub listen_control: SocketAddr,
+    /// Where the API connects; port 0 takes a free one
+    #[arg(long, env = "QUORATE_LISTEN_HTTP", default_value = "127.0.0.1:7401")]
+    pub listen_http: SocketAddr,
+    /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
+    #[arg(long, env = "QUORATE_PROFILE")]
+    pub profile: Option<PathBuf>,
+    /// JWKS file with the Ed25519 keys that sign clients' tokens
+    #[arg(long, env = "QUORATE_TOKEN_PUBLIC_KEYS")]
+    pub token_public_keys: PathBuf,
+    /// File of mode 0600 with the token that calls to the HTTP interface must carry
+    #[arg(long, env = "QUORATE_ADMIN_TOKEN_FILE")]
+    pub admin_token_file: PathBuf,
+    /// How long a silent server keeps its lease
+    #[arg(long, env = "QUORATE_LEASE_MS", default_value_t = 1_500)]
+    pub lease_ms: u64,
+    /// How often servers send heartbeats; a lease must hold at least three
+    #[arg(long, env = "QUORATE_HEARTBEAT_MS", default_value_t = 250)]
+    pub heartbeat_ms: u64,
+    /// How long a server whose connection broke may take to reconnect
+    #[arg(long, env = "QUORATE_RECONNECT_GRACE_MS", default_value_t = 300)]
+    pub reconnect_grace_ms: u64,
+    /// OpenTelemetry collector; nothing is exported when unset
+    #[arg(long, env = "QUORATE_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+    /// json: one object a line, for machines; text: for people
+    #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Json)]
+    pub log_format: LogFormat,
+    /// Listen beyond loopback although connections are not encrypted yet
+    #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
+    pub allow_plaintext: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Json,
+    Text,
+}
+
+impl Options {
+    /// What clap cannot check.
+    pub fn problem(&self) -> Option<String> {
+        for (flag, address) in [
+            ("--listen-control", self.listen_control),
+            ("--listen-http", self.listen_http),
+        ] {
+            if !address.ip().is_loopback() && !self.allow_plaintext {
+                return Some(format!(
+                    "{flag} {address} is reachable from other machines, and connections are not encrypted yet: use a \
+                     loopback address, or give --allow-plaintext if the network is trusted"
+                ));
+            }
+        }
+        if self.heartbeat_ms == 0 || self.lease_ms < 3 * self.heartbeat_ms {
+            return Some(format!(
+                "--lease-ms {} must be at least three times --heartbeat-ms {}, so that one lost heartbeat fails nobody",
+                self.lease_ms, self.heartbeat_ms
+            ));
+        }
+        if self.lease_ms > 600_000 {
+            return Some("--lease-ms must be at most 600000: failures would go unnoticed for longer".into());
+        }
+        (self.reconnect_grace_ms > self.lease_ms)
+            .then(|| "--reconnect-grace-ms must not exceed --lease-ms, which ends the wait anyway".into())
+    }
+}

@@ -1,0 +1,140 @@
+//! The control listener: one connection for each replica server, JSON in length-prefixed frames.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use quorate_types::control::{RefuseCode, ToCoordinator, ToServer};
+use quorate_types::limits::{
+    CONTROL_CONNECTIONS_MAX, CONTROL_MESSAGE_BYTES_MAX, CONTROL_OUTBOX_MESSAGES_MAX, HELLO_TIMEOUT_MS,
+};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
+use tracing::{debug, warn};
+
+use super::engine::Input;
+use crate::leases::ConnectionId;
+
+type Frames = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
+type Sink = FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>;
+
+/// Accepts for ever.
+pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
+    let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
+    let mut connection: ConnectionId = 0;
+    loop {
+        let slot = slots
+            .clone()
+            .acquire_owned()
+            .await
+            .expect("the semaphore is never closed");
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(e) => {
+                // Out of file descriptors, most likely: no reason to spin or to stop.
+                warn!(error = %e, "accepting a control connection failed");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        connection += 1;
+        let inputs = inputs.clone();
+        tokio::spawn(async move {
+            if let Err(reason) = converse(stream, connection, &inputs).await {
+                debug!(%peer, reason, "control connection ended");
+            }
+            let _ = inputs.send(Input::Closed { connection }).await;
+            drop(slot);
+        });
+    }
+}
+
+async fn converse(
+    stream: TcpStream,
+    connection: ConnectionId,
+    inputs: &mpsc::Sender<Input>,
+) -> Result<(), String> {
+    stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    let (read, write) = stream.into_split();
+    let codec = || {
+        LengthDelimitedCodec::builder()
+            .max_frame_length(CONTROL_MESSAGE_BYTES_MAX)
+            .new_codec()
+    };
+    let (mut frames, mut sink) = (FramedRead::new(read, codec()), FramedWrite::new(write, codec()));
+
+    let greeting = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
+    let register = match greeting.map_err(|_| "no register in time".to_string())? {
+        Ok(Some(ToCoordinator::Register(register))) => Box::new(register),
+        Ok(Some(_)) => return refuse(&mut sink, "the first message must be register".into()).await,
+        Ok(None) => return Ok(()),
+        Err(problem) => return refuse(&mut sink, problem).await,
+    };
+    let (outbox, queue) = mpsc::channel(CONTROL_OUTBOX_MESSAGES_MAX);
+    let input = Input::Register {
+        connection,
+        outbox,
+        register,
+    };
+    inputs.send(input).await.map_err(|_| "stopping".to_string())?;
+    // Whichever ends first ends the other: the engine closes a connection by dropping its outbox.
+    tokio::select! {
+        result = receive(frames, connection, inputs) => result,
+        result = send(sink, queue) => result,
+    }
+}
+
+async fn receive(
+    mut frames: Frames,
+    connection: ConnectionId,
+    inputs: &mpsc::Sender<Input>,
+) -> Result<(), String> {
+    while let Some(message) = next(&mut frames).await? {
+        inputs
+            .send(Input::Message { connection, message })
+            .await
+            .map_err(|_| "stopping".to_string())?;
+    }
+    Ok(())
+}
+
+async fn send(mut sink: Sink, mut queue: mpsc::Receiver<ToServer>) -> Result<(), String> {
+    let mut messages = Vec::new();
+    while queue.recv_many(&mut messages, 256).await > 0 {
+        for message in messages.drain(..) {
+            sink.feed(encode(&message)).await.map_err(|e| e.to_string())?;
+        }
+        SinkExt::<bytes::Bytes>::flush(&mut sink)
+            .await
+            .map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+async fn refuse(sink: &mut Sink, problem: String) -> Result<(), String> {
+    let refusal = ToServer::Refuse {
+        code: RefuseCode::RegisterInvalid,
+        message: problem.clone(),
+    };
+    sink.send(encode(&refusal)).await.map_err(|e| e.to_string())?;
+    Err(problem)
+}
+
+async fn next(frames: &mut Frames) -> Result<Option<ToCoordinator>, String> {
+    let Some(frame) = frames.next().await else {
+        return Ok(None);
+    };
+    let frame = frame.map_err(|e| e.to_string())?;
+    let mut json = serde_json::Deserializer::from_slice(&frame);
+    let message =
+        serde_path_to_error::deserialize(&mut json).map_err(|e| format!("not a control message: {e}"))?;
+    Ok(Some(message))
+}
+
+fn encode(message: &ToServer) -> bytes::Bytes {
+    serde_json::to_vec(message)
+        .expect("control messages serialise")
+        .into()
+}

@@ -1,0 +1,258 @@
+//! One function for each call.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use quorate_types::limits::{
+    COORDINATOR_EVENTS_PER_ANSWER_MAX, COORDINATOR_EVENTS_WAIT_MS_MAX, JOIN_TOKEN_TTL_S_MAX,
+};
+use quorate_types::sla::Quote;
+use quorate_types::{GroupId, Sla};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Context;
+use super::problem::Problem;
+use crate::shell::engine::unix_ms;
+use crate::shell::secret::{digest, random_secret};
+use crate::state::command::{Command, JoinTokenTerms, Reply};
+use crate::state::views::{EventView, FleetView, GroupView, ServerView};
+
+type Answer<T> = Result<T, Problem>;
+type Body = Result<Bytes, BytesRejection>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuoteRequest {
+    sla: Sla,
+    #[serde(default)]
+    replaces_group_id: Option<GroupId>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdmitRequest {
+    sla: Sla,
+    project_id: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinTokenRequest {
+    ttl_s: u64,
+    #[serde(default)]
+    name: Option<String>,
+    /// The server takes replacements of failed replicas only.
+    #[serde(default)]
+    auxiliary: bool,
+}
+
+pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
+    let look = |state: &mut crate::state::State| (state.epoch_changes, state.servers_alive());
+    let (epoch_changes, servers_alive) = context.handle.read(look).await?;
+    Ok(Json(
+        json!({"status": "ok", "epoch_changes": epoch_changes, "servers_alive": servers_alive}),
+    ))
+}
+
+pub async fn quote(State(context): State<Context>, body: Body) -> Answer<Json<Quote>> {
+    let request: QuoteRequest = parse(body)?;
+    check(&request.sla)?;
+    Ok(Json(
+        context
+            .handle
+            .read(move |state| state.quote(&request.sla, request.replaces_group_id))
+            .await?,
+    ))
+}
+
+pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body: Body) -> Answer<Response> {
+    let group_id = group_id(&id)?;
+    let request: AdmitRequest = parse(body)?;
+    check(&request.sla)?;
+    let command = Command::Admit {
+        group_id,
+        project_id: request.project_id,
+        sla: request.sla,
+    };
+    match context.handle.command(command).await? {
+        Reply::Admitted { created } => {
+            let status = if created {
+                StatusCode::CREATED
+            } else {
+                StatusCode::OK
+            };
+            Ok((status, Json(view(&context, group_id).await?)).into_response())
+        }
+        Reply::Refused(refusal) => Err(Problem::refused(refusal)),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to an admission: {other:?}"),
+    }
+}
+
+pub async fn group(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<GroupView>> {
+    Ok(Json(view(&context, group_id(&id)?).await?))
+}
+
+pub async fn groups(State(context): State<Context>) -> Answer<Json<Vec<GroupView>>> {
+    let views = context.handle.read(|state| {
+        state
+            .groups
+            .values()
+            .map(|group| state.group_view(group))
+            .collect()
+    });
+    Ok(Json(views.await?))
+}
+
+pub async fn delete(State(context): State<Context>, Path(id): Path<String>) -> Answer<StatusCode> {
+    context
+        .handle
+        .command(Command::Delete {
+            group_id: group_id(&id)?,
+        })
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn servers(State(context): State<Context>) -> Answer<Json<Vec<ServerView>>> {
+    let views = context.handle.read(|state| {
+        state
+            .servers
+            .values()
+            .map(|server| state.server_view(server))
+            .collect()
+    });
+    Ok(Json(views.await?))
+}
+
+pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {
+    Ok(Json(context.handle.read(|state| state.fleet_view()).await?))
+}
+
+pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Answer<Response> {
+    let request: JoinTokenRequest = parse(body)?;
+    if !(1..=JOIN_TOKEN_TTL_S_MAX).contains(&request.ttl_s) {
+        let message = format!("must be 1 to {JOIN_TOKEN_TTL_S_MAX}");
+        return Err(Problem::invalid(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "ttl_s",
+            message,
+        ));
+    }
+    let token = random_secret("qjt_");
+    let terms = JoinTokenTerms {
+        expires_at_ms: unix_ms() + request.ttl_s * 1_000,
+        name: request.name,
+        auxiliary: request.auxiliary,
+    };
+    match context
+        .handle
+        .command(Command::IssueJoinToken {
+            digest: digest(&token),
+            token: terms,
+        })
+        .await?
+    {
+        Reply::TokenIssued => Ok((StatusCode::CREATED, Json(json!({"token": token}))).into_response()),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a join token: {other:?}"),
+    }
+}
+
+/// Waits for events when there are none after `after`.
+pub async fn events(State(context): State<Context>, RawQuery(query): RawQuery) -> Answer<Json<Value>> {
+    let (after, wait_ms) = events_query(query.as_deref().unwrap_or(""))?;
+    let look = move |state: &mut crate::state::State| {
+        let events = state.events.after(after, COORDINATOR_EVENTS_PER_ANSWER_MAX);
+        let events: Vec<EventView> = events.map(EventView::from).collect();
+        (events, state.events.first_seq(), state.events.last_seq())
+    };
+    let (mut found, mut first, mut last) = context.handle.read(look).await?;
+    if found.is_empty() && wait_ms > 0 && after >= last {
+        let _slot = context
+            .waits
+            .try_acquire()
+            .map_err(|_| Problem::too_many_waiting())?;
+        let mut seen = context.handle.events.clone();
+        let news = seen.wait_for(|last| *last > after);
+        if tokio::time::timeout(Duration::from_millis(wait_ms), news)
+            .await
+            .is_ok()
+        {
+            (found, first, last) = context.handle.read(look).await?;
+        }
+    }
+    // A reader that is ahead of this log (restored from an older backup) must notice.
+    let next = found.last().map_or(after.min(last), |event| event.seq);
+    Ok(Json(
+        json!({"events": found, "next": next, "first": first, "last": last}),
+    ))
+}
+
+fn events_query(query: &str) -> Answer<(u64, u64)> {
+    let (mut after, mut wait_ms) = (0, 0);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let wrong = |message: &str| Problem::invalid(StatusCode::BAD_REQUEST, name, message);
+        let number: u64 = value.parse().map_err(|_| wrong("must be a number, 0 or more"))?;
+        match name {
+            // Room for the next number.
+            "after" => after = number.min(u64::MAX - 1),
+            "wait_ms" => wait_ms = number.min(COORDINATOR_EVENTS_WAIT_MS_MAX),
+            _ => return Err(wrong("is not a parameter of this call; after and wait_ms are")),
+        }
+    }
+    Ok((after, wait_ms))
+}
+
+async fn view(context: &Context, group_id: GroupId) -> Answer<GroupView> {
+    let look = move |state: &mut crate::state::State| {
+        state.groups.get(&group_id).map(|group| state.group_view(group))
+    };
+    context
+        .handle
+        .read(look)
+        .await?
+        .ok_or_else(|| Problem::not_found("There is no group with this id."))
+}
+
+fn group_id(text: &str) -> Answer<GroupId> {
+    let wrong = |_| Problem::invalid(StatusCode::BAD_REQUEST, "group_id", "must be a UUID");
+    text.parse().map(GroupId).map_err(wrong)
+}
+
+fn check(sla: &Sla) -> Answer<()> {
+    let wrong = |(field, message)| {
+        Problem::invalid(StatusCode::UNPROCESSABLE_ENTITY, format!("sla.{field}"), message)
+    };
+    sla.validate().map_err(wrong)
+}
+
+/// The error names the field at fault.
+fn parse<T: DeserializeOwned>(body: Body) -> Answer<T> {
+    let body = body?;
+    let mut json = serde_json::Deserializer::from_slice(&body);
+    let parsed = serde_path_to_error::deserialize(&mut json).map_err(|e| {
+        let field = Some(e.path().to_string())
+            .filter(|path| path != ".")
+            .unwrap_or_default();
+        let readable = e.inner().is_data();
+        let status = if readable {
+            StatusCode::UNPROCESSABLE_ENTITY
+        } else {
+            StatusCode::BAD_REQUEST
+        };
+        Problem::invalid(status, field, e.into_inner().to_string())
+    })?;
+    json.end()
+        .map_err(|e| Problem::invalid(StatusCode::BAD_REQUEST, "", e.to_string()))?;
+    Ok(parsed)
+}

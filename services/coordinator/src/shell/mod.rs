@@ -1,0 +1,185 @@
+//! Everything around the state machine: start-up, sockets, clock, disk, keys.
+//!
+//! - [`engine`]: the task that owns state and log
+//! - [`control`]: connections of replica servers
+//! - [`http`]: calls of the API
+//! - [`secret`]: tokens and keys
+
+pub mod control;
+pub mod engine;
+pub mod http;
+pub mod secret;
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use quorate_placement::Profile;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::exit::{Failure, FailureCode};
+use crate::leases::{LeaseTimes, Leases};
+use crate::log::{DurableLog, Timed};
+use crate::options::Options;
+use crate::state::command::Command;
+use crate::state::{State, apply};
+use engine::{Engine, Settings, unix_ms};
+use secret::PeerKey;
+
+/// Runs until a signal asks it to stop.
+pub async fn run(options: Options) -> Result<(), Failure> {
+    if let Some(problem) = options.problem() {
+        return Err(Failure::configuration(problem));
+    }
+    let profile = read_profile(options.profile.as_deref())?;
+    let admin_token = secret::read_admin_token(&options.admin_token_file)?;
+    let client_keys = secret::read_client_keys(&options.token_public_keys)?;
+    create_data_dir(&options.data_dir)?;
+    let (log, state) = recover(&options.data_dir, profile)?;
+    let peer_key = PeerKey::load_or_create(&options.data_dir)?;
+    let control = listen(options.listen_control, "--listen-control").await?;
+    let http = listen(options.listen_http, "--listen-http").await?;
+
+    let started = Instant::now();
+    let times = LeaseTimes {
+        lease_ms: options.lease_ms,
+        reconnect_grace_ms: options.reconnect_grace_ms,
+    };
+    let alive = state
+        .servers
+        .values()
+        .filter(|server| server.alive)
+        .map(|server| server.server_id);
+    let mut leases = Leases::new(times, alive, 0);
+    leases.watch(&state.laggards(), 0);
+    let settings = Settings {
+        heartbeat_ms: options.heartbeat_ms,
+        lease_ms: options.lease_ms,
+        client_keys,
+        peer_key,
+    };
+    let (engine, handle, inputs) = Engine::new(state, leases, log, settings, started);
+
+    announce(&options.data_dir, &control, &http)?;
+    let (stopping, stop) = watch::channel(false);
+    tokio::spawn(control::serve(control, handle.inputs.clone()));
+    tokio::spawn(http::serve(http, http::Context::new(handle, &admin_token)));
+    tokio::spawn(async move {
+        stop_signal().await;
+        info!("stopping: asked to");
+        let _ = stopping.send(true);
+    });
+    engine.run(inputs, stop).await
+}
+
+fn read_profile(path: Option<&Path>) -> Result<Profile, Failure> {
+    let profile = match path {
+        None => Profile::default_profile(),
+        Some(path) => {
+            let wrong =
+                |problem: String| Failure::configuration(format!("--profile {}: {problem}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+            Profile::parse(&text).map_err(|e| wrong(e.to_string()))?
+        }
+    };
+    if profile.provisional {
+        warn!(
+            version = profile.version,
+            "the cost profile is an estimate: measure one before promising much"
+        );
+    }
+    Ok(profile)
+}
+
+fn create_data_dir(data_dir: &Path) -> Result<(), Failure> {
+    let created = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data_dir);
+    created.map_err(|e| Failure::disk(format!("--data-dir {}: {e}", data_dir.display())))
+}
+
+/// The state as the log has it, with the profile in use; the log is rewritten as a snapshot when it is long.
+fn recover(data_dir: &Path, profile: Profile) -> Result<(DurableLog, State), Failure> {
+    let (mut log, recovered) = DurableLog::open(data_dir)?;
+    let fresh = recovered.snapshot.is_none() && recovered.commands.is_empty();
+    let mut state = recovered.snapshot.unwrap_or_else(|| State::new(profile.clone()));
+    state.restore();
+    // Replayed under the profiles of their time: the first one is in the log as well.
+    for Timed { at_ms, command } in &recovered.commands {
+        apply(&mut state, *at_ms, command);
+    }
+    state.validate().map_err(|problem| {
+        Failure::disk(format!(
+            "the state in {} contradicts itself: {problem}",
+            data_dir.display()
+        ))
+    })?;
+    if recovered.cut_bytes > 0 {
+        warn!(
+            bytes = recovered.cut_bytes,
+            "cut a torn record from the end of the log: it had not been acted on"
+        );
+    }
+    if fresh || state.profile != profile {
+        let timed = Timed {
+            at_ms: unix_ms(),
+            command: Command::UseProfile { profile },
+        };
+        apply(&mut state, timed.at_ms, &timed.command);
+        log.append(vec![timed])?;
+    }
+    if log.wants_snapshot() {
+        log.rewrite(&state)?;
+    }
+    let (servers, groups) = (state.servers.len(), state.groups.len());
+    info!(commands = recovered.commands.len(), servers, groups, "recovered");
+    Ok((log, state))
+}
+
+async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|e| match e.kind() {
+        ErrorKind::AddrInUse => Failure {
+            code: FailureCode::PortInUse,
+            message: format!(
+                "{flag} {address}: the port is in use; stop the process that has it, or choose another"
+            ),
+        },
+        _ => Failure::configuration(format!("{flag} {address}: {e}")),
+    })
+}
+
+/// Says where it listens, on stdout and in `addresses.json`.
+fn announce(data_dir: &Path, control: &TcpListener, http: &TcpListener) -> Result<(), Failure> {
+    let address = |listener: &TcpListener| {
+        listener
+            .local_addr()
+            .map_err(|e| Failure::configuration(format!("a listener has no address: {e}")))
+    };
+    let (control, http) = (address(control)?, address(http)?);
+    let json = serde_json::json!({"control": control.to_string(), "http": http.to_string()});
+    let (path, beside) = (
+        data_dir.join("addresses.json"),
+        data_dir.join("addresses.json.new"),
+    );
+    std::fs::write(&beside, format!("{json}\n"))
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .map_err(|e| Failure::disk(format!("{}: {e}", path.display())))?;
+    println!("listening role=control address={control}");
+    println!("listening role=http address={http}");
+    Ok(())
+}
+
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");
+    let mut interrupt = signal(SignalKind::interrupt()).expect("signals can be caught");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

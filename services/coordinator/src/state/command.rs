@@ -1,0 +1,162 @@
+//! What changes the state, and what follows from it. Commands are what the durable log holds.
+
+use quorate_placement::Profile;
+use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
+use quorate_types::cost::ResourceVector;
+use quorate_types::sla::{Refusal, Sla};
+use quorate_types::{Epoch, GroupId, ServerId};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// SHA-256 as 64 hex digits: what is kept of a join token or a credential.
+pub type Digest = String;
+
+/// A change of the state. Everything random or read from outside is in it, so that applying the same
+/// commands in the same order gives the same state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// A profile other than the one in use; groups keep what they were admitted with.
+    UseProfile {
+        profile: Profile,
+    },
+    IssueJoinToken {
+        digest: Digest,
+        token: JoinTokenTerms,
+    },
+    Register(Box<Registration>),
+    /// Their leases expired, or their connections broke and did not come back. Also for servers that
+    /// were down with a whole chain, when another of the chain has returned and they have not.
+    ServersFailed {
+        servers: Vec<ServerId>,
+    },
+    /// A server's own word on its storage; `None` when the fault is gone.
+    StorageFault {
+        server: ServerId,
+        fault: Option<String>,
+    },
+    /// A server says that it cannot reach a peer which still has its lease: noted, no more.
+    PeerUnreachable {
+        server: ServerId,
+        peer: ServerId,
+    },
+    Admit {
+        group_id: GroupId,
+        project_id: Uuid,
+        sla: Sla,
+    },
+    Delete {
+        group_id: GroupId,
+    },
+    Applied {
+        server: ServerId,
+        group_id: GroupId,
+        epoch: Epoch,
+    },
+    LearnerCaughtUp {
+        server: ServerId,
+        group_id: GroupId,
+        epoch: Epoch,
+        learner: ServerId,
+    },
+    Dropped {
+        server: ServerId,
+        group_id: GroupId,
+    },
+}
+
+impl Command {
+    /// Whether a replacement that found no server may find one afterwards.
+    pub(super) fn may_free_capacity(&self) -> bool {
+        match self {
+            Command::UseProfile { .. }
+            | Command::Register(_)
+            | Command::ServersFailed { .. }
+            | Command::StorageFault { .. }
+            | Command::Delete { .. } => true,
+            Command::IssueJoinToken { .. }
+            | Command::PeerUnreachable { .. }
+            | Command::Admit { .. }
+            | Command::Applied { .. }
+            | Command::LearnerCaughtUp { .. }
+            | Command::Dropped { .. } => false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JoinTokenTerms {
+    pub expires_at_ms: u64,
+    /// The only server name that may use it, when given.
+    pub name: Option<String>,
+    /// The server that uses it takes replacements of failed replicas only.
+    #[serde(default)]
+    pub auxiliary: bool,
+}
+
+/// A server's `register`, with the secrets replaced by digests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Registration {
+    pub proof: Proof,
+    pub name: String,
+    pub address: String,
+    pub incarnation: String,
+    pub capacity: ResourceVector,
+    pub failure_domain: Option<String>,
+    pub region: String,
+    pub held: Vec<HeldGroup>,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    JoinToken {
+        digest: Digest,
+        /// Of the credential that the server gets if it is accepted.
+        credential_digest: Digest,
+    },
+    Credential(Digest),
+}
+
+/// What to do once the command is durable, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// The registering connection belongs to this server from here on. `joined`: with a join token, so
+    /// the welcome carries the new credential.
+    Accept {
+        server: ServerId,
+        joined: bool,
+    },
+    /// The registering connection is refused and closed.
+    Refuse {
+        code: RefuseCode,
+        message: String,
+    },
+    /// To the server's connection; lost when it has none, since registration sends everything again.
+    Send {
+        server: ServerId,
+        message: ToServer,
+    },
+    /// The server counts as failed: its connection is closed, so that it registers again.
+    Disconnect {
+        server: ServerId,
+    },
+    Reply(Reply),
+}
+
+/// The answer to whoever gave the command through the API.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Admitted {
+        created: bool,
+    },
+    Refused(Refusal),
+    /// The id is in use for something else, or was.
+    Conflict {
+        code: &'static str,
+        message: String,
+    },
+    Deleted,
+    TokenIssued,
+}

@@ -1,0 +1,390 @@
+//! Servers register, return and fail.
+
+use std::collections::BTreeSet;
+
+use quorate_types::control::{RefuseCode, ToServer};
+use quorate_types::{GroupId, ServerId};
+
+use super::command::{Effect, Proof, Registration};
+use super::event::EventKind;
+use super::server::Server;
+use super::{Change, Subject};
+
+type Refused = (RefuseCode, String);
+
+impl Change<'_> {
+    pub(super) fn register(&mut self, registration: &Registration) {
+        let outcome = match registration.problem() {
+            Some(problem) => Err((RefuseCode::RegisterInvalid, problem)),
+            None => match &registration.proof {
+                Proof::JoinToken {
+                    digest,
+                    credential_digest,
+                } => self.join(registration, digest, credential_digest),
+                Proof::Credential(digest) => self.come_back(registration, digest),
+            },
+        };
+        if let Err((code, message)) = outcome {
+            self.effects.push(Effect::Refuse { code, message });
+        }
+    }
+
+    /// With a join token: a new server. The same process may try again if the answer was lost.
+    fn join(&mut self, registration: &Registration, digest: &str, credential: &str) -> Result<(), Refused> {
+        let (again, auxiliary) = self.check_token(registration, digest)?;
+        let server_id = match again.or_else(|| self.abandoned(&registration.name)) {
+            Some(server) => server,
+            None => self
+                .name_is_free(&registration.name, None)
+                .map(|()| self.next_server_id())?,
+        };
+        // What its name's former holder may still have on disk is still to be dropped.
+        let to_drop = self
+            .state
+            .servers
+            .get(&server_id)
+            .map(|s| s.to_drop.clone())
+            .unwrap_or_default();
+        self.retire_credential(server_id);
+        let token = self.state.join_tokens.get_mut(digest).expect("looked up above");
+        token.used_by = Some((server_id, registration.incarnation.clone()));
+        let server = Server {
+            server_id,
+            name: registration.name.clone(),
+            address: registration.address.clone(),
+            region: registration.region.clone(),
+            failure_domain: registration.failure_domain.clone(),
+            capacity: registration.capacity,
+            auxiliary,
+            credential_digest: credential.to_string(),
+            incarnation: registration.incarnation.clone(),
+            version: registration.version.clone(),
+            alive: true,
+            storage_fault: None,
+            to_drop,
+            registered_at_ms: self.now_ms,
+            failed_at_ms: None,
+        };
+        let message = format!("Server {} joined from {}.", server.name, server.address);
+        self.state.servers.insert(server_id, server);
+        self.state.list_server(server_id);
+        self.effects.push(Effect::Accept {
+            server: server_id,
+            joined: true,
+        });
+        self.event(EventKind::ServerRegistered, Subject::Server(server_id), message);
+        // A retry may have been given replicas between the two answers.
+        for group_id in self.groups_of(server_id) {
+            self.send_configuration(group_id, server_id);
+            self.refresh_status(group_id);
+        }
+        self.send_drops(server_id);
+        self.note_unknown(server_id, registration);
+        Ok(())
+    }
+
+    /// Whether the token admits this server: the server that it made already, if this very process asks
+    /// again, and whether it is for an auxiliary one.
+    fn check_token(
+        &self,
+        registration: &Registration,
+        digest: &str,
+    ) -> Result<(Option<ServerId>, bool), Refused> {
+        let refused = |code, message: &str| Err((code, message.to_string()));
+        let Some(token) = self.state.join_tokens.get(digest) else {
+            return refused(
+                RefuseCode::JoinTokenInvalid,
+                "this fleet did not issue the join token",
+            );
+        };
+        if let Some((server, incarnation)) = &token.used_by {
+            let known = &self.state.servers[server].incarnation;
+            if [incarnation, known]
+                .iter()
+                .any(|used| **used != registration.incarnation)
+            {
+                let message = "the join token has been used; a token works once: issue another";
+                return refused(RefuseCode::JoinTokenUsed, message);
+            }
+        }
+        if token.terms.expires_at_ms <= self.now_ms {
+            let message = "the join token has expired: issue another";
+            return refused(RefuseCode::JoinTokenExpired, message);
+        }
+        let bound_to = token.terms.name.as_ref();
+        if bound_to.is_some_and(|name| *name != registration.name) {
+            let message = "the join token was issued for a server of another name";
+            return refused(RefuseCode::JoinTokenInvalid, message);
+        }
+        Ok((
+            token.used_by.as_ref().map(|(server, _)| *server),
+            token.terms.auxiliary,
+        ))
+    }
+
+    /// With a credential: a known server, in the same process or in a new one.
+    fn come_back(&mut self, registration: &Registration, digest: &str) -> Result<(), Refused> {
+        let Some(id) = self.state.derived.by_credential.get(digest).copied() else {
+            let message =
+                "this fleet does not know the credential; was the coordinator's data folder replaced?";
+            return refuse(RefuseCode::CredentialInvalid, message.into());
+        };
+        self.name_is_free(&registration.name, Some(id))?;
+        if self.state.servers[&id].region != registration.region {
+            let message = "a server cannot change its region: join it as a new one".into();
+            return refuse(RefuseCode::RegisterInvalid, message);
+        }
+        let before = self.state.servers[&id].clone();
+        self.state.derived.by_name.remove(&before.name);
+        let same_process = before.incarnation == registration.incarnation;
+        let server = self.state.servers.get_mut(&id).expect("known by its credential");
+        server.name = registration.name.clone();
+        server.address = registration.address.clone();
+        server.failure_domain = registration.failure_domain.clone();
+        server.capacity = registration.capacity;
+        server.incarnation = registration.incarnation.clone();
+        server.version = registration.version.clone();
+        server.alive = true;
+        server.failed_at_ms = None;
+        if !same_process {
+            server.storage_fault = None;
+        }
+        self.state.list_server(id);
+        self.effects.push(Effect::Accept {
+            server: id,
+            joined: false,
+        });
+        if !before.alive || !same_process {
+            let how = if same_process {
+                "is reachable again"
+            } else {
+                "was started again"
+            };
+            let message = format!("Server {} {how} at {}.", registration.name, registration.address);
+            self.event(EventKind::ServerReturned, Subject::Server(id), message);
+        }
+        self.settle_memberships(
+            id,
+            registration,
+            same_process,
+            before.address != registration.address,
+        );
+        self.settle_leftovers(id, registration, same_process);
+        self.note_unknown(id, registration);
+        Ok(())
+    }
+
+    /// Which of its places a server keeps: all in the same process; in a new one those of persistent
+    /// groups that it found on its disk. The others count as failed.
+    fn settle_memberships(
+        &mut self,
+        id: ServerId,
+        registration: &Registration,
+        same_process: bool,
+        moved: bool,
+    ) {
+        for group_id in self.groups_of(id) {
+            let group = &self.state.groups[&group_id];
+            let on_disk =
+                group.is_persistent() && registration.held.iter().any(|held| held.group_id == group_id);
+            if !same_process && !on_disk {
+                self.leave(group_id, id);
+            } else if !same_process || moved {
+                // Its neighbours must agree anew with a process that remembers less, or is elsewhere.
+                self.reconfigure(group_id, |_| {});
+            } else {
+                self.send_configuration(group_id, id);
+                self.refresh_status(group_id);
+            }
+        }
+    }
+
+    /// What it holds of groups that went on without it: such a group elects it as its learner if it wants
+    /// one and the replica fits; otherwise the data is dropped, once that is safe.
+    fn settle_leftovers(&mut self, id: ServerId, registration: &Registration, same_process: bool) {
+        let held: BTreeSet<GroupId> = registration.held.iter().map(|held| held.group_id).collect();
+        if !same_process {
+            let noted: Vec<GroupId> = self.state.servers[&id].to_drop.keys().copied().collect();
+            // A new process has only what it found on disk.
+            for group_id in noted.into_iter().filter(|group_id| !held.contains(group_id)) {
+                self.dropped(id, group_id);
+            }
+        }
+        for group_id in held {
+            if self
+                .state
+                .groups
+                .get(&group_id)
+                .is_some_and(|group| !group.is_member(id))
+            {
+                self.state.note_drop(id, group_id);
+            }
+        }
+        for group_id in self.state.servers[&id]
+            .to_drop
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+        {
+            if let Some(dropping) = self
+                .state
+                .groups
+                .get_mut(&group_id)
+                .and_then(|g| g.dropping.as_mut())
+            {
+                dropping.insert(id);
+            }
+        }
+        self.send_drops(id);
+    }
+
+    /// Data under an id that this coordinator never admitted, or forgot: never dropped on suspicion.
+    fn note_unknown(&mut self, id: ServerId, registration: &Registration) {
+        for held in &registration.held {
+            let known = self.state.groups.contains_key(&held.group_id)
+                || self.state.servers[&id].to_drop.contains_key(&held.group_id);
+            if !known {
+                let message = format!(
+                    "Server {} holds group {} at epoch {}, which this coordinator does not know. It is left alone.",
+                    registration.name, held.group_id, held.epoch
+                );
+                self.event(
+                    EventKind::ServerHoldsUnknownGroup,
+                    Subject::Replica(held.group_id, id),
+                    message,
+                );
+            }
+        }
+    }
+
+    pub(super) fn servers_failed(&mut self, servers: &[ServerId]) {
+        let mut affected = BTreeSet::new();
+        for id in servers.iter().copied() {
+            let Some(server) = self.state.servers.get_mut(&id) else {
+                continue;
+            };
+            affected.extend(
+                self.state
+                    .derived
+                    .groups_of
+                    .get(&id)
+                    .into_iter()
+                    .flatten()
+                    .copied(),
+            );
+            if !server.alive {
+                continue;
+            }
+            server.alive = false;
+            server.failed_at_ms = Some(self.now_ms);
+            let name = server.name.clone();
+            self.state.list_server(id);
+            self.effects.push(Effect::Disconnect { server: id });
+            let message = format!("Server {name} has failed: its lease or its connection is gone.");
+            self.event(EventKind::ServerFailed, Subject::Server(id), message);
+            self.stop_waiting_for_drops(id);
+        }
+        // All of them are marked first, so that chains which fail as a whole are kept as they were.
+        for group_id in affected {
+            self.splice(group_id);
+        }
+    }
+
+    pub(super) fn storage_fault(&mut self, id: ServerId, fault: Option<String>) {
+        let Some(server) = self.state.servers.get_mut(&id) else {
+            return;
+        };
+        if server.storage_fault == fault {
+            return;
+        }
+        let message = match &fault {
+            Some(fault) => format!(
+                "Server {} has a storage fault and takes no new replicas: {fault}",
+                server.name
+            ),
+            None => format!("The storage fault of server {} is gone.", server.name),
+        };
+        server.storage_fault = fault;
+        self.state.list_server(id);
+        self.event(EventKind::ServerStorageFault, Subject::Server(id), message);
+    }
+
+    pub(super) fn peer_unreachable(&mut self, server: ServerId, peer: ServerId) {
+        let message = format!(
+            "Server {} cannot reach {}, which still has its lease.",
+            self.server_name(server),
+            self.server_name(peer)
+        );
+        self.event(EventKind::ServerUnreachable, Subject::Server(peer), message);
+    }
+
+    pub(super) fn groups_of(&self, id: ServerId) -> Vec<GroupId> {
+        self.state
+            .derived
+            .groups_of
+            .get(&id)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    pub(super) fn send_drops(&mut self, id: ServerId) {
+        for (group_id, epoch) in self.state.servers[&id].to_drop.clone() {
+            if !self.state.may_drop(group_id) {
+                continue;
+            }
+            self.effects.push(Effect::Send {
+                server: id,
+                message: ToServer::Drop { group_id, epoch },
+            });
+        }
+    }
+
+    fn name_is_free(&self, name: &str, own: Option<ServerId>) -> Result<(), Refused> {
+        match self.state.derived.by_name.get(name) {
+            Some(other) if Some(*other) != own => {
+                let message =
+                    format!("another server is named {name:?}: choose a name of its own with --name");
+                refuse(RefuseCode::NameTaken, message)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A server of that name which is down and holds nothing: it never got its credential, or was
+    /// wiped. A new join token lets it start over under its name.
+    fn abandoned(&self, name: &str) -> Option<ServerId> {
+        let id = *self.state.derived.by_name.get(name)?;
+        let busy = self
+            .state
+            .derived
+            .groups_of
+            .get(&id)
+            .is_some_and(|groups| !groups.is_empty());
+        (!self.state.is_alive(id) && !busy).then_some(id)
+    }
+
+    fn retire_credential(&mut self, id: ServerId) {
+        if let Some(server) = self.state.servers.get(&id) {
+            let (digest, name, region) = (
+                server.credential_digest.clone(),
+                server.name.clone(),
+                server.region.clone(),
+            );
+            self.state.derived.by_credential.remove(&digest);
+            self.state.derived.by_name.remove(&name);
+            if let Some(fleet) = self.state.derived.fleets.get_mut(&region) {
+                fleet.set_available(id, false);
+            }
+        }
+    }
+
+    fn next_server_id(&self) -> ServerId {
+        ServerId(self.state.servers.last_key_value().map_or(0, |(id, _)| id.0) + 1)
+    }
+}
+
+fn refuse(code: RefuseCode, message: String) -> Result<(), Refused> {
+    Err((code, message))
+}

@@ -1,0 +1,195 @@
+//! What the API is shown. JSON shapes: `docs/internals/coordinator.md`.
+
+use quorate_placement::Amounts;
+use quorate_types::config::Role;
+use quorate_types::cost::ResourceVector;
+use quorate_types::{Epoch, GroupId, ServerId, Sla};
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use uuid::Uuid;
+
+use super::State;
+use super::event::{Event, EventKind};
+use super::group::{Group, GroupStatus};
+use super::server::Server;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupView {
+    pub group_id: GroupId,
+    pub project_id: Uuid,
+    pub sla: Sla,
+    pub status: GroupStatus,
+    pub epoch: Epoch,
+    /// Head first.
+    pub replicas: Vec<ReplicaView>,
+    pub learners: Vec<ReplicaView>,
+    pub created_at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplicaView {
+    pub server_id: ServerId,
+    pub name: String,
+    pub address: String,
+    pub role: Role,
+    pub alive: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerView {
+    pub server_id: ServerId,
+    pub name: String,
+    pub address: String,
+    pub region: String,
+    pub failure_domain: Option<String>,
+    pub auxiliary: bool,
+    pub alive: bool,
+    pub storage_fault: Option<String>,
+    pub version: String,
+    pub resources: Capacity,
+    /// Groups with a replica or a learner there.
+    pub replicas: usize,
+    pub registered_at: String,
+    pub failed_at: Option<String>,
+}
+
+/// `free` is what admission may still promise: nominal × safety factor − allocated, at least 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Capacity {
+    pub nominal: ResourceVector,
+    pub promisable: ResourceVector,
+    pub allocated: ResourceVector,
+    pub free: ResourceVector,
+}
+
+/// Of the servers that are alive and that admission may use.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FleetView {
+    #[serde(flatten)]
+    pub total: Capacity,
+    pub servers_alive: usize,
+    pub safety_factor: f64,
+    pub profile_version: String,
+    pub profile_provisional: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EventView {
+    pub seq: u64,
+    pub at: String,
+    pub kind: EventKind,
+    pub group_id: Option<GroupId>,
+    pub server_id: Option<ServerId>,
+    pub epoch: Option<Epoch>,
+    pub status: Option<GroupStatus>,
+    pub message: String,
+}
+
+impl State {
+    pub fn group_view(&self, group: &Group) -> GroupView {
+        let config = self.config_of(group);
+        let view = |server: ServerId| ReplicaView {
+            server_id: server,
+            name: self.servers[&server].name.clone(),
+            address: self.servers[&server].address.clone(),
+            role: config.role_of(server),
+            alive: self.is_alive(server),
+        };
+        GroupView {
+            group_id: group.group_id,
+            project_id: group.project_id,
+            sla: group.sla.clone(),
+            status: group.status,
+            epoch: group.epoch,
+            replicas: group.chain.iter().copied().map(view).collect(),
+            learners: group.learner.into_iter().map(view).collect(),
+            created_at: rfc3339(group.created_at_ms),
+        }
+    }
+
+    pub fn server_view(&self, server: &Server) -> ServerView {
+        let groups = self.derived.groups_of.get(&server.server_id);
+        ServerView {
+            server_id: server.server_id,
+            name: server.name.clone(),
+            address: server.address.clone(),
+            region: server.region.clone(),
+            failure_domain: server.failure_domain.clone(),
+            auxiliary: server.auxiliary,
+            alive: server.alive,
+            storage_fault: server.storage_fault.clone(),
+            version: server.version.clone(),
+            resources: self.capacity_of(server),
+            replicas: groups.map_or(0, |groups| groups.len()),
+            registered_at: rfc3339(server.registered_at_ms),
+            failed_at: server.failed_at_ms.map(rfc3339),
+        }
+    }
+
+    pub fn fleet_view(&self) -> FleetView {
+        let servers: Vec<&Server> = self
+            .servers
+            .values()
+            .filter(|s| s.alive && !s.auxiliary)
+            .collect();
+        let total =
+            servers
+                .iter()
+                .map(|server| self.capacity_of(server))
+                .fold(Capacity::default(), |sum, one| Capacity {
+                    nominal: sum.nominal.plus(one.nominal),
+                    promisable: sum.promisable.plus(one.promisable),
+                    allocated: sum.allocated.plus(one.allocated),
+                    free: sum.free.plus(one.free),
+                });
+        FleetView {
+            total,
+            servers_alive: self.servers_alive(),
+            safety_factor: self.profile.safety_factor,
+            profile_version: self.profile.version.clone(),
+            profile_provisional: self.profile.provisional,
+        }
+    }
+
+    pub fn servers_alive(&self) -> usize {
+        self.servers.values().filter(|server| server.alive).count()
+    }
+
+    fn capacity_of(&self, server: &Server) -> Capacity {
+        let fleet = self.fleet(&server.region);
+        let amounts = |of: fn(&quorate_placement::Fleet, ServerId) -> Amounts| {
+            fleet
+                .map_or(Amounts::ZERO, |fleet| of(fleet, server.server_id))
+                .to_resources()
+        };
+        Capacity {
+            nominal: server.capacity,
+            promisable: amounts(quorate_placement::Fleet::promisable),
+            allocated: amounts(quorate_placement::Fleet::allocated),
+            free: amounts(quorate_placement::Fleet::free),
+        }
+    }
+}
+
+impl From<&Event> for EventView {
+    fn from(event: &Event) -> Self {
+        Self {
+            seq: event.seq,
+            at: rfc3339(event.at_ms),
+            kind: event.kind,
+            group_id: event.group_id,
+            server_id: event.server_id,
+            epoch: event.epoch,
+            status: event.status,
+            message: event.message.clone(),
+        }
+    }
+}
+
+fn rfc3339(unix_ms: u64) -> String {
+    let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000);
+    time.ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_else(|| "9999-12-31T23:59:59Z".into())
+}

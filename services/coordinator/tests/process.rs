@@ -1,0 +1,396 @@
+//! The real binary: start-up, HTTP, fake servers over TCP, failures, kill -9 and recovery.
+
+#[path = "harness/process.rs"]
+mod process;
+
+use std::time::{Duration, Instant};
+
+use process::{Coordinator, Server, arguments, live_until, register, run_to_end};
+use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
+use quorate_types::{Durability, GroupId};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+fn group(n: u128) -> GroupId {
+    GroupId(Uuid::from_u128(n))
+}
+
+fn body(durability: &str, rate_per_s: u64) -> Value {
+    json!({"project_id": Uuid::nil(), "sla": {
+        "durability": durability, "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": rate_per_s}})
+}
+
+fn admit(coordinator: &Coordinator, servers: &mut [Server], id: GroupId, durability: &str) {
+    let (status, view) = coordinator.call("PUT", &format!("/v1/groups/{id}"), Some(body(durability, 1_000)));
+    assert_eq!((status, &view["status"]), (201, &json!("provisioning")), "{view}");
+    live_until(servers, "the group to be active", |_| {
+        (coordinator.group(id)["status"] == "active").then_some(())
+    });
+}
+
+fn server_ids(view: &Value, key: &str) -> Vec<u64> {
+    view[key]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|replica| replica["server_id"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_fleet_admits_fails_over_and_survives_the_coordinators_death() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut servers: Vec<Server> = (1..=4)
+        .map(|n| Server::join(&coordinator, &format!("s{n}")))
+        .collect();
+    let id = group(1);
+    admit(&coordinator, &mut servers, id, "in_memory");
+    let chain = server_ids(&coordinator.group(id), "replicas");
+
+    // The middle one dies: its connection breaks.
+    let dead = servers
+        .iter()
+        .position(|s| u64::from(s.id().0) == chain[1])
+        .unwrap();
+    drop(servers.remove(dead));
+    let started = Instant::now();
+    let config = live_until(&mut servers, "the splice", |servers| {
+        servers
+            .iter()
+            .flat_map(|s| s.configs.last())
+            .find(|c| c.epoch == 2)
+            .cloned()
+    });
+    assert!(
+        started.elapsed() < Duration::from_millis(1_500),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_eq!((config.replicas.len(), config.learners.len()), (2, 1));
+
+    // The coordinator dies between the splice and the learner's arrival, and comes back.
+    coordinator.kill();
+    let coordinator = Coordinator::start(folder.path());
+    let view = coordinator.group(id);
+    assert_eq!((&view["epoch"], &view["status"]), (&json!(2), &json!("degraded")));
+    let mut servers: Vec<Server> = servers
+        .into_iter()
+        .map(|s| s.return_to(&coordinator, None, vec![]))
+        .collect();
+    live_until(&mut servers, "configurations again", |s| {
+        s.iter().all(|s| s.configs.len() == 1).then_some(())
+    });
+    let (tail, learner) = (config.replicas[1].server_id, config.learners[0].server_id);
+    let tail = servers.iter_mut().find(|s| s.id() == tail).unwrap();
+    tail.send(&ToCoordinator::LearnerCaughtUp {
+        group_id: id,
+        epoch: 2,
+        learner,
+    });
+    live_until(&mut servers, "the learner to join", |_| {
+        (coordinator.group(id)["status"] == "active").then_some(())
+    });
+    let view = coordinator.group(id);
+    assert_eq!(
+        server_ids(&view, "replicas"),
+        [chain[0], chain[2], u64::from(learner.0)]
+    );
+    assert_eq!(view["replicas"][0]["role"], "head");
+    assert_eq!(coordinator.terminate(), 0);
+}
+
+#[test]
+fn a_silent_server_loses_its_lease_and_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut servers: Vec<Server> = (1..=3)
+        .map(|n| Server::join(&coordinator, &format!("s{n}")))
+        .collect();
+    admit(&coordinator, &mut servers, group(1), "persistent");
+    let mut silent = servers.remove(0);
+    live_until(&mut servers, "the lease to end", |_| {
+        (coordinator.group(group(1))["status"] == "degraded").then_some(())
+    });
+    // Its connection was closed, so it registers again and joins as a learner with what it has.
+    while silent.receive(Duration::from_secs(5)).is_some() {}
+    let held = vec![HeldGroup {
+        group_id: group(1),
+        epoch: 1,
+        durability: Durability::Persistent,
+        last_index: 0,
+    }];
+    servers.push(silent.return_to(&coordinator, None, held));
+    let view = live_until(&mut servers, "the learner", |_| {
+        let view = coordinator.group(group(1));
+        (!server_ids(&view, "learners").is_empty()).then_some(view)
+    });
+    assert_eq!(server_ids(&view, "learners"), [u64::from(servers[2].id().0)]);
+    assert!(servers[2].dropped.is_empty());
+}
+
+#[test]
+fn bad_registrations_are_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let refusal =
+        |register: Register| match Server::connect(&coordinator, register).receive(Duration::from_secs(5)) {
+            Some(ToServer::Refuse { code, message }) => {
+                assert!(!message.is_empty());
+                code
+            }
+            other => panic!("not refused: {other:?}"),
+        };
+    let token = coordinator.join_token();
+    let with = |token: &str, name: &str| Register {
+        join_token: Some(token.into()),
+        ..register(name)
+    };
+    assert_eq!(refusal(with("qjt_guess", "s1")), RefuseCode::JoinTokenInvalid);
+    assert_eq!(refusal(register("s1")), RefuseCode::RegisterInvalid);
+    assert_eq!(
+        refusal(with(&token, "no spaces please")),
+        RefuseCode::RegisterInvalid
+    );
+    let first = Server::connect(&coordinator, with(&token, "s1")).welcomed();
+    assert_eq!(refusal(with(&token, "s2")), RefuseCode::JoinTokenUsed);
+    assert_eq!(
+        refusal(with(&coordinator.join_token(), "s1")),
+        RefuseCode::NameTaken
+    );
+    assert_eq!(
+        refusal(Register {
+            credential: Some("qsc_guess".into()),
+            ..register("s1")
+        }),
+        RefuseCode::CredentialInvalid
+    );
+    // Garbage, and a frame that claims to be huge: told or cut off, and nobody else notices.
+    let mut rude = Server::connect(&coordinator, with(&coordinator.join_token(), "s3"));
+    rude.send_bytes(b"{\"type\":\"nonsense\"}");
+    while rude.receive(Duration::from_secs(5)).is_some() {}
+    let mut huge = Server::connect(&coordinator, with(&coordinator.join_token(), "s4"));
+    huge.send_bytes(&vec![b' '; 5 << 20]);
+    while huge.receive(Duration::from_secs(5)).is_some() {}
+    assert_eq!(coordinator.call("GET", "/v1/health", None).0, 200);
+    // Secrets are not kept: neither the token nor the credential is in the data folder.
+    let log = std::fs::read(coordinator.data_dir.join("coordinator.log")).unwrap();
+    let log = String::from_utf8_lossy(&log);
+    assert!(!log.contains(&token) && !log.contains(&first.welcome.unwrap().credential.unwrap()));
+}
+
+#[test]
+fn a_peer_token_verifies_with_the_keys_of_the_welcome() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let welcome = Server::join(&coordinator, "s1").welcome.unwrap();
+    assert_eq!(welcome.client_keys["keys"][0]["kid"], "k1");
+    let jwk: jsonwebtoken::jwk::JwkSet = serde_json::from_value(welcome.peer_keys.clone()).unwrap();
+    let key = jsonwebtoken::DecodingKey::from_jwk(&jwk.keys[0]).unwrap();
+    let mut validation = jsonwebtoken::Validation::new(jsonwebtoken::Algorithm::EdDSA);
+    validation.set_audience(&["quorate-peer"]);
+    validation.set_issuer(&["quorate-coordinator"]);
+    let token = jsonwebtoken::decode::<Value>(&welcome.peer_token, &key, &validation).unwrap();
+    assert_eq!(token.claims["sub"], "server:1");
+    assert_eq!(token.header.kid, jwk.keys[0].common.key_id);
+    // The key survives a restart, so that servers still know each other.
+    coordinator.kill();
+    let coordinator = Coordinator::start(folder.path());
+    assert_eq!(
+        Server::join(&coordinator, "s2").welcome.unwrap().peer_keys,
+        welcome.peer_keys
+    );
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(coordinator.data_dir.join("peer-token-key.pem"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn http_answers_and_refuses_as_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut servers: Vec<Server> = (1..=3)
+        .map(|n| Server::join(&coordinator, &format!("s{n}")))
+        .collect();
+    let path = |n| format!("/v1/groups/{}", group(n));
+
+    assert_eq!(
+        coordinator.call_raw("GET", "/v1/health", "", "").1["servers_alive"],
+        3
+    );
+    let (status, problem) = coordinator.call_raw("GET", "/v1/groups", "", "Bearer wrong");
+    assert_eq!((status, &problem["code"]), (401, &json!("unauthorized")));
+    assert_eq!(coordinator.call_raw("GET", "/v1/groups", "", "").0, 401);
+
+    let sla = body("persistent", 1_000)["sla"].clone();
+    let (status, quote) = coordinator.call("POST", "/v1/quotes", Some(json!({"sla": sla})));
+    assert_eq!(
+        (
+            status,
+            &quote["admissible"],
+            quote["demand"].as_array().unwrap().len()
+        ),
+        (200, &json!(true), 3)
+    );
+    admit(&coordinator, &mut servers, group(1), "persistent");
+    assert_eq!(
+        coordinator
+            .call("PUT", &path(1), Some(body("persistent", 1_000)))
+            .0,
+        200
+    );
+    let (status, problem) = coordinator.call("PUT", &path(1), Some(body("persistent", 2_000)));
+    assert_eq!((status, &problem["code"]), (409, &json!("group_exists")));
+    let (status, problem) = coordinator.call("PUT", &path(2), Some(body("in_memory", 50_000_000)));
+    assert_eq!((status, &problem["code"]), (409, &json!("admission_refused")));
+    assert_eq!(problem["refusal"]["scarce_resource"], "shard");
+    assert!(
+        problem["refusal"]["largest_sla_that_fits"]["rate_per_s"]
+            .as_u64()
+            .unwrap()
+            > 100_000
+    );
+
+    for (sent, status, field) in [
+        ("{", 400, ""),
+        ("", 400, ""),
+        ("[]", 422, ""),
+        (r#"{"project_id":"x","sla":{}}"#, 422, "project_id"),
+        (r#"{"sla":{"durability":"eventual"}}"#, 422, "sla.durability"),
+        (r#"{"sla":{},"extra":1}"#, 422, ""),
+    ] {
+        let (got, problem) =
+            coordinator.call_raw("PUT", &path(3), sent, &format!("Bearer {}", process::ADMIN_TOKEN));
+        assert_eq!(got, status, "{sent}: {problem}");
+        if !field.is_empty() {
+            assert_eq!(problem["errors"][0]["field"], field, "{problem}");
+        }
+    }
+    let mut bad = body("in_memory", 1);
+    bad["sla"]["replication_degree"] = json!(9);
+    let (status, problem) = coordinator.call("PUT", &path(3), Some(bad));
+    assert_eq!(
+        (status, &problem["errors"][0]["field"]),
+        (422, &json!("sla.replication_degree"))
+    );
+    let huge = format!("{{\"sla\":\"{}\"}}", "x".repeat(100_000));
+    let authorization = format!("Bearer {}", process::ADMIN_TOKEN);
+    let (status, problem) = coordinator.call_raw("PUT", &path(3), &huge, &authorization);
+    assert_eq!((status, &problem["code"]), (413, &json!("body_too_large")));
+    for (method, at, status) in [
+        ("GET", path(9).as_str(), 404),
+        ("GET", "/v1/groups/not-a-uuid", 400),
+        ("GET", "/v1/nothing", 404),
+        ("POST", "/v1/capacity", 405),
+        ("GET", "/v1/events?after=x", 400),
+        ("DELETE", path(9).as_str(), 204),
+    ] {
+        assert_eq!(coordinator.call(method, at, None).0, status, "{method} {at}");
+    }
+
+    let (_, capacity) = coordinator.call("GET", "/v1/capacity", None);
+    assert_eq!(
+        (&capacity["servers_alive"], &capacity["nominal"]["cpu"]),
+        (&json!(3), &json!(6.0))
+    );
+    assert!(capacity["allocated"]["storage_io_per_s"].as_f64().unwrap() >= 6_000.0);
+    assert_eq!(coordinator.call("GET", "/v1/servers", None).1[0]["replicas"], 1);
+    assert_eq!(coordinator.call("DELETE", &path(1), None).0, 204);
+    live_until(&mut servers, "the group to be gone", |_| {
+        (coordinator.call("GET", &path(1), None).0 == 404).then_some(())
+    });
+}
+
+#[test]
+fn events_are_dense_wait_for_news_and_survive_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let _first = Server::join(&coordinator, "s1");
+    let (_, seen) = coordinator.call("GET", "/v1/events?after=0", None);
+    assert_eq!(
+        (&seen["events"][0]["kind"], &seen["events"][0]["seq"]),
+        (&json!("server_registered"), &json!(1))
+    );
+    let next = seen["next"].as_u64().unwrap();
+    let started = Instant::now();
+    let waited = std::thread::scope(|scope| {
+        let wait = scope.spawn(|| {
+            coordinator
+                .call("GET", &format!("/v1/events?after={next}&wait_ms=10000"), None)
+                .1
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        let _second = Server::join(&coordinator, "s2");
+        wait.join().unwrap()
+    });
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(waited["events"][0]["seq"], next + 1);
+    let (_, none) = coordinator.call("GET", "/v1/events?after=999&wait_ms=50", None);
+    assert_eq!(none["events"], json!([]));
+    coordinator.kill();
+    let coordinator = Coordinator::start(folder.path());
+    let (_, again) = coordinator.call("GET", "/v1/events?after=0", None);
+    assert_eq!(again["events"][0], seen["events"][0]);
+}
+
+#[test]
+fn starts_that_cannot_work_say_why_with_the_documented_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |extra: &[&str]| {
+        let mut all = arguments(folder.path());
+        for pair in extra.chunks(2) {
+            match all.iter().position(|argument| argument == pair[0]) {
+                Some(at) => all[at + 1] = pair[1].into(),
+                None => all.extend(pair.iter().map(|s| s.to_string())),
+            }
+        }
+        run_to_end(&all)
+    };
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken
+        .local_addr()
+        .map(|address| (address.to_string(), taken))
+        .unwrap();
+    let broken = folder.path().join("broken.json");
+    std::fs::write(&broken, r#"{"format":1}"#).unwrap();
+    for (extra, code, words) in [
+        (&["--listen-http", taken.0.as_str()][..], 4, "port is in use"),
+        (&["--listen-http", "0.0.0.0:0"], 2, "--allow-plaintext"),
+        (&["--lease-ms", "100"], 2, "three times"),
+        (&["--profile", broken.to_str().unwrap()], 2, "version"),
+        (&["--token-public-keys", "/nowhere"], 2, "--token-public-keys"),
+        (&["--data-dir", "/proc/nowhere"], 5, "--data-dir"),
+        (&["--no-such-flag", "1"], 2, "no-such-flag"),
+    ] {
+        let (got, error) = with(extra);
+        assert_eq!(got, code, "{extra:?}: {error}");
+        assert!(error.contains(words), "{extra:?}: {error}");
+    }
+    let token = folder.path().join("open-token");
+    std::fs::write(&token, process::ADMIN_TOKEN).unwrap();
+    let (code, error) = with(&["--admin-token-file", token.to_str().unwrap()]);
+    assert!(code == 2 && error.contains("chmod 600"), "{code} {error}");
+
+    // Damage in the middle of the log.
+    let coordinator = Coordinator::start(folder.path());
+    let (code, error) = with(&[]);
+    assert!(
+        code == 5 && error.contains("in use by another coordinator"),
+        "{code} {error}"
+    );
+    Server::join(&coordinator, "s1");
+    let log = coordinator.data_dir.join("coordinator.log");
+    coordinator.kill();
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    let (code, error) = with(&[]);
+    assert!(
+        code == 5 && error.contains("damaged at byte 16"),
+        "{code} {error}"
+    );
+    assert_eq!(std::fs::read(&log).unwrap(), bytes);
+}

@@ -1,0 +1,289 @@
+//! Random histories: every invariant of `state/validate.rs` after every command, and of the history itself.
+
+mod harness;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use harness::{World, group, registration, server, sla};
+use proptest::prelude::*;
+use quorate_coordinator::state::command::{Command, Effect, Proof, Registration};
+use quorate_coordinator::state::{State, apply};
+use quorate_placement::Profile;
+use quorate_types::control::{HeldGroup, ToServer};
+use quorate_types::{Durability, Epoch, GroupId};
+use uuid::Uuid;
+
+const SERVERS: u32 = 7;
+const GROUPS: u128 = 6;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Join {
+        server: u32,
+    },
+    /// With a new process when `restart`; finding on disk what it last held, unless wiped.
+    ComeBack {
+        server: u32,
+        restart: bool,
+        wiped: bool,
+    },
+    Fail {
+        servers: Vec<u32>,
+    },
+    FailLaggards,
+    Admit {
+        group: u128,
+        persistent: bool,
+        degree: u8,
+        rate: u64,
+    },
+    Delete {
+        group: u128,
+    },
+    ApplyAll {
+        group: u128,
+    },
+    CaughtUp {
+        group: u128,
+        stale: bool,
+    },
+    Dropped {
+        server: u32,
+    },
+    StorageFault {
+        server: u32,
+        faulty: bool,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let server = || 1..=SERVERS;
+    let group = || 1..=GROUPS;
+    prop_oneof![
+        2 => server().prop_map(|server| Step::Join { server }),
+        4 => (server(), any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(server, restart, wiped)| Step::ComeBack { server, restart, wiped }),
+        3 => proptest::collection::vec(server(), 1..4).prop_map(|servers| Step::Fail { servers }),
+        1 => Just(Step::FailLaggards),
+        4 => (group(), any::<bool>(), 1u8..=5, 1u64..600_000)
+            .prop_map(|(group, persistent, degree, rate)| Step::Admit { group, persistent, degree, rate }),
+        1 => group().prop_map(|group| Step::Delete { group }),
+        3 => group().prop_map(|group| Step::ApplyAll { group }),
+        4 => (group(), prop::bool::weighted(0.2)).prop_map(|(group, stale)| Step::CaughtUp { group, stale }),
+        2 => server().prop_map(|server| Step::Dropped { server }),
+        1 => (server(), any::<bool>()).prop_map(|(server, faulty)| Step::StorageFault { server, faulty }),
+    ]
+}
+
+/// What the real servers would know: the groups on each one's disk.
+#[derive(Default)]
+struct Disks(BTreeMap<u32, BTreeMap<GroupId, Epoch>>);
+
+impl Disks {
+    fn take_in(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            let Effect::Send { server, message } = effect else {
+                continue;
+            };
+            let disk = self.0.entry(server.0).or_default();
+            match message {
+                ToServer::Configure { config } if config.durability == Durability::Persistent => {
+                    disk.insert(config.group_id, config.epoch);
+                }
+                ToServer::Drop { group_id, .. } => {
+                    disk.remove(group_id);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn held(&self, server: u32) -> Vec<HeldGroup> {
+        let held = |(group_id, epoch): (&GroupId, &Epoch)| HeldGroup {
+            group_id: *group_id,
+            epoch: *epoch,
+            durability: Durability::Persistent,
+            last_index: 1,
+        };
+        self.0.get(&server).into_iter().flatten().map(held).collect()
+    }
+}
+
+fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
+    let id_of = |world: &World, n: u32| {
+        world
+            .state
+            .servers
+            .values()
+            .find(|s| s.name == format!("s{n}"))
+            .map(|s| (s.server_id, s.credential_digest.clone(), s.incarnation.clone()))
+    };
+    let effects = match step {
+        Step::Join { server } => {
+            let digest = format!("token-{number}");
+            world.issue_token(&digest, 1_000, None);
+            let proof = Proof::JoinToken {
+                digest,
+                credential_digest: format!("credential-of-step-{number}"),
+            };
+            world.register(registration(proof, *server, &format!("i{number}")))
+        }
+        Step::ComeBack {
+            server,
+            restart,
+            wiped,
+        } => {
+            let Some((id, credential, incarnation)) = id_of(world, *server) else {
+                return;
+            };
+            if *wiped && *restart {
+                disks.0.remove(&id.0);
+            }
+            let incarnation = if *restart {
+                format!("i{number}")
+            } else {
+                incarnation
+            };
+            let held = disks.held(id.0);
+            world.register(Registration {
+                held,
+                ..registration(Proof::Credential(credential), *server, &incarnation)
+            })
+        }
+        Step::Fail { servers } => world.fail(servers),
+        Step::FailLaggards => {
+            let laggards: Vec<u32> = world.state.laggards().into_iter().map(|s| s.0).collect();
+            world.fail(&laggards)
+        }
+        Step::Admit {
+            group: n,
+            persistent,
+            degree,
+            rate,
+        } => {
+            let durability = if *persistent {
+                Durability::Persistent
+            } else {
+                Durability::InMemory
+            };
+            world.admit(*n + 100 * (number as u128 % 3), sla(durability, *degree, *rate))
+        }
+        Step::Delete { group } => world.delete(*group),
+        Step::ApplyAll { group: n } => {
+            if world.state.groups.contains_key(&group(*n)) {
+                world.apply_all(*n);
+            }
+            return;
+        }
+        Step::CaughtUp { group: n, stale } => {
+            let Some(known) = world.state.groups.get(&group(*n)).filter(|g| g.learner.is_some()) else {
+                return;
+            };
+            let epoch = known.epoch - u64::from(*stale);
+            world.caught_up(*n, epoch)
+        }
+        Step::Dropped { server: n } => {
+            let drops = world
+                .state
+                .servers
+                .get(&server(*n))
+                .map(|s| s.to_drop.clone())
+                .unwrap_or_default();
+            for group_id in drops.into_keys() {
+                world.apply(Command::Dropped {
+                    server: server(*n),
+                    group_id,
+                });
+            }
+            return;
+        }
+        Step::StorageFault { server: n, faulty } => {
+            let fault = faulty.then(|| "full".to_string());
+            world.apply(Command::StorageFault {
+                server: server(*n),
+                fault,
+            })
+        }
+    };
+    disks.take_in(&effects);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn random_histories(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut world = World::new(3);
+        let mut disks = Disks::default();
+        let mut epochs: BTreeMap<GroupId, Epoch> = BTreeMap::new();
+        let mut lost: BTreeSet<GroupId> = BTreeSet::new();
+        for (number, step) in steps.iter().enumerate() {
+            let before: BTreeMap<GroupId, (Epoch, Vec<_>)> =
+                world.state.groups.iter().map(|(id, g)| (*id, (g.epoch, g.members().collect()))).collect();
+            run(&mut world, &mut disks, number, step);
+            for (id, known) in &world.state.groups {
+                let last = epochs.insert(*id, known.epoch).unwrap_or(0);
+                prop_assert!(known.epoch >= last, "epochs only grow");
+                if let Some((epoch, members)) = before.get(id) {
+                    let now: Vec<_> = known.members().collect();
+                    prop_assert!(*epoch < known.epoch || *members == now, "other members, another epoch");
+                }
+                prop_assert!(known.lost || !lost.contains(id), "lost is for good");
+                if known.lost {
+                    lost.insert(*id);
+                }
+            }
+        }
+        // Whatever happened, a replay gives the same, and so does a restart from a snapshot.
+        let mut replayed = State::new(Profile::default_profile());
+        for (now_ms, command) in &world.history {
+            apply(&mut replayed, *now_ms, command);
+        }
+        let expected = serde_json::to_value(&world.state).unwrap();
+        prop_assert_eq!(serde_json::to_value(&replayed).unwrap(), expected);
+        let mut restored: State = serde_json::from_slice(&serde_json::to_vec(&world.state).unwrap()).unwrap();
+        restored.restore();
+        prop_assert_eq!(restored.validate(), Ok(()));
+        // Healing: everybody is there with room, learners catch up, and no group that is not lost stays short.
+        for n in 1..=SERVERS {
+            run(&mut world, &mut disks, 10_000 + n as usize, &Step::Join { server: n });
+            run(&mut world, &mut disks, 20_000 + n as usize, &Step::ComeBack { server: n, restart: false, wiped: false });
+            run(&mut world, &mut disks, 30_000 + n as usize, &Step::StorageFault { server: n, faulty: false });
+        }
+        for n in 50..60 {
+            run(&mut world, &mut disks, 40_000 + n as usize, &Step::Join { server: n });
+        }
+        let ids: Vec<GroupId> = world.state.groups.keys().copied().collect();
+        for id in ids {
+            for _ in 0..5 {
+                let known = &world.state.groups[&id];
+                let Some(learner) = known.learner else { break };
+                let (from, epoch) = (*known.chain.last().unwrap(), known.epoch);
+                world.apply(Command::LearnerCaughtUp { server: from, group_id: id, epoch, learner });
+            }
+            let known = &world.state.groups[&id];
+            prop_assert!(known.lost || known.is_deleting() || known.chain.len() == known.degree(), "{:?}", known);
+        }
+    }
+}
+
+#[test]
+fn uuids_order_does_not_matter() {
+    // Group ids are random: the state must not depend on how they sort. Two worlds, ids mirrored.
+    let mirrored = |n: u128| GroupId(Uuid::from_u128(u128::MAX - n));
+    let mut plain = World::new(5);
+    let mut mirror = World::new(5);
+    for n in 1..6 {
+        plain.admit(n, sla(Durability::InMemory, 3, 1_000 * n as u64));
+        let project_id = Uuid::nil();
+        mirror.apply(Command::Admit {
+            group_id: mirrored(n),
+            project_id,
+            sla: sla(Durability::InMemory, 3, 1_000 * n as u64),
+        });
+        assert_eq!(
+            plain.state.groups[&group(n)].chain,
+            mirror.state.groups[&mirrored(n)].chain
+        );
+    }
+}

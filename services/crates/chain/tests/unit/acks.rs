@@ -1,0 +1,127 @@
+//! Commitment: when the ring has told, and on every replica.
+
+use quorate_chain::{Command, Event};
+use quorate_types::{Code, Durability, GroupState};
+use quorate_wire::peer::Message;
+
+use crate::rig::{Fleet, acks, append, config, peer, refusals};
+
+#[test]
+fn a_batch_is_acked_when_the_tail_has_it() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.give(1, Event::Append(append(1, 1)));
+    assert_eq!(fleet.commits(&[1, 2, 3]), [0, 0, 0]);
+    fleet.settle();
+    assert_eq!(fleet.commits(&[1, 2, 3]), [1, 1, 1], "the commit index is told also when nothing follows");
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+}
+
+#[test]
+fn nothing_is_acked_while_the_tail_is_away() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.cut.push((2, 3));
+    fleet.append(1, append(1, 1));
+    assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2])), (vec![], vec![0, 0]));
+}
+
+#[test]
+fn a_chain_of_one_acks_itself() {
+    let mut fleet = Fleet::new(Durability::InMemory, &[1]);
+    fleet.configure(1, &[1], &[]);
+    fleet.append(1, append(1, 1));
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+}
+
+#[test]
+fn a_lost_tail_commits_what_its_predecessor_holds() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.cut.push((2, 3));
+    fleet.append(1, append(1, 1));
+    fleet.configure(2, &[1, 2], &[]);
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+}
+
+#[test]
+fn a_lost_middle_is_resent_around() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.append(1, append(1, 1));
+    fleet.cut.push((1, 2));
+    for seq in 2..=5 {
+        fleet.append(1, append(1, seq));
+    }
+    fleet.take_told();
+    fleet.configure(2, &[1, 3], &[]);
+    assert_eq!(acks(&fleet.take_told()), [(2, 2), (3, 4), (4, 6), (5, 8)]);
+    assert_eq!(fleet.commits(&[1, 3]), [5, 5]);
+}
+
+#[test]
+fn a_lost_head_leaves_what_its_successor_has() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.append(1, append(1, 1));
+    fleet.cut.push((2, 3));
+    fleet.append(1, append(1, 2));
+    fleet.cut = vec![(1, 2), (1, 3)];
+    fleet.configure(2, &[2, 3], &[]);
+    assert_eq!(fleet.commits(&[2, 3]), [2, 2], "what the second held is committed by it");
+    fleet.take_told();
+    fleet.append(2, append(1, 2));
+    assert_eq!(acks(&fleet.take_told()), [(2, 2)], "the retry is not ordered twice");
+}
+
+#[test]
+fn only_the_tail_of_this_epoch_closes_the_ring() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.cut.push((2, 3));
+    fleet.append(1, append(1, 1));
+    let ack = Message::ChainAck { level: 1, storage_fault: false };
+    let head = fleet.nodes.get_mut(&1).expect("head");
+    for from in [2, 4] {
+        peer(head, from, ack.clone());
+        assert_eq!(head.commit_index(), 0, "{from} is not the tail");
+    }
+    peer(head, 3, ack);
+    assert_eq!(head.commit_index(), 1);
+}
+
+#[test]
+fn a_ring_level_of_an_earlier_epoch_counts_for_nothing() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    let paused = quorate_types::GroupConfig { min_replicas: 3, ..config(2, &[1, 2], &[]) };
+    for id in [1, 2] {
+        fleet.give(id, Event::Configure(paused.clone()));
+    }
+    fleet.settle();
+    let head = fleet.nodes.get_mut(&1).expect("head");
+    peer(head, 2, Message::ChainAck { level: 9, storage_fault: false });
+    assert_eq!((head.commit_index(), head.state()), (0, GroupState::Paused));
+    // Alone with another log, the level that was told then must not commit it.
+    fleet.cut = vec![(1, 2), (1, 3)];
+    fleet.configure(3, &[1, 2, 3], &[]);
+    fleet.append(1, append(1, 1));
+    assert_eq!(fleet.commits(&[1]), [0]);
+}
+
+#[test]
+fn a_storage_fault_anywhere_makes_the_head_read_only() {
+    for id in [1, 2, 3] {
+        let mut fleet = Fleet::of_three(Durability::Persistent);
+        fleet.event(id, Event::StorageFault(true));
+        fleet.append(1, append(1, 1));
+        assert_eq!(refusals(&fleet.take_told()), [(1, Code::ReadOnly)], "fault at {id}");
+        assert_eq!(fleet.node(1).state(), GroupState::ReadOnly);
+        fleet.event(id, Event::StorageFault(false));
+        fleet.append(1, append(1, 1));
+        let told = fleet.take_told();
+        assert!(!told.iter().any(|c| matches!(c, Command::Refuse { .. })), "fault gone at {id}");
+        assert_eq!(fleet.node(1).state(), GroupState::Active);
+    }
+}
+
+#[test]
+fn an_in_memory_group_does_not_care_for_disks() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.event(2, Event::StorageFault(true));
+    fleet.append(1, append(1, 1));
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+}

@@ -1,0 +1,146 @@
+//! Persistent groups: committed means synced on every replica, and syncs overlap.
+
+use quorate_chain::{Command, Event};
+use quorate_types::{Durability, GroupState, ServerId};
+use quorate_wire::peer::Message;
+
+use crate::rig::{Fleet, acks, append, sends, step};
+
+#[test]
+fn every_order_of_syncs_commits_at_the_last() {
+    for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+        let mut fleet = Fleet::of_three(Durability::Persistent);
+        fleet.append(1, append(1, 1));
+        assert_eq!(fleet.unsynced.len(), 3, "the batch is on its way to every disk at once");
+        for id in order {
+            assert_eq!(acks(&fleet.take_told()), [], "{order:?} before {id}");
+            fleet.sync(id);
+        }
+        assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])), (vec![(1, 0)], vec![1, 1, 1]));
+    }
+}
+
+#[test]
+fn a_chain_of_one_waits_for_its_own_disk() {
+    let mut fleet = Fleet::new(Durability::Persistent, &[1]);
+    fleet.configure(1, &[1], &[]);
+    fleet.append(1, append(1, 1));
+    assert_eq!(fleet.commits(&[1]), [0]);
+    fleet.sync(1);
+    assert_eq!((fleet.commits(&[1]), fleet.node(1).durable_offset()), (vec![1], 2));
+}
+
+#[test]
+fn a_completion_covers_all_before_it_and_nothing_else() {
+    let mut fleet = Fleet::new(Durability::Persistent, &[1]);
+    fleet.configure(1, &[1], &[]);
+    for seq in 1..=3 {
+        fleet.append(1, append(1, seq));
+    }
+    fleet.event(1, Event::Persisted { index: 2, epoch: 9 });
+    fleet.event(1, Event::Persisted { index: 7, epoch: 1 });
+    assert_eq!(fleet.commits(&[1]), [0], "another batch at 2, or none at 7");
+    fleet.event(1, Event::Persisted { index: 2, epoch: 1 });
+    assert_eq!(fleet.commits(&[1]), [2]);
+    fleet.event(1, Event::Persisted { index: 1, epoch: 1 });
+    assert_eq!(fleet.commits(&[1]), [2]);
+}
+
+/// Server 1, an old head, with a suffix that was never committed; 2 and 3 went on without it.
+fn with_old_suffix() -> Fleet {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    fleet.append(1, append(1, 1));
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    fleet.cut = vec![(1, 2), (1, 3)];
+    fleet.append(1, append(1, 2));
+    fleet.append(1, append(1, 3));
+    fleet.configure(2, &[2, 3], &[]);
+    fleet.append(2, append(9, 1));
+    fleet.sync(2);
+    fleet.sync(3);
+    fleet.cut.clear();
+    fleet.take_told();
+    fleet
+}
+
+#[test]
+fn a_cut_is_written_and_waited_for() {
+    let mut fleet = with_old_suffix();
+    fleet.configure(3, &[2, 3], &[1]);
+    assert_eq!(fleet.node(1).log().last_index(), 2, "it goes on with the new log at once");
+    assert_eq!(fleet.node(1).state(), GroupState::Syncing, "but does not stand before the cut is on disk");
+    let records = &fleet.unsynced[&1];
+    assert!(matches!(records[2], Event::CutPersisted { number: 1 }), "{records:?}");
+    assert!(!fleet.take_told().iter().any(|c| matches!(c, Command::LearnerCaughtUp { .. })));
+    fleet.sync(1);
+    assert_eq!((fleet.node(1).state(), fleet.node(1).durable_offset()), (GroupState::Degraded, 4));
+    assert!(fleet.take_told().iter().any(|c| matches!(c, Command::LearnerCaughtUp { .. })));
+}
+
+#[test]
+fn completions_from_before_a_cut_say_nothing() {
+    let mut fleet = with_old_suffix();
+    fleet.configure(3, &[2, 3], &[1]);
+    let durable = fleet.node(1).durable_offset();
+    fleet.event(1, Event::Persisted { index: 2, epoch: 1 });
+    fleet.event(1, Event::Persisted { index: 2, epoch: 2 });
+    fleet.event(1, Event::CutPersisted { number: 0 });
+    assert_eq!(fleet.node(1).durable_offset(), durable);
+    assert_eq!(durable, 2, "batch 1, which was synced before and not cut");
+}
+
+#[test]
+fn the_cut_vouches_for_what_lies_before_it() {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    fleet.append(1, append(1, 1));
+    fleet.sync(2);
+    fleet.sync(3);
+    fleet.cut = vec![(1, 2), (1, 3)];
+    fleet.append(1, append(1, 2));
+    fleet.configure(2, &[2, 3], &[]);
+    fleet.cut.clear();
+    fleet.configure(3, &[2, 3], &[1]);
+    // The journal merges: of the batches, only the last is told, and that was cut.
+    fleet.event(1, Event::Persisted { index: 2, epoch: 1 });
+    assert_eq!(fleet.node(1).durable_offset(), 0);
+    fleet.event(1, Event::CutPersisted { number: 1 });
+    assert_eq!(fleet.node(1).durable_offset(), 2);
+}
+
+#[test]
+fn levels_travel_without_batches() {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    fleet.append(1, append(1, 1));
+    let head = fleet.nodes.get_mut(&1).expect("head");
+    let commands = step(head, Event::Persisted { index: 1, epoch: 1 });
+    let notice = Message::ChainNotice { commit_index: 0, level: 1, storage_fault: false };
+    assert_eq!(sends(&commands, 2), [notice]);
+    assert!(step(head, Event::Tick).is_empty(), "told once");
+    assert!(step(head, Event::LinkDown { server: ServerId(2) }).is_empty());
+}
+
+#[test]
+fn a_restarted_middle_gets_the_rest_and_those_behind_it_too() {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    fleet.append(1, append(1, 1));
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    fleet.append(1, append(1, 2));
+    fleet.sync(3);
+    // Server 2 comes back with what was synced; 3 holds more than its predecessor now.
+    let first = fleet.node(2).log().header(1).copied().expect("held");
+    let mut restarted = quorate_chain::Replica::new(ServerId(2), Durability::Persistent);
+    restarted.recover(quorate_wire::Batch { header: first, payload: crate::rig::payload(20), trace: None });
+    restarted.recovered_all().expect("whole");
+    fleet.nodes.insert(2, restarted);
+    fleet.unsynced.remove(&2);
+    fleet.take_told();
+    fleet.configure(2, &[1, 2, 3], &[]);
+    for id in [1, 2, 3, 2, 3] {
+        fleet.sync(id);
+    }
+    assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])), (vec![(2, 2)], vec![2, 2, 2]));
+}

@@ -1,0 +1,127 @@
+//! A learner catches up behind the tail; before it joins, nothing is committed that it lacks.
+
+use quorate_chain::{Command, Event};
+use quorate_types::{Durability, GroupConfig, Role, ServerId};
+
+use crate::rig::{Fleet, acks, append, config};
+
+fn reports(fleet: &mut Fleet) -> usize {
+    let told = fleet.take_told();
+    told.iter().filter(|c| matches!(c, Command::LearnerCaughtUp { learner: ServerId(4) })).count()
+}
+
+#[test]
+fn it_learns_and_is_reported_by_the_tail_once_and_at_ticks() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    for seq in 1..=5 {
+        fleet.append(1, append(1, seq));
+    }
+    fleet.take_told();
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    assert_eq!(fleet.node(4).role(), Role::Learner);
+    assert_eq!((fleet.node(4).log().last_index(), fleet.node(4).commit_index()), (5, 5));
+    assert_eq!(reports(&mut fleet), 1);
+    for id in [1, 2, 4] {
+        fleet.event(id, Event::Tick);
+        assert_eq!(reports(&mut fleet), 0, "{id} is not the tail");
+    }
+    fleet.event(3, Event::Tick);
+    assert_eq!(reports(&mut fleet), 1, "the coordinator may have missed it");
+    fleet.configure(3, &[1, 2, 3, 4], &[]);
+    fleet.event(3, Event::Tick);
+    assert_eq!(reports(&mut fleet), 0);
+    fleet.append(1, append(1, 6));
+    assert_eq!(fleet.commits(&[1, 2, 3, 4]), [6, 6, 6, 6]);
+}
+
+#[test]
+fn before_it_is_level_it_holds_nobody_up() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.cut.push((3, 4));
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    fleet.append(1, append(1, 1));
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+}
+
+#[test]
+fn once_level_nothing_is_committed_without_it() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    assert_eq!(reports(&mut fleet), 1);
+    fleet.cut.push((3, 4));
+    fleet.append(1, append(1, 1));
+    assert_eq!(acks(&fleet.take_told()), [], "it may be the tail of the next epoch, and lacks it");
+    fleet.event(3, Event::LinkDown { server: ServerId(4) });
+    assert_eq!(acks(&fleet.take_told()), [], "also when it is gone: the report cannot be taken back");
+    fleet.configure(3, &[1, 2, 3], &[]);
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)], "the next epoch decides");
+}
+
+#[test]
+fn a_persistent_learner_counts_by_its_disk() {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    for seq in 1..=2 {
+        fleet.append(1, append(1, seq));
+    }
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    assert_eq!((fleet.node(4).log().last_index(), reports(&mut fleet)), (2, 0), "held is not enough");
+    fleet.sync(4);
+    assert_eq!(reports(&mut fleet), 1);
+    fleet.append(1, append(1, 3));
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    assert_eq!(acks(&fleet.take_told()), []);
+    fleet.sync(4);
+    assert_eq!(acks(&fleet.take_told()), [(3, 4)]);
+}
+
+#[test]
+fn a_learner_of_a_chain_of_one_is_waited_for_too() {
+    let mut fleet = Fleet::new(Durability::InMemory, &[1, 4]);
+    fleet.configure(1, &[1], &[4]);
+    assert_eq!(reports(&mut fleet), 1);
+    fleet.cut.push((1, 4));
+    fleet.append(1, append(1, 1));
+    assert_eq!(acks(&fleet.take_told()), []);
+    fleet.event(1, Event::Configure(config(2, &[1], &[])));
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+}
+
+#[test]
+fn a_learner_too_far_behind_gets_a_base() {
+    for durability in [Durability::InMemory, Durability::Persistent] {
+        let mut fleet = Fleet::new(durability, &[1, 4]);
+        fleet.configure(1, &[1], &[]);
+        for seq in 1..=10 {
+            fleet.append(1, append(1, seq));
+        }
+        fleet.sync(1);
+        let trimming = |epoch, learners: &[u32]| GroupConfig {
+            retention_bytes: 60,
+            durability,
+            ..config(epoch, &[1], learners)
+        };
+        fleet.event(1, Event::Configure(trimming(2, &[])));
+        fleet.event(1, Event::Tick);
+        assert_eq!(fleet.node(1).log().first_index(), 8);
+        fleet.take_told();
+        for id in [1, 4] {
+            fleet.event(id, Event::Configure(trimming(3, &[4])));
+        }
+        let (head, learner) = (fleet.node(1).log(), fleet.node(4).log());
+        assert_eq!((learner.first_index(), learner.last_index()), (8, 10));
+        assert_eq!((learner.base(), learner.sessions()), (head.base(), head.sessions()));
+        assert!(fleet.node(4).commit_index() >= 7);
+        if durability == Durability::Persistent {
+            assert_eq!(reports(&mut fleet), 0, "not before the base is on its disk");
+            let first = fleet.unsynced[&4].first().cloned();
+            assert!(matches!(first, Some(Event::CutPersisted { .. })), "what was before is void: {first:?}");
+            fleet.sync(4);
+        }
+        assert_eq!(reports(&mut fleet), 1);
+    }
+}

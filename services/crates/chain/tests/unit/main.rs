@@ -1,0 +1,14 @@
+//! The protocol piece by piece: build a state, give it an event, compare what it wants done.
+
+mod acks;
+mod agreement;
+mod durability;
+mod fencing;
+mod following;
+mod learners;
+mod log;
+mod ordering;
+mod reads;
+mod recovery;
+mod rig;
+mod sessions;

@@ -1,0 +1,173 @@
+//! What submitters, writer and janitor share, and where each record is placed.
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+
+use bytes::Bytes;
+
+use crate::buffer::Buffer;
+use crate::disk::Disk;
+use crate::handle::Submitted;
+use crate::janitor::Job;
+use crate::record::{self, HEADER_BYTES, Location, Lsn, SEGMENT_HEAD_BYTES, StoredRecord};
+use crate::segment::{Segment, Table};
+use crate::{Completion, Event, Options, ReadError, Submission, SubmitError};
+
+pub(crate) struct Core {
+    pub options: Options,
+    pub disk: Disk,
+    pub table: Table,
+    pub shared: Mutex<Shared>,
+    pub wake_writer: Condvar,
+    pub jobs: Mutex<mpsc::Sender<Job>>,
+    pub counters: Counters,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub records: AtomicU64,
+    pub bytes: AtomicU64,
+    pub syncs: AtomicU64,
+    pub busy_us: AtomicU64,
+    pub durable_lsn: AtomicU64,
+}
+
+/// What submitters, writer and janitor share; held for the time of a copy, never across a system call.
+pub(crate) struct Shared {
+    pub filling: Buffer,
+    /// Bytes that the writer is writing.
+    pub writing_bytes: usize,
+    pub next_lsn: Lsn,
+    /// Where the next record goes.
+    pub current: Arc<Segment>,
+    pub position: u64,
+    /// Prepared segments, in the order of their numbers.
+    pub ready: VecDeque<Arc<Segment>>,
+    /// Segments that records were placed in and that the writer has not begun yet.
+    pub entered: Vec<Arc<Segment>>,
+    pub submitters: Vec<Registered>,
+    pub disk_full: Option<Arc<str>>,
+    pub failed: Option<Arc<str>>,
+    pub closing: bool,
+    pub writer_waits: bool,
+}
+
+pub(crate) struct Registered {
+    pub completion: Arc<dyn Completion>,
+    pub wants_room: bool,
+}
+
+impl Shared {
+    pub fn place(
+        &mut self,
+        options: &Options,
+        submitter: usize,
+        submission: &Submission<'_>,
+    ) -> Result<Submitted, SubmitError> {
+        if let Some(reason) = &self.failed {
+            return Err(SubmitError::Failed(reason.clone()));
+        }
+        if self.closing {
+            return Err(SubmitError::Closing);
+        }
+        let body_len = submission.head.len() + submission.payload.len();
+        let max = options.body_bytes_max();
+        if body_len > max || submission.head.len() > usize::from(u16::MAX) {
+            return Err(SubmitError::TooLong { bytes: body_len, max });
+        }
+        let stride = record::stride(body_len);
+        if self.filling.bytes + self.writing_bytes + stride > options.buffer_bytes_max
+            && self.filling.bytes + self.writing_bytes > 0
+        {
+            return Err(SubmitError::Busy);
+        }
+        let reserve = if submission.reserved {
+            0
+        } else {
+            options.reserve_bytes
+        };
+        let end = self.position + stride as u64;
+        if self.ready.is_empty() && end + reserve > options.segment_bytes {
+            return Err(self
+                .disk_full
+                .clone()
+                .map_or(SubmitError::Busy, SubmitError::DiskFull));
+        }
+        if end > options.segment_bytes {
+            self.current = self.ready.pop_front().expect("checked above");
+            self.entered.push(self.current.clone());
+            self.position = SEGMENT_HEAD_BYTES;
+        }
+        let len = (HEADER_BYTES + body_len) as u32;
+        let location = Location {
+            segment: self.current.number,
+            position: self.position as u32,
+            len,
+        };
+        let submitted = Submitted {
+            lsn: self.next_lsn,
+            location,
+        };
+        self.filling.push(submitter, submission, submitted.lsn, location);
+        self.position += stride as u64;
+        self.next_lsn += 1;
+        Ok(submitted)
+    }
+
+    pub fn take_wanting_room(&mut self) -> Vec<Arc<dyn Completion>> {
+        let taken = |s: &mut Registered| std::mem::take(&mut s.wants_room).then(|| s.completion.clone());
+        self.submitters.iter_mut().filter_map(taken).collect()
+    }
+
+    pub fn completions(&self) -> Vec<Arc<dyn Completion>> {
+        self.submitters.iter().map(|s| s.completion.clone()).collect()
+    }
+}
+
+impl Core {
+    pub fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().expect("journal state")
+    }
+
+    pub fn ask(&self, job: Job) {
+        // The janitor is gone only while the journal is being dropped.
+        let _gone = self.jobs.lock().expect("jobs").send(job).is_err();
+    }
+
+    /// Final: no acknowledgement, no submission from here on.
+    pub fn fail(&self, what: &str, error: &std::io::Error) {
+        let reason: Arc<str> = format!("{what}: {error}").into();
+        tracing::error!(%reason, "the journal failed; persistent appends stop");
+        let mut shared = self.lock();
+        shared.failed = Some(reason.clone());
+        let completions = shared.completions();
+        drop(shared);
+        for completion in completions {
+            completion.notify(Event::Failed {
+                reason: reason.clone(),
+            });
+        }
+    }
+
+    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
+        let segment = self.table.get(location.segment).ok_or(ReadError::Released)?;
+        let mut bytes = vec![0; location.len as usize];
+        self.disk
+            .read_at(&segment.file, &mut bytes, u64::from(location.position))
+            .map_err(|source| ReadError::Io { location, source })?;
+        let (header, head_len) = match record::parse(&bytes, location.segment, segment.salt) {
+            Some((header, head, _)) => (header, head.len()),
+            None if self.table.get(location.segment).is_none() => return Err(ReadError::Released),
+            None => return Err(ReadError::Damaged(location)),
+        };
+        let body = Bytes::from(bytes).slice(HEADER_BYTES..);
+        let (head, payload) = (body.slice(..head_len), body.slice(head_len..));
+        Ok(StoredRecord {
+            lsn: header.lsn,
+            kind: header.kind,
+            head,
+            payload,
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The journal's handles: submitting, reading, releasing.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+
+use crate::core::{Core, Registered};
+use crate::janitor::Job;
+use crate::record::{Location, Lsn, StoredRecord};
+use crate::{Completion, ReadError, Submission, SubmitError};
+
+/// An open journal. Dropping it writes and syncs what was submitted, then stops its threads.
+pub struct Journal {
+    pub(crate) core: Arc<Core>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    /// Held as long as the journal is open, so that no other process opens it.
+    pub(crate) _lock: File,
+}
+
+/// One shard's way to append; its events carry its own tags.
+#[derive(Clone)]
+pub struct Submitter {
+    core: Arc<Core>,
+    index: usize,
+}
+
+/// Where an accepted record will lie. It is durable once `Event::Durable` says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submitted {
+    pub lsn: Lsn,
+    pub location: Location,
+}
+
+/// Counters since the journal was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    pub records: u64,
+    pub bytes: u64,
+    pub syncs: u64,
+    /// Time spent in write and sync together.
+    pub busy_us: u64,
+    pub durable_lsn: Lsn,
+    pub segments: u64,
+}
+
+impl Journal {
+    /// A way to submit, whose events go to `completion`.
+    pub fn submitter(&self, completion: Arc<dyn Completion>) -> Submitter {
+        let mut shared = self.core.lock();
+        shared.submitters.push(Registered {
+            completion,
+            wants_room: false,
+        });
+        Submitter {
+            core: self.core.clone(),
+            index: shared.submitters.len() - 1,
+        }
+    }
+
+    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
+        self.core.read(location)
+    }
+
+    /// Allows segments all of whose records lie below `lsn` to be reused. Done in the background.
+    pub fn release_before(&self, lsn: Lsn) {
+        self.core.ask(Job::Release(lsn));
+    }
+
+    /// The oldest lsn still held.
+    pub fn first_lsn(&self) -> Option<Lsn> {
+        self.core.table.first_lsn()
+    }
+
+    /// Bytes free on the journal's file system.
+    pub fn free_bytes(&self) -> std::io::Result<u64> {
+        self.core.disk.free_bytes()
+    }
+
+    pub fn stats(&self) -> Stats {
+        let counters = &self.core.counters;
+        Stats {
+            records: counters.records.load(Ordering::Relaxed),
+            bytes: counters.bytes.load(Ordering::Relaxed),
+            syncs: counters.syncs.load(Ordering::Relaxed),
+            busy_us: counters.busy_us.load(Ordering::Relaxed),
+            durable_lsn: counters.durable_lsn.load(Ordering::Acquire),
+            segments: self.core.table.len() as u64,
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.core.lock().closing = true;
+        self.core.wake_writer.notify_all();
+        self.core.ask(Job::Close);
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the journal panicked");
+            }
+        }
+    }
+}
+
+impl Submitter {
+    pub fn submit(&self, kind: u8, head: &[u8], payload: &Bytes, tag: u64) -> Result<Submitted, SubmitError> {
+        let mut placed = None;
+        self.submit_many(
+            &[Submission {
+                kind,
+                head,
+                payload,
+                tag,
+                reserved: false,
+            }],
+            |at| placed = Some(at),
+        )?;
+        Ok(placed.expect("an accepted record has a place"))
+    }
+
+    /// Submits in order, under one lock; `placed` is called for each accepted record. On an error the records
+    /// before it were accepted and the rest were not.
+    pub fn submit_many(
+        &self,
+        submissions: &[Submission<'_>],
+        mut placed: impl FnMut(Submitted),
+    ) -> Result<(), SubmitError> {
+        let mut shared = self.core.lock();
+        let mut result = Ok(());
+        for submission in submissions {
+            match shared.place(&self.core.options, self.index, submission) {
+                Ok(submitted) => placed(submitted),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        if let Err(SubmitError::Busy | SubmitError::DiskFull(_)) = result {
+            shared.submitters[self.index].wants_room = true;
+        }
+        let wants_segment = matches!(result, Err(SubmitError::Busy)) && shared.ready.is_empty();
+        let wake = shared.writer_waits && !shared.filling.is_empty();
+        shared.writer_waits &= !wake;
+        drop(shared);
+        if wake {
+            self.core.wake_writer.notify_one();
+        }
+        if wants_segment {
+            self.core.ask(Job::Fill);
+        }
+        result
+    }
+
+    /// The record at `location`, which must be durable. Blocks for a read from disk if it is not cached.
+    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
+        self.core.read(location)
+    }
+}

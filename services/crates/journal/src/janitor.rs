@@ -1,0 +1,182 @@
+//! The thread that prepares the next segment before it is needed, and frees old ones for reuse.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use crate::core::Core;
+use crate::disk::Disk;
+use crate::record::Lsn;
+use crate::segment::{self, Segment};
+use crate::{Event, Options};
+
+pub(crate) enum Job {
+    /// A segment was begun: see to the next one.
+    Prepare,
+    /// A quarter of the segment is written: the next one must soon be whole.
+    Fill,
+    Release(Lsn),
+    Close,
+}
+
+/// How often a full disk is tried again when nothing was released.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub(crate) struct Janitor {
+    disk: Disk,
+    options: Options,
+    /// Numbers of files free for reuse.
+    spares: VecDeque<u32>,
+    /// Allocated, not yet written through.
+    allocated: Option<File>,
+    next_number: u32,
+}
+
+impl Janitor {
+    pub fn new(disk: Disk, options: Options, spares: VecDeque<u32>, next_number: u32) -> Self {
+        Self {
+            disk,
+            options,
+            spares,
+            allocated: None,
+            next_number,
+        }
+    }
+
+    pub fn run(mut self, core: &Core, inbox: &mpsc::Receiver<Job>) {
+        let mut due = false;
+        let mut fill = false;
+        loop {
+            let job = if due {
+                inbox.recv_timeout(RETRY)
+            } else {
+                inbox.recv().map_err(Into::into)
+            };
+            match job {
+                Ok(Job::Prepare) => fill = false,
+                Ok(Job::Fill) => fill = true,
+                Ok(Job::Release(lsn)) => self.release(core, lsn),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Ok(Job::Close) | Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            }
+            due = self.prepare(core, fill);
+        }
+    }
+
+    /// Prepares a segment if none is ready; answers whether to try again for want of space.
+    fn prepare(&mut self, core: &Core, fill: bool) -> bool {
+        if !core.lock().ready.is_empty() {
+            return false;
+        }
+        match self.advance(fill) {
+            Ok(segment) => {
+                let mut shared = core.lock();
+                let was_full = shared.disk_full.take().is_some();
+                let prepared = segment.is_some();
+                shared.ready.extend(segment);
+                let wanting = if prepared || was_full { shared.take_wanting_room() } else { Vec::new() };
+                // Who was told of the full disk is told of its end, whether it was refused something or not.
+                let told = if was_full { shared.completions() } else { Vec::new() };
+                drop(shared);
+                for completion in told {
+                    completion.notify(Event::DiskFree);
+                }
+                for completion in wanting {
+                    completion.notify(Event::Room);
+                }
+                false
+            }
+            Err(error) => {
+                self.report(core, &error);
+                true
+            }
+        }
+    }
+
+    fn report(&self, core: &Core, error: &std::io::Error) {
+        let reason: Arc<str> = format!("cannot prepare a segment: {error}").into();
+        let mut shared = core.lock();
+        let news = shared.disk_full.replace(reason.clone()).is_none();
+        let completions = if news { shared.completions() } else { Vec::new() };
+        drop(shared);
+        if news {
+            tracing::warn!(%reason, "the journal cannot grow");
+        }
+        for completion in completions {
+            completion.notify(Event::DiskFull {
+                reason: reason.clone(),
+            });
+        }
+    }
+
+    /// A spare file at once; otherwise blocks now, so that a full disk is known early, and their first write when
+    /// `fill` says that it is time.
+    fn advance(&mut self, fill: bool) -> std::io::Result<Option<Arc<Segment>>> {
+        if let Some(number) = self.spares.front().copied() {
+            let name = segment::spare_name(number);
+            let file = self.disk.open(&name)?;
+            if file.metadata()?.len() == self.options.segment_bytes {
+                let segment = self.enter(&name, file)?;
+                self.spares.pop_front();
+                return Ok(Some(segment));
+            }
+            self.disk.remove(&name)?;
+            self.spares.pop_front();
+        }
+        if self.allocated.is_none() {
+            match self.disk.reserve(segment::NEW_NAME, self.options.segment_bytes) {
+                Ok(file) => self.allocated = Some(file),
+                Err(error) => {
+                    // A part of the file may have been allocated: give it back.
+                    let _absent = self.disk.remove(segment::NEW_NAME).is_err();
+                    return Err(error);
+                }
+            }
+        }
+        if !fill {
+            return Ok(None);
+        }
+        let file = self.allocated.as_ref().expect("allocated above");
+        self.disk.fill(file, 0..self.options.segment_bytes)?;
+        let file = self.allocated.take().expect("allocated above");
+        self.enter(segment::NEW_NAME, file).map(Some)
+    }
+
+    /// Gives the file its number. The rename is durable before any record relies on it.
+    fn enter(&mut self, name: &str, file: File) -> std::io::Result<Arc<Segment>> {
+        let number = self.next_number;
+        self.disk.rename(name, &segment::segment_name(number))?;
+        self.disk.sync_dir()?;
+        self.next_number = number.checked_add(1).expect("fewer than 2^32 segments");
+        Ok(Arc::new(Segment {
+            number,
+            salt: rand::random(),
+            file,
+        }))
+    }
+
+    /// The first segment of a journal.
+    pub fn prepare_now(&mut self) -> std::io::Result<Arc<Segment>> {
+        self.advance(true)?
+            .ok_or_else(|| std::io::Error::other("no segment was prepared"))
+    }
+
+    fn release(&mut self, core: &Core, lsn: Lsn) {
+        for segment in core.table.release_before(lsn) {
+            let name = segment::segment_name(segment.number);
+            let freed = if self.spares.len() < self.options.spare_segments_max {
+                let spare = segment::spare_name(segment.number);
+                self.disk
+                    .rename(&name, &spare)
+                    .map(|()| self.spares.push_back(segment.number))
+            } else {
+                self.disk.remove(&name)
+            };
+            if let Err(error) = freed {
+                // The segment is scanned again at the next start, and released again.
+                tracing::warn!(%name, %error, "cannot free a journal segment");
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Opening a journal: lock, scan, cut a torn end, go on behind the last record.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread::JoinHandle;
+
+use crate::buffer::Buffer;
+use crate::core::{Core, Counters, Shared};
+use crate::disk::Disk;
+use crate::handle::Journal;
+use crate::janitor::{Janitor, Job};
+use crate::record::SEGMENT_HEAD_BYTES;
+use crate::scan::{self, End, Found, Head, Recovery};
+use crate::segment::{self, Name, Segment, Table};
+use crate::{OpenError, Options, Record, writer};
+
+impl Journal {
+    /// Opens or creates the journal in `dir`, yields every intact record in order, and starts writing behind them.
+    /// Blocks for as long as the scan takes (about 1 s per GB).
+    pub fn open(
+        dir: &Path,
+        options: Options,
+        mut visit: impl FnMut(Record<'_>),
+    ) -> Result<(Journal, Recovery), OpenError> {
+        options.validate()?;
+        let lock = lock(dir)?;
+        let disk = Disk::new(dir, options.faults.clone());
+        let (found, mut spares, next_number) = list(&disk).map_err(io("list segments"))?;
+        let (recovery, end) = scan::scan(&disk, &found, &mut visit).map_err(io("read segments"))?;
+        let table = Table::default();
+        let resumed =
+            adopt(&disk, &options, &table, found, end, &mut spares).map_err(io("take over segments"))?;
+        let mut janitor = Janitor::new(disk.clone(), options.clone(), spares, next_number);
+        let (current, position, entered) = match resumed {
+            Some((current, position)) => (current, position, Vec::new()),
+            None => {
+                let fresh = janitor.prepare_now().map_err(io("prepare a segment"))?;
+                (fresh.clone(), SEGMENT_HEAD_BYTES, vec![fresh])
+            }
+        };
+        let fill = position >= options.segment_bytes / 4;
+        let (jobs, inbox) = mpsc::channel();
+        let shared = Shared {
+            filling: Buffer::default(),
+            writing_bytes: 0,
+            next_lsn: recovery.next_lsn,
+            current,
+            position,
+            ready: VecDeque::new(),
+            entered,
+            submitters: Vec::new(),
+            disk_full: None,
+            failed: None,
+            closing: false,
+            writer_waits: false,
+        };
+        let core = Arc::new(Core {
+            options,
+            disk,
+            table,
+            shared: Mutex::new(shared),
+            wake_writer: Condvar::new(),
+            jobs: Mutex::new(jobs),
+            counters: Counters {
+                durable_lsn: AtomicU64::new(recovery.next_lsn - 1),
+                ..Counters::default()
+            },
+        });
+        let threads = spawn(&core, janitor, inbox).map_err(io("start the journal's threads"))?;
+        core.ask(if fill { Job::Fill } else { Job::Prepare });
+        Ok((
+            Journal {
+                core,
+                threads,
+                _lock: lock,
+            },
+            recovery,
+        ))
+    }
+}
+
+fn io(what: &'static str) -> impl Fn(std::io::Error) -> OpenError {
+    move |source| OpenError::Io { what, source }
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    std::fs::create_dir_all(dir).map_err(io("create it"))?;
+    let lock = File::create(dir.join(segment::LOCK_NAME)).map_err(io("create the lock file"))?;
+    lock.try_lock().map_err(|error| match error {
+        std::fs::TryLockError::WouldBlock => OpenError::Locked(dir.to_owned()),
+        std::fs::TryLockError::Error(source) => OpenError::Io { what: "lock", source },
+    })?;
+    Ok(lock)
+}
+
+/// Puts what was found into the table; answers the segment and position where writing goes on, if any.
+/// Segments whose heads are lost stay where they are, for inspection.
+fn adopt(
+    disk: &Disk,
+    options: &Options,
+    table: &Table,
+    found: Vec<Found>,
+    end: Option<End>,
+    spares: &mut VecDeque<u32>,
+) -> std::io::Result<Option<(Arc<Segment>, u64)>> {
+    let mut resumed = None;
+    for file in found {
+        match file.head {
+            Head::Unused => {
+                disk.rename(
+                    &segment::segment_name(file.number),
+                    &segment::spare_name(file.number),
+                )?;
+                spares.push_back(file.number);
+            }
+            Head::Lost => {}
+            Head::Begun(head) => {
+                let begun = Arc::new(Segment {
+                    number: file.number,
+                    salt: head.salt,
+                    file: file.file,
+                });
+                table.begin(begun.clone(), head.first_lsn);
+                if let Some(end) = end.filter(|end| end.segment == file.number) {
+                    complete(disk, &begun, file.bytes, &end, options)?;
+                    resumed = Some((begun, end.position));
+                }
+            }
+        }
+    }
+    Ok(resumed)
+}
+
+fn spawn(
+    core: &Arc<Core>,
+    janitor: Janitor,
+    inbox: mpsc::Receiver<Job>,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let (for_writer, for_janitor) = (core.clone(), core.clone());
+    let writer = std::thread::Builder::new()
+        .name("journal".into())
+        .spawn(move || writer::run(&for_writer))?;
+    let janitor = std::thread::Builder::new()
+        .name("journal-janitor".into())
+        .spawn(move || janitor.run(&for_janitor, &inbox))?;
+    Ok(vec![writer, janitor])
+}
+
+/// The segment files of the directory in order of use, spare ones, and the next free number.
+fn list(disk: &Disk) -> std::io::Result<(Vec<Found>, VecDeque<u32>, u32)> {
+    let (mut numbers, mut spares) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(&disk.dir)? {
+        let name = entry?.file_name();
+        match segment::parse_name(&name.to_string_lossy()) {
+            Name::Segment(number) => numbers.push(number),
+            Name::Spare(number) => spares.push(number),
+            Name::Other if name == segment::NEW_NAME => disk.remove(segment::NEW_NAME)?,
+            Name::Other => {}
+        }
+    }
+    numbers.sort_unstable();
+    spares.sort_unstable();
+    let next_number = numbers.iter().chain(&spares).max().map_or(1, |number| number + 1);
+    let mut found = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let file = disk.open(&segment::segment_name(number))?;
+        let bytes = file.metadata()?.len();
+        let head = scan::read_head(disk, number, &file, bytes)?;
+        found.push(Found {
+            number,
+            file,
+            bytes,
+            head,
+        });
+    }
+    Ok((found, spares.into(), next_number))
+}
+
+/// Makes the segment in which writing goes on whole again: full length, and nothing behind the end that a later
+/// scan could take for a record.
+fn complete(disk: &Disk, segment: &Segment, bytes: u64, end: &End, options: &Options) -> std::io::Result<()> {
+    if bytes < options.segment_bytes {
+        disk.fill(&segment.file, bytes..options.segment_bytes)?;
+    }
+    if end.wipe_to > end.position {
+        disk.fill(&segment.file, end.position..end.wipe_to)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The bytes of a record and of a segment's head (`docs/internals/journal.md`, format 1; frozen by `tests/golden.rs`).
+
+use bytes::Bytes;
+
+/// Number of a record, dense from 1 in each directory.
+pub type Lsn = u64;
+
+pub(crate) const HEADER_BYTES: usize = 32;
+pub(crate) const ALIGN_BYTES: usize = 8;
+pub(crate) const PAGE_BYTES: u64 = 4096;
+/// Two pages, each with a copy of the segment's head; records follow.
+pub(crate) const SEGMENT_HEAD_BYTES: u64 = 2 * PAGE_BYTES;
+const RECORD_MAGIC: [u8; 4] = *b"QJR1";
+const SEGMENT_MAGIC: [u8; 8] = *b"QJSEGM01";
+const SEGMENT_HEAD_USED: usize = 40;
+
+/// Where a record lies. `segment` numbers every use of a segment file, so a reused file has a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    pub segment: u32,
+    /// Of the record's header in the file, in bytes.
+    pub position: u32,
+    /// Header, head and payload, in bytes.
+    pub len: u32,
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "segment {:08x} at {} ({} bytes)",
+            self.segment, self.position, self.len
+        )
+    }
+}
+
+/// An intact record met while the journal is opened; borrows the scan's buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    pub lsn: Lsn,
+    pub kind: u8,
+    pub head: &'a [u8],
+    pub payload: &'a [u8],
+    pub location: Location,
+}
+
+/// A record read back by its location.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRecord {
+    pub lsn: Lsn,
+    pub kind: u8,
+    pub head: Bytes,
+    pub payload: Bytes,
+}
+
+/// A record's header without its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub body_len: u32,
+    pub lsn: Lsn,
+    pub segment: u32,
+    /// `lsn - unsynced` was durable when this record was written: what tells damage from a torn end.
+    pub unsynced: u32,
+    pub head_len: u16,
+    pub kind: u8,
+}
+
+impl Header {
+    /// Bytes 4..32; the checksum goes in front.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut out = [0; HEADER_BYTES];
+        out[4..8].copy_from_slice(&RECORD_MAGIC);
+        out[8..16].copy_from_slice(&self.lsn.to_le_bytes());
+        out[16..20].copy_from_slice(&self.body_len.to_le_bytes());
+        out[20..24].copy_from_slice(&self.segment.to_le_bytes());
+        out[24..28].copy_from_slice(&self.unsynced.to_le_bytes());
+        out[28..30].copy_from_slice(&self.head_len.to_le_bytes());
+        out[30] = self.kind;
+        out
+    }
+
+    /// `None` unless the bytes begin like a record; the checksum is not looked at.
+    pub fn decode(bytes: &[u8]) -> Option<Header> {
+        if bytes.len() < HEADER_BYTES || bytes[4..8] != RECORD_MAGIC || bytes[31] != 0 {
+            return None;
+        }
+        let header = Header {
+            lsn: u64_at(bytes, 8),
+            body_len: u32_at(bytes, 16),
+            segment: u32_at(bytes, 20),
+            unsynced: u32_at(bytes, 24),
+            head_len: u16::from_le_bytes([bytes[28], bytes[29]]),
+            kind: bytes[30],
+        };
+        (u32::from(header.head_len) <= header.body_len && header.lsn >= u64::from(header.unsynced))
+            .then_some(header)
+    }
+
+    pub fn synced_lsn(&self) -> Lsn {
+        self.lsn - u64::from(self.unsynced)
+    }
+}
+
+/// Checksum over the segment's salt, the header behind the checksum, and the body in its parts. The salt is
+/// known to no client, so nobody can forge a record inside a payload.
+pub(crate) fn checksum(salt: u64, header: &[u8], body: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&salt.to_le_bytes());
+    hasher.update(&header[4..HEADER_BYTES]);
+    for part in body {
+        hasher.update(part);
+    }
+    hasher.finalize()
+}
+
+/// The intact record of this segment at the start of `bytes`, or `None`.
+pub(crate) fn parse(bytes: &[u8], segment: u32, salt: u64) -> Option<(Header, &[u8], &[u8])> {
+    let header = Header::decode(bytes)?;
+    if header.segment != segment {
+        return None;
+    }
+    let body = bytes.get(HEADER_BYTES..HEADER_BYTES + header.body_len as usize)?;
+    let stored = u32_at(bytes, 0);
+    if checksum(salt, &bytes[..HEADER_BYTES], &[body]) != stored {
+        return None;
+    }
+    let (head, payload) = body.split_at(usize::from(header.head_len));
+    Some((header, head, payload))
+}
+
+/// Bytes that a record with this body occupies, padding included.
+pub(crate) fn stride(body_len: usize) -> usize {
+    (HEADER_BYTES + body_len).next_multiple_of(ALIGN_BYTES)
+}
+
+/// The first bytes of a segment in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentHead {
+    pub segment: u32,
+    pub salt: u64,
+    pub first_lsn: Lsn,
+}
+
+impl SegmentHead {
+    /// Two pages, each beginning with the same head.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut head = [0; SEGMENT_HEAD_USED];
+        head[0..8].copy_from_slice(&SEGMENT_MAGIC);
+        head[8..12].copy_from_slice(&self.segment.to_le_bytes());
+        head[16..24].copy_from_slice(&self.salt.to_le_bytes());
+        head[24..32].copy_from_slice(&self.first_lsn.to_le_bytes());
+        let crc = crc32fast::hash(&head[..SEGMENT_HEAD_USED - 4]);
+        head[SEGMENT_HEAD_USED - 4..].copy_from_slice(&crc.to_le_bytes());
+        let mut out = vec![0; SEGMENT_HEAD_BYTES as usize];
+        out[..SEGMENT_HEAD_USED].copy_from_slice(&head);
+        out[PAGE_BYTES as usize..PAGE_BYTES as usize + SEGMENT_HEAD_USED].copy_from_slice(&head);
+        out
+    }
+
+    /// From either copy.
+    pub fn decode(bytes: &[u8]) -> Option<SegmentHead> {
+        Self::decode_copy(bytes).or_else(|| Self::decode_copy(bytes.get(PAGE_BYTES as usize..)?))
+    }
+
+    fn decode_copy(bytes: &[u8]) -> Option<SegmentHead> {
+        let head = bytes.get(..SEGMENT_HEAD_USED)?;
+        let sound = head[0..8] == SEGMENT_MAGIC
+            && crc32fast::hash(&head[..SEGMENT_HEAD_USED - 4]) == u32_at(head, SEGMENT_HEAD_USED - 4);
+        sound.then(|| SegmentHead {
+            segment: u32_at(head, 8),
+            salt: u64_at(head, 16),
+            first_lsn: u64_at(head, 24),
+        })
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}

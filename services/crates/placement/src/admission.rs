@@ -1,0 +1,76 @@
+//! Filo's Algorithm 1 (ATC'16 §4.1): which applicant, which replica, which server.
+
+use quorate_types::ServerId;
+
+use crate::amounts::Amounts;
+use crate::fleet::{Fleet, Pool};
+
+/// One applicant: its demand profile, one vector per replica in chain order.
+#[derive(Debug, Clone)]
+pub struct Applicant<K> {
+    pub key: K,
+    pub replicas: Vec<Amounts>,
+}
+
+/// The first replica, heaviest first, for which no server was left; nothing was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotPlaced {
+    /// Its position in the chain.
+    pub replica: usize,
+    pub demand: Amounts,
+    /// Servers that took the heavier replicas before all was undone.
+    pub elected: Vec<ServerId>,
+}
+
+/// On-line: one applicant. The servers in chain order, or nothing taken (Cons2).
+pub fn place_one(fleet: &mut Fleet, replicas: &[Amounts]) -> Result<Vec<ServerId>, NotPlaced> {
+    let total = fleet.free_total();
+    place(fleet, replicas, total)
+}
+
+/// Off-line: a batch, the applicant with the highest dominant share first (PO_a). One outcome for each,
+/// in the order in which they were considered. Shares are relative to what is free at the beginning.
+pub fn place_batch<K>(
+    fleet: &mut Fleet,
+    mut applicants: Vec<Applicant<K>>,
+) -> Vec<(K, Result<Vec<ServerId>, NotPlaced>)> {
+    let total = fleet.free_total();
+    let share = |applicant: &Applicant<K>| {
+        Amounts::sum(applicant.replicas.iter().copied())
+            .dominant_share(total)
+            .0
+    };
+    applicants.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    applicants
+        .into_iter()
+        .map(|applicant| {
+            let outcome = place(fleet, &applicant.replicas, total);
+            (applicant.key, outcome)
+        })
+        .collect()
+}
+
+fn place(fleet: &mut Fleet, replicas: &[Amounts], total: Amounts) -> Result<Vec<ServerId>, NotPlaced> {
+    let mut order: Vec<usize> = (0..replicas.len()).collect();
+    let share = |position: &usize| replicas[*position].dominant_share(total).0;
+    order.sort_by(|a, b| share(b).total_cmp(&share(a))); // PO_b; equal ones in chain order
+    let mut elected: Vec<ServerId> = Vec::with_capacity(replicas.len());
+    for (placed, position) in order.iter().copied().enumerate() {
+        match fleet.elect(replicas[position], &elected, Pool::Admission) {
+            Some(server) => elected.push(server),
+            None => {
+                for (server, position) in elected.iter().zip(&order[..placed]) {
+                    fleet.release(*server, replicas[*position]);
+                }
+                return Err(NotPlaced {
+                    replica: position,
+                    demand: replicas[position],
+                    elected,
+                });
+            }
+        }
+    }
+    let mut chain: Vec<(usize, ServerId)> = order.into_iter().zip(elected).collect();
+    chain.sort_unstable_by_key(|(position, _)| *position);
+    Ok(chain.into_iter().map(|(_, server)| server).collect())
+}

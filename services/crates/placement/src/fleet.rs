@@ -1,0 +1,204 @@
+//! The servers of one region with what is free on them, and Filo's ElectServer (Algorithm 1, line 18).
+
+use std::collections::BTreeMap;
+
+use quorate_types::ServerId;
+
+use crate::amounts::Amounts;
+use crate::index::{Index, Key};
+
+/// Which servers may be elected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pool {
+    /// For applicants: auxiliary servers are kept free.
+    Admission,
+    /// For replacements of failed replicas: auxiliary servers when no other fits (Filo §4.1 "Failures").
+    Replacement,
+}
+
+#[derive(Debug, Clone)]
+struct Slot {
+    /// What may be promised: the nominal capacity times the safety factor (R^no).
+    promisable: Amounts,
+    allocated: Amounts,
+    failure_domain: Option<String>,
+    auxiliary: bool,
+    /// Alive and taking replicas; allocations of others are kept but nothing is elected on them.
+    available: bool,
+}
+
+impl Slot {
+    fn free(&self) -> Amounts {
+        self.promisable.left_after(self.allocated)
+    }
+
+    /// Equation 3 as a fixed-point fraction: the most consumed resource, of what it has.
+    fn key(&self, id: ServerId) -> Key {
+        let share = |i: usize| match (self.allocated.0[i], self.promisable.0[i]) {
+            (0, _) => 0,
+            (_, 0) => u64::MAX,
+            (used, all) => u64::try_from((u128::from(used) << 40) / u128::from(all)).unwrap_or(u64::MAX),
+        };
+        ((0..3).map(share).max().unwrap_or(0), id)
+    }
+}
+
+/// Servers with their allocations, ordered by dominant share. One fleet per region.
+#[derive(Debug, Clone, Default)]
+pub struct Fleet {
+    slots: BTreeMap<ServerId, Slot>,
+    general: Index,
+    auxiliary: Index,
+    /// R^g: free on available servers that are not auxiliary.
+    free_total: Amounts,
+}
+
+impl Fleet {
+    /// Adds a server, or changes one: what is allocated on it stays.
+    pub fn set_server(
+        &mut self,
+        id: ServerId,
+        promisable: Amounts,
+        failure_domain: Option<String>,
+        auxiliary: bool,
+        available: bool,
+    ) {
+        let allocated = self.slots.get(&id).map_or(Amounts::ZERO, |slot| slot.allocated);
+        self.unlist(id);
+        self.slots.insert(
+            id,
+            Slot {
+                promisable,
+                allocated,
+                failure_domain,
+                auxiliary,
+                available,
+            },
+        );
+        self.list(id);
+    }
+
+    pub fn set_available(&mut self, id: ServerId, available: bool) {
+        self.unlist(id);
+        self.slot_mut(id).available = available;
+        self.list(id);
+    }
+
+    /// Takes `demand` on a server whether it fits or not: for a replica that is there already, as when a
+    /// follower becomes head. The safety margin is there for it; nothing is *elected* beyond what fits.
+    pub fn charge(&mut self, id: ServerId, demand: Amounts) {
+        self.unlist(id);
+        let slot = self.slot_mut(id);
+        slot.allocated = slot.allocated.plus(demand);
+        self.list(id);
+    }
+
+    /// Gives `demand` back.
+    pub fn release(&mut self, id: ServerId, demand: Amounts) {
+        self.unlist(id);
+        let slot = self.slot_mut(id);
+        slot.allocated = slot.allocated.minus(demand);
+        self.list(id);
+    }
+
+    /// ElectServer: the server with the lowest dominant share (PO_c) that `demand` fits (Cons1) and that
+    /// is not among `members` (Cons3), in a failure domain of its own when one fits; `demand` is taken there.
+    pub fn elect(&mut self, demand: Amounts, members: &[ServerId], pool: Pool) -> Option<ServerId> {
+        let elected = self
+            .search(&self.general, demand, members)
+            .or_else(|| match pool {
+                Pool::Admission => None,
+                Pool::Replacement => self.search(&self.auxiliary, demand, members),
+            })?;
+        self.charge(elected, demand);
+        Some(elected)
+    }
+
+    /// Whether `demand` may be placed on this very server: it holds the group's data from before.
+    pub fn fits_on(&self, id: ServerId, demand: Amounts) -> bool {
+        self.slots
+            .get(&id)
+            .is_some_and(|slot| slot.available && demand.fits(slot.free()))
+    }
+
+    fn search(&self, index: &Index, demand: Amounts, members: &[ServerId]) -> Option<ServerId> {
+        let domain = |id: ServerId| {
+            self.slots
+                .get(&id)
+                .and_then(|slot| slot.failure_domain.as_deref())
+        };
+        let taken: Vec<&str> = members.iter().filter_map(|id| domain(*id)).collect();
+        let apart =
+            |id: ServerId| !members.contains(&id) && domain(id).is_none_or(|own| !taken.contains(&own));
+        let other = |id: ServerId| !members.contains(&id);
+        index.first_fit(demand, &apart).or_else(|| {
+            if taken.is_empty() {
+                None
+            } else {
+                index.first_fit(demand, &other)
+            }
+        })
+    }
+
+    /// R^g: what is free on all servers that admission may use.
+    pub fn free_total(&self) -> Amounts {
+        self.free_total
+    }
+
+    /// How many servers admission may use.
+    pub fn admission_servers(&self) -> usize {
+        self.general.len()
+    }
+
+    pub fn allocated(&self, id: ServerId) -> Amounts {
+        self.slots.get(&id).map_or(Amounts::ZERO, |slot| slot.allocated)
+    }
+
+    pub fn promisable(&self, id: ServerId) -> Amounts {
+        self.slots.get(&id).map_or(Amounts::ZERO, |slot| slot.promisable)
+    }
+
+    pub fn free(&self, id: ServerId) -> Amounts {
+        self.slots.get(&id).map_or(Amounts::ZERO, Slot::free)
+    }
+
+    /// What each server that admission may use, and that is not among `members`, has free.
+    pub(crate) fn free_of_others(&self, members: &[ServerId]) -> impl Iterator<Item = Amounts> {
+        self.slots
+            .iter()
+            .filter(|(id, slot)| slot.available && !slot.auxiliary && !members.contains(id))
+            .map(|(_, slot)| slot.free())
+    }
+
+    fn slot_mut(&mut self, id: ServerId) -> &mut Slot {
+        self.slots
+            .get_mut(&id)
+            .unwrap_or_else(|| panic!("server {id} is not in this fleet"))
+    }
+
+    fn unlist(&mut self, id: ServerId) {
+        let Some(slot) = self.slots.get(&id).filter(|slot| slot.available) else {
+            return;
+        };
+        let key = slot.key(id);
+        if slot.auxiliary {
+            self.auxiliary.remove(key);
+        } else {
+            self.free_total = self.free_total.minus(slot.free());
+            self.general.remove(key);
+        }
+    }
+
+    fn list(&mut self, id: ServerId) {
+        let Some(slot) = self.slots.get(&id).filter(|slot| slot.available) else {
+            return;
+        };
+        let (key, free) = (slot.key(id), slot.free());
+        if slot.auxiliary {
+            self.auxiliary.insert(key, free);
+        } else {
+            self.free_total = self.free_total.plus(free);
+            self.general.insert(key, free);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Servers in the order of their dominant share, searchable for the first that a replica fits.
+//!
+//! A treap whose nodes know the largest free amount of each resource below them, so that a search
+//! skips subtrees in which nothing can fit: no scan of all servers for one replica. The priorities
+//! are a hash of the server's id: the same servers make the same tree whatever came before.
+
+use quorate_types::ServerId;
+
+use crate::amounts::Amounts;
+
+/// Dominant share (a fixed-point fraction), then id: the order of policy PO_c.
+pub(crate) type Key = (u64, ServerId);
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone)]
+struct Node {
+    key: Key,
+    priority: u64,
+    free: Amounts,
+    /// Componentwise maximum of `free` in this subtree.
+    free_max: Amounts,
+    left: u32,
+    right: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Index {
+    nodes: Vec<Node>,
+    vacant: Vec<u32>,
+    root: u32,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            vacant: Vec::new(),
+            root: NONE,
+        }
+    }
+}
+
+impl Index {
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len() - self.vacant.len()
+    }
+
+    pub(crate) fn insert(&mut self, key: Key, free: Amounts) {
+        let priority = mix(u64::from(key.1.0));
+        let node = Node {
+            key,
+            priority,
+            free,
+            free_max: free,
+            left: NONE,
+            right: NONE,
+        };
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                self.nodes[at as usize] = node;
+                at
+            }
+            None => {
+                self.nodes.push(node);
+                u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 servers")
+            }
+        };
+        let (low, high) = self.split(self.root, key);
+        let low = self.merge(low, at);
+        self.root = self.merge(low, high);
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) {
+        let (low, rest) = self.split(self.root, key);
+        let (found, high) = self.split(rest, (key.0, ServerId(key.1.0 + 1)));
+        assert!(
+            found != NONE && self.nodes[found as usize].key == key,
+            "{key:?} is not in the index"
+        );
+        self.vacant.push(found);
+        self.root = self.merge(low, high);
+    }
+
+    /// The first server in order that has `demand` free and is accepted.
+    pub(crate) fn first_fit(&self, demand: Amounts, accept: &dyn Fn(ServerId) -> bool) -> Option<ServerId> {
+        self.search(self.root, demand, accept)
+    }
+
+    fn search(&self, at: u32, demand: Amounts, accept: &dyn Fn(ServerId) -> bool) -> Option<ServerId> {
+        if at == NONE {
+            return None;
+        }
+        let node = &self.nodes[at as usize];
+        if !demand.fits(node.free_max) {
+            return None;
+        }
+        if let Some(found) = self.search(node.left, demand, accept) {
+            return Some(found);
+        }
+        if demand.fits(node.free) && accept(node.key.1) {
+            return Some(node.key.1);
+        }
+        self.search(node.right, demand, accept)
+    }
+
+    /// Into keys below `key`, and the rest.
+    fn split(&mut self, at: u32, key: Key) -> (u32, u32) {
+        if at == NONE {
+            return (NONE, NONE);
+        }
+        let node = &self.nodes[at as usize];
+        if node.key < key {
+            let (low, high) = self.split(node.right, key);
+            self.nodes[at as usize].right = low;
+            self.refresh(at);
+            (at, high)
+        } else {
+            let (low, high) = self.split(node.left, key);
+            self.nodes[at as usize].left = high;
+            self.refresh(at);
+            (low, at)
+        }
+    }
+
+    fn merge(&mut self, low: u32, high: u32) -> u32 {
+        if low == NONE || high == NONE {
+            return if low == NONE { high } else { low };
+        }
+        if self.nodes[low as usize].priority >= self.nodes[high as usize].priority {
+            let right = self.merge(self.nodes[low as usize].right, high);
+            self.nodes[low as usize].right = right;
+            self.refresh(low);
+            low
+        } else {
+            let left = self.merge(low, self.nodes[high as usize].left);
+            self.nodes[high as usize].left = left;
+            self.refresh(high);
+            high
+        }
+    }
+
+    fn refresh(&mut self, at: u32) {
+        let node = &self.nodes[at as usize];
+        let mut most = node.free;
+        for child in [node.left, node.right] {
+            if child != NONE {
+                let below = self.nodes[child as usize].free_max;
+                most = Amounts(std::array::from_fn(|i| most.0[i].max(below.0[i])));
+            }
+        }
+        self.nodes[at as usize].free_max = most;
+    }
+}
+
+/// The finaliser of SplitMix64: every input bit reaches every output bit.
+fn mix(id: u64) -> u64 {
+    let mut x = id.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn finds_the_same_server_as_a_scan_in_order() {
+        let mut index = Index::default();
+        let mut plain: BTreeMap<Key, Amounts> = BTreeMap::new();
+        let mut seed = 1;
+        let mut random = |below: u64| {
+            seed = mix(seed);
+            seed % below
+        };
+        for round in 0..4_000u32 {
+            let key = (random(50), ServerId(random(200) as u32));
+            if plain.remove(&key).is_some() {
+                index.remove(key);
+            } else {
+                let free = Amounts([random(100), random(100), random(100)]);
+                plain.insert(key, free);
+                index.insert(key, free);
+            }
+            assert_eq!(index.len(), plain.len());
+            let demand = Amounts([random(100), random(100), random(100)]);
+            let parity = round % 2;
+            let accept = |id: ServerId| id.0 % 2 == parity;
+            let scanned = plain
+                .iter()
+                .find(|(key, free)| demand.fits(**free) && accept(key.1))
+                .map(|(key, _)| key.1);
+            assert_eq!(index.first_fit(demand, &accept), scanned);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! The cost profile: what one append costs each role (Filo §6.1.1). Format: `profiles/README.md`.
+
+use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::{Durability, Role, Sla};
+use serde::{Deserialize, Serialize};
+
+use crate::amounts::Amounts;
+
+/// A profile file, validated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    format: u32,
+    pub version: String,
+    pub provisional: bool,
+    pub source: String,
+    pub safety_factor: f64,
+    shard_cores: f64,
+    network: Network,
+    storage: Storage,
+    cpu: Cpu,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    batch_header_bytes: u32,
+    ack_bytes: u32,
+    entries_per_batch: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Storage {
+    io_bytes: u32,
+    writes: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cpu {
+    in_memory: Curves,
+    persistent: Curves,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Curves {
+    head: Vec<Point>,
+    follower: Vec<Point>,
+    tail: Vec<Point>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Point {
+    size_bytes: u32,
+    cpu_ns: u32,
+}
+
+/// The profile file cannot be used: which field, and why.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("cost profile: {field}: {problem}")]
+pub struct ProfileError {
+    pub field: String,
+    pub problem: String,
+}
+
+/// What each position of a group's chain is charged, for its whole degree.
+///
+/// A degraded chain is charged by position as if it were whole, so a replacement that joins as the tail
+/// changes nothing for the others; only losing a head makes a replica dearer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleDemands(Vec<Amounts>);
+
+impl RoleDemands {
+    /// By position, head first.
+    pub fn all(&self) -> &[Amounts] {
+        &self.0
+    }
+
+    pub fn at(&self, position: usize) -> Amounts {
+        self.0[position]
+    }
+
+    /// What a replacement is elected for: the end of the chain.
+    pub fn tail(&self) -> Amounts {
+        *self.0.last().expect("a degree is at least 1")
+    }
+}
+
+/// The format that this version reads.
+const FORMAT: u32 = 1;
+
+impl Profile {
+    /// The profile that is used when none is named: an estimate, and marked as one.
+    pub fn default_profile() -> Self {
+        Self::parse(include_str!("../profiles/default.json")).expect("the default profile is valid")
+    }
+
+    /// Parses and validates a profile file; the error names the field at fault.
+    pub fn parse(json: &str) -> Result<Self, ProfileError> {
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        let profile: Self = serde_path_to_error::deserialize(&mut deserializer)
+            .map_err(|e| error(e.path().to_string(), e.into_inner().to_string()))?;
+        deserializer
+            .end()
+            .map_err(|e| error("(end of file)", e.to_string()))?;
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    fn validate(&self) -> Result<(), ProfileError> {
+        let check =
+            |ok: bool, field: &str, problem: &str| if ok { Ok(()) } else { Err(error(field, problem)) };
+        check(self.format == FORMAT, "format", "this version reads format 1")?;
+        check(
+            (1..=64).contains(&self.version.len()),
+            "version",
+            "must have 1 to 64 characters",
+        )?;
+        check(
+            !self.source.trim().is_empty(),
+            "source",
+            "must say where the numbers come from",
+        )?;
+        let safe = self.safety_factor > 0.0 && self.safety_factor <= 1.0;
+        check(safe, "safety_factor", "must be above 0 and at most 1")?;
+        let cores = self.shard_cores.is_finite() && self.shard_cores > 0.0;
+        check(cores, "shard_cores", "must be above 0")?;
+        check(
+            self.network.entries_per_batch >= 1,
+            "network.entries_per_batch",
+            "must be at least 1",
+        )?;
+        check(
+            self.storage.io_bytes >= 512,
+            "storage.io_bytes",
+            "must be at least 512",
+        )?;
+        check(self.storage.writes >= 1, "storage.writes", "must be at least 1")?;
+        for (mode, curves) in [
+            ("in_memory", &self.cpu.in_memory),
+            ("persistent", &self.cpu.persistent),
+        ] {
+            for (role, points) in [
+                ("head", &curves.head),
+                ("follower", &curves.follower),
+                ("tail", &curves.tail),
+            ] {
+                validate_curve(&format!("cpu.{mode}.{role}"), points)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate.
+    pub fn demands(&self, sla: &Sla) -> RoleDemands {
+        let degree = usize::from(sla.replication_degree);
+        let demand = |position: usize| {
+            let cost = self.append_milli(sla.durability, role_at(position, degree), sla.request_size_bytes);
+            // Thousandths of tokens an append, times appends a second: tokens a second, rounded up.
+            Amounts(cost.map(|milli| milli.saturating_mul(sla.rate_per_s).div_ceil(1_000)))
+        };
+        RoleDemands((0..degree).map(demand).collect())
+    }
+
+    /// The largest rate at which one shard can serve the group, whatever the fleet has.
+    pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
+        let degree = usize::from(sla.replication_degree);
+        let dearest_ps = (0..degree)
+            .map(|position| {
+                self.append_milli(sla.durability, role_at(position, degree), sla.request_size_bytes)[0]
+            })
+            .max()
+            .expect("a degree is at least 1");
+        (self.shard_cores * self.safety_factor * 1e12 / dearest_ps as f64).floor() as u64
+    }
+
+    /// The budget of the group's token buckets: the head's cost function, and the declared rate.
+    pub fn budget(&self, sla: &Sla) -> Budget {
+        Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
+    }
+
+    /// The head's cost as a line through the declared size, where it is exact.
+    fn append_cost(&self, sla: &Sla) -> AppendCost {
+        let role = role_at(0, usize::from(sla.replication_degree));
+        let cost_of = |size_bytes| self.append_milli(sla.durability, role, size_bytes);
+        let declared = cost_of(sla.request_size_bytes);
+        let points = self.curve(sla.durability, role);
+        let mut fixed_milli = cost_of(1);
+        // The curve's first segment, drawn on to size 0, is what an append costs without its bytes.
+        fixed_milli[0] = ps_at(&points[..2], 0, true).min(declared[0]).max(1);
+        fixed_milli[1] -= u64::from(copies(role)) * 1_000;
+        let per_byte =
+            |i: usize| (declared[i] - fixed_milli[i].min(declared[i])) / u64::from(sla.request_size_bytes);
+        let per_byte_milli = std::array::from_fn(per_byte);
+        // What the division left over goes to the fixed part, so that the declared size costs what it costs.
+        let size = u64::from(sla.request_size_bytes);
+        let fixed_milli = std::array::from_fn(|i| declared[i] - per_byte_milli[i] * size);
+        AppendCost {
+            fixed_milli,
+            per_byte_milli,
+        }
+    }
+
+    /// Cost of one append in thousandths of tokens: ps of CPU, 1/1000 bytes, 1/1 000 000 operations.
+    fn append_milli(&self, durability: Durability, role: Role, size_bytes: u32) -> [u64; 3] {
+        let cpu_ps = ps_at(self.curve(durability, role), size_bytes, false);
+        let network = &self.network;
+        let spread = |bytes: u32| u64::from(bytes) * 1_000 / u64::from(network.entries_per_batch);
+        let copy_milli = u64::from(size_bytes) * 1_000 + spread(network.batch_header_bytes);
+        let network_milli =
+            u64::from(copies(role)) * copy_milli + u64::from(acks(role)) * spread(network.ack_bytes);
+        let operations = match durability {
+            Durability::InMemory => 0,
+            Durability::Persistent => size_bytes.div_ceil(self.storage.io_bytes) * self.storage.writes,
+        };
+        [cpu_ps, network_milli, u64::from(operations) * 1_000_000]
+    }
+
+    fn curve(&self, durability: Durability, role: Role) -> &[Point] {
+        let curves = match durability {
+            Durability::InMemory => &self.cpu.in_memory,
+            Durability::Persistent => &self.cpu.persistent,
+        };
+        match role {
+            Role::Head | Role::Sole => &curves.head,
+            Role::Follower => &curves.follower,
+            Role::Tail => &curves.tail,
+            Role::Learner | Role::None => unreachable!("a demand is for a place in the chain"),
+        }
+    }
+}
+
+/// The role of a position in a whole chain.
+pub fn role_at(position: usize, degree: usize) -> Role {
+    match position {
+        0 if degree == 1 => Role::Sole,
+        0 => Role::Head,
+        _ if position + 1 == degree => Role::Tail,
+        _ => Role::Follower,
+    }
+}
+
+/// How often the payload crosses this role's network interface.
+fn copies(role: Role) -> u32 {
+    match role {
+        Role::Head | Role::Follower => 2,
+        _ => 1,
+    }
+}
+
+/// How often an acknowledgement does: the tail's to the head, the head's to the client.
+fn acks(role: Role) -> u32 {
+    match role {
+        Role::Head => 2,
+        Role::Follower => 0,
+        _ => 1,
+    }
+}
+
+/// CPU of one append in picoseconds: interpolated; the last segment goes on, the first when `extend_down`.
+fn ps_at(points: &[Point], size_bytes: u32, extend_down: bool) -> u64 {
+    let first = points[0];
+    if size_bytes <= first.size_bytes && !extend_down {
+        return u64::from(first.cpu_ns) * 1_000;
+    }
+    let segment = points.windows(2).find(|pair| size_bytes <= pair[1].size_bytes);
+    let (low, high) = match segment {
+        Some(pair) => (pair[0], pair[1]),
+        None => (points[points.len() - 2], points[points.len() - 1]),
+    };
+    let rise_ps = i64::from(high.cpu_ns - low.cpu_ns) * 1_000;
+    let run = i64::from(high.size_bytes - low.size_bytes);
+    let beyond = i64::from(size_bytes) - i64::from(low.size_bytes);
+    let ps = i128::from(low.cpu_ns) * 1_000 + i128::from(rise_ps) * i128::from(beyond) / i128::from(run);
+    u64::try_from(ps.max(1)).expect("CPU of an append fits 64 bits of picoseconds")
+}
+
+fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
+    if points.len() < 2 {
+        return Err(error(field, "needs at least two points"));
+    }
+    for (i, point) in points.iter().enumerate() {
+        if point.size_bytes == 0 {
+            return Err(error(format!("{field}[{i}].size_bytes"), "must be above 0"));
+        }
+        if point.cpu_ns == 0 {
+            return Err(error(format!("{field}[{i}].cpu_ns"), "must be above 0"));
+        }
+        if i > 0 && point.size_bytes <= points[i - 1].size_bytes {
+            return Err(error(
+                format!("{field}[{i}].size_bytes"),
+                "must be above the point before",
+            ));
+        }
+        if i > 0 && point.cpu_ns < points[i - 1].cpu_ns {
+            return Err(error(
+                format!("{field}[{i}].cpu_ns"),
+                "must not be below the point before",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn error(field: impl Into<String>, problem: impl Into<String>) -> ProfileError {
+    ProfileError {
+        field: field.into(),
+        problem: problem.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sla(durability: Durability, degree: u8, size: u32, rate: u64) -> Sla {
+        let json = serde_json::json!({
+            "durability": durability, "replication_degree": degree, "request_size_bytes": size, "rate_per_s": rate
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn the_default_is_valid_and_marked_as_an_estimate() {
+        let profile = Profile::default_profile();
+        assert!(profile.provisional && profile.source.contains("Estimate"));
+    }
+
+    #[test]
+    fn demands_follow_roles_sizes_and_durability() {
+        let profile = Profile::default_profile();
+        let demands = profile.demands(&sla(Durability::InMemory, 3, 64, 1_000));
+        // 1.5 µs, 1.2 µs, 1.2 µs; 64 + 128/4 bytes a copy, 32/4 an ack.
+        assert_eq!(demands.at(0), Amounts([1_500_000, 1_000 * (2 * 96 + 2 * 8), 0]));
+        assert_eq!(demands.at(1), Amounts([1_200_000, 1_000 * 2 * 96, 0]));
+        assert_eq!(demands.at(2), Amounts([1_200_000, 1_000 * (96 + 8), 0]));
+        let sole = profile.demands(&sla(Durability::Persistent, 1, 64, 1_000));
+        assert_eq!(sole.all(), [Amounts([1_950_000, 1_000 * (96 + 8), 2_000_000])]);
+        for (size, operations) in [(8_192, 2), (8_193, 4), (16_384, 4), (1 << 20, 256)] {
+            let demands = profile.demands(&sla(Durability::Persistent, 3, size, 1));
+            assert_eq!(demands.tail().0[2], operations * 1_000, "{size}");
+        }
+        // Interpolated between 64 and 256, and beyond 32768.
+        assert_eq!(
+            profile.demands(&sla(Durability::InMemory, 3, 164, 1_000)).at(0).0[0],
+            1_600_000
+        );
+        assert_eq!(
+            profile.demands(&sla(Durability::InMemory, 3, 132_768, 1)).at(0).0[0],
+            134_204
+        );
+        assert_eq!(
+            profile.demands(&sla(Durability::InMemory, 3, 1, 1)).at(0).0[0],
+            1_500
+        );
+    }
+
+    #[test]
+    fn one_shard_bounds_a_group() {
+        let profile = Profile::default_profile();
+        assert_eq!(
+            profile.shard_peak_per_s(&sla(Durability::InMemory, 3, 64, 1)),
+            533_333
+        );
+    }
+
+    #[test]
+    fn a_budget_passes_the_declared_rate_and_prices_other_sizes() {
+        let profile = Profile::default_profile();
+        for durability in [Durability::InMemory, Durability::Persistent] {
+            for size in [1, 64, 1_000, 8_192, 100_000, 1 << 20] {
+                let sla = sla(durability, 3, size, 7_919);
+                let budget = profile.budget(&sla);
+                let demand = profile.demands(&sla).at(0);
+                let tokens = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
+                assert_eq!(
+                    Amounts(tokens),
+                    demand,
+                    "what is promised is what is reserved: {durability:?} {size}"
+                );
+                let small = budget.cost.of(1, 1);
+                let large = budget.cost.of(1, 1 << 20);
+                assert!(
+                    (0..2).all(|i| small[i] <= large[i] && large[i] >= (1 << 20)),
+                    "{small:?} {large:?}"
+                );
+            }
+        }
+        // Declared 1 MiB: a small entry costs little, though not nothing, of each resource.
+        let cost = profile.budget(&sla(Durability::Persistent, 3, 1 << 20, 10)).cost;
+        let (small, declared) = (cost.of(1, 64), cost.of(1, 1 << 20));
+        assert!(
+            (0..3).all(|i| small[i] > 0 && small[i] * 100 < declared[i]),
+            "{small:?} {declared:?}"
+        );
+    }
+
+    #[test]
+    fn a_bad_profile_names_the_field() {
+        let good: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
+        let cases = [
+            ("/format", serde_json::json!(2), "format"),
+            ("/safety_factor", serde_json::json!(1.5), "safety_factor"),
+            ("/shard_cores", serde_json::json!(0), "shard_cores"),
+            ("/network/ack_bytes", serde_json::json!(-1), "network.ack_bytes"),
+            (
+                "/network/entries_per_batch",
+                serde_json::json!(0),
+                "network.entries_per_batch",
+            ),
+            ("/storage/io_bytes", serde_json::json!("8k"), "storage.io_bytes"),
+            ("/cpu/in_memory/head", serde_json::json!([]), "cpu.in_memory.head"),
+            (
+                "/cpu/persistent/tail/2/size_bytes",
+                serde_json::json!(64),
+                "cpu.persistent.tail[2].size_bytes",
+            ),
+            (
+                "/cpu/persistent/tail/1/cpu_ns",
+                serde_json::json!(1),
+                "cpu.persistent.tail[1].cpu_ns",
+            ),
+            ("/source", serde_json::json!(" "), "source"),
+        ];
+        for (pointer, value, field) in cases {
+            let mut bad = good.clone();
+            *bad.pointer_mut(pointer).unwrap() = value;
+            assert_eq!(Profile::parse(&bad.to_string()).unwrap_err().field, field);
+        }
+        let mut bad = good.clone();
+        bad["network"]["colour"] = serde_json::json!("red");
+        assert!(
+            Profile::parse(&bad.to_string())
+                .unwrap_err()
+                .problem
+                .contains("colour")
+        );
+        assert!(Profile::parse("{}").is_err() && Profile::parse("").is_err());
+    }
+}

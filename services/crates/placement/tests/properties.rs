@@ -1,0 +1,233 @@
+//! Properties of placement over random fleets and applicants, and its cost at scale.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use proptest::prelude::*;
+use quorate_placement::{Amounts, Applicant, Fleet, Pool, Profile, admit, place_batch, place_one, quote};
+use quorate_types::sla::{RefusalReason, ScarceResource};
+use quorate_types::{Durability, ServerId, Sla};
+
+type Spec = (Amounts, Option<u8>, bool);
+
+fn amounts(max: u64) -> impl Strategy<Value = Amounts> {
+    [0..max, 0..max, 0..max].prop_map(Amounts)
+}
+
+fn servers() -> impl Strategy<Value = Vec<Spec>> {
+    proptest::collection::vec(
+        (
+            amounts(1_000),
+            proptest::option::of(0u8..4),
+            prop::bool::weighted(0.2),
+        ),
+        1..20,
+    )
+}
+
+fn fleet(servers: &[Spec]) -> Fleet {
+    let mut fleet = Fleet::default();
+    for (i, (promisable, domain, auxiliary)) in servers.iter().enumerate() {
+        fleet.set_server(
+            ServerId(i as u32 + 1),
+            *promisable,
+            domain.map(|d| d.to_string()),
+            *auxiliary,
+            true,
+        );
+    }
+    fleet
+}
+
+fn snapshot(fleet: &Fleet, servers: &[Spec]) -> Vec<Amounts> {
+    (1..=servers.len())
+        .map(|id| fleet.allocated(ServerId(id as u32)))
+        .collect()
+}
+
+fn spec(servers: &[Spec], id: ServerId) -> &Spec {
+    &servers[id.0 as usize - 1]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    /// Never over-allocated; all replicas or none; one a server; auxiliary servers untouched; distinct
+    /// domains unless none fits; allocations are the sum of what was placed.
+    #[test]
+    fn admission(
+        servers in servers(),
+        applicants in proptest::collection::vec(proptest::collection::vec(amounts(400), 1..5), 1..30),
+        batch: bool,
+    ) {
+        let mut fleet = fleet(&servers);
+        let mut expected: BTreeMap<ServerId, Amounts> = BTreeMap::new();
+        let mut outcomes = Vec::new();
+        if batch {
+            let all = applicants.iter().enumerate();
+            let all = all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect();
+            outcomes = place_batch(&mut fleet, all);
+        } else {
+            for (key, replicas) in applicants.iter().enumerate() {
+                let before = snapshot(&fleet, &servers);
+                let outcome = place_one(&mut fleet, replicas);
+                if outcome.is_err() {
+                    prop_assert_eq!(before, snapshot(&fleet, &servers), "none taken");
+                }
+                outcomes.push((key, outcome));
+            }
+        }
+        prop_assert_eq!(outcomes.len(), applicants.len());
+        for (key, outcome) in outcomes {
+            let Ok(chain) = outcome else { continue };
+            prop_assert_eq!(chain.len(), applicants[key].len());
+            prop_assert_eq!(chain.iter().collect::<BTreeSet<_>>().len(), chain.len(), "one replica a server");
+            for (server, demand) in chain.iter().zip(&applicants[key]) {
+                prop_assert!(!spec(&servers, *server).2, "auxiliary servers are for replacements");
+                let sum = expected.entry(*server).or_default();
+                *sum = sum.plus(*demand);
+            }
+        }
+        for (i, (promisable, _, _)) in servers.iter().enumerate() {
+            let id = ServerId(i as u32 + 1);
+            prop_assert!(fleet.allocated(id).fits(*promisable), "{:?} over-allocated", id);
+            prop_assert_eq!(fleet.allocated(id), expected.get(&id).copied().unwrap_or_default());
+        }
+    }
+
+    /// ElectServer finds a server exactly when one fits, the least loaded, apart when one fits apart.
+    #[test]
+    fn election(servers in servers(), demand in amounts(500), taken in proptest::collection::vec(1u32..20, 0..4)) {
+        let mut fleet = fleet(&servers);
+        let members: Vec<ServerId> = taken.into_iter().filter(|id| *id as usize <= servers.len()).map(ServerId).collect();
+        let fits = |id: &ServerId| !members.contains(id) && demand.fits(spec(&servers, *id).0);
+        let candidates: Vec<ServerId> = (1..=servers.len() as u32).map(ServerId).filter(fits).collect();
+        let elected = fleet.elect(demand, &members, Pool::Replacement);
+        prop_assert_eq!(elected.is_some(), !candidates.is_empty());
+        let Some(elected) = elected else { return Ok(()) };
+        prop_assert!(candidates.contains(&elected));
+        let general = candidates.iter().filter(|id| !spec(&servers, **id).2).count();
+        prop_assert!(general == 0 || !spec(&servers, elected).2, "auxiliary only when nothing else fits");
+        let domains: Vec<u8> = members.iter().filter_map(|id| spec(&servers, *id).1).collect();
+        let apart = |id: &&ServerId| spec(&servers, **id).1.is_none_or(|d| !domains.contains(&d));
+        let own_pool = candidates.iter().filter(|id| spec(&servers, **id).2 == spec(&servers, elected).2);
+        if own_pool.filter(apart).count() > 0 {
+            prop_assert!(apart(&&elected), "a domain of its own when one fits");
+        }
+    }
+
+    /// What a refusal says would fit does fit, and one more would not; a quote keeps nothing.
+    #[test]
+    fn refusals_tell_the_largest_sla(
+        cores in proptest::collection::vec(1u32..8, 1..6), rate in 1u64..3_000_000, size in 1u32..40_000,
+        degree in 1u8..5, persistent: bool,
+    ) {
+        let profile = Profile::default_profile();
+        let mut fleet = Fleet::default();
+        for (i, cores) in cores.iter().enumerate() {
+            let free = Amounts([u64::from(*cores) * 200_000_000, 125_000_000, 20_000_000]);
+            fleet.set_server(ServerId(i as u32 + 1), free, None, false, true);
+        }
+        let sla = sla(degree, size, rate, persistent);
+        let free = fleet.free_total();
+        let quoted = quote(&mut fleet, &profile, &sla);
+        prop_assert_eq!(fleet.free_total(), free, "a quote keeps nothing");
+        let admitted = admit(&mut fleet, &profile, &sla);
+        prop_assert_eq!(quoted.admissible, admitted.is_ok());
+        let Err(refusal) = admitted else { return Ok(()) };
+        prop_assert_eq!(quoted.refusal.as_ref(), Some(&refusal));
+        prop_assert_eq!(refusal.reason == RefusalReason::TooFewServers, usize::from(degree) > cores.len());
+        if let Some(fits) = refusal.largest_sla_that_fits {
+            prop_assert!(fits.rate_per_s < rate);
+            let more = Sla { rate_per_s: fits.rate_per_s + 1, ..fits.clone() };
+            prop_assert!(admit(&mut fleet.clone(), &profile, &more).is_err());
+            prop_assert!(admit(&mut fleet, &profile, &fits).is_ok());
+        }
+    }
+}
+
+fn sla(replication_degree: u8, request_size_bytes: u32, rate_per_s: u64, persistent: bool) -> Sla {
+    let durability = if persistent {
+        Durability::Persistent
+    } else {
+        Durability::InMemory
+    };
+    Sla {
+        durability,
+        replication_degree,
+        min_replicas: None,
+        request_size_bytes,
+        rate_per_s,
+        region: "local".into(),
+        retention_bytes: 1 << 20,
+    }
+}
+
+#[test]
+fn refusals_name_what_is_scarce() {
+    let profile = Profile::default_profile();
+    let mut fleet = Fleet::default();
+    for id in 1..=3 {
+        fleet.set_server(
+            ServerId(id),
+            Amounts([800_000_000, 100_000_000, 4_000_000]),
+            None,
+            false,
+            true,
+        );
+    }
+    let scarce = |fleet: &mut Fleet, sla: Sla| {
+        let refusal = admit(fleet, &profile, &sla).unwrap_err();
+        println!("{}", refusal.message);
+        (refusal.reason, refusal.scarce_resource)
+    };
+    let insufficient = RefusalReason::InsufficientCapacity;
+    assert_eq!(
+        scarce(&mut fleet, sla(3, 64, 10_000_000, false)),
+        (RefusalReason::BeyondShardPeak, ScarceResource::Shard)
+    );
+    assert_eq!(
+        scarce(&mut fleet, sla(5, 64, 1, false)),
+        (RefusalReason::TooFewServers, ScarceResource::Servers)
+    );
+    assert_eq!(
+        scarce(&mut fleet, sla(3, 64, 5_000, true)),
+        (insufficient, ScarceResource::StorageIo)
+    );
+    assert_eq!(
+        scarce(&mut fleet, sla(3, 32_768, 2_000, false)),
+        (insufficient, ScarceResource::Network)
+    );
+    admit(&mut fleet, &profile, &sla(3, 64, 300_000, false)).unwrap();
+    assert_eq!(
+        scarce(&mut fleet, sla(3, 64, 300_000, false)),
+        (insufficient, ScarceResource::Cpu)
+    );
+}
+
+/// 10 000 servers: microseconds a replica, and no scan — a fleet a hundred times smaller is not a
+/// hundred times faster. The bound is loose because tests share their machine.
+#[test]
+fn placement_at_scale() {
+    let per_replica_us = |servers: u32| {
+        let mut fleet = Fleet::default();
+        for id in 1..=servers {
+            let domain = Some(format!("zone-{}", id % 5));
+            let free = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
+            fleet.set_server(ServerId(id), free, domain, false, true);
+        }
+        let profile = Profile::default_profile();
+        let groups = 10_000;
+        let started = Instant::now();
+        let mut placed = 0;
+        for i in 0..groups {
+            let demands = profile.demands(&sla(3, 64 << (i % 9), 100 + i % 977, i % 2 == 0));
+            placed += u32::from(place_one(&mut fleet, demands.all()).is_ok());
+        }
+        assert!(placed > 0);
+        started.elapsed().as_secs_f64() * 1e6 / (groups * 3) as f64
+    };
+    let (small, large) = (per_replica_us(100), per_replica_us(10_000));
+    println!("{small:.2} us a replica on 100 servers, {large:.2} us on 10 000");
+    assert!(large < 100.0, "{large} us a replica");
+}

@@ -1,0 +1,304 @@
+//! The book of windows: samples in, records out, each kept until Redis has it.
+//!
+//! A record is what this server counted for one group in one epoch and minute. It is sent whole each time it
+//! changes, its counters only grow, and the worker keeps the greatest of each: so it does not matter how often a
+//! record arrives, or in which order.
+//!
+//! What happened between two samples belongs to the window in which the time between them began; only the time
+//! itself (active, paused) is divided where a window ends. A record's committed counters are the group's own, over
+//! its whole life, so windows that are lost make SLIs incomplete and never usage.
+
+use std::collections::{BTreeMap, HashMap};
+
+use quorate_types::limits::{TELEMETRY_RESEND_S, TELEMETRY_WINDOWS_MAX};
+use quorate_types::{Epoch, GroupId, Micros};
+
+use crate::usage::{Record, Sample, Totals, WINDOW_MS, WINDOW_S};
+
+/// Windows between two samples of a group that are told apart; when a server slept for longer, those in the
+/// middle are not reported.
+const WINDOWS_BETWEEN_SAMPLES_MAX: u64 = 12;
+/// A group that was not sampled for so long has left.
+const FORGET_AFTER_MS: u64 = 10_000;
+
+/// Oldest window first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    window_start_s: u64,
+    group: GroupId,
+    epoch: Epoch,
+}
+
+#[derive(Debug)]
+struct Kept {
+    record: Record,
+    active_us: Micros,
+    paused_us: Micros,
+    /// Grows with each change.
+    version: u64,
+    /// The newest version that Redis is known to have.
+    sent: u64,
+    /// Entries and bytes read, in the newest version that Redis may have.
+    attempted_reads: (u64, u64),
+}
+
+/// A group as it was last sampled.
+#[derive(Debug)]
+struct Tracked {
+    since_us: Micros,
+    at_ms: u64,
+    /// Entries and bytes.
+    committed: (u64, u64),
+    totals: Totals,
+    /// Entries and bytes read, of windows that were dropped before it was sent: reads are billed, so these go
+    /// into the group's next record.
+    carried_reads: (u64, u64),
+}
+
+/// Records to be sent together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub records: Vec<Record>,
+    /// To be given back with [`WindowBook::mark_sent`].
+    pub marks: Vec<Mark>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    key: Key,
+    version: u64,
+}
+
+#[derive(Debug)]
+pub struct WindowBook {
+    kept: BTreeMap<Key, Kept>,
+    groups: HashMap<GroupId, Tracked>,
+    windows_max: usize,
+    dropped: u64,
+}
+
+impl Default for WindowBook {
+    fn default() -> Self {
+        Self::with_bound(TELEMETRY_WINDOWS_MAX)
+    }
+}
+
+impl WindowBook {
+    pub fn with_bound(windows_max: usize) -> Self {
+        assert!(windows_max > 0, "a book has a place for the present window");
+        Self { kept: BTreeMap::new(), groups: HashMap::new(), windows_max, dropped: 0 }
+    }
+
+    /// Takes in what a group counted since its last sample.
+    pub fn observe(&mut self, sample: &Sample) {
+        let tracked = self.groups.remove(&sample.group).filter(|t| t.since_us == sample.since_us);
+        let before = tracked.unwrap_or_else(|| Tracked::unknown(sample));
+        let delta = sample.totals.since(&before.totals);
+        // A clock that was set back does not make time run twice.
+        let pieces = pieces_of(before.at_ms.min(sample.at_ms), sample.at_ms);
+        let active = shares(delta.active_us, &pieces);
+        let paused = shares(delta.paused_us, &pieces);
+        for (at, piece) in pieces.iter().enumerate() {
+            let first = if at == 0 { before.committed } else { sample.committed() };
+            let key = Key { window_start_s: piece.window_start_s, group: sample.group, epoch: sample.epoch };
+            let kept = self.kept.entry(key).or_insert_with(|| Kept::new(sample, key.window_start_s, first));
+            let was = kept.record.clone();
+            kept.note_level(sample);
+            kept.add_time(active[at], paused[at]);
+            if at == 0 {
+                kept.add_counts(&delta, &before, sample);
+            }
+            if kept.record != was {
+                kept.version += 1;
+            }
+        }
+        let after = Tracked {
+            since_us: sample.since_us,
+            at_ms: sample.at_ms,
+            committed: sample.committed(),
+            totals: sample.totals,
+            carried_reads: (0, 0),
+        };
+        self.groups.insert(sample.group, after);
+        self.bound();
+    }
+
+    /// To be called behind the samples of each second: forgets groups that left, and what need not be kept.
+    pub fn end_round(&mut self, now_ms: u64) {
+        self.groups.retain(|_, tracked| tracked.at_ms + FORGET_AFTER_MS > now_ms);
+        let keep_from_s = (now_ms / 1000).saturating_sub(TELEMETRY_RESEND_S + WINDOW_S);
+        self.kept.retain(|key, kept| kept.is_pending() || key.window_start_s >= keep_from_s);
+    }
+
+    /// The oldest records that changed since they were last sent, at most so many.
+    pub fn pending(&mut self, records_max: usize) -> Batch {
+        let mut batch = Batch { records: Vec::new(), marks: Vec::new() };
+        for (key, kept) in self.kept.iter_mut().filter(|(_, kept)| kept.is_pending()).take(records_max) {
+            kept.attempted_reads = (kept.record.read_entries, kept.record.read_bytes);
+            batch.records.push(kept.record.clone());
+            batch.marks.push(Mark { key: *key, version: kept.version });
+        }
+        batch
+    }
+
+    /// Redis took the batch.
+    pub fn mark_sent(&mut self, marks: &[Mark]) {
+        for mark in marks {
+            if let Some(kept) = self.kept.get_mut(&mark.key) {
+                kept.sent = kept.sent.max(mark.version);
+            }
+        }
+    }
+
+    /// Redis was away, and may have forgotten: everything still kept is pending again.
+    pub fn send_again(&mut self) {
+        for kept in self.kept.values_mut() {
+            kept.sent = 0;
+        }
+    }
+
+    pub fn has_pending(&self) -> bool {
+        self.kept.values().any(Kept::is_pending)
+    }
+
+    /// Records kept, pending or not.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Windows dropped before they were sent, because of the bound.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Drops what Redis has, then the oldest, until the bound holds.
+    fn bound(&mut self) {
+        if self.kept.len() <= self.windows_max {
+            return;
+        }
+        if let Some(key) = self.kept.iter().find(|(_, kept)| !kept.is_pending()).map(|(key, _)| *key) {
+            self.kept.remove(&key);
+        }
+        while self.kept.len() > self.windows_max {
+            let (key, kept) = self.kept.pop_first().expect("more than the bound");
+            self.dropped += 1;
+            if let Some(tracked) = self.groups.get_mut(&key.group) {
+                tracked.carried_reads.0 += kept.record.read_entries - kept.attempted_reads.0;
+                tracked.carried_reads.1 += kept.record.read_bytes - kept.attempted_reads.1;
+            }
+        }
+    }
+}
+
+impl Tracked {
+    /// For a group's first sample: what it counted since it came is counted now.
+    fn unknown(sample: &Sample) -> Self {
+        Self {
+            since_us: sample.since_us,
+            at_ms: sample.at_ms,
+            committed: sample.committed(),
+            totals: Totals::default(),
+            carried_reads: (0, 0),
+        }
+    }
+}
+
+impl Kept {
+    fn new(sample: &Sample, window_start_s: u64, (first_entries, first_bytes): (u64, u64)) -> Self {
+        let record = Record {
+            group: sample.group,
+            epoch: sample.epoch,
+            role: sample.role,
+            window_start_s,
+            window_s: WINDOW_S,
+            committed_entries: first_entries,
+            committed_bytes: first_bytes,
+            first_committed_entries: first_entries,
+            first_committed_bytes: first_bytes,
+            offered_entries: 0,
+            throttled_entries: 0,
+            throttled_within_sla_entries: 0,
+            refused_entries: 0,
+            read_entries: 0,
+            read_bytes: 0,
+            active_ms: 0,
+            paused_ms: 0,
+            stored_bytes: 0,
+            latency_us: Default::default(),
+        };
+        Self { record, active_us: 0, paused_us: 0, version: 1, sent: 0, attempted_reads: (0, 0) }
+    }
+
+    fn is_pending(&self) -> bool {
+        self.version > self.sent
+    }
+
+    fn note_level(&mut self, sample: &Sample) {
+        let record = &mut self.record;
+        record.role = sample.role;
+        record.committed_entries = record.committed_entries.max(sample.committed_entries);
+        record.committed_bytes = record.committed_bytes.max(sample.committed_bytes);
+        record.stored_bytes = record.stored_bytes.max(sample.stored_bytes);
+    }
+
+    fn add_time(&mut self, active_us: Micros, paused_us: Micros) {
+        self.active_us += active_us;
+        self.paused_us += paused_us;
+        self.record.active_ms = self.active_us / 1000;
+        self.record.paused_ms = self.paused_us / 1000;
+    }
+
+    fn add_counts(&mut self, delta: &Totals, before: &Tracked, sample: &Sample) {
+        let record = &mut self.record;
+        record.offered_entries += delta.offered_entries;
+        record.throttled_entries += delta.throttled_entries;
+        record.throttled_within_sla_entries += delta.throttled_within_sla_entries;
+        record.refused_entries += delta.refused_entries;
+        record.read_entries += delta.read_entries + before.carried_reads.0;
+        record.read_bytes += delta.read_bytes + before.carried_reads.1;
+        sample.latency.add_to(&mut record.latency_us);
+    }
+}
+
+/// The part of the time between two samples that lies in one window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece {
+    window_start_s: u64,
+    ms: u64,
+}
+
+/// Cuts `[from_ms, to_ms]` where windows end; the window in which the time begins comes first, even when there is
+/// no time. Of very many, only the first and the last.
+fn pieces_of(from_ms: u64, to_ms: u64) -> Vec<Piece> {
+    assert!(from_ms <= to_ms, "time from {from_ms} to {to_ms}");
+    let (first, last) = (from_ms / WINDOW_MS, to_ms / WINDOW_MS);
+    (first..=last)
+        .filter(|window| last - first < WINDOWS_BETWEEN_SAMPLES_MAX || *window == first || *window == last)
+        .map(|window| {
+            let (begin, end) = (window * WINDOW_MS, (window + 1) * WINDOW_MS);
+            Piece { window_start_s: window * WINDOW_S, ms: end.min(to_ms) - begin.max(from_ms) }
+        })
+        .collect()
+}
+
+/// Divides `whole` among the pieces by their time; the shares add up to it.
+fn shares(whole: Micros, pieces: &[Piece]) -> Vec<Micros> {
+    let span_ms: u64 = pieces.iter().map(|piece| piece.ms).sum();
+    let up_to = |ms: u64| {
+        if span_ms == 0 { whole } else { (u128::from(whole) * u128::from(ms) / u128::from(span_ms)) as u64 }
+    };
+    let mut passed_ms = 0;
+    let mut given = 0;
+    let mut shares = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        passed_ms += piece.ms;
+        let share = up_to(passed_ms) - given;
+        given += share;
+        shares.push(share);
+    }
+    shares
+}

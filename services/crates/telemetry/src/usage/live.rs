@@ -1,0 +1,93 @@
+//! The last second of each group at its head, for charts.
+
+use std::collections::HashMap;
+
+use quorate_types::{Epoch, GroupId, Role};
+
+use crate::usage::{Histogram, LiveGroup, Sample};
+
+/// Takes in the samples of one second, then tells their rates.
+#[derive(Debug, Default)]
+pub struct LiveMeter {
+    groups: HashMap<GroupId, Meter>,
+}
+
+#[derive(Debug)]
+struct Meter {
+    epoch: Epoch,
+    role: Role,
+    /// Where the second began, and where it stands.
+    first: Point,
+    last: Point,
+    committed_entries: u64,
+    latency: Histogram,
+    is_fresh: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    since_us: u64,
+    at_ms: u64,
+    offered_entries: u64,
+    throttled_entries: u64,
+}
+
+impl LiveMeter {
+    pub fn observe(&mut self, sample: &Sample) {
+        let point = Point {
+            since_us: sample.since_us,
+            at_ms: sample.at_ms,
+            offered_entries: sample.totals.offered_entries,
+            throttled_entries: sample.totals.throttled_entries,
+        };
+        let meter = self.groups.entry(sample.group).or_insert_with(|| Meter {
+            epoch: sample.epoch,
+            role: sample.role,
+            first: point,
+            last: point,
+            committed_entries: 0,
+            latency: Histogram::default(),
+            is_fresh: true,
+        });
+        if meter.first.since_us != point.since_us || point.at_ms < meter.first.at_ms {
+            meter.first = point;
+        }
+        (meter.epoch, meter.role, meter.last, meter.is_fresh) = (sample.epoch, sample.role, point, true);
+        meter.committed_entries = sample.committed_entries;
+        meter.latency.merge(&sample.latency);
+    }
+
+    /// Of the groups whose head is here, rates since the last call. Groups not seen since are forgotten.
+    pub fn take(&mut self) -> Vec<LiveGroup> {
+        let mut taken = Vec::new();
+        self.groups.retain(|group, meter| {
+            if !std::mem::replace(&mut meter.is_fresh, false) {
+                return false;
+            }
+            let latency = meter.latency.take();
+            let first = std::mem::replace(&mut meter.first, meter.last);
+            let elapsed_ms = meter.last.at_ms - first.at_ms;
+            if matches!(meter.role, Role::Head | Role::Sole) && elapsed_ms > 0 {
+                let per_s = |count: u64| (count * 1000 + elapsed_ms / 2) / elapsed_ms;
+                let (offered, throttled) = (
+                    meter.last.offered_entries - first.offered_entries,
+                    meter.last.throttled_entries - first.throttled_entries,
+                );
+                taken.push(LiveGroup {
+                    group: *group,
+                    epoch: meter.epoch,
+                    role: meter.role,
+                    committed_entries: meter.committed_entries,
+                    // Not the growth of the commit offset: a new head learns at once of what others committed.
+                    append_per_s: per_s(latency.total()),
+                    offered_per_s: per_s(offered),
+                    throttled_per_s: per_s(throttled),
+                    p50_us: latency.quantile_us(500),
+                    p99_us: latency.quantile_us(990),
+                });
+            }
+            true
+        });
+        taken
+    }
+}

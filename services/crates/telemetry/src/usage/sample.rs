@@ -1,0 +1,66 @@
+//! What a shard tells of a group each second.
+
+use quorate_types::{Epoch, GroupId, Micros, Role};
+
+use crate::usage::Histogram;
+
+/// A group's counters at one moment. All but `latency` are cumulative, so a sample that is never taken loses
+/// nothing: the next one holds what it would have told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    pub group: GroupId,
+    /// When the group came to this server; another value means that its totals began anew at zero.
+    pub since_us: Micros,
+    pub epoch: Epoch,
+    pub role: Role,
+    /// Wall clock.
+    pub at_ms: u64,
+    /// Over the group's whole life, the same on every replica; here it may lag.
+    pub committed_entries: u64,
+    pub committed_bytes: u64,
+    pub stored_bytes: u64,
+    pub totals: Totals,
+    /// Commit latency of entries since the last sample.
+    pub latency: Histogram,
+}
+
+impl Sample {
+    /// Entries and bytes.
+    pub fn committed(&self) -> (u64, u64) {
+        (self.committed_entries, self.committed_bytes)
+    }
+}
+
+/// Since the group came to this server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub offered_entries: u64,
+    pub throttled_entries: u64,
+    pub throttled_within_sla_entries: u64,
+    pub refused_entries: u64,
+    pub read_entries: u64,
+    pub read_bytes: u64,
+    /// At the head: how long it was able to accept appends, and not.
+    pub active_us: u64,
+    pub paused_us: u64,
+}
+
+impl Totals {
+    /// What was counted from `before` to here.
+    pub fn since(&self, before: &Totals) -> Totals {
+        let less = |now: u64, then: u64| now.checked_sub(then).expect("a group's totals only grow");
+        Totals {
+            offered_entries: less(self.offered_entries, before.offered_entries),
+            throttled_entries: less(self.throttled_entries, before.throttled_entries),
+            throttled_within_sla_entries: less(
+                self.throttled_within_sla_entries,
+                before.throttled_within_sla_entries,
+            ),
+            refused_entries: less(self.refused_entries, before.refused_entries),
+            read_entries: less(self.read_entries, before.read_entries),
+            read_bytes: less(self.read_bytes, before.read_bytes),
+            active_us: less(self.active_us, before.active_us),
+            paused_us: less(self.paused_us, before.paused_us),
+        }
+    }
+}
