@@ -52,7 +52,8 @@ pub const LIVENESS_TICK_US: Micros = 250_000;
 pub const IDLE_PING_US: Micros = 15_000_000;
 
 pub const BACKOFF_BASE_US: Micros = 20_000;
-pub const BACKOFF_MAX_US: Micros = 1_000_000;
+/// Short, so that little is added to a failover; with full jitter it is half of that on average.
+pub const BACKOFF_MAX_US: Micros = 300_000;
 /// Redirects followed without waiting; more of them mean that the replicas disagree, for now.
 pub const REDIRECTS_AT_ONCE_MAX: u32 = 4;
 /// A client asks for a new handle no more often.
