@@ -152,7 +152,8 @@ def rust_sdk(data):
     text += f"}}\n\n/// Every code, in order.\npub static CODES: [CodeInfo; {len(codes)}] = [\n"
     for c in codes:
         text += f"    CodeInfo {{\n        code: {c['code']},\n"
-        text += "".join(f"        {key}: {literal(c[key])},\n" for key in ("name", "fault", "retry", "meaning", "action"))
+        keys = ("name", "fault", "retry", "meaning", "action")
+        text += "".join(f"        {key}: {literal(c[key])},\n" for key in keys)
         text += "    },\n"
     return text + "];\n"
 

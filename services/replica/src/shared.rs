@@ -117,7 +117,10 @@ impl Shared {
             peer.wanted_by.insert(config.group_id);
             if me < member.server_id && !peer.is_dialed {
                 peer.is_dialed = true;
-                self.send(self.shard_of_peer(member.server_id), ShardMessage::Dial(member.server_id));
+                self.send(
+                    self.shard_of_peer(member.server_id),
+                    ShardMessage::Dial(member.server_id),
+                );
             }
         }
     }

@@ -85,7 +85,10 @@ pub struct ShardSample {
 impl Shard {
     pub fn sample(&mut self) -> ShardSample {
         let mut groups = std::mem::take(&mut self.parted);
-        let mut counts = ServerCounts { links_up: self.io.links.len() as u64, ..ServerCounts::default() };
+        let mut counts = ServerCounts {
+            links_up: self.io.links.len() as u64,
+            ..ServerCounts::default()
+        };
         for group in self.groups.values_mut() {
             groups.append(&mut group.cuts);
             groups.extend(sample(group));
@@ -186,7 +189,14 @@ pub fn start(
         .name("telemetry".to_string())
         .spawn(move || {
             let publisher = publishing.map(Publisher::new);
-            let sampler = Sampler { shared, journal, publisher, exports, journal_told: (0, 0), spans_dropped: 0 };
+            let sampler = Sampler {
+                shared,
+                journal,
+                publisher,
+                exports,
+                journal_told: (0, 0),
+                spans_dropped: 0,
+            };
             LocalSet::new().block_on(&runtime, sampler.run(stop_asked, spans));
             let _gone = tell_stopped.send(()).is_err();
         })
@@ -229,7 +239,9 @@ impl Sampler {
             self.export(&span);
         }
         if let Some(publisher) = &self.publisher {
-            let _in_time = tokio::time::timeout(STOP_TIMEOUT, publisher.flush()).await.is_ok();
+            let _in_time = tokio::time::timeout(STOP_TIMEOUT, publisher.flush())
+                .await
+                .is_ok();
         }
     }
 
@@ -241,7 +253,9 @@ impl Sampler {
 
     /// Samples once; false when the shards have stopped.
     async fn round(&mut self) -> bool {
-        let Some(ShardSample { groups, mut counts }) = collect(&self.shared).await else { return false };
+        let Some(ShardSample { groups, mut counts }) = collect(&self.shared).await else {
+            return false;
+        };
         if let Some(meter) = &self.exports.meter {
             let journal = self.journal.stats();
             let told = std::mem::replace(&mut self.journal_told, (journal.syncs, journal.bytes));
@@ -251,7 +265,11 @@ impl Sampler {
             meter.record(&counts);
         }
         if let Some(publisher) = &self.publisher {
-            publisher.observe(Round { at_ms: wall_us() / 1000, process: process::now(), samples: groups });
+            publisher.observe(Round {
+                at_ms: wall_us() / 1000,
+                process: process::now(),
+                samples: groups,
+            });
         }
         true
     }
@@ -287,6 +305,9 @@ mod tests {
     #[test]
     fn samples_are_a_second_apart() {
         let wait = until_next_second();
-        assert!(wait > Duration::from_millis(499) && wait <= Duration::from_millis(1_500), "{wait:?}");
+        assert!(
+            wait > Duration::from_millis(499) && wait <= Duration::from_millis(1_500),
+            "{wait:?}"
+        );
     }
 }

@@ -35,7 +35,10 @@ pub struct Guard {
 /// themselves. Call once, first thing in `main`.
 pub fn init(options: Options) -> Guard {
     logs::init(options.json);
-    let endpoint = options.otlp_endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+    let endpoint = options
+        .otlp_endpoint
+        .as_deref()
+        .filter(|endpoint| !endpoint.is_empty());
     let exporters = endpoint.and_then(|endpoint| match Exporters::new(&options, endpoint) {
         Ok(exporters) => Some(exporters),
         Err(error) => {

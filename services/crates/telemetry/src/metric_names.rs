@@ -24,23 +24,47 @@ pub struct Metric {
 }
 
 const fn counter(name: &'static str, unit: &'static str, description: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, unit, attributes: "", description }
+    Metric {
+        name,
+        kind: Kind::Counter,
+        unit,
+        attributes: "",
+        description,
+    }
 }
 
 const fn gauge(name: &'static str, unit: &'static str, description: &'static str) -> Metric {
-    Metric { name, kind: Kind::Gauge, unit, attributes: "", description }
+    Metric {
+        name,
+        kind: Kind::Gauge,
+        unit,
+        attributes: "",
+        description,
+    }
 }
 
-pub const APPENDS: Metric =
-    counter("quorate.appends", "{batch}", "Appends that clients offered to heads on this server.");
+pub const APPENDS: Metric = counter(
+    "quorate.appends",
+    "{batch}",
+    "Appends that clients offered to heads on this server.",
+);
 pub const ENTRIES: Metric = counter("quorate.entries", "{entry}", "Entries in these appends.");
 pub const BYTES: Metric = counter("quorate.bytes", "By", "Bytes of these entries.");
-pub const REFUSED: Metric =
-    counter("quorate.entries.refused", "{entry}", "Entries refused for any reason but the budget.");
-pub const THROTTLED: Metric =
-    counter("quorate.entries.throttled", "{entry}", "Entries refused because the group's budget was spent.");
-pub const COMMITTED: Metric =
-    counter("quorate.entries.committed", "{entry}", "Entries that heads on this server committed and acknowledged.");
+pub const REFUSED: Metric = counter(
+    "quorate.entries.refused",
+    "{entry}",
+    "Entries refused for any reason but the budget.",
+);
+pub const THROTTLED: Metric = counter(
+    "quorate.entries.throttled",
+    "{entry}",
+    "Entries refused because the group's budget was spent.",
+);
+pub const COMMITTED: Metric = counter(
+    "quorate.entries.committed",
+    "{entry}",
+    "Entries that heads on this server committed and acknowledged.",
+);
 pub const COMMIT_DURATION: Metric = Metric {
     name: "quorate.commit.duration",
     kind: Kind::Histogram,
@@ -49,10 +73,21 @@ pub const COMMIT_DURATION: Metric = Metric {
     description: "Time from an append's arrival at the head to its commitment, for each entry. Beyond 10,000 entries \
                   a second and server, a sample of the same distribution.",
 };
-pub const JOURNAL_SYNCS: Metric =
-    counter("quorate.journal.syncs", "{sync}", "Writes of the journal to stable storage, each of a group of records.");
-pub const JOURNAL_BYTES: Metric = counter("quorate.journal.bytes", "By", "Bytes of records written to the journal.");
-pub const LINKS_UP: Metric = gauge("quorate.links.up", "{link}", "Links to other servers that are open.");
+pub const JOURNAL_SYNCS: Metric = counter(
+    "quorate.journal.syncs",
+    "{sync}",
+    "Writes of the journal to stable storage, each of a group of records.",
+);
+pub const JOURNAL_BYTES: Metric = counter(
+    "quorate.journal.bytes",
+    "By",
+    "Bytes of records written to the journal.",
+);
+pub const LINKS_UP: Metric = gauge(
+    "quorate.links.up",
+    "{link}",
+    "Links to other servers that are open.",
+);
 pub const GROUPS: Metric = Metric {
     name: "quorate.groups",
     kind: Kind::Gauge,
@@ -60,10 +95,17 @@ pub const GROUPS: Metric = Metric {
     attributes: "`quorate.role`: head, follower, tail, learner, sole",
     description: "Groups with a replica on this server.",
 };
-pub const SPANS_DROPPED: Metric =
-    counter("quorate.spans.dropped", "{span}", "Spans not exported because too many waited.");
+pub const SPANS_DROPPED: Metric = counter(
+    "quorate.spans.dropped",
+    "{span}",
+    "Spans not exported because too many waited.",
+);
 pub const MEMORY: Metric = gauge("process.memory.usage", "By", "Resident memory of the process.");
-pub const CPU_TIME: Metric = counter("process.cpu.time", "s", "CPU time of the process, of all its threads.");
+pub const CPU_TIME: Metric = counter(
+    "process.cpu.time",
+    "s",
+    "CPU time of the process, of all its threads.",
+);
 
 /// In the order of the reference.
 pub const ALL: [Metric; 14] = [

@@ -9,7 +9,10 @@ const CPU_TICK_US: u64 = 10_000;
 pub fn now() -> Process {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    Process { memory_bytes: resident_bytes(&status).unwrap_or(0), cpu_us: cpu_us(&stat).unwrap_or(0) }
+    Process {
+        memory_bytes: resident_bytes(&status).unwrap_or(0),
+        cpu_us: cpu_us(&stat).unwrap_or(0),
+    }
 }
 
 fn resident_bytes(status: &str) -> Option<u64> {

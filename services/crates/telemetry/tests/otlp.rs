@@ -66,7 +66,12 @@ fn read_request(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
 }
 
 fn options(endpoint: Option<String>) -> Options {
-    Options { service: "quorate-replica", instance: "s1".to_string(), otlp_endpoint: endpoint, json: true }
+    Options {
+        service: "quorate-replica",
+        instance: "s1".to_string(),
+        otlp_endpoint: endpoint,
+        json: true,
+    }
 }
 
 fn span(name: &'static str, server_id: u32) -> SpanRecord {
@@ -86,7 +91,12 @@ fn span(name: &'static str, server_id: u32) -> SpanRecord {
 }
 
 fn attribute(span: &Span, key: &str) -> Option<Value> {
-    span.attributes.iter().find(|a| a.key == key)?.value.clone()?.value
+    span.attributes
+        .iter()
+        .find(|a| a.key == key)?
+        .value
+        .clone()?
+        .value
 }
 
 #[test]
@@ -116,14 +126,20 @@ fn spans_of_head_and_followers_are_children_of_the_clients() {
         .collect();
     assert_eq!(found, [(ORDER, 1), (REPLICATE, 2), (REPLICATE, 3)].into());
     for span in &spans {
-        assert_eq!((&span.trace_id[..], &span.parent_span_id[..]), (&[7; 16][..], &[9; 8][..]));
+        assert_eq!(
+            (&span.trace_id[..], &span.parent_span_id[..]),
+            (&[7; 16][..], &[9; 8][..])
+        );
         assert_ne!(span.span_id, [9; 8]);
         assert_eq!(span.end_time_unix_nano - span.start_time_unix_nano, 250_000);
         assert_eq!(attribute(span, "quorate.epoch"), Some(Value::IntValue(3)));
         assert_eq!(attribute(span, "quorate.index"), Some(Value::IntValue(12)));
         assert_eq!(attribute(span, "quorate.entries"), Some(Value::IntValue(4)));
         let group = Uuid::from_u128(5).to_string();
-        assert_eq!(attribute(span, "quorate.group_id"), Some(Value::StringValue(group)));
+        assert_eq!(
+            attribute(span, "quorate.group_id"),
+            Some(Value::StringValue(group))
+        );
     }
 }
 
@@ -134,7 +150,13 @@ fn every_metric_of_the_reference_is_exported() {
     let meter = guard.meter().expect("there is an endpoint");
     let mut latency = Histogram::default();
     latency.record(120, 5);
-    meter.record(&ServerCounts { appends: 2, entries: 5, latency, roles: vec![Role::Head], ..Default::default() });
+    meter.record(&ServerCounts {
+        appends: 2,
+        entries: 5,
+        latency,
+        roles: vec![Role::Head],
+        ..Default::default()
+    });
     drop(guard);
 
     let mut names = BTreeSet::new();
@@ -151,17 +173,31 @@ fn every_metric_of_the_reference_is_exported() {
 
 #[test]
 fn a_collector_that_is_away_delays_the_end_only_so_long() {
-    let gone = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .expect("a free port")
+        .local_addr()
+        .expect("an address");
     let guard = quorate_telemetry::init(options(Some(format!("http://{gone}"))));
-    guard.tracer().expect("there is an endpoint").export(&span(ORDER, 1));
+    guard
+        .tracer()
+        .expect("there is an endpoint")
+        .export(&span(ORDER, 1));
     let began = Instant::now();
     drop(guard);
-    assert!(began.elapsed() < Duration::from_secs(6), "took {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(6),
+        "took {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
 fn without_an_endpoint_there_is_nothing_to_export_to() {
-    for endpoint in [None, Some(String::new()), Some("https://collector:4318".to_string())] {
+    for endpoint in [
+        None,
+        Some(String::new()),
+        Some("https://collector:4318".to_string()),
+    ] {
         let guard = quorate_telemetry::init(options(endpoint));
         assert!(guard.tracer().is_none() && guard.meter().is_none());
     }

@@ -23,8 +23,12 @@ fn reference() -> String {
             Kind::Histogram => "histogram",
         };
         let (name, unit) = (metric.name, metric.unit);
-        writeln!(text, "| `{name}` | {kind} | `{unit}` | {} | {} |", metric.description, metric.attributes)
-            .expect("a string takes everything");
+        writeln!(
+            text,
+            "| `{name}` | {kind} | `{unit}` | {} | {} |",
+            metric.description, metric.attributes
+        )
+        .expect("a string takes everything");
     }
     text
 }
@@ -33,11 +37,15 @@ fn reference() -> String {
 fn the_reference_is_fresh() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/reference/metrics.md");
     if std::env::var_os("QUORATE_WRITE").is_some() {
-        std::fs::create_dir_all(std::path::Path::new(path).parent().expect("a folder")).expect("docs/reference");
+        std::fs::create_dir_all(std::path::Path::new(path).parent().expect("a folder"))
+            .expect("docs/reference");
         std::fs::write(path, reference()).expect("the reference can be written");
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(found == reference(), "docs/reference/metrics.md is stale: run the test with QUORATE_WRITE=1");
+    assert!(
+        found == reference(),
+        "docs/reference/metrics.md is stale: run the test with QUORATE_WRITE=1"
+    );
 }
 
 #[test]

@@ -27,7 +27,10 @@ pub enum ReadFault {
 
 impl FrameReader {
     pub fn new(frame_bytes_max: u32) -> Self {
-        Self { buffer: BytesMut::new(), frame_bytes_max }
+        Self {
+            buffer: BytesMut::new(),
+            frame_bytes_max,
+        }
     }
 
     /// The next frame that has wholly arrived.
@@ -90,13 +93,18 @@ impl FrameReader {
     }
 
     pub fn with_rest(rest: &[u8], frame_bytes_max: u32) -> Self {
-        Self { buffer: BytesMut::from(rest), frame_bytes_max }
+        Self {
+            buffer: BytesMut::from(rest),
+            frame_bytes_max,
+        }
     }
 
     /// Room for the whole of a large frame at once, so that it is not moved while it arrives. Its length was
     /// checked against the limit when its header came; before that, the usual amount.
     fn reserve(&mut self) {
-        let whole = frame::frame_len(&self.buffer).unwrap_or(0).min(self.frame_bytes_max as usize + 64);
+        let whole = frame::frame_len(&self.buffer)
+            .unwrap_or(0)
+            .min(self.frame_bytes_max as usize + 64);
         let missing = whole.saturating_sub(self.buffer.len());
         if self.buffer.capacity() - self.buffer.len() < missing.max(4 << 10) {
             self.buffer.reserve(missing.max(READ_BYTES));

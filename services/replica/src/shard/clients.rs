@@ -9,8 +9,8 @@ use bytes::Bytes;
 use quorate_chain::ClientRef;
 use quorate_transport::{FrameReader, Outbox, ReadFault};
 use quorate_types::limits::{
-    BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX, ENTRY_BYTES_MAX,
-    FRAME_BYTES_MAX,
+    BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX,
+    ENTRY_BYTES_MAX, FRAME_BYTES_MAX,
 };
 use quorate_types::{Code, GroupId};
 use quorate_wire::client::{HelloOk, Message, VERSION, kind};
@@ -61,14 +61,25 @@ impl Shard {
             batch_bytes_max: BATCH_BYTES_MAX,
             batch_entries_max: BATCH_ENTRIES_MAX,
         });
-        self.io.send_client(ClientRef { connection: id, channel: 0 }, hello);
+        self.io.send_client(
+            ClientRef {
+                connection: id,
+                channel: 0,
+            },
+            hello,
+        );
         id
     }
 
     fn close_connection(&mut self, id: u64) {
-        let Some(connection) = self.io.connections.remove(&id) else { return };
+        let Some(connection) = self.io.connections.remove(&id) else {
+            return;
+        };
         for (channel, group_id) in connection.channels {
-            let client = ClientRef { connection: id, channel };
+            let client = ClientRef {
+                connection: id,
+                channel,
+            };
             self.to_group(group_id, client, ClientRequest::Gone);
         }
     }
@@ -79,7 +90,14 @@ impl Shard {
         if owner == self.io.shard {
             self.group_request(group_id, client, request);
         } else {
-            self.io.shared.send(owner, ShardMessage::FromClient { group_id, client, request });
+            self.io.shared.send(
+                owner,
+                ShardMessage::FromClient {
+                    group_id,
+                    client,
+                    request,
+                },
+            );
         }
     }
 
@@ -97,14 +115,27 @@ impl Shard {
     }
 
     fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {
-        let message = Message::decode(frame).map_err(|e| Goodbye { code: e.code(), detail: e.to_string() })?;
-        let client = ClientRef { connection: id, channel: frame.channel };
+        let message = Message::decode(frame).map_err(|e| Goodbye {
+            code: e.code(),
+            detail: e.to_string(),
+        })?;
+        let client = ClientRef {
+            connection: id,
+            channel: frame.channel,
+        };
         match message {
-            Message::Attach { group_id, session, token } => self.attach(client, group_id, session, &token),
+            Message::Attach {
+                group_id,
+                session,
+                token,
+            } => self.attach(client, group_id, session, &token),
             Message::Append(append) => {
                 if crc32fast::hash(&append.payload) != append.payload_crc {
                     let detail = "The payload of an APPEND does not match its CRC.".to_string();
-                    return Err(Goodbye { code: Code::ChecksumMismatch, detail });
+                    return Err(Goodbye {
+                        code: Code::ChecksumMismatch,
+                        detail,
+                    });
                 }
                 self.channel_message(client, Message::Append(append), frame.trace);
             }
@@ -128,14 +159,19 @@ impl Shard {
             }
             other => {
                 let detail = format!("A client does not send frames of kind {}.", other.kind());
-                return Err(Goodbye { code: Code::ProtocolError, detail });
+                return Err(Goodbye {
+                    code: Code::ProtocolError,
+                    detail,
+                });
             }
         }
         Ok(())
     }
 
     fn attach(&mut self, client: ClientRef, group_id: GroupId, session: u64, token: &str) {
-        let Some(connection) = self.io.connections.get_mut(&client.connection) else { return };
+        let Some(connection) = self.io.connections.get_mut(&client.connection) else {
+            return;
+        };
         let refusal = if connection.channels.contains_key(&client.channel) {
             Err((Code::ProtocolError, Some("The channel is in use.".to_string())))
         } else if connection.channels.len() >= CHANNELS_PER_CONNECTION_MAX {
@@ -170,8 +206,17 @@ impl Shard {
 
     fn say_goodbye(&mut self, id: u64, goodbye: &Goodbye) {
         let message = format!("{} {}", goodbye.detail, goodbye.code.explanation());
-        let message = Message::Goodbye { code: goodbye.code as u16, message };
-        self.io.send_client(ClientRef { connection: id, channel: 0 }, message);
+        let message = Message::Goodbye {
+            code: goodbye.code as u16,
+            message,
+        };
+        self.io.send_client(
+            ClientRef {
+                connection: id,
+                channel: 0,
+            },
+            message,
+        );
     }
 }
 
@@ -231,7 +276,12 @@ async fn read_frames(
                     }
                 }
                 Ok(None) => break,
-                Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
+                Err(ReadFault::Wire(e)) => {
+                    return Some(Goodbye {
+                        code: e.code(),
+                        detail: e.to_string(),
+                    });
+                }
                 Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
             }
         }
@@ -241,7 +291,12 @@ async fn read_frames(
         }
         match reader.fill_from(stream).await {
             Ok(()) => {}
-            Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
+            Err(ReadFault::Wire(e)) => {
+                return Some(Goodbye {
+                    code: e.code(),
+                    detail: e.to_string(),
+                });
+            }
             Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
         }
     }

@@ -116,7 +116,9 @@ impl Group {
     fn order_queue(&mut self, io: &mut Io) {
         let now = now_us();
         let open = self.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !self.is_disk_behind(io);
-        let Some(admission) = &mut self.admission else { return };
+        let Some(admission) = &mut self.admission else {
+            return;
+        };
         admission.set_window_open(open);
         if admission.is_empty() {
             return;
@@ -125,7 +127,11 @@ impl Group {
         while let Some(ready) = self.admission.as_mut().and_then(|a| a.pop(now)) {
             match ready {
                 Ready::Admitted(request) => self.order(io, request),
-                Ready::Expired { item, retry_after_us, within_sla } => {
+                Ready::Expired {
+                    item,
+                    retry_after_us,
+                    within_sla,
+                } => {
                     self.expire(io, item, retry_after_us, within_sla);
                 }
             }
@@ -147,7 +153,11 @@ impl Group {
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
         self.counters.throttled(request.entry_count, within_sla);
-        let code = if within_sla { Code::DeadlineExceeded } else { Code::Throttled };
+        let code = if within_sla {
+            Code::DeadlineExceeded
+        } else {
+            Code::Throttled
+        };
         let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         io.refuse(request.client, refusal);
@@ -174,19 +184,36 @@ impl Group {
         for command in commands.drain(..) {
             match command {
                 Command::Send { to, message } => {
-                    let envelope = Envelope { group_id: self.id, epoch: self.replica.epoch(), message };
+                    let envelope = Envelope {
+                        group_id: self.id,
+                        epoch: self.replica.epoch(),
+                        message,
+                    };
                     io.send_peer(to, envelope);
                 }
                 Command::Persist(batch) => io.journal.batch(&batch),
                 Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
                 Command::Cut { index, number } => io.journal.cut(self.id, index, number),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
-                Command::Ack { client, seq, base_offset, entry_count, received_us } => {
+                Command::Ack {
+                    client,
+                    seq,
+                    base_offset,
+                    entry_count,
+                    received_us,
+                } => {
                     let latency_us = now_us().saturating_sub(received_us);
                     self.counters.latency.record(latency_us, u64::from(entry_count));
                     self.acks.push((client, seq, base_offset));
                 }
-                Command::Refuse { client, seq, entry_count, code, happened, retry_after_ms } => {
+                Command::Refuse {
+                    client,
+                    seq,
+                    entry_count,
+                    code,
+                    happened,
+                    retry_after_ms,
+                } => {
                     self.counters.totals.refused_entries += u64::from(entry_count);
                     let mut refusal = Refusal::new(kind::APPEND, seq, code);
                     refusal.unknown = happened == Happened::Unknown;
@@ -200,14 +227,21 @@ impl Group {
                 Command::Adopted { epoch } => self.adopted(io, epoch),
                 Command::LearnerCaughtUp { learner } => {
                     let (group_id, epoch) = (self.id, self.replica.epoch());
-                    io.shared.tell_coordinator(ToCoordinator::LearnerCaughtUp { group_id, epoch, learner });
+                    io.shared.tell_coordinator(ToCoordinator::LearnerCaughtUp {
+                        group_id,
+                        epoch,
+                        learner,
+                    });
                 }
             }
         }
     }
 
     fn adopted(&mut self, io: &mut Io, epoch: u64) {
-        io.shared.tell_coordinator(ToCoordinator::Applied { group_id: self.id, epoch });
+        io.shared.tell_coordinator(ToCoordinator::Applied {
+            group_id: self.id,
+            epoch,
+        });
         let notice = client::Notice {
             epoch,
             role: self.replica.role() as u8,
@@ -225,8 +259,15 @@ impl Group {
         let mut acks = std::mem::take(&mut self.acks);
         let mut rest = acks.as_slice();
         while let Some((client, _, _)) = rest.first() {
-            let run = rest.iter().take(ACKS_PER_FRAME).take_while(|(c, _, _)| c == client).count();
-            let frame = rest[..run].iter().map(|(_, seq, offset)| (*seq, *offset)).collect();
+            let run = rest
+                .iter()
+                .take(ACKS_PER_FRAME)
+                .take_while(|(c, _, _)| c == client)
+                .count();
+            let frame = rest[..run]
+                .iter()
+                .map(|(_, seq, offset)| (*seq, *offset))
+                .collect();
             io.send_client(*client, client::Message::Acked(frame));
             rest = &rest[run..];
         }
@@ -236,7 +277,11 @@ impl Group {
 
     /// The journal said where a record will lie.
     pub fn placed(&mut self, placed: Placed) {
-        let Placed { durable, lsn, location } = placed;
+        let Placed {
+            durable,
+            lsn,
+            location,
+        } = placed;
         match durable.kind {
             KIND_BASE => self.bases.push((durable.index, lsn)),
             KIND_BATCH => self.places.note(durable.index, lsn, location),
@@ -253,8 +298,13 @@ impl Group {
             }
         }
         let event = match durable.kind {
-            KIND_CUT => Event::CutPersisted { number: durable.epoch },
-            _ => Event::Persisted { index: durable.index, epoch: durable.epoch },
+            KIND_CUT => Event::CutPersisted {
+                number: durable.epoch,
+            },
+            _ => Event::Persisted {
+                index: durable.index,
+                epoch: durable.epoch,
+            },
         };
         self.step(io, event);
     }
@@ -264,7 +314,11 @@ impl Group {
     }
 
     pub fn head_address(&self) -> String {
-        self.replica.config().and_then(|c| c.head()).map(|m| m.address.clone()).unwrap_or_default()
+        self.replica
+            .config()
+            .and_then(|c| c.head())
+            .map(|m| m.address.clone())
+            .unwrap_or_default()
     }
 
     pub fn report(&self) -> Option<GroupReport> {

@@ -56,15 +56,30 @@ impl Shard {
             generation,
         };
         self.io.links.insert(server, link);
-        self.io.shared.unreachable.lock().expect("unreachable").remove(&server);
+        self.io
+            .shared
+            .unreachable
+            .lock()
+            .expect("unreachable")
+            .remove(&server);
         self.io.shared.broadcast(|| ShardMessage::LinkUp(server));
         generation
     }
 
     fn close_link(&mut self, server: ServerId, generation: u64) {
-        if self.io.links.get(&server).is_some_and(|link| link.generation == generation) {
+        if self
+            .io
+            .links
+            .get(&server)
+            .is_some_and(|link| link.generation == generation)
+        {
             self.io.links.remove(&server);
-            self.io.shared.unreachable.lock().expect("unreachable").insert(server);
+            self.io
+                .shared
+                .unreachable
+                .lock()
+                .expect("unreachable")
+                .insert(server);
             self.io.shared.broadcast(|| ShardMessage::LinkDown(server));
         }
     }
@@ -72,10 +87,16 @@ impl Shard {
     pub fn from_peer(&mut self, from: ServerId, envelope: Envelope) {
         let owner = self.io.shared.shard_of_group(envelope.group_id);
         if owner != self.io.shard {
-            self.io.shared.send(owner, ShardMessage::FromPeer { from, envelope });
+            self.io
+                .shared
+                .send(owner, ShardMessage::FromPeer { from, envelope });
             return;
         }
-        let Envelope { group_id, epoch, message } = envelope;
+        let Envelope {
+            group_id,
+            epoch,
+            message,
+        } = envelope;
         self.event(group_id, Event::Peer { from, epoch, message });
     }
 
@@ -84,7 +105,9 @@ impl Shard {
         let now = now_us();
         let servers: Vec<ServerId> = self.io.links.keys().copied().collect();
         for server in servers {
-            let Some(link) = self.io.links.get_mut(&server) else { continue };
+            let Some(link) = self.io.links.get_mut(&server) else {
+                continue;
+            };
             if now.saturating_sub(link.last_heard) > SILENCE_US_MAX {
                 tracing::warn!(peer = server.0, "link is silent; it is opened anew");
                 link.close.notify_one();
@@ -140,14 +163,21 @@ async fn connect(
             stream.writable().await.map_err(|e| e.to_string())?;
         }
         let mut reader = FrameReader::new(u32::from(u16::MAX));
-        let frame = reader.read_frame(&stream).await.map_err(|fault| format!("{fault:?}"))?;
+        let frame = reader
+            .read_frame(&stream)
+            .await
+            .map_err(|fault| format!("{fault:?}"))?;
         match Greeting::decode(&frame) {
-            Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => Ok((stream, reader.into_rest())),
+            Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => {
+                Ok((stream, reader.into_rest()))
+            }
             Ok(_) => Err("another server answers at its address".to_string()),
             Err(error) => Err(error.to_string()),
         }
     };
-    tokio::time::timeout(CONNECT_TIMEOUT, attempt).await.unwrap_or_else(|_| Err("timed out".to_string()))
+    tokio::time::timeout(CONNECT_TIMEOUT, attempt)
+        .await
+        .unwrap_or_else(|_| Err("timed out".to_string()))
 }
 
 /// Accepts a link that a peer opened and proved to be its own.
@@ -164,7 +194,12 @@ async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, r
         let link = &shard.io.links[&server];
         (generation, link.close.clone(), link.blocked.clone())
     };
-    let writer = tokio::task::spawn_local(write_when_possible(shard.clone(), server, stream.clone(), blocked));
+    let writer = tokio::task::spawn_local(write_when_possible(
+        shard.clone(),
+        server,
+        stream.clone(),
+        blocked,
+    ));
     let mut reader = FrameReader::with_rest(&rest, PEER_FRAME_BYTES_MAX);
     tokio::select! {
         biased;

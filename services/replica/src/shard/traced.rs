@@ -42,19 +42,32 @@ impl Group {
         io.shared.spans.as_ref()?;
         let (name, trace, began_us) = match event {
             Event::Append(request) => (ORDER, request.trace?, request.wall_us),
-            Event::Peer { message: peer::Message::Replicate(replicate), .. } => {
-                (REPLICATE, replicate.batch.trace?, wall_us())
-            }
+            Event::Peer {
+                message: peer::Message::Replicate(replicate),
+                ..
+            } => (REPLICATE, replicate.batch.trace?, wall_us()),
             _ => return None,
         };
         let index = self.replica.log().last_index() + 1;
-        (trace.flags & FLAG_SAMPLED != 0).then_some(Arriving { name, trace, index, began_us })
+        (trace.flags & FLAG_SAMPLED != 0).then_some(Arriving {
+            name,
+            trace,
+            index,
+            began_us,
+        })
     }
 
     /// Notes the batch, if the log took it.
     pub fn begin_span(&mut self, io: &Io, arriving: Arriving) {
-        let Arriving { name, trace, index, began_us } = arriving;
-        let Some(header) = self.replica.log().header(index) else { return };
+        let Arriving {
+            name,
+            trace,
+            index,
+            began_us,
+        } = arriving;
+        let Some(header) = self.replica.log().header(index) else {
+            return;
+        };
         if self.traced.waiting.len() >= TELEMETRY_TRACED_BATCHES_MAX {
             return;
         }
@@ -71,7 +84,10 @@ impl Group {
             index,
             entry_count: header.entry_count,
         };
-        self.traced.waiting.push_back(Waiting { span, end_offset: header.end_offset() });
+        self.traced.waiting.push_back(Waiting {
+            span,
+            end_offset: header.end_offset(),
+        });
     }
 
     /// Ends the spans of batches that are committed (at the head) or held (at a follower).
@@ -80,11 +96,16 @@ impl Group {
         if self.traced.waiting.is_empty() {
             return;
         }
-        let (log, committed, held) =
-            (self.replica.log(), self.replica.commit_offset(), self.replica.durable_offset());
+        let (log, committed, held) = (
+            self.replica.log(),
+            self.replica.commit_offset(),
+            self.replica.durable_offset(),
+        );
         self.traced.waiting.retain(|Waiting { span, end_offset }| {
             // Cut from the log: it was never committed.
-            if log.header(span.index).is_some_and(|header| header.epoch != span.epoch)
+            if log
+                .header(span.index)
+                .is_some_and(|header| header.epoch != span.epoch)
                 || span.index > log.last_index()
             {
                 return false;
@@ -93,7 +114,10 @@ impl Group {
             if reached < *end_offset {
                 return true;
             }
-            spans.send(SpanRecord { ended_us: wall_us(), ..*span });
+            spans.send(SpanRecord {
+                ended_us: wall_us(),
+                ..*span
+            });
             false
         });
     }

@@ -25,7 +25,11 @@ impl Client {
             .http_status_as_error(false)
             .proxy(None)
             .build();
-        Self { agent: config.into(), endpoint: endpoint.to_string(), is_away: AtomicBool::new(false) }
+        Self {
+            agent: config.into(),
+            endpoint: endpoint.to_string(),
+            is_away: AtomicBool::new(false),
+        }
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -33,7 +37,9 @@ impl Client {
         let answer = self.agent.run(Request::from_parts(parts, &body[..]))?;
         let (parts, body) = answer.into_parts();
         let mut bytes = Vec::new();
-        body.into_reader().take(ANSWER_BYTES_MAX).read_to_end(&mut bytes)?;
+        body.into_reader()
+            .take(ANSWER_BYTES_MAX)
+            .read_to_end(&mut bytes)?;
         Ok(Response::from_parts(parts, Bytes::from(bytes)))
     }
 
@@ -41,9 +47,15 @@ impl Client {
         let was_away = self.is_away.swap(trouble.is_some(), Ordering::Relaxed);
         match trouble {
             Some(trouble) if !was_away => {
-                tracing::warn!(endpoint = self.endpoint, trouble, "traces and metrics cannot be exported");
+                tracing::warn!(
+                    endpoint = self.endpoint,
+                    trouble,
+                    "traces and metrics cannot be exported"
+                );
             }
-            None if was_away => tracing::info!(endpoint = self.endpoint, "traces and metrics are exported again"),
+            None if was_away => {
+                tracing::info!(endpoint = self.endpoint, "traces and metrics are exported again")
+            }
             _ => {}
         }
     }

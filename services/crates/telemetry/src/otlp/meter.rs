@@ -13,8 +13,8 @@ use crate::usage::{Histogram as Latencies, upper_edge_us};
 const LATENCIES_PER_ROUND_MAX: u64 = 10_000;
 /// Seconds: from a memory group's tens of microseconds to a failover.
 const DURATION_BOUNDARIES_S: [f64; 16] = [
-    0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_5, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.25,
-    1.0, 5.0,
+    0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_5, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1,
+    0.25, 1.0, 5.0,
 ];
 
 const ROLES: [(Role, &str); 5] = [
@@ -78,10 +78,18 @@ pub struct Meter {
 impl Meter {
     pub(super) fn new(meter: &OtelMeter) -> Self {
         let counter = |metric: Metric| {
-            meter.u64_counter(metric.name).with_unit(metric.unit).with_description(metric.description).build()
+            meter
+                .u64_counter(metric.name)
+                .with_unit(metric.unit)
+                .with_description(metric.description)
+                .build()
         };
         let gauge = |metric: Metric| {
-            meter.u64_gauge(metric.name).with_unit(metric.unit).with_description(metric.description).build()
+            meter
+                .u64_gauge(metric.name)
+                .with_unit(metric.unit)
+                .with_description(metric.description)
+                .build()
         };
         let duration = names::COMMIT_DURATION;
         Self {
@@ -123,7 +131,8 @@ impl Meter {
         self.links_up.record(counts.links_up, &[]);
         for (role, name) in ROLES {
             let groups = counts.roles.iter().filter(|r| **r == role).count();
-            self.groups.record(groups as u64, &[KeyValue::new("quorate.role", name)]);
+            self.groups
+                .record(groups as u64, &[KeyValue::new("quorate.role", name)]);
         }
         self.record_latencies(&counts.latency);
     }

@@ -37,7 +37,9 @@ pub struct Exporters {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExportersError {
-    #[error("{0} is not an http:// address; TLS is not supported in this version: run a collector on this host")]
+    #[error(
+        "{0} is not an http:// address; TLS is not supported in this version: run a collector on this host"
+    )]
     NotHttp(String),
     #[error(transparent)]
     Build(#[from] ExporterBuildError),
@@ -71,9 +73,17 @@ impl Exporters {
             .with_attribute(KeyValue::new("service.instance.id", options.instance.clone()))
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
             .build();
-        let reader = PeriodicReader::builder(metrics).with_interval(METRICS_EVERY).build();
-        let meters = SdkMeterProvider::builder().with_resource(resource.clone()).with_reader(reader).build();
-        let tracers = SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(spans).build();
+        let reader = PeriodicReader::builder(metrics)
+            .with_interval(METRICS_EVERY)
+            .build();
+        let meters = SdkMeterProvider::builder()
+            .with_resource(resource.clone())
+            .with_reader(reader)
+            .build();
+        let tracers = SdkTracerProvider::builder()
+            .with_resource(resource)
+            .with_batch_exporter(spans)
+            .build();
         let exporters = Self { tracers, meters };
         meter::observe_process(&exporters.meters.meter(SCOPE));
         Ok(exporters)

@@ -60,7 +60,13 @@ impl SpanSender {
 
 pub fn channel() -> (SpanSender, mpsc::Receiver<SpanRecord>) {
     let (sender, receiver) = mpsc::channel(TELEMETRY_SPANS_MAX);
-    (SpanSender { sender, dropped: Arc::default() }, receiver)
+    (
+        SpanSender {
+            sender,
+            dropped: Arc::default(),
+        },
+        receiver,
+    )
 }
 
 /// Makes spans of records. The exporter's thread sends them.
