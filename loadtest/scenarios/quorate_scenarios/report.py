@@ -165,5 +165,5 @@ def _gap(group: GroupOutcome) -> str:
 def _attained(sla: dict[str, Any]) -> str:
     """Each clause's attainment, in per cent; a clause is judged from its first whole minute on."""
     judged = [clause for clause in sla.get("clauses", []) if clause["attained"] is not None]
-    words = [f"{clause['clause']} {float(clause['attained']):g} %" for clause in judged]
+    words = [f"{clause['clause']} {100 * float(clause['attained']):.4g} %" for clause in judged]
     return ", ".join(words) or "no whole minute yet"
