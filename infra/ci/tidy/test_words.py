@@ -40,7 +40,8 @@ def test_no_hosts_of_package_registries(texts: dict[Path, str]) -> None:
 
 def test_nothing_is_left_for_later_in_comments(texts: dict[Path, str]) -> None:
     """What is missing stands in the README or in an issue, where somebody sees it."""
-    assert not (found := _lines_with(UNFINISHED, texts)), "\n".join(found)
+    ours = {path: text for path, text in texts.items() if "generated" not in path.parts}
+    assert not (found := _lines_with(UNFINISHED, ours)), "\n".join(found)
 
 
 def _configured_hosts() -> set[str]:

@@ -375,7 +375,7 @@ impl<'a> Visit<'a> {
         let now = now_us();
         self.liveness.heard(now);
         loop {
-            let taken = match self.reader.next() {
+            let taken = match self.reader.next_frame() {
                 Ok(None) => return Ok(()),
                 Ok(Some(frame)) => self.take_frame(link, &frame, now),
                 Err(ReadFault::Wire(error)) => Err(Broken::Protocol(error)),

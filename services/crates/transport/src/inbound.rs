@@ -34,7 +34,7 @@ impl FrameReader {
     }
 
     /// The next frame that has wholly arrived.
-    pub fn next(&mut self) -> Result<Option<Frame>, ReadFault> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, ReadFault> {
         decode_frame(&mut self.buffer, self.frame_bytes_max).map_err(ReadFault::Wire)
     }
 
@@ -80,7 +80,7 @@ impl FrameReader {
     /// Waits for one whole frame.
     pub async fn read_frame(&mut self, stream: &TcpStream) -> Result<Frame, ReadFault> {
         loop {
-            if let Some(frame) = self.next()? {
+            if let Some(frame) = self.next_frame()? {
                 return Ok(frame);
             }
             self.fill(stream).await?;

@@ -269,7 +269,7 @@ async fn read_frames(
 ) -> Option<Goodbye> {
     loop {
         loop {
-            match reader.next() {
+            match reader.next_frame() {
                 Ok(Some(frame)) => {
                     if let Err(goodbye) = shard.borrow_mut().client_frame(id, &frame) {
                         return Some(goodbye);

@@ -223,7 +223,7 @@ async fn read_frames(
             link.last_heard = now_us();
         }
         loop {
-            match reader.next() {
+            match reader.next_frame() {
                 Ok(Some(frame)) if frame.kind == peer::kind::ALIVE => {}
                 Ok(Some(frame)) => match Envelope::decode(&frame) {
                     Ok(envelope) => shard.borrow_mut().from_peer(server, envelope),
