@@ -80,7 +80,9 @@ impl BatchHeader {
 
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let what = "batch header";
-        let bytes = bytes.get(..BATCH_HEADER_LEN).ok_or(WireError::Malformed { what })?;
+        let bytes = bytes
+            .get(..BATCH_HEADER_LEN)
+            .ok_or(WireError::Malformed { what })?;
         let mut reader = Reader::new(bytes, what);
         if reader.u32()? != crc32fast::hash(&bytes[4..]) {
             return Err(WireError::Checksum { part: what });
@@ -89,9 +91,9 @@ impl BatchHeader {
         let header = Self {
             group_id: GroupId(Uuid::from_bytes(reader.id16()?)),
             epoch: reader.u64()?,
-            index: reader.u64()?,
-            base_offset: reader.u64()?,
-            cumulative_bytes: reader.u64()?,
+            index: reader.position()?,
+            base_offset: reader.position()?,
+            cumulative_bytes: reader.position()?,
             session: reader.u64()?,
             seq: reader.u64()?,
             timestamp_us: reader.u64()?,
@@ -100,7 +102,10 @@ impl BatchHeader {
             payload_len,
             payload_crc,
         };
-        if u64::from(payload_len) < 4 * u64::from(entry_count) || header.index == 0 {
+        let is_whole = u64::from(payload_len) >= 4 * u64::from(entry_count)
+            && header.cumulative_bytes >= header.entry_bytes();
+        // Indices, sessions and seqs begin at 1.
+        if !is_whole || header.index == 0 || header.session == 0 || header.seq == 0 {
             return Err(WireError::Malformed { what });
         }
         Ok(header)
@@ -111,10 +116,14 @@ impl Batch {
     /// Whether the payload is the one that the header was made for.
     pub fn verify(&self) -> Result<(), WireError> {
         if self.payload.len() != self.header.payload_len as usize {
-            return Err(WireError::Malformed { what: "batch payload" });
+            return Err(WireError::Malformed {
+                what: "batch payload",
+            });
         }
         if crc32fast::hash(&self.payload) != self.header.payload_crc {
-            return Err(WireError::Checksum { part: "batch payload" });
+            return Err(WireError::Checksum {
+                part: "batch payload",
+            });
         }
         Ok(())
     }

@@ -15,9 +15,12 @@ impl World {
             }
             30..60 => self.crash(s, false),
             60..65 => self.crash(s, true),
-            65..75 => self.servers[s].paused_until = self.now + self.rng.random_range(1_000..100_000),
-            75..85 => self.suspect(s),
-            85..90 => self.disk_fault(s),
+            65..72 => {
+                let until = self.now + self.rng.random_range(1_000..100_000);
+                self.servers[s].paused_until = until.max(self.servers[s].paused_until);
+            }
+            72..86 => self.suspect(s),
+            86..90 => self.disk_fault(s),
             90..95 => {
                 for other in (0..self.servers.len()).filter(|o| *o != s) {
                     self.cut_off(s, other);
@@ -29,7 +32,12 @@ impl World {
 
     fn cut_off(&mut self, a: usize, b: usize) {
         self.break_link(a, b);
-        let at = self.now + if self.rng.random_bool(0.8) { self.rng.random_range(100..5_000) } else { 100_000 };
+        let at = self.now
+            + if self.rng.random_bool(0.8) {
+                self.rng.random_range(100..5_000)
+            } else {
+                100_000
+            };
         self.at(at, What::Reconnect { a, b });
     }
 
@@ -48,7 +56,8 @@ impl World {
             return;
         }
         self.crashes += 1;
-        self.trace.line(|| format!("{:>8} s{} crashes, wiped: {is_wiped}", self.now, s + 1));
+        self.trace
+            .line(|| format!("{:>8} s{} crashes, wiped: {is_wiped}", self.now, s + 1));
         let server = &mut self.servers[s];
         server.alive = false;
         server.incarnation += 1;
@@ -62,6 +71,7 @@ impl World {
         server.disk_fault = false;
         server.commit_seen = 0;
         server.paused_until = 0;
+        server.deferred.clear();
         for other in (0..self.servers.len()).filter(|o| *o != s) {
             self.break_link(s, other);
         }
@@ -84,7 +94,13 @@ impl World {
         }
         let incarnation = self.servers[s].incarnation;
         let (now, delay) = (self.now, self.rng.random_range(500..5_000));
-        self.at(now + delay, What::Tick { server: s, incarnation });
+        self.at(
+            now + delay,
+            What::Tick {
+                server: s,
+                incarnation,
+            },
+        );
         for other in (0..self.servers.len()).filter(|o| *o != s) {
             let at = now + self.rng.random_range(100..5_000);
             self.at(at, What::Reconnect { a: s, b: other });
@@ -109,6 +125,7 @@ impl World {
     pub fn heal(&mut self) {
         for s in 0..self.servers.len() {
             self.servers[s].paused_until = 0;
+            self.resume(s);
             if self.servers[s].disk_fault {
                 self.set_disk_fault(s, false);
             }
