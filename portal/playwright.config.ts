@@ -2,7 +2,8 @@ import { defineConfig, devices } from '@playwright/test'
 
 const MOCK_PORT = Number(process.env.PORTAL_MOCK_PORT ?? 4173)
 const MOCK_URL = `http://127.0.0.1:${MOCK_PORT}`
-const stack = process.env.QUORATE_URL
+// `quorate-local run` says it in QUORATE_API_URL.
+const stack = process.env.QUORATE_URL ?? process.env.QUORATE_API_URL
 
 /**
  * `mock`: the mock build in a browser, nothing else needed. `stack`: a journey through a running stack whose
@@ -15,14 +16,15 @@ export default defineConfig({
   fullyParallel: true,
   workers: 2,
   retries: 0,
-  timeout: 30_000,
+  timeout: 60_000,
   expect: { timeout: 10_000 },
   reporter: [['list']],
   use: {
     ...devices['Desktop Chrome'],
     channel: undefined,
     viewport: { width: 1280, height: 900 },
-    trace: 'retain-on-failure',
+    // Traces double the time on two cores; `--trace on` makes them when one is needed.
+    trace: 'off',
     screenshot: 'only-on-failure',
     launchOptions: {
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',

@@ -50,6 +50,7 @@ export default defineConfig(({ mode }) => ({
     setupFiles: ['./src/testing/setup.ts'],
     include: ['src/**/*.test.{ts,tsx}', 'mock/**/*.test.ts'],
     testTimeout: 10_000,
+    env: { DEBUG_PRINT_LIMIT: '0' },
     restoreMocks: true,
   },
 }))

@@ -6,6 +6,7 @@ import {
   lazyRouteComponent,
   Outlet,
   redirect,
+  type RouterHistory,
 } from '@tanstack/react-router'
 import { z } from 'zod'
 import { meQuery, problemOf } from '@/api'
@@ -159,8 +160,14 @@ const tree = root.addChildren([
   ]),
 ])
 
-export function makeRouter(queries: QueryClient) {
-  return createRouter({ routeTree: tree, context: { queries }, defaultPreload: 'intent', scrollRestoration: true })
+export function makeRouter(queries: QueryClient, history?: RouterHistory) {
+  return createRouter({
+    routeTree: tree,
+    context: { queries },
+    ...(history ? { history } : {}),
+    defaultPreload: 'intent',
+    scrollRestoration: true,
+  })
 }
 
 declare module '@tanstack/react-router' {

@@ -1,6 +1,6 @@
-import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { api, meQuery, setCsrfToken, type Me, type Project } from '@/api'
+import { useQueryClient, useSuspenseQuery, type QueryClient } from '@tanstack/react-query'
+import { useNavigate, type AnyRouter } from '@tanstack/react-router'
+import { api, meQuery, setCsrfToken, setSignedOutHandler, type Me, type Project } from '@/api'
 
 const LAST_PROJECT = 'quorate.project'
 
@@ -28,4 +28,15 @@ export function useSignOut(): () => Promise<void> {
     queries.clear()
     await navigate({ to: '/login' })
   }
+}
+
+/** When the service says that the session is over, the reader logs in again and comes back to the same page. */
+export function leaveWhenSessionEnds(router: AnyRouter, queries: QueryClient): void {
+  setSignedOutHandler(() => {
+    const { pathname, href } = router.state.location
+    if (pathname === '/login') return
+    setCsrfToken(null)
+    queries.clear()
+    void router.navigate({ to: '/login', search: { next: href, expired: true } })
+  })
 }

@@ -75,8 +75,15 @@ class Faults:
     async def do_refuse(self, fault, channel, message) -> bool:
         kind = wire.Kind[type(message).__name__.upper()]
         number = getattr(message, "seq", getattr(message, "request", 0))
-        channel.refuse(kind, number, fault["code"], fault["retry"], outcome=fault.get("outcome", 1),
-                       retry_after_ms=fault.get("retry_after_ms", 0), message=fault.get("message", ""))  # fmt: skip
+        channel.refuse(
+            kind,
+            number,
+            fault["code"],
+            fault["retry"],
+            outcome=fault.get("outcome", 1),
+            retry_after_ms=fault.get("retry_after_ms", 0),
+            message=fault.get("message", ""),
+        )
         return True
 
     async def do_kill_head(self, fault, channel, message) -> bool:

@@ -65,7 +65,7 @@ class Group:
         """The batch's base offset, or (code, retry)."""
         state = self.sessions.get(session)
         if state is None:
-            if message.seq != 1 or message.floor_index < self.forgotten_index:
+            if message.floor_index < self.forgotten_index:
                 return 44, 0
             state = {"next": 1, "offsets": {}}
         if message.seq < state["next"]:
@@ -186,13 +186,33 @@ class Replica:
     def attached(self, session: int) -> wire.Attached:
         group = self.group
         next_seq = group.sessions.get(session, {"next": 1})["next"]
-        return wire.Attached(group.epoch, self.role(), wire.Durability.PERSISTENT, group.state, WINDOW_BATCHES, group.index,
-                             next_seq, group.next_offset, group.trim_offset, 5_000, group.head_address())  # fmt: skip
+        return wire.Attached(
+            group.epoch,
+            self.role(),
+            wire.Durability.PERSISTENT,
+            group.state,
+            WINDOW_BATCHES,
+            group.index,
+            next_seq,
+            group.next_offset,
+            group.trim_offset,
+            5_000,
+            group.head_address(),
+        )
 
     def status(self, request: int) -> wire.StatusOk:
         group = self.group
-        return wire.StatusOk(request, self.role(), group.state, group.epoch, group.next_offset, group.next_offset,
-                             group.trim_offset, group.next_offset, group.head_address())  # fmt: skip
+        return wire.StatusOk(
+            request,
+            self.role(),
+            group.state,
+            group.epoch,
+            group.next_offset,
+            group.next_offset,
+            group.trim_offset,
+            group.next_offset,
+            group.head_address(),
+        )
 
     def kill(self) -> None:
         """As kill -9: connections are reset, the port refuses."""

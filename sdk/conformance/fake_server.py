@@ -248,7 +248,7 @@ async def serve(scenario: dict, replicas: int) -> None:
                 await channel.serve()
 
         replica.server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        replica.address = "127.0.0.1:%d" % replica.server.sockets[0].getsockname()[1]
+        replica.address = f"127.0.0.1:{replica.server.sockets[0].getsockname()[1]}"
         group.replicas.append(replica)
     await faults.start()
     answer = {"handle": handle_of(group, scenario), "refreshed": handle_of(group, scenario.get("refresh") or {})}

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "sdk/contract/errors.json"
 BANNER = "Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit."
 
+RUST_WIDTH = 110  # max_width of services/rustfmt.toml
+
 
 def camel(name):
     return "".join(part.capitalize() for part in name.split("_"))
@@ -49,7 +51,10 @@ def rust(data):
     lines += ["        }", "    }", "", "    /// What happened and what to do, for people."]
     lines += ["    pub fn explanation(self) -> &'static str {", "        match self {"]
     for c in codes:
-        lines += [f"            Code::{camel(c['name'])} => {{", f"                {json.dumps(c['meaning'] + ' ' + c['action'], ensure_ascii=False)}", "            }"]
+        arm, text = f"            Code::{camel(c['name'])} =>", literal(f"{c['meaning']} {c['action']}")
+        # As rustfmt has it: on one line if it fits.
+        fits = len(f"{arm} {text},") <= RUST_WIDTH
+        lines += [f"{arm} {text},"] if fits else [f"{arm} {{", f"                {text}", "            }"]
     lines += ["        }", "    }", "}"]
     return "\n".join(lines) + "\n"
 
@@ -122,8 +127,40 @@ def typescript(data):
     return text + "]);\n"
 
 
+RUST_SDK_HEAD = """
+/// Whose fault a code is, whether to retry, what it means and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CodeInfo {
+    pub code: u16,
+    pub name: &'static str,
+    pub fault: &'static str,
+    pub retry: &'static str,
+    pub meaning: &'static str,
+    pub action: &'static str,
+}
+
+/// Codes that the client makes itself; they never travel.
+pub mod client_side {
+"""
+
+
+def rust_sdk(data):
+    text = f"//! What error codes mean. {BANNER}\n" + RUST_SDK_HEAD
+    for c in data["client_side"]:
+        text += f"    /// {c['meaning']} {c['action']}\n    pub const {c['name'].upper()}: u16 = {c['code']};\n"
+    codes = sorted(data["data_plane"] + data["client_side"], key=lambda c: c["code"])
+    text += f"}}\n\n/// Every code, in order.\npub static CODES: [CodeInfo; {len(codes)}] = [\n"
+    for c in codes:
+        text += f"    CodeInfo {{\n        code: {c['code']},\n"
+        keys = ("name", "fault", "retry", "meaning", "action")
+        text += "".join(f"        {key}: {literal(c[key])},\n" for key in keys)
+        text += "    },\n"
+    return text + "];\n"
+
+
 OUTPUTS = {
     "services/crates/types/src/codes.rs": rust,
+    "sdk/rust/src/codes.rs": rust_sdk,
     "sdk/python/src/quorate/codes.py": python,
     "sdk/js/src/codes.ts": typescript,
 }

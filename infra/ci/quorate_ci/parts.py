@@ -46,6 +46,13 @@ def _vitest(name: str, folder: str) -> Part:
     return Part(name, "unit", command, _count_junit(name))
 
 
+def _node_test(name: str, folder: str) -> Part:
+    """`npm test` with node's own runner. What stands after `--` goes to it as further reporters."""
+    reporters = ["--test-reporter=junit", f"--test-reporter-destination={_junit(name)}"]
+    argv = ["npm", "test", "--silent", "--", *reporters]
+    return Part(name, "unit", Command(argv, folder, f"{folder}/package.json", timeout_s=300), _count_junit(name))
+
+
 def _playwright(name: str, group: str, project: str, around: list[str], timeout_s: float) -> Part:
     """`around`: a command that runs the rest of its arguments, with a stack to talk to, say."""
     argv = ["npx", "--no-install", "playwright", "test", f"--project={project}", "--reporter=list,junit"]
@@ -73,7 +80,7 @@ PARTS = [
     ),
     _pytest("api", "unit", "services/api", timeout_s=420),
     _pytest("sdk python", "unit", "sdk/python"),
-    _vitest("sdk js", "sdk/js"),
+    _node_test("sdk js", "sdk/js"),
     _vitest("portal", "portal"),
     _playwright("portal mock", "unit", "mock", [], timeout_s=420),
     _pytest("e2e", "e2e", "infra/local", "e2e", "--timeout", "300", timeout_s=900),

@@ -26,7 +26,7 @@ def example(language: str) -> str:
 
 @pytest.mark.parametrize("language", ["python", "js"])
 def test_the_example_appends_and_reads_its_own_entry(language: str, alice: Owner, tmp_path: Path) -> None:
-    code = example(language).replace('"@quorate/client"', f'"{SDK_JS.as_uri()}"')
+    code = example(language).replace('"quorate"', f'"{SDK_JS.as_uri()}"')
     program = tmp_path / ("example.mjs" if language == "js" else "example.py")
     program.write_text(code)
     env = {

@@ -1,2 +1,307 @@
-//! Taken over by engineer `driver` on branch `driver`; engineer `store` leaves it alone.
-fn main() {}
+//! `quorate-load`: puts a known load on groups and says what they made of it.
+
+mod bench;
+mod cpu;
+mod entry;
+mod figures;
+mod measure;
+mod producer;
+mod text;
+mod verify;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use quorate_client::Handle;
+use quorate_client::writer::Batching;
+use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
+
+use crate::bench::{Plan, bench};
+use crate::entry::ENTRY_BYTES_MIN;
+use crate::figures::Figures;
+use crate::measure::{Measured, Run, Workload, measure};
+
+/// Puts a known load on groups and says what they made of it.
+#[derive(Parser)]
+#[command(name = "quorate-load", version, arg_required_else_help = true)]
+struct Flags {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Append as fast as acknowledgements come (closed loop), or at a fixed rate (open loop)
+    Append(AppendFlags),
+    /// Read a log back and check its order and completeness
+    Verify(VerifyFlags),
+    /// Measure the standard workloads, print a table, write the figures
+    Bench(BenchFlags),
+}
+
+#[derive(Args)]
+struct AppendFlags {
+    /// File with a handle, as GET /v1/groups/{id}/handle gives it; several groups share the connections in turn
+    #[arg(long = "handle", value_name = "FILE", required = true)]
+    handles: Vec<PathBuf>,
+    /// Bytes of each entry
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(i64::from(ENTRY_BYTES_MIN)..=i64::from(ENTRY_BYTES_MAX)))]
+    size: u32,
+    /// Entries outstanding, over all connections (closed loop)
+    #[arg(long, default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    outstanding: u32,
+    /// Entries a second, over all connections, whatever the servers do (open loop); latency counts from when each
+    /// was due
+    #[arg(long, value_name = "N", conflicts_with = "outstanding")]
+    rate: Option<f64>,
+    /// Entries that share a batch at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
+    batch_entries_max: Option<u32>,
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    connections: u32,
+    /// Length of the measurement
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Seconds of the same load before it, which do not count
+    #[arg(long, default_value_t = 2.0)]
+    warmup: f64,
+    /// Write the result to this file
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    servers: Servers,
+    /// Append the rate to build/figures/NAME.jsonl
+    #[arg(long, value_name = "NAME")]
+    figure: Option<String>,
+    /// The rate that the figure should have at least
+    #[arg(long, value_name = "N", requires = "figure")]
+    goal: Option<f64>,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+#[derive(Args)]
+struct Servers {
+    /// Process ids of the servers, to count their processor time
+    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
+    server_pids: Vec<u32>,
+}
+
+#[derive(Args)]
+struct Keep {
+    /// Where figures are kept
+    #[arg(long, value_name = "DIR", default_value = "build/figures")]
+    figures_dir: PathBuf,
+    /// What to call the command in the figures; by default this one
+    #[arg(long, value_name = "TEXT")]
+    command: Option<String>,
+}
+
+#[derive(Args)]
+struct VerifyFlags {
+    /// File with a handle
+    #[arg(long = "handle", value_name = "FILE", required = true)]
+    handles: Vec<PathBuf>,
+    /// Result of `append --json`: everything that it appended must be there, unless some of it failed
+    #[arg(long = "result", value_name = "FILE")]
+    results: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+struct BenchFlags {
+    /// File with the handle of an in-memory group
+    #[arg(long, value_name = "HANDLE", required_unless_present = "persistent")]
+    in_memory: Option<PathBuf>,
+    /// File with the handle of a persistent group
+    #[arg(long, value_name = "HANDLE")]
+    persistent: Option<PathBuf>,
+    #[command(flatten)]
+    servers: Servers,
+    /// Seconds that each measurement lasts
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    #[arg(long, default_value_t = 2.0)]
+    warmup: f64,
+    /// How often each is measured; the median counts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    repeats: u32,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+/// 0: good. 1: it ran, and something is wrong with what was found. 2: it could not run.
+fn main() -> ExitCode {
+    let outcome = match Flags::parse().command {
+        Command::Append(flags) => append(&flags),
+        Command::Verify(flags) => verify(&flags),
+        Command::Bench(flags) => run_bench(flags),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(reason) => {
+            eprintln!("quorate-load: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn append(flags: &AppendFlags) -> Result<bool, String> {
+    let handles = flags
+        .handles
+        .iter()
+        .map(|path| read_handle(path))
+        .collect::<Result<Vec<_>, _>>()?;
+    for handle in &handles {
+        if flags.size > handle.limits.max_entry_bytes {
+            return Err(format!(
+                "--size: the group takes at most {} bytes",
+                handle.limits.max_entry_bytes
+            ));
+        }
+    }
+    if flags.rate.is_none() && flags.outstanding < flags.connections {
+        return Err("--outstanding must be at least --connections".to_string());
+    }
+    if flags.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
+        return Err("--rate must be above 0 and at most 1000000000".to_string());
+    }
+    let mut batching = Batching::default();
+    if let Some(entries_max) = flags.batch_entries_max {
+        batching.entries_max = entries_max;
+    }
+    let workload = Workload {
+        size: flags.size,
+        outstanding: flags.outstanding,
+        rate_per_s: flags.rate,
+        connections: flags.connections,
+        batching,
+        warmup: seconds("--warmup", flags.warmup, 0.0)?,
+        window: seconds("--seconds", flags.seconds, 0.1)?,
+        timeout: Duration::from_secs(10),
+        server_pids: flags.servers.server_pids.clone(),
+    };
+    let title = handles
+        .iter()
+        .map(|handle| handle.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let measured = measure(&handles, &workload, &title)?;
+    println!("{}", text::describe(&measured));
+    if let Some(path) = &flags.json {
+        let json = serde_json::to_string_pretty(&measured).expect("a result is plain data");
+        fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    let is_good = keep_figure(flags, &measured)?;
+    let all_acked = measured.refused.is_empty() && measured.unknown.is_empty() && measured.acked > 0;
+    Ok(is_good && all_acked)
+}
+
+fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String> {
+    let Some(name) = &flags.figure else {
+        return Ok(true);
+    };
+    let figures = Figures::new(&flags.keep.figures_dir, command_of(&flags.keep));
+    let is_met = figures.write(name, measured.acked_per_s, "appends/s", flags.goal)?;
+    if let (false, Some(goal)) = (is_met, flags.goal) {
+        eprintln!("missed: the goal is {goal} appends/s");
+    }
+    Ok(is_met)
+}
+
+fn verify(flags: &VerifyFlags) -> Result<bool, String> {
+    let mut expected = Vec::new();
+    for path in &flags.results {
+        expected.extend(runs_of(path)?);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    let mut is_sound = true;
+    for path in &flags.handles {
+        let handle = read_handle(path)?;
+        let name = handle.name.clone();
+        let found = runtime.block_on(verify::read_back(handle, &expected))?;
+        println!(
+            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} disordered{}",
+            text::grouped(found.entries),
+            found.runs,
+            text::grouped(found.first_offset),
+            text::grouped(found.end_offset),
+            text::grouped(found.missing + found.offsets_missing),
+            text::grouped(found.disordered),
+            if found.foreign > 0 {
+                format!(", {} foreign", text::grouped(found.foreign))
+            } else {
+                String::new()
+            },
+        );
+        is_sound &= found.is_sound();
+    }
+    Ok(is_sound)
+}
+
+/// The runs that an append's result names, if all of it was acknowledged.
+fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
+    let wrong = |what: String| format!("{}: {what}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let is_empty = |key: &str| json[key].as_object().is_some_and(serde_json::Map::is_empty);
+    if !is_empty("refused") || !is_empty("unknown") {
+        eprintln!(
+            "{}: some of its appends failed, so only order is checked",
+            path.display()
+        );
+        return Ok(Vec::new());
+    }
+    serde_json::from_value(json["runs"].clone())
+        .map_err(|error| wrong(format!("not a result of append: {error}")))
+}
+
+fn run_bench(flags: BenchFlags) -> Result<bool, String> {
+    let read = |path: &Option<PathBuf>| path.as_ref().map(|path| read_handle(path)).transpose();
+    let plan = Plan {
+        in_memory: read(&flags.in_memory)?,
+        persistent: read(&flags.persistent)?,
+        server_pids: flags.servers.server_pids.clone(),
+        window: seconds("--seconds", flags.seconds, 0.1)?,
+        warmup: seconds("--warmup", flags.warmup, 0.0)?,
+        repeats: flags.repeats,
+        figures_folder: &flags.keep.figures_dir,
+        command: command_of(&flags.keep),
+    };
+    bench(&plan)
+}
+
+fn read_handle(path: &Path) -> Result<Handle, String> {
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn seconds(flag: &str, value: f64, least: f64) -> Result<Duration, String> {
+    if (least..=86_400.0).contains(&value) {
+        Ok(Duration::from_secs_f64(value))
+    } else {
+        Err(format!("{flag} must be {least} to 86400 seconds"))
+    }
+}
+
+/// The command as it was given, without the paths that differ between machines.
+fn command_of(keep: &Keep) -> String {
+    if let Some(command) = &keep.command {
+        return command.clone();
+    }
+    let arguments = std::env::args()
+        .skip(1)
+        .map(|argument| match argument.rsplit_once('/') {
+            Some((_, name)) => name.to_string(),
+            None => argument,
+        });
+    std::iter::once("quorate-load".to_string())
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

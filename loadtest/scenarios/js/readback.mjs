@@ -1,7 +1,7 @@
 // Reads one group's whole log back through the TypeScript SDK: the twin of
 // ../quorate_scenarios/readback.py, which says how.
 
-import { connect } from "../../../sdk/js/dist/index.js";
+import { connectGroup } from "../../../sdk/js/dist/index.js";
 import { EntryFormat, Schedule } from "./entries.mjs";
 import { configuration, tell } from "./program.mjs";
 
@@ -19,7 +19,7 @@ function note(offset, number) {
   else runs.push([offset, number, 1]);
 }
 
-const log = await connect(config.handle, { apiUrl: config.api_url, apiKey: config.api_key });
+const log = await connectGroup(config.api_url, config.api_key, config.group_id);
 const end = Number((await log.status()).commitOffset);
 for (let offset = 0; offset < end; ) {
   const chunk = await log.read(offset, { timeoutMs: READ_TIMEOUT_MS });

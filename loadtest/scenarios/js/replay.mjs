@@ -1,7 +1,7 @@
 // Replays the trace into one group through the TypeScript SDK, open loop: the twin of
 // ../quorate_scenarios/replay.py, which says how.
 
-import { AppendRefused, AppendUnknown, connect } from "../../../sdk/js/dist/index.js";
+import { AppendRefused, AppendUnknown, connectGroup } from "../../../sdk/js/dist/index.js";
 import { EntryFormat, Schedule } from "./entries.mjs";
 import { configuration, monotonicS, sleep, tell } from "./program.mjs";
 
@@ -20,10 +20,10 @@ let outstanding = 0;
 
 async function append(log, first, entries) {
   try {
-    const offset = await log.appendMany(entries, { timeoutMs: APPEND_TIMEOUT_MS });
+    const { baseOffset } = await log.appendMany(entries, { timeoutMs: APPEND_TIMEOUT_MS });
     acked += entries.length;
     const sinceBeginUs = Math.round((monotonicS() - config.begin_monotonic_s) * 1e6);
-    tally.batches.push([first, entries.length, Number(offset), sinceBeginUs]);
+    tally.batches.push([first, entries.length, baseOffset, sinceBeginUs]);
   } catch (error) {
     if (error instanceof AppendRefused) tally.refused.push([first, entries.length, error.message]);
     else if (error instanceof AppendUnknown) tally.unknown.push([first, entries.length, error.message]);
@@ -33,7 +33,7 @@ async function append(log, first, entries) {
   }
 }
 
-const log = await connect(config.handle, { apiUrl: config.api_url, apiKey: config.api_key });
+const log = await connectGroup(config.api_url, config.api_key, config.group_id);
 let toldS = 0;
 while (tally.offered < schedule.total || outstanding > 0) {
   const nowS = monotonicS();

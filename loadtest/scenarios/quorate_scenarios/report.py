@@ -163,5 +163,7 @@ def _gap(group: GroupOutcome) -> str:
 
 
 def _attained(sla: dict[str, Any]) -> str:
-    percent = [f"{clause['clause'][:5]} {clause['attained']}" for clause in sla.get("clauses", [])]
-    return " ".join(percent) or "no minute is complete yet"
+    """Each clause's attainment, in per cent; a clause is judged from its first whole minute on."""
+    judged = [clause for clause in sla.get("clauses", []) if clause["attained"] is not None]
+    words = [f"{clause['clause']} {100 * float(clause['attained']):.4g} %" for clause in judged]
+    return ", ".join(words) or "no whole minute yet"

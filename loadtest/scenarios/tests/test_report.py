@@ -27,7 +27,7 @@ GROUP = GroupOutcome(
     latency=Latency(900, 80_000),
     latency_steady=Latency(800, 4_000),
     failover_gap_ms=900,
-    sla={"clauses": [{"clause": "availability", "attained": 99.9}]},
+    sla={"clauses": [{"clause": "availability", "attained": 0.999}]},
     invoice_total_micros=1_234_567,
     currency="USD",
 )

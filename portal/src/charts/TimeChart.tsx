@@ -15,6 +15,8 @@ interface Props {
   formatValue?: (value: number) => string
   ceiling?: number
   height?: number
+  /** Where the horizontal axis begins and ends, in seconds since 1970; else where the data does. */
+  range_s?: { from: number; to: number }
   /** Longest span of the horizontal axis, in seconds, ending at the last time: for a chart that moves. */
   span_s?: number
 }
@@ -31,6 +33,7 @@ export function TimeChart({
   formatValue,
   ceiling = 1,
   height = 220,
+  range_s,
   span_s,
 }: Props) {
   const holder = useRef<HTMLDivElement>(null)
@@ -77,9 +80,12 @@ export function TimeChart({
       made.setData([times, ...paintOrder(lines).map((line) => line.values)] as UPlot.AlignedData, true)
       const last = times.at(-1)
       const known_s = (last ?? 0) - (times[0] ?? 0)
-      if (span_s && last) made.setScale('x', { min: last - Math.min(span_s, Math.max(known_s, SPAN_S_MIN)), max: last })
+      if (span_s && last) {
+        made.setScale('x', { min: last - Math.min(span_s, Math.max(known_s, SPAN_S_MIN)), max: last })
+      }
+      if (range_s) made.setScale('x', { min: range_s.from, max: range_s.to })
     })
-  }, [times, lines, span_s, shape])
+  }, [times, lines, span_s, range_s, shape])
 
   const shown = cursor === null || cursor >= times.length ? times.length - 1 : cursor
   return (

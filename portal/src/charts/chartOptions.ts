@@ -45,7 +45,7 @@ export function chartOptions({ lines, width, height, format, ceiling, element, o
   return {
     width,
     height,
-    padding: [10, 14, 0, 0],
+    padding: [10, 28, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7, width: 2 } },
     scales: { x: { time: true }, y: { range: (_chart, _low, high) => [0, Math.max(ceiling, (high ?? 0) * 1.12)] } },
@@ -64,7 +64,8 @@ function seriesOf(line: Line, element: HTMLElement): uPlot.Series {
     label: line.label,
     stroke: colour,
     width: LINE_PX,
-    points: { show: false },
+    // A line needs two points; fewer are shown as what they are.
+    points: { show: (_chart, _series, first, last) => last - first < 2, size: 5, fill: colour },
     ...(line.dashed ? { dash: [5, 5] } : {}),
     ...(line.filled ? { fill: withAlpha(colour, 0.09) } : {}),
   }

@@ -33,7 +33,7 @@ export function CardChoice<T extends string>({ legend, value, options, onChange 
               aria-describedby={`${name}-${option.value}-more`}
               checked={option.value === value}
               onChange={() => onChange(option.value)}
-              className="peer sr-only"
+              className="peer absolute inset-0 cursor-pointer appearance-none rounded-xl opacity-0"
             />
             <span
               aria-hidden
@@ -70,7 +70,7 @@ export function Segmented<T extends string>({ legend, hint, value, options, onCh
               value={option.value}
               checked={option.value === value}
               onChange={() => onChange(option.value)}
-              className="sr-only"
+              className="absolute inset-0 cursor-pointer appearance-none opacity-0"
             />
             <span className="nums">{option.label}</span>
           </label>

@@ -24,10 +24,26 @@ GROUP = "01930f3c-5f4e-7cc3-98c4-dc0c0c07398f"
 TOKEN = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJkZW1vIn0.c2lnbmF0dXJl"
 
 KINDS = {
-    "HELLO": 1, "HELLO_OK": 2, "ATTACH": 3, "ATTACHED": 4, "APPEND": 5, "ACKED": 6, "REFUSED": 7, "READ": 8,
-    "ENTRIES": 9, "SUBSCRIBE": 10, "CREDIT": 11, "CANCEL": 12, "STATUS": 13, "STATUS_OK": 14, "PING": 15,
-    "PONG": 16, "GOODBYE": 17, "DETACH": 18, "NOTICE": 19,
-}  # fmt: skip
+    "HELLO": 1,
+    "HELLO_OK": 2,
+    "ATTACH": 3,
+    "ATTACHED": 4,
+    "APPEND": 5,
+    "ACKED": 6,
+    "REFUSED": 7,
+    "READ": 8,
+    "ENTRIES": 9,
+    "SUBSCRIBE": 10,
+    "CREDIT": 11,
+    "CANCEL": 12,
+    "STATUS": 13,
+    "STATUS_OK": 14,
+    "PING": 15,
+    "PONG": 16,
+    "GOODBYE": 17,
+    "DETACH": 18,
+    "NOTICE": 19,
+}
 
 
 def text8(value):
@@ -72,9 +88,16 @@ def head_attached(f):
 
 def head_append(f, payload_len, payload_crc):
     return struct.pack(
-        "<QQIIIIQQ", f["seq"], f["floor_index"], f["timeout_ms"], f["entry_count"], payload_len, payload_crc,
-        f["expected_offset"], f["fencing_token"],
-    )  # fmt: skip
+        "<QQIIIIQQ",
+        f["seq"],
+        f["floor_index"],
+        f["timeout_ms"],
+        f["entry_count"],
+        payload_len,
+        payload_crc,
+        f["expected_offset"],
+        f["fencing_token"],
+    )
 
 
 def head_refused(f):
@@ -109,9 +132,25 @@ def head_notice(f):
 
 
 WIDE = {
-    "session", "epoch", "last_index", "next_seq", "commit_offset", "trim_offset", "rate_per_s", "seq", "floor_index",
-    "expected_offset", "fencing_token", "base_offset", "id", "offset", "next_offset", "timestamp_us", "durable_offset", "nonce",
-}  # fmt: skip
+    "session",
+    "epoch",
+    "last_index",
+    "next_seq",
+    "commit_offset",
+    "trim_offset",
+    "rate_per_s",
+    "seq",
+    "floor_index",
+    "expected_offset",
+    "fencing_token",
+    "base_offset",
+    "id",
+    "offset",
+    "next_offset",
+    "timestamp_us",
+    "durable_offset",
+    "nonce",
+}
 
 
 def as_json(value, key=None):
@@ -132,24 +171,31 @@ class Vectors:
         """`entries`: a list of batches, each a list of entries, for the kinds that carry payload."""
         payload = b"".join(payload_of(batch) for batch in entries or [])
         kind = KINDS[kind_name]
-        self.frames.append({
-            "name": name,
-            "kind": kind,
-            "kind_name": kind_name,
-            "flags": 1 if trace else 0,
-            "channel": channel,
-            "fields": as_json(fields),
-            "trace": trace,
-            "entries_hex": None if entries is None else [[e.hex() for e in batch] for batch in entries],
-            "payload_hex": payload.hex(),
-            "frame_hex": frame(kind, channel, head, payload, trace).hex(),
-        })  # fmt: skip
+        self.frames.append(
+            {
+                "name": name,
+                "kind": kind,
+                "kind_name": kind_name,
+                "flags": 1 if trace else 0,
+                "channel": channel,
+                "fields": as_json(fields),
+                "trace": trace,
+                "entries_hex": None if entries is None else [[e.hex() for e in batch] for batch in entries],
+                "payload_hex": payload.hex(),
+                "frame_hex": frame(kind, channel, head, payload, trace).hex(),
+            }
+        )
 
     def add_append(self, name, channel, entries, trace=None, **fields):
         f = {
-            "seq": 1, "floor_index": 0, "timeout_ms": 10_000, "entry_count": len(entries),
-            "expected_offset": U64_MAX, "fencing_token": 0, **fields,
-        }  # fmt: skip
+            "seq": 1,
+            "floor_index": 0,
+            "timeout_ms": 10_000,
+            "entry_count": len(entries),
+            "expected_offset": U64_MAX,
+            "fencing_token": 0,
+            **fields,
+        }
         payload = payload_of(entries)
         f |= {"payload_len": len(payload), "payload_crc": zlib.crc32(payload)}
         head = head_append(f, f["payload_len"], f["payload_crc"])
@@ -160,10 +206,15 @@ class Vectors:
         f = {"request": 1, "next_offset": 0, "commit_offset": 0, "trim_offset": 0, **fields, "batches": []}
         for base_offset, timestamp_us, entries in batches:
             payload = payload_of(entries)
-            f["batches"].append({
-                "base_offset": base_offset, "timestamp_us": timestamp_us, "entry_count": len(entries),
-                "payload_len": len(payload), "payload_crc": zlib.crc32(payload),
-            })  # fmt: skip
+            f["batches"].append(
+                {
+                    "base_offset": base_offset,
+                    "timestamp_us": timestamp_us,
+                    "entry_count": len(entries),
+                    "payload_len": len(payload),
+                    "payload_crc": zlib.crc32(payload),
+                }
+            )
         self.add(name, "ENTRIES", channel, f, head_entries(f), [entries for _, _, entries in batches], trace)
 
     def add_invalid(self, name, error_code, data):
@@ -183,11 +234,29 @@ def connection_frames(v):
         "hello, longest name, not ASCII", "HELLO", 0, {"version": 1, "client_name": "é" * 32}, head_hello(1, "é" * 32)
     )
     for name, f in (
-        ("hello_ok", {"version": 1, "server_id": 1, "max_frame_bytes": MAX_FRAME_BYTES, "max_entry_bytes": 1 << 20,
-                      "max_batch_bytes": 4 << 20, "max_batch_entries": 65_536}),
-        ("hello_ok, all ones", {"version": 65_535, "server_id": 2**32 - 1, "max_frame_bytes": 2**32 - 1,
-                                "max_entry_bytes": 2**32 - 1, "max_batch_bytes": 2**32 - 1, "max_batch_entries": 2**32 - 1}),
-    ):  # fmt: skip
+        (
+            "hello_ok",
+            {
+                "version": 1,
+                "server_id": 1,
+                "max_frame_bytes": MAX_FRAME_BYTES,
+                "max_entry_bytes": 1 << 20,
+                "max_batch_bytes": 4 << 20,
+                "max_batch_entries": 65_536,
+            },
+        ),
+        (
+            "hello_ok, all ones",
+            {
+                "version": 65_535,
+                "server_id": 2**32 - 1,
+                "max_frame_bytes": 2**32 - 1,
+                "max_entry_bytes": 2**32 - 1,
+                "max_batch_bytes": 2**32 - 1,
+                "max_batch_entries": 2**32 - 1,
+            },
+        ),
+    ):
         keys = ("server_id", "max_frame_bytes", "max_entry_bytes", "max_batch_bytes", "max_batch_entries")
         v.add(name, "HELLO_OK", 0, f, struct.pack("<HHIIIII", f["version"], 0, *(f[k] for k in keys)))
     for name, nonce in (("ping", 1), ("ping, all ones", U64_MAX)):
@@ -210,14 +279,43 @@ def channel_frames(v):
         head = uuid.UUID(GROUP).bytes + struct.pack("<Q", session) + text16(token)
         v.add(name, "ATTACH", channel, {"group": GROUP, "session": session, "token": token}, head)
     for name, f in (
-        ("attached, head of a persistent group", {
-            "epoch": 3, "role": 1, "durability": 2, "state": 1, "window_batches": 256, "last_index": 17, "next_seq": 1,
-            "commit_offset": 1_000, "trim_offset": 10, "rate_per_s": 5_000, "head": "127.0.0.1:7001"}),
-        ("attached, follower of a degraded in-memory group, head unknown, largest offsets", {
-            "epoch": U64_MAX, "role": 2, "durability": 1, "state": 2, "window_batches": 1, "last_index": U53_MAX,
-            "next_seq": U53_MAX, "commit_offset": U53_MAX, "trim_offset": U53_MAX, "rate_per_s": 0, "head": ""}),
-    ):  # fmt: skip
+        (
+            "attached, head of a persistent group",
+            {
+                "epoch": 3,
+                "role": 1,
+                "durability": 2,
+                "state": 1,
+                "window_batches": 256,
+                "last_index": 17,
+                "next_seq": 1,
+                "commit_offset": 1_000,
+                "trim_offset": 10,
+                "rate_per_s": 5_000,
+                "head": "127.0.0.1:7001",
+            },
+        ),
+        (
+            "attached, follower of a degraded in-memory group, head unknown, largest offsets",
+            {
+                "epoch": U64_MAX,
+                "role": 2,
+                "durability": 1,
+                "state": 2,
+                "window_batches": 1,
+                "last_index": U53_MAX,
+                "next_seq": U53_MAX,
+                "commit_offset": U53_MAX,
+                "trim_offset": U53_MAX,
+                "rate_per_s": 0,
+                "head": "",
+            },
+        ),
+    ):
         v.add(name, "ATTACHED", 1, f, head_attached(f))
+
+
+def group_frames(v):
     v.add("detach", "DETACH", 1, {}, b"")
     v.add("detach, largest channel", "DETACH", 2**32 - 1, {}, b"")
     for name, f in (
@@ -229,11 +327,35 @@ def channel_frames(v):
     for name, request in (("status", 9), ("status, largest request", 2**32 - 1)):
         v.add(name, "STATUS", 1, {"request": request}, struct.pack("<I", request))
     for name, f in (
-        ("status_ok", {"request": 9, "role": 3, "state": 1, "epoch": 3, "commit_offset": 1_000, "durable_offset": 1_002,
-                       "trim_offset": 10, "next_offset": 1_005, "head": "127.0.0.1:7001"}),
-        ("status_ok, lost", {"request": 0, "role": 0, "state": 5, "epoch": U53_MAX, "commit_offset": U53_MAX,
-                             "durable_offset": U53_MAX, "trim_offset": U53_MAX, "next_offset": U53_MAX, "head": ""}),
-    ):  # fmt: skip
+        (
+            "status_ok",
+            {
+                "request": 9,
+                "role": 3,
+                "state": 1,
+                "epoch": 3,
+                "commit_offset": 1_000,
+                "durable_offset": 1_002,
+                "trim_offset": 10,
+                "next_offset": 1_005,
+                "head": "127.0.0.1:7001",
+            },
+        ),
+        (
+            "status_ok, lost",
+            {
+                "request": 0,
+                "role": 0,
+                "state": 5,
+                "epoch": U53_MAX,
+                "commit_offset": U53_MAX,
+                "durable_offset": U53_MAX,
+                "trim_offset": U53_MAX,
+                "next_offset": U53_MAX,
+                "head": "",
+            },
+        ),
+    ):
         v.add(name, "STATUS_OK", 1, f, head_status_ok(f))
 
 
@@ -242,11 +364,22 @@ def append_frames(v):
     v.add_append("append, one empty entry", 1, [b""], seq=2, timeout_ms=0)
     v.add_append("append, three entries, one empty", 1, [b"a", b"", bytes(range(256))], seq=3, floor_index=17)
     v.add_append("append, with a trace context", 1, [b"traced"], trace=TRACE, seq=4)
-    v.add_append("append, only at offset 1000, with a fencing token", 2**32 - 1, [b"x" * 64], seq=U53_MAX,
-                 floor_index=U53_MAX, timeout_ms=2**32 - 1, expected_offset=1_000, fencing_token=U64_MAX)  # fmt: skip
+    v.add_append(
+        "append, only at offset 1000, with a fencing token",
+        2**32 - 1,
+        [b"x" * 64],
+        seq=U53_MAX,
+        floor_index=U53_MAX,
+        timeout_ms=2**32 - 1,
+        expected_offset=1_000,
+        fencing_token=U64_MAX,
+    )
     v.add_append(
         "append, only to an empty log, traced", 1, [b"first"], trace={**TRACE, "trace_flags": 0}, expected_offset=0
     )
+
+
+def answer_frames(v):
     for name, acks in (
         ("acked, one", [(1, 0)]),
         ("acked, three, largest offset", [(2, 1), (3, 2), (U53_MAX, U53_MAX)]),
@@ -255,33 +388,100 @@ def append_frames(v):
         head = struct.pack("<I", len(acks)) + b"".join(struct.pack("<QQ", *ack) for ack in acks)
         v.add(name, "ACKED", 1, {"acks": [{"seq": s, "base_offset": o} for s, o in acks]}, head)
     for name, channel, f in (
-        ("refused append, throttled", 1, {"op": 5, "outcome": 1, "retry": 1, "code": 30, "retry_after_ms": 250, "id": 7,
-                                          "head": "", "message": "above the reserved rate of 5000/s"}),
-        ("refused append, another head", 1, {"op": 5, "outcome": 1, "retry": 2, "code": 20, "retry_after_ms": 0, "id": 1,
-                                             "head": "127.0.0.1:7002", "message": ""}),
-        ("refused attach, token expired", 3, {"op": 3, "outcome": 1, "retry": 3, "code": 11, "retry_after_ms": 0, "id": 0,
-                                              "head": "", "message": "expired 12 s ago"}),
-        ("refused append, unknown outcome, unlisted code", 1, {
-            "op": 5, "outcome": 2, "retry": 0, "code": 65_535, "retry_after_ms": 2**32 - 1, "id": U64_MAX, "head": "",
-            "message": "é"}),
-    ):  # fmt: skip
+        (
+            "refused append, throttled",
+            1,
+            {
+                "op": 5,
+                "outcome": 1,
+                "retry": 1,
+                "code": 30,
+                "retry_after_ms": 250,
+                "id": 7,
+                "head": "",
+                "message": "above the reserved rate of 5000/s",
+            },
+        ),
+        (
+            "refused append, another head",
+            1,
+            {
+                "op": 5,
+                "outcome": 1,
+                "retry": 2,
+                "code": 20,
+                "retry_after_ms": 0,
+                "id": 1,
+                "head": "127.0.0.1:7002",
+                "message": "",
+            },
+        ),
+        (
+            "refused attach, token expired",
+            3,
+            {
+                "op": 3,
+                "outcome": 1,
+                "retry": 3,
+                "code": 11,
+                "retry_after_ms": 0,
+                "id": 0,
+                "head": "",
+                "message": "expired 12 s ago",
+            },
+        ),
+        (
+            "refused append, unknown outcome, unlisted code",
+            1,
+            {
+                "op": 5,
+                "outcome": 2,
+                "retry": 0,
+                "code": 65_535,
+                "retry_after_ms": 2**32 - 1,
+                "id": U64_MAX,
+                "head": "",
+                "message": "é",
+            },
+        ),
+    ):
         v.add(name, "REFUSED", channel, f, head_refused(f))
 
 
 def read_frames(v):
     for name, f in (
         ("read", {"request": 1, "max_bytes": 1 << 20, "max_entries": 1_000, "wait_ms": 0, "offset": 0}),
-        ("read, largest everything", {"request": 2**32 - 1, "max_bytes": 2**32 - 1, "max_entries": 2**32 - 1,
-                                      "wait_ms": 2**32 - 1, "offset": U53_MAX}),
-    ):  # fmt: skip
+        (
+            "read, largest everything",
+            {
+                "request": 2**32 - 1,
+                "max_bytes": 2**32 - 1,
+                "max_entries": 2**32 - 1,
+                "wait_ms": 2**32 - 1,
+                "offset": U53_MAX,
+            },
+        ),
+    ):
         v.add(name, "READ", 1, f, struct.pack("<IIIIQ", *f.values()))
     v.add_entries("entries, none", 1, [], next_offset=5, commit_offset=5)
     v.add_entries("entries, one batch", 1, [(0, 1_732_112_345_000_000, [b"a", b"bc"])], next_offset=2, commit_offset=2)
-    v.add_entries("entries, two batches, one of an empty entry", 1,
-                  [(998, 1_732_112_345_000_001, [b""]), (999, U53_MAX, [b"x" * 64, b"y"])],
-                  request=2**32 - 1, next_offset=1_001, commit_offset=1_001, trim_offset=998)  # fmt: skip
-    v.add_entries("entries, largest offsets", 1, [(U53_MAX - 1, U53_MAX, [b"z"])],
-                  next_offset=U53_MAX, commit_offset=U53_MAX, trim_offset=U53_MAX - 1)  # fmt: skip
+    v.add_entries(
+        "entries, two batches, one of an empty entry",
+        1,
+        [(998, 1_732_112_345_000_001, [b""]), (999, U53_MAX, [b"x" * 64, b"y"])],
+        request=2**32 - 1,
+        next_offset=1_001,
+        commit_offset=1_001,
+        trim_offset=998,
+    )
+    v.add_entries(
+        "entries, largest offsets",
+        1,
+        [(U53_MAX - 1, U53_MAX, [b"z"])],
+        next_offset=U53_MAX,
+        commit_offset=U53_MAX,
+        trim_offset=U53_MAX - 1,
+    )
     for name, f in (
         ("subscribe", {"request": 3, "credit_bytes": 1 << 20, "offset": 0}),
         ("subscribe, largest offset", {"request": 4, "credit_bytes": 2**32 - 1, "offset": U53_MAX}),
@@ -331,8 +531,14 @@ def invalid_heads(v):
 def invalid_payloads(v):
     def append(entries, count=None, payload=None, length=None, crc=None):
         body = payload_of(entries) if payload is None else payload
-        f = {"seq": 1, "floor_index": 0, "timeout_ms": 0, "entry_count": len(entries) if count is None else count,
-             "expected_offset": U64_MAX, "fencing_token": 0}  # fmt: skip
+        f = {
+            "seq": 1,
+            "floor_index": 0,
+            "timeout_ms": 0,
+            "entry_count": len(entries) if count is None else count,
+            "expected_offset": U64_MAX,
+            "fencing_token": 0,
+        }
         head = head_append(f, len(body) if length is None else length, zlib.crc32(body) if crc is None else crc)
         return frame(5, 1, head, body)
 
@@ -351,9 +557,13 @@ def invalid_payloads(v):
     )
 
     def entries(payload, count=1, length=None, crc=None):
-        batch = {"base_offset": 0, "timestamp_us": 0, "entry_count": count,
-                 "payload_len": len(payload) if length is None else length,
-                 "payload_crc": zlib.crc32(payload) if crc is None else crc}  # fmt: skip
+        batch = {
+            "base_offset": 0,
+            "timestamp_us": 0,
+            "entry_count": count,
+            "payload_len": len(payload) if length is None else length,
+            "payload_crc": zlib.crc32(payload) if crc is None else crc,
+        }
         head = {"request": 1, "next_offset": 1, "commit_offset": 1, "trim_offset": 0, "batches": [batch]}
         return frame(9, 1, head_entries(head), payload)
 
@@ -368,26 +578,52 @@ def growth(v):
     head = struct.pack("<Q", 5) + b"later"
     fields = {"nonce": "5"}
     return [
-        {"name": "ping with trailing bytes in its head", "kind": 15, "kind_name": "PING", "flags": 0, "channel": 0,
-         "fields": fields, "trace": None, "frame_hex": frame(15, 0, head).hex()},
-        {"name": "ping with trailing bytes and a trace context", "kind": 15, "kind_name": "PING", "flags": 1,
-         "channel": 0, "fields": fields, "trace": TRACE, "frame_hex": frame(15, 0, head, trace=TRACE).hex()},
-        {"name": "ping with flags of a later version", "kind": 15, "kind_name": "PING", "flags": 0xFE, "channel": 0,
-         "fields": fields, "trace": None, "frame_hex": frame(15, 0, head, flags=0xFE).hex()},
-    ]  # fmt: skip
+        {
+            "name": "ping with trailing bytes in its head",
+            "kind": 15,
+            "kind_name": "PING",
+            "flags": 0,
+            "channel": 0,
+            "fields": fields,
+            "trace": None,
+            "frame_hex": frame(15, 0, head).hex(),
+        },
+        {
+            "name": "ping with trailing bytes and a trace context",
+            "kind": 15,
+            "kind_name": "PING",
+            "flags": 1,
+            "channel": 0,
+            "fields": fields,
+            "trace": TRACE,
+            "frame_hex": frame(15, 0, head, trace=TRACE).hex(),
+        },
+        {
+            "name": "ping with flags of a later version",
+            "kind": 15,
+            "kind_name": "PING",
+            "flags": 0xFE,
+            "channel": 0,
+            "fields": fields,
+            "trace": None,
+            "frame_hex": frame(15, 0, head, flags=0xFE).hex(),
+        },
+    ]
 
 
 def generate():
     v = Vectors()
-    for part in (connection_frames, channel_frames, append_frames, read_frames):
+    for part in (connection_frames, channel_frames, group_frames, append_frames, answer_frames, read_frames):
         part(v)
     for part in (invalid_headers, invalid_heads, invalid_payloads):
         part(v)
     for kind_name in KINDS:
-        assert sum(f["kind_name"] == kind_name for f in v.frames) >= 2, f"{kind_name} needs two vectors"
+        count = sum(f["kind_name"] == kind_name for f in v.frames)
+        assert count >= 2, f"{kind_name} needs two vectors"
     document = {
-        "comment": "Generated by generate.py from the text of ../wire.md; do not edit. 64-bit fields are decimal strings. "
-        "frames: encode and decode byte for byte. decode_only: from later versions. invalid: must be rejected with the code.",
+        "comment": "Generated by generate.py from the text of ../wire.md; do not edit. 64-bit fields are decimal "
+        "strings. frames: encode and decode byte for byte. decode_only: from later versions. invalid: must be "
+        "rejected with the code.",
         "version": 1,
         "max_frame_bytes": MAX_FRAME_BYTES,
         "frames": v.frames,

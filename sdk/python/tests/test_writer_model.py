@@ -44,7 +44,7 @@ class Head:
             return refuse(Code.SESSION_MOVED, 0)
         state = self.sessions.get(session)
         if state is None:
-            if append.seq != 1 or append.floor_index < self.forgotten_index:
+            if append.floor_index < self.forgotten_index:
                 return refuse(Code.SESSION_EXPIRED, 0)
             state = {"next": 1, "offsets": {}}
         if append.seq < state["next"]:

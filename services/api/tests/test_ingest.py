@@ -5,7 +5,6 @@ import json
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,10 +38,10 @@ async def log(alice: Customer) -> ReplicaLog:
 
 
 @pytest.fixture
-async def ingest(bus: Redis, worker_engine: AsyncEngine) -> AsyncIterator[Ingest]:
+async def ingest(bus: Redis, worker_engine: AsyncEngine) -> Ingest:
     made = Ingest(bus, worker_engine, "w1")
     await made.prepare()
-    yield made
+    return made
 
 
 async def send(bus: Redis, reports: list[dict[str, Any]]) -> None:
@@ -98,9 +97,18 @@ async def test_replayed_reordered_and_duplicated(
     assert usage_only == {kind: quantity for kind, quantity in invoice.items() if kind != "reservation"}
 
 
+@pytest.mark.parametrize("batch", [1, 7, 500])
 async def test_shuffled_from_the_start(
-    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection
+    ingest: Ingest,
+    bus: Redis,
+    log: ReplicaLog,
+    alice: Customer,
+    owner: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    batch: int,
 ) -> None:
+    """Batches of one are merged by PostgreSQL alone, large ones before: the result is the same."""
+    monkeypatch.setattr("quorate_api.limits.INGEST_BATCH_ENTRIES", batch)
     log.run(200, seed=4)
     shuffled = list(log.reports)
     random.Random(5).shuffle(shuffled)

@@ -93,7 +93,7 @@ def fleet(coordinator: FakeCoordinator) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(coordinator.app, log_config=None))
     thread = threading.Thread(target=lambda: server.run(sockets=[listener]))
     thread.start()
-    yield "http://127.0.0.1:%d" % listener.getsockname()[1]
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join(10)
     listener.close()
@@ -232,7 +232,7 @@ def test_what_is_missing_may_come_later(environment: dict[str, str], owner: psyc
 
 def test_a_port_in_use(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        listen = "127.0.0.1:%d" % taken.getsockname()[1]
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with Process(environment | {"QUORATE_LISTEN": listen}, "api") as process:
             assert process.wait() == 4
     assert f"cannot listen on {listen}: the port is in use." in "".join(process.err)
@@ -328,7 +328,7 @@ def test_traces_and_metrics(environment: dict[str, str]) -> None:
     collector = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     thread = threading.Thread(target=collector.serve_forever)
     thread.start()
-    endpoint = "http://127.0.0.1:%d" % collector.server_address[1]
+    endpoint = f"http://127.0.0.1:{collector.server_address[1]}"
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     try:
         with Process(environment | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, "api") as process:

@@ -50,7 +50,8 @@ def test_tables_agree(owner_url: str) -> None:
 
 def test_every_owned_table_has_row_level_security(owner: psycopg.Connection) -> None:
     found = owner.execute(
-        "SELECT relname FROM pg_class c WHERE relrowsecurity AND (SELECT count(*) FROM pg_policy WHERE polrelid = c.oid) = 2"
+        "SELECT relname FROM pg_class c WHERE relrowsecurity"
+        " AND (SELECT count(*) FROM pg_policy WHERE polrelid = c.oid) = 2"
     ).fetchall()
     with_column = owner.execute(
         "SELECT table_name FROM information_schema.columns WHERE column_name = 'organization_id'"

@@ -81,7 +81,7 @@ def test_sources(path: str) -> None:
     [
         "from sqlalchemy import select\nselect(groups).where(groups.c.id == x)",
         "from sqlalchemy import select\nselect(groups.c.id, groups.c.name)",
-        "from sqlalchemy import select, func\nselect(func.count()).select_from(x)\nselect(func.max(usage_windows.c.epoch))",
+        "from sqlalchemy import select, func\nselect(func.max(usage_windows.c.epoch))",
         "from sqlalchemy import delete as remove, delete\ndelete(sessions)",
         "from sqlalchemy.dialects.postgresql import insert\ninsert(projects).values(x=1)",
         "groups.update().values(name='x')",

@@ -1,5 +1,6 @@
 """Nobody sees another organization: endpoint by endpoint, role by role, and row by row."""
 
+import contextlib
 import uuid
 from itertools import product
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from quorate_api import app as application
 from quorate_api.database.tables import OWNED
+from quorate_api.http.services import Services
 from quorate_api.openapi import document
 from support.customer import SLA, Customer, bearer, new_key, problem
 
@@ -183,6 +186,22 @@ async def test_row_level_security_is_the_second_belt(
                 connection.execute(statement)
         connection.execute("UPDATE groups SET name = 'stolen'")
     assert owner.execute("SELECT count(*) FROM groups WHERE name = 'stolen'").fetchone() == (0,)
+
+
+async def test_the_organization_ends_with_the_transaction(alice: Customer, bob: Customer, services: Services) -> None:
+    """A connection that goes back to the pool takes no organization with it, whichever way the request ended."""
+    await alice.get("/v1/me")
+    await bob.create_group()
+    problem(await alice.post("/v1/projects", {"name": "default"}), 409, "name_taken")
+    async with contextlib.AsyncExitStack() as stack:
+        connections = [await stack.enter_async_context(services.engine.connect()) for _ in range(3)]
+        for connection in connections:
+            for query, expected in (
+                ("SELECT NULLIF(current_setting('app.organization_id', true), '')", None),
+                ("SELECT count(*) FROM projects", 0),
+                ("SELECT current_user", "quorate_api"),
+            ):
+                assert (await connection.execute(text(query))).scalar_one() == expected
 
 
 async def test_nobody_without_a_login(api: httpx2.AsyncClient, alice: Customer, owner: psycopg.Connection) -> None:

@@ -96,6 +96,47 @@ async def test_two_followers_apply_each_event_once(
     assert owner.execute("SELECT count(*) FROM group_events WHERE seq > 0").fetchone() == (21,)
 
 
+async def test_events_that_were_trimmed_away(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    group = await alice.create_group()
+    coordinator.fail_over(uuid.UUID(group["id"]))
+    for _ in range(5):
+        coordinator.emit("group_status", uuid.UUID(group["id"]), "More.", status="degraded")
+    coordinator.first_event = 5
+    while await follower.step(0) or applied(owner) < 7:
+        pass
+    assert (await alice.get(f"/v1/groups/{group['id']}"))["epoch"] == 2
+    events = (await alice.get(f"/v1/groups/{group['id']}/events"))["items"]
+    assert [event["id"] for event in events if int(event["id"]) > 0] == ["7", "6", "5"]
+
+
+async def test_a_coordinator_that_lost_its_data(
+    follower: Follower, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
+) -> None:
+    await alice.create_group()
+    for _ in range(5):
+        coordinator.emit("server_registered", None, "Hello.")
+    await follower.step(0)
+    assert applied(owner) == 6
+    coordinator.events.clear()
+    coordinator.groups.clear()
+    await follower.step(0)
+    group = await alice.create_group("after")
+    await follower.step(0)
+    assert applied(owner) == 1, "the new history is followed"
+    assert (await alice.get(f"/v1/groups/{group['id']}/events"))["items"][0]["kind"] == "group_admitted"
+
+
+async def test_a_group_deleted_before_its_request_is_repeated(alice: Customer, coordinator: FakeCoordinator) -> None:
+    coordinator.lose_put_answers = 1
+    path, body, key = f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}, new_key()
+    problem(await alice.post(path, body, key), 503, "coordinator_unavailable")
+    (group,) = (await alice.get(path))["items"]
+    assert (await alice.request("DELETE", f"/v1/groups/{group['id']}")).status_code == 204
+    problem(await alice.post(path, body, key), 404, "not_found")
+
+
 async def test_the_reconciler_finishes_creates(
     reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer, owner: psycopg.Connection
 ) -> None:
@@ -125,7 +166,8 @@ async def test_the_reconciler_leaves_young_intents_alone(
     reconciler: Reconciler, coordinator: FakeCoordinator, alice: Customer
 ) -> None:
     coordinator.lose_put_answers = 1
-    problem(await alice.post(f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}), 503, "coordinator_unavailable")  # fmt: skip
+    answer = await alice.post(f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA})
+    problem(answer, 503, "coordinator_unavailable")
     reconciler.age_s = 60
     await reconciler.run()
     assert coordinator.puts == 1
@@ -283,7 +325,8 @@ async def test_numbers_have_no_gaps(
     alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
 ) -> None:
     await used_last_month(alice, bus, worker_engine, owner)
-    owner.execute("UPDATE groups SET active_at = active_at - interval '100 days', created_at = created_at - interval '100 days'")  # fmt: skip
+    earlier = "{0} = {0} - interval '100 days'"
+    owner.execute(f"UPDATE groups SET {earlier.format('active_at')}, {earlier.format('created_at')}")
     await close_months(worker_engine, datetime.now(UTC), delay_s=0)
     numbers = [row[0] for row in owner.execute("SELECT sequence FROM invoices ORDER BY sequence").fetchall()]
     assert numbers == list(range(1, len(numbers) + 1))

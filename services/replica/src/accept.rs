@@ -64,7 +64,11 @@ async fn greet(stream: TcpStream, shared: &Shared, shard: usize) -> Result<(), R
     let frame = match reader.read_frame(&stream).await {
         Ok(frame) => frame,
         Err(quorate_transport::ReadFault::Wire(error)) => {
-            return Err(Refused { stream, code: error.code(), detail: error.to_string() });
+            return Err(Refused {
+                stream,
+                code: error.code(),
+                detail: error.to_string(),
+            });
         }
         Err(_) => return Ok(()),
     };
@@ -74,19 +78,41 @@ async fn greet(stream: TcpStream, shared: &Shared, shard: usize) -> Result<(), R
     match Message::decode(&frame) {
         Ok(Message::Hello { version: VERSION, .. }) => {
             if let Ok(stream) = stream.into_std() {
-                shared.send(shard, ShardMessage::Client { stream, rest: reader.into_rest() });
+                shared.send(
+                    shard,
+                    ShardMessage::Client {
+                        stream,
+                        rest: reader.into_rest(),
+                    },
+                );
             }
             Ok(())
         }
         Ok(Message::Hello { version, .. }) => {
             let detail = format!("This server speaks version {VERSION}, not {version}.");
-            Err(Refused { stream, code: Code::UnsupportedVersion, detail })
+            Err(Refused {
+                stream,
+                code: Code::UnsupportedVersion,
+                detail,
+            })
         }
         Ok(other) => {
-            let detail = format!("The first frame must be HELLO (kind {}), not kind {}.", kind::HELLO, other.kind());
-            Err(Refused { stream, code: Code::ProtocolError, detail })
+            let detail = format!(
+                "The first frame must be HELLO (kind {}), not kind {}.",
+                kind::HELLO,
+                other.kind()
+            );
+            Err(Refused {
+                stream,
+                code: Code::ProtocolError,
+                detail,
+            })
         }
-        Err(error) => Err(Refused { stream, code: error.code(), detail: error.to_string() }),
+        Err(error) => Err(Refused {
+            stream,
+            code: error.code(),
+            detail: error.to_string(),
+        }),
     }
 }
 
@@ -100,9 +126,19 @@ async fn greet_peer(
         Ok(Greeting::Hello { server_id, token, .. }) => (ServerId(server_id), token),
         Ok(_) => {
             let detail = "A peer greets with its hello.".to_string();
-            return Err(Refused { stream, code: Code::ProtocolError, detail });
+            return Err(Refused {
+                stream,
+                code: Code::ProtocolError,
+                detail,
+            });
         }
-        Err(error) => return Err(Refused { stream, code: error.code(), detail: error.to_string() }),
+        Err(error) => {
+            return Err(Refused {
+                stream,
+                code: error.code(),
+                detail: error.to_string(),
+            });
+        }
     };
     let proven = shared.peer_keys.read().expect("keys").check_peer(&token);
     match proven {
@@ -119,16 +155,28 @@ async fn greet_peer(
                 }
             }
             if let Ok(stream) = stream.into_std() {
-                let message = ShardMessage::Link { server, stream, rest: reader.into_rest() };
+                let message = ShardMessage::Link {
+                    server,
+                    stream,
+                    rest: reader.into_rest(),
+                };
                 shared.send(shared.shard_of_peer(server), message);
             }
             Ok(())
         }
         Ok(_) => {
             let detail = "The peer token belongs to another server.".to_string();
-            Err(Refused { stream, code: Code::PermissionDenied, detail })
+            Err(Refused {
+                stream,
+                code: Code::PermissionDenied,
+                detail,
+            })
         }
-        Err(code) => Err(Refused { stream, code, detail: "The peer token was not accepted.".to_string() }),
+        Err(code) => Err(Refused {
+            stream,
+            code,
+            detail: "The peer token was not accepted.".to_string(),
+        }),
     }
 }
 
@@ -136,7 +184,10 @@ async fn say_goodbye(refused: Refused) {
     let Refused { stream, code, detail } = refused;
     tracing::info!(code = code.name(), detail, "connection refused");
     let message = format!("{detail} {}", code.explanation());
-    let goodbye = Message::Goodbye { code: code as u16, message };
+    let goodbye = Message::Goodbye {
+        code: code as u16,
+        message,
+    };
     let mut outbox = Outbox::default();
     outbox.push(|out| goodbye.encode(0, None, out));
     if outbox.try_write(&stream).is_ok() {

@@ -59,7 +59,9 @@ impl Keys {
         let set: JwkSet = serde_json::from_value(jwks.clone()).map_err(|e| format!("not a JWKS: {e}"))?;
         let mut by_id = HashMap::new();
         for jwk in &set.keys {
-            let Some(id) = jwk.common.key_id.clone() else { continue };
+            let Some(id) = jwk.common.key_id.clone() else {
+                continue;
+            };
             if let Ok(key) = DecodingKey::from_jwk(jwk) {
                 by_id.insert(id, key);
             }
@@ -73,7 +75,11 @@ impl Keys {
     /// The permission that `token` gives on `group_id`.
     pub fn check_client(&self, token: &str, group_id: GroupId) -> Result<Permission, Code> {
         let claims: ClientClaims = self.check(token, "quorate-api", "quorate-data")?;
-        let grant = claims.grants.iter().find(|g| g.group == group_id).ok_or(Code::PermissionDenied)?;
+        let grant = claims
+            .grants
+            .iter()
+            .find(|g| g.group == group_id)
+            .ok_or(Code::PermissionDenied)?;
         Ok(Permission {
             may_append: grant.ops.contains(&Operation::Append),
             may_read: grant.ops.contains(&Operation::Read),
@@ -98,15 +104,20 @@ impl Keys {
             return Err(Code::TokenInvalid);
         }
         let header = decode_header(token).map_err(|_| Code::TokenInvalid)?;
-        let key = header.kid.and_then(|id| self.by_id.get(&id)).ok_or(Code::TokenInvalid)?;
+        let key = header
+            .kid
+            .and_then(|id| self.by_id.get(&id))
+            .ok_or(Code::TokenInvalid)?;
         let mut validation = Validation::new(Algorithm::EdDSA);
         validation.set_issuer(&[issuer]);
         validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.leeway = 5;
-        decode::<T>(token, key, &validation).map(|data| data.claims).map_err(|error| match error.kind() {
-            ErrorKind::ExpiredSignature => Code::TokenExpired,
-            _ => Code::TokenInvalid,
-        })
+        decode::<T>(token, key, &validation)
+            .map(|data| data.claims)
+            .map_err(|error| match error.kind() {
+                ErrorKind::ExpiredSignature => Code::TokenExpired,
+                _ => Code::TokenInvalid,
+            })
     }
 }

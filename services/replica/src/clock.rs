@@ -14,5 +14,7 @@ pub fn now_us() -> Micros {
 
 /// Microseconds since 1970; may jump.
 pub fn wall_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_micros() as u64)
 }

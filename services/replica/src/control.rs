@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use quorate_types::control::{HeldGroup, Heartbeat, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use tokio::net::TcpStream;
@@ -47,10 +47,14 @@ pub struct Me {
 /// How registration went, for whoever waits for it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Standing {
-    Unregistered { trouble: String },
+    Unregistered {
+        trouble: String,
+    },
     Registered,
     /// Final: the coordinator does not want this server.
-    Refused { message: String },
+    Refused {
+        message: String,
+    },
 }
 
 /// Keeps the connection, until it is refused.
@@ -75,7 +79,11 @@ pub async fn run(
             }
             Err(Failure::Trouble(trouble)) => trouble,
         };
-        tracing::warn!(coordinator = me.coordinator, trouble, "no connection to the coordinator; trying again");
+        tracing::warn!(
+            coordinator = me.coordinator,
+            trouble,
+            "no connection to the coordinator; trying again"
+        );
         standing.send_if_modified(|standing| {
             let waiting = matches!(standing, Standing::Unregistered { .. });
             if waiting {
@@ -106,11 +114,17 @@ async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome),
         .map_err(|_| "connecting timed out".to_string())?
         .map_err(|e| e.to_string())?;
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
-    let codec = LengthDelimitedCodec::builder().max_frame_length(CONTROL_MESSAGE_BYTES_MAX).new_codec();
+    let codec = LengthDelimitedCodec::builder()
+        .max_frame_length(CONTROL_MESSAGE_BYTES_MAX)
+        .new_codec();
     let mut connection = Framed::new(stream, codec);
     let credential = me.identity.as_ref().map(|identity| identity.credential.clone());
     let message = ToCoordinator::Register(Register {
-        join_token: if credential.is_some() { None } else { me.join_token.clone() },
+        join_token: if credential.is_some() {
+            None
+        } else {
+            me.join_token.clone()
+        },
         credential,
         name: me.name.clone(),
         address: me.address.clone(),
@@ -131,7 +145,9 @@ async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome),
             Ok((connection, welcome))
         }
         ToServer::Refuse { message, .. } => Err(Failure::Refused(message)),
-        other => Err(Failure::Trouble(format!("unexpected answer to the registration: {other:?}"))),
+        other => Err(Failure::Trouble(format!(
+            "unexpected answer to the registration: {other:?}"
+        ))),
     }
 }
 
@@ -140,10 +156,15 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
         && known.server_id != welcome.server_id
     {
         let (known, given) = (known.server_id, welcome.server_id);
-        return Err(Failure::Refused(format!("this is server {known}, but the coordinator says {given}")));
+        return Err(Failure::Refused(format!(
+            "this is server {known}, but the coordinator says {given}"
+        )));
     }
     if let Some(credential) = &welcome.credential {
-        let identity = Identity { server_id: welcome.server_id, credential: credential.clone() };
+        let identity = Identity {
+            server_id: welcome.server_id,
+            credential: credential.clone(),
+        };
         identity::save(&me.data_dir, &identity).map_err(|e| format!("cannot save identity.json: {e}"))?;
         me.identity = Some(identity);
         me.join_token = None;
@@ -151,7 +172,9 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
     shared.set_server_id(welcome.server_id);
     *shared.client_keys.write().expect("keys") = Keys::from_jwks(&welcome.client_keys)?;
     *shared.peer_keys.write().expect("keys") = Keys::from_jwks(&welcome.peer_keys)?;
-    welcome.peer_token.clone_into(&mut shared.peer_token.write().expect("peer token"));
+    welcome
+        .peer_token
+        .clone_into(&mut shared.peer_token.write().expect("peer token"));
     Ok(())
 }
 
@@ -208,15 +231,30 @@ fn obey(shared: &Shared, message: ToServer) {
 fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
     Heartbeat {
         seq,
-        groups: shared.reports.lock().expect("reports").values().cloned().collect(),
-        unreachable: shared.unreachable.lock().expect("unreachable").iter().copied().collect(),
+        groups: shared
+            .reports
+            .lock()
+            .expect("reports")
+            .values()
+            .cloned()
+            .collect(),
+        unreachable: shared
+            .unreachable
+            .lock()
+            .expect("unreachable")
+            .iter()
+            .copied()
+            .collect(),
         storage_fault: shared.storage_fault.lock().expect("storage fault").clone(),
     }
 }
 
 async fn send(connection: &mut Connection, message: &ToCoordinator) -> Result<(), String> {
     let bytes = serde_json::to_vec(message).map_err(|e| e.to_string())?;
-    connection.send(Bytes::from(bytes)).await.map_err(|e| e.to_string())
+    connection
+        .send(Bytes::from(bytes))
+        .await
+        .map_err(|e| e.to_string())
 }
 
 /// Cancel-safe: a frame half read stays in the connection's buffer.

@@ -83,31 +83,65 @@ impl JournalPort {
 
     pub fn batch(&mut self, batch: &Batch) {
         let header = &batch.header;
-        let durable =
-            Durable { group_id: header.group_id, index: header.index, epoch: header.epoch, kind: KIND_BATCH };
-        self.push(KIND_BATCH, header.encode().to_vec(), batch.payload.clone(), durable);
+        let durable = Durable {
+            group_id: header.group_id,
+            index: header.index,
+            epoch: header.epoch,
+            kind: KIND_BATCH,
+        };
+        self.push(
+            KIND_BATCH,
+            header.encode().to_vec(),
+            batch.payload.clone(),
+            durable,
+        );
     }
 
     pub fn base(&mut self, group_id: GroupId, base: Bytes, index: Index, epoch: Epoch) {
-        let durable = Durable { group_id, index, epoch, kind: KIND_BASE };
+        let durable = Durable {
+            group_id,
+            index,
+            epoch,
+            kind: KIND_BASE,
+        };
         self.push(KIND_BASE, group_id.0.as_bytes().to_vec(), base, durable);
     }
 
     pub fn cut(&mut self, group_id: GroupId, index: Index, number: u64) {
-        let durable = Durable { group_id, index, epoch: number, kind: KIND_CUT };
+        let durable = Durable {
+            group_id,
+            index,
+            epoch: number,
+            kind: KIND_CUT,
+        };
         let mut head = group_id.0.as_bytes().to_vec();
         head.extend_from_slice(&index.to_le_bytes());
         self.push(KIND_CUT, head, Bytes::new(), durable);
     }
 
     pub fn dropped(&mut self, group_id: GroupId) {
-        let durable = Durable { group_id, index: 0, epoch: 0, kind: KIND_DROPPED };
-        self.push(KIND_DROPPED, group_id.0.as_bytes().to_vec(), Bytes::new(), durable);
+        let durable = Durable {
+            group_id,
+            index: 0,
+            epoch: 0,
+            kind: KIND_DROPPED,
+        };
+        self.push(
+            KIND_DROPPED,
+            group_id.0.as_bytes().to_vec(),
+            Bytes::new(),
+            durable,
+        );
     }
 
     fn push(&mut self, kind: u8, head: Vec<u8>, payload: Bytes, durable: Durable) {
         self.waiting_bytes += head.len() + payload.len();
-        self.waiting.push_back(Waiting { kind, head, payload, durable });
+        self.waiting.push_back(Waiting {
+            kind,
+            head,
+            payload,
+            durable,
+        });
     }
 
     /// Whether heads should stop ordering for a while: the disk is behind.
@@ -141,13 +175,19 @@ impl JournalPort {
             })
             .collect();
         let mut places = Vec::with_capacity(submissions.len());
-        let outcome = self.submitter.submit_many(&submissions, |at| places.push((at.lsn, at.location)));
+        let outcome = self
+            .submitter
+            .submit_many(&submissions, |at| places.push((at.lsn, at.location)));
         for (lsn, location) in places {
             let record = self.waiting.pop_front().expect("only what waited was taken");
             self.waiting_bytes -= record.head.len() + record.payload.len();
             self.in_flight.push_back((self.next_tag, record.durable));
             self.next_tag += 1;
-            placed.push(Placed { durable: record.durable, lsn, location });
+            placed.push(Placed {
+                durable: record.durable,
+                lsn,
+                location,
+            });
         }
         outcome
     }
@@ -158,7 +198,9 @@ impl JournalPort {
         while self.in_flight.front().is_some_and(|(t, _)| *t <= tag) {
             let (_, durable) = self.in_flight.pop_front().expect("there is a front");
             match done.last_mut() {
-                Some(last) if last.group_id == durable.group_id && last.kind == durable.kind => *last = durable,
+                Some(last) if last.group_id == durable.group_id && last.kind == durable.kind => {
+                    *last = durable
+                }
                 _ => done.push(durable),
             }
         }
@@ -186,7 +228,9 @@ impl Places {
         if self.batches.is_empty() {
             self.first_index = index;
         }
-        let Some(at) = index.checked_sub(self.first_index) else { return };
+        let Some(at) = index.checked_sub(self.first_index) else {
+            return;
+        };
         self.batches.truncate(at as usize);
         if self.batches.len() as u64 != at {
             // A gap: the log began anew behind a base.
@@ -217,7 +261,6 @@ impl Places {
             (a, b) => a.or(b),
         }
     }
-
 }
 
 /// What the scan at start found. A group whose records have a hole is damaged: it is given up here and
@@ -243,7 +286,11 @@ impl Scan {
         match record.kind {
             KIND_BATCH => {
                 let header = BatchHeader::decode(record.head).map_err(|e| e.to_string())?;
-                let batch = Batch { header, payload: Bytes::copy_from_slice(record.payload), trace: None };
+                let batch = Batch {
+                    header,
+                    payload: Bytes::copy_from_slice(record.payload),
+                    trace: None,
+                };
                 let recovered = group(&mut self.groups, me, header.group_id);
                 recovered.places.note(header.index, record.lsn, record.location);
                 recovered.replica.recover(batch);
@@ -258,8 +305,11 @@ impl Scan {
             }
             KIND_CUT => {
                 let group_id = group_id_of(record.head)?;
-                let index: &[u8; 8] =
-                    record.head.get(16..).and_then(<[u8]>::first_chunk).ok_or("a cut record is too short")?;
+                let index: &[u8; 8] = record
+                    .head
+                    .get(16..)
+                    .and_then(<[u8]>::first_chunk)
+                    .ok_or("a cut record is too short")?;
                 let recovered = group(&mut self.groups, me, group_id);
                 recovered.replica.recover_cut(Index::from_le_bytes(*index));
             }

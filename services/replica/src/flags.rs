@@ -72,13 +72,19 @@ pub enum LogFormat {
 impl Flags {
     pub fn capacity(&self) -> ResourceVector {
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        ResourceVector::new(self.cpu.unwrap_or(cores), self.network_bytes_per_s, self.storage_io_per_s)
+        ResourceVector::new(
+            self.cpu.unwrap_or(cores),
+            self.network_bytes_per_s,
+            self.storage_io_per_s,
+        )
     }
 
     /// The first flag at fault, and what to do.
     pub fn validate(&self) -> Result<(), String> {
         if !self.capacity().is_valid() {
-            return Err("--cpu, --network-bytes-per-s and --storage-io-per-s must be positive numbers".into());
+            return Err(
+                "--cpu, --network-bytes-per-s and --storage-io-per-s must be positive numbers".into(),
+            );
         }
         if !self.listen.ip().is_loopback() && !self.allow_plaintext {
             return Err(format!(
@@ -89,13 +95,18 @@ impl Flags {
         }
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
         if self.journal_segment_bytes < least || self.journal_segment_bytes % 4096 != 0 {
-            return Err(format!("--journal-segment-bytes must be a multiple of 4096 of at least {least}"));
+            return Err(format!(
+                "--journal-segment-bytes must be a multiple of 4096 of at least {least}"
+            ));
         }
         Ok(())
     }
 
     pub fn name(&self) -> String {
         let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").map(|s| s.trim().to_string());
-        self.name.clone().or_else(|| host().ok()).unwrap_or_else(|| "server".to_string())
+        self.name
+            .clone()
+            .or_else(|| host().ok())
+            .unwrap_or_else(|| "server".to_string())
     }
 }

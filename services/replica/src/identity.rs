@@ -21,7 +21,10 @@ fn path(data_dir: &Path) -> PathBuf {
 pub fn load(data_dir: &Path) -> Result<Option<Identity>, String> {
     match std::fs::read(path(data_dir)) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-            format!("{} is damaged ({error}); restore it, or wipe the data folder to join anew", path(data_dir).display())
+            format!(
+                "{} is damaged ({error}); restore it, or wipe the data folder to join anew",
+                path(data_dir).display()
+            )
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("cannot read {}: {error}", path(data_dir).display())),
@@ -31,7 +34,12 @@ pub fn load(data_dir: &Path) -> Result<Option<Identity>, String> {
 /// Written beside and moved into place, so that it is never half there.
 pub fn save(data_dir: &Path, identity: &Identity) -> io::Result<()> {
     let new = data_dir.join("identity.json.new");
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
     file.write_all(&serde_json::to_vec_pretty(identity)?)?;
     file.sync_all()?;
     std::fs::rename(&new, path(data_dir))?;

@@ -55,7 +55,13 @@ fn main() -> ExitCode {
         otlp_endpoint: flags.otlp_endpoint.clone(),
         json: flags.log_format == flags::LogFormat::Json,
     });
-    let ended = start::run(flags);
+    let ended = start::run(
+        flags,
+        usage::Exports {
+            tracer: guard.tracer(),
+            meter: guard.meter(),
+        },
+    );
     drop(guard);
     match ended {
         Ok(()) => ExitCode::SUCCESS,

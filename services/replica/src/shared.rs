@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, RwLock};
 
+use quorate_telemetry::SpanSender;
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use tokio::sync::mpsc;
@@ -22,6 +23,8 @@ pub struct Shared {
     shards: OnceLock<Vec<mpsc::UnboundedSender<ShardMessage>>>,
     /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
     pub to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
+    /// Where spans go; `None` when nobody wants them.
+    pub spans: Option<SpanSender>,
     /// Each group as its shard last saw it, for heartbeats.
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
@@ -37,7 +40,11 @@ struct Peer {
 }
 
 impl Shared {
-    pub fn new(incarnation: String, to_coordinator: mpsc::UnboundedSender<ToCoordinator>) -> Self {
+    pub fn new(
+        incarnation: String,
+        to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
+        spans: Option<SpanSender>,
+    ) -> Self {
         Self {
             incarnation,
             server_id: AtomicU32::new(0),
@@ -47,6 +54,7 @@ impl Shared {
             peers: Mutex::default(),
             shards: OnceLock::new(),
             to_coordinator,
+            spans,
             reports: Mutex::default(),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
@@ -109,7 +117,10 @@ impl Shared {
             peer.wanted_by.insert(config.group_id);
             if me < member.server_id && !peer.is_dialed {
                 peer.is_dialed = true;
-                self.send(self.shard_of_peer(member.server_id), ShardMessage::Dial(member.server_id));
+                self.send(
+                    self.shard_of_peer(member.server_id),
+                    ShardMessage::Dial(member.server_id),
+                );
             }
         }
     }

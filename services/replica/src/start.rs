@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::{Journal, OpenError, Options};
+use quorate_telemetry::spans;
 use quorate_types::control::HeldGroup;
 use quorate_types::{Durability, ServerId};
 use tokio::net::TcpListener;
@@ -18,6 +19,7 @@ use crate::flags::Flags;
 use crate::identity;
 use crate::shard::{self, ShardMessage};
 use crate::shared::Shared;
+use crate::usage::Exports;
 use crate::{Exit, accept, usage};
 
 /// How long a server waits for the coordinator at its start before it gives up.
@@ -28,18 +30,25 @@ const RELEASE_EVERY: Duration = Duration::from_secs(5);
 /// How long a stop waits for a shard.
 const STOP_GRACE: Duration = Duration::from_secs(3);
 
-pub fn run(flags: Flags) -> Result<(), Exit> {
+pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     flags.validate().map_err(Exit::BadFlags)?;
     std::fs::create_dir_all(&flags.data_dir)
         .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let join_token = read_join_token(&flags, identity.is_some())?;
-    let me = identity.as_ref().map_or(ServerId(0), |identity| identity.server_id);
+    let me = identity
+        .as_ref()
+        .map_or(ServerId(0), |identity| identity.server_id);
     let (journal, scan) = open_journal(&flags, me, identity.is_some())?;
 
     let (news, news_inbox) = mpsc::unbounded_channel();
     let incarnation = format!("{:016x}", rand::random::<u64>());
-    let shared = Arc::new(Shared::new(incarnation, news));
+    let (spans, spans_inbox) = spans::channel();
+    let shared = Arc::new(Shared::new(
+        incarnation,
+        news,
+        exports.tracer.is_some().then_some(spans),
+    ));
     shared.set_server_id(me);
 
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -48,7 +57,9 @@ pub fn run(flags: Flags) -> Result<(), Exit> {
         .map_err(|e| Exit::DependencyMissing(format!("cannot start the runtime: {e}")))?;
     LocalSet::new().block_on(&runtime, async move {
         let listener = bind(&flags)?;
-        let listening = listener.local_addr().map_err(|e| Exit::PortInUse(e.to_string()))?;
+        let listening = listener
+            .local_addr()
+            .map_err(|e| Exit::PortInUse(e.to_string()))?;
         let address = flags.advertise.clone().unwrap_or_else(|| listening.to_string());
         let shards = start_shards(&flags, &shared, &journal)?;
         let held = hand_over(&shared, scan);
@@ -64,14 +75,15 @@ pub fn run(flags: Flags) -> Result<(), Exit> {
             region: flags.region.clone(),
             held,
         };
-        let (standing, mut standing_watch) =
-            watch::channel(Standing::Unregistered { trouble: "not tried yet".to_string() });
+        let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
+            trouble: "not tried yet".to_string(),
+        });
         spawn_local(control::run(me, shared.clone(), news_inbox, standing));
         wait_registered(&flags.coordinator, &mut standing_watch).await?;
 
         spawn_local(accept::run(listener, shared.clone()));
         spawn_local(release_journal(shared.clone(), journal.clone()));
-        let usage = usage::start(&flags, shared.clone(), journal.clone())?;
+        let usage = usage::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
         let ended = until_stopped(&mut standing_watch).await;
         tracing::info!("stopping");
@@ -86,20 +98,28 @@ fn read_join_token(flags: &Flags, has_identity: bool) -> Result<Option<String>, 
         return if has_identity {
             Ok(None)
         } else {
-            Err(Exit::BadFlags("this server has not joined yet: pass --join-token-file".to_string()))
+            Err(Exit::BadFlags(
+                "this server has not joined yet: pass --join-token-file".to_string(),
+            ))
         };
     };
     match std::fs::read_to_string(path) {
         Ok(token) => Ok(Some(token.trim().to_string())),
         Err(_) if has_identity => Ok(None),
-        Err(error) => Err(Exit::BadFlags(format!("cannot read the join token {}: {error}", path.display()))),
+        Err(error) => Err(Exit::BadFlags(format!(
+            "cannot read the join token {}: {error}",
+            path.display()
+        ))),
     }
 }
 
 fn open_journal(flags: &Flags, me: ServerId, has_identity: bool) -> Result<(Arc<Journal>, Scan), Exit> {
     let mut scan = Scan::default();
     let mut foreign = None;
-    let options = Options { segment_bytes: flags.journal_segment_bytes, ..Options::default() };
+    let options = Options {
+        segment_bytes: flags.journal_segment_bytes,
+        ..Options::default()
+    };
     let dir = flags.data_dir.join("journal");
     let (journal, recovery) = Journal::open(&dir, options, |record| {
         if foreign.is_none() {
@@ -121,7 +141,10 @@ fn open_journal(flags: &Flags, me: ServerId, has_identity: bool) -> Result<(Arc<
         )));
     }
     for damage in &recovery.damages {
-        tracing::error!(?damage, "part of the journal is damaged; groups with a hole are learned anew");
+        tracing::error!(
+            ?damage,
+            "part of the journal is damaged; groups with a hole are learned anew"
+        );
     }
     tracing::info!(records = recovery.records, groups = scan.groups.len(), torn = ?recovery.torn, "journal read");
     Ok((Arc::new(journal), scan))
@@ -144,8 +167,7 @@ fn start_shards(
     shared: &Arc<Shared>,
     journal: &Arc<Journal>,
 ) -> Result<Vec<ShardThread>, Exit> {
-    let (senders, inboxes): (Vec<_>, Vec<_>) =
-        (0..flags.shards).map(|_| mpsc::unbounded_channel()).unzip();
+    let (senders, inboxes): (Vec<_>, Vec<_>) = (0..flags.shards).map(|_| mpsc::unbounded_channel()).unzip();
     shared.set_shards(senders.clone());
     let mut threads = Vec::new();
     for (index, (inbox, sender)) in inboxes.into_iter().zip(senders).enumerate() {
@@ -172,10 +194,22 @@ fn hand_over(shared: &Shared, scan: Scan) -> Vec<HeldGroup> {
             let log = recovered.replica.log();
             let last_index = log.last_index();
             let epoch = log.epoch_at(last_index).unwrap_or(0);
-            held.push(HeldGroup { group_id, epoch, durability: Durability::Persistent, last_index });
+            held.push(HeldGroup {
+                group_id,
+                epoch,
+                durability: Durability::Persistent,
+                last_index,
+            });
         }
         let (replica, places) = (Box::new(recovered.replica), recovered.places);
-        shared.send(shard, ShardMessage::Recovered { group_id, replica, places });
+        shared.send(
+            shard,
+            ShardMessage::Recovered {
+                group_id,
+                replica,
+                places,
+            },
+        );
         if let Some(reason) = damage {
             tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
             shared.send(shard, ShardMessage::Drop(group_id));
@@ -197,7 +231,9 @@ async fn wait_registered(coordinator: &str, standing: &mut watch::Receiver<Stand
                 "the coordinator at {coordinator} cannot be reached: {trouble}"
             )));
         }
-        let _changed_or_not = tokio::time::timeout(PROGRESS_EVERY, standing.changed()).await.is_ok();
+        let _changed_or_not = tokio::time::timeout(PROGRESS_EVERY, standing.changed())
+            .await
+            .is_ok();
         if matches!(&*standing.borrow(), Standing::Unregistered { .. }) {
             tracing::info!(coordinator, trouble, "waiting for the coordinator");
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use quorate_journal::Journal;
 use quorate_telemetry::publish::{Publisher, Publishing, Round};
-use quorate_telemetry::usage::{Histogram, Process, Sample, Totals};
+use quorate_telemetry::usage::{Histogram, Sample, Totals};
+use quorate_telemetry::{Meter, ServerCounts, SpanRecord, SpanSender, Tracer, process};
 use quorate_types::limits::TELEMETRY_CUTS_MAX;
 use quorate_types::{GroupState, Micros, Role};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
+use tokio::time::Instant;
 
 use crate::Exit;
 use crate::clock::{now_us, wall_us};
@@ -23,8 +25,6 @@ use crate::shared::Shared;
 const STALL_US: Micros = 1_000_000;
 /// How long a stop waits for the last records to be sent.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
-/// The kernel counts CPU time in hundredths of a second for user space.
-const CPU_TICK_US: u64 = 10_000;
 
 /// What happened to a group since it came to this server.
 pub struct Counters {
@@ -33,11 +33,37 @@ pub struct Counters {
     /// Commit latency of entries, since it was last taken.
     pub latency: Histogram,
     accounted_at: Micros,
+    /// As last told to the meter.
+    metered: Totals,
 }
 
 impl Counters {
     pub fn new(now: Micros) -> Self {
-        Self { since_us: now, totals: Totals::default(), latency: Histogram::default(), accounted_at: now }
+        Self {
+            since_us: now,
+            totals: Totals::default(),
+            latency: Histogram::default(),
+            accounted_at: now,
+            metered: Totals::default(),
+        }
+    }
+
+    /// An append of so many entries was well formed.
+    pub fn offered(&mut self, entries: u32, bytes: u64) {
+        self.totals.offered_batches += 1;
+        self.totals.offered_entries += u64::from(entries);
+        self.totals.offered_bytes += bytes;
+    }
+
+    /// Adds what was counted since the last call.
+    fn add_to(&mut self, counts: &mut ServerCounts) {
+        let delta = self.totals.since(&self.metered);
+        self.metered = self.totals;
+        counts.appends += delta.offered_batches;
+        counts.entries += delta.offered_entries;
+        counts.bytes += delta.offered_bytes;
+        counts.refused += delta.refused_entries;
+        counts.throttled += delta.throttled_entries;
     }
 
     pub fn throttled(&mut self, entries: u32, within_sla: bool) {
@@ -49,18 +75,30 @@ impl Counters {
 }
 
 /// What a shard answers each second.
+#[derive(Default)]
 pub struct ShardSample {
     pub groups: Vec<Sample>,
+    /// Of the shard as a whole, for metrics.
+    pub counts: ServerCounts,
 }
 
 impl Shard {
     pub fn sample(&mut self) -> ShardSample {
         let mut groups = std::mem::take(&mut self.parted);
+        let mut counts = ServerCounts {
+            links_up: self.io.links.len() as u64,
+            ..ServerCounts::default()
+        };
         for group in self.groups.values_mut() {
             groups.append(&mut group.cuts);
             groups.extend(sample(group));
+            group.counters.add_to(&mut counts);
+            counts.roles.push(group.replica.role());
         }
-        ShardSample { groups }
+        for sample in &groups {
+            counts.latency.merge(&sample.latency);
+        }
+        ShardSample { groups, counts }
     }
 }
 
@@ -108,6 +146,12 @@ pub fn sample(group: &mut Group) -> Option<Sample> {
     })
 }
 
+/// Traces and metrics, where they are exported.
+pub struct Exports {
+    pub tracer: Option<Tracer>,
+    pub meter: Option<Meter>,
+}
+
 /// The telemetry thread.
 pub struct Telemetry {
     stop: oneshot::Sender<()>,
@@ -123,7 +167,13 @@ impl Telemetry {
 }
 
 /// Starts sampling. Call when the server has its number.
-pub fn start(flags: &Flags, shared: Arc<Shared>, _journal: Arc<Journal>) -> Result<Telemetry, Exit> {
+pub fn start(
+    flags: &Flags,
+    shared: Arc<Shared>,
+    journal: Arc<Journal>,
+    exports: Exports,
+    spans: mpsc::Receiver<SpanRecord>,
+) -> Result<Telemetry, Exit> {
     let publishing = match &flags.redis_url {
         Some(url) => Some(
             Publishing::new(url, shared.server_id(), &shared.incarnation)
@@ -138,33 +188,90 @@ pub fn start(flags: &Flags, shared: Arc<Shared>, _journal: Arc<Journal>) -> Resu
     std::thread::Builder::new()
         .name("telemetry".to_string())
         .spawn(move || {
-            LocalSet::new().block_on(&runtime, run(shared, publishing.map(Publisher::new), stop_asked));
+            let publisher = publishing.map(Publisher::new);
+            let sampler = Sampler {
+                shared,
+                journal,
+                publisher,
+                exports,
+                journal_told: (0, 0),
+                spans_dropped: 0,
+            };
+            LocalSet::new().block_on(&runtime, sampler.run(stop_asked, spans));
             let _gone = tell_stopped.send(()).is_err();
         })
         .map_err(|e| Exit::DependencyMissing(format!("cannot start a thread: {e}")))?;
     Ok(Telemetry { stop, stopped })
 }
 
-async fn run(shared: Arc<Shared>, publisher: Option<Publisher>, mut stop: oneshot::Receiver<()>) {
-    if let Some(publisher) = publisher.clone() {
-        spawn_local(async move { publisher.run().await });
-    }
-    let mut is_last = false;
-    while !is_last {
-        tokio::select! {
-            () = tokio::time::sleep(until_next_second()) => {}
-            _ = &mut stop => is_last = true,
+/// What the telemetry thread does.
+struct Sampler {
+    shared: Arc<Shared>,
+    journal: Arc<Journal>,
+    publisher: Option<Publisher>,
+    exports: Exports,
+    /// Syncs and bytes of the journal as last told to the meter.
+    journal_told: (u64, u64),
+    spans_dropped: u64,
+}
+
+impl Sampler {
+    async fn run(mut self, mut stop: oneshot::Receiver<()>, mut spans: mpsc::Receiver<SpanRecord>) {
+        if let Some(publisher) = self.publisher.clone() {
+            spawn_local(async move { publisher.run().await });
         }
-        let Some(samples) = collect(&shared).await else {
-            return;
+        let mut next = Instant::now() + until_next_second();
+        loop {
+            let is_last = tokio::select! {
+                () = tokio::time::sleep_until(next) => false,
+                _ = &mut stop => true,
+                Some(span) = spans.recv() => {
+                    self.export(&span);
+                    continue;
+                }
+            };
+            if !self.round().await || is_last {
+                break;
+            }
+            next = Instant::now() + until_next_second();
+        }
+        while let Ok(span) = spans.try_recv() {
+            self.export(&span);
+        }
+        if let Some(publisher) = &self.publisher {
+            let _in_time = tokio::time::timeout(STOP_TIMEOUT, publisher.flush())
+                .await
+                .is_ok();
+        }
+    }
+
+    fn export(&self, span: &SpanRecord) {
+        if let Some(tracer) = &self.exports.tracer {
+            tracer.export(span);
+        }
+    }
+
+    /// Samples once; false when the shards have stopped.
+    async fn round(&mut self) -> bool {
+        let Some(ShardSample { groups, mut counts }) = collect(&self.shared).await else {
+            return false;
         };
-        let round = Round { at_ms: wall_us() / 1000, process: process(), samples };
-        if let Some(publisher) = &publisher {
-            publisher.observe(round);
+        if let Some(meter) = &self.exports.meter {
+            let journal = self.journal.stats();
+            let told = std::mem::replace(&mut self.journal_told, (journal.syncs, journal.bytes));
+            (counts.journal_syncs, counts.journal_bytes) = (journal.syncs - told.0, journal.bytes - told.1);
+            let dropped = self.shared.spans.as_ref().map_or(0, SpanSender::dropped);
+            counts.spans_dropped = dropped - std::mem::replace(&mut self.spans_dropped, dropped);
+            meter.record(&counts);
         }
-    }
-    if let Some(publisher) = &publisher {
-        let _in_time = tokio::time::timeout(STOP_TIMEOUT, publisher.flush()).await.is_ok();
+        if let Some(publisher) = &self.publisher {
+            publisher.observe(Round {
+                at_ms: wall_us() / 1000,
+                process: process::now(),
+                samples: groups,
+            });
+        }
+        true
     }
 }
 
@@ -175,38 +282,20 @@ fn until_next_second() -> Duration {
 }
 
 /// Asks every shard; `None` when one has stopped. What a shard tells it tells once, so the answer is waited for.
-async fn collect(shared: &Shared) -> Option<Vec<Sample>> {
+async fn collect(shared: &Shared) -> Option<ShardSample> {
     let mut answers = Vec::new();
     for shard in 0..shared.shard_count() {
         let (sender, receiver) = oneshot::channel();
         shared.send(shard, ShardMessage::Sample(sender));
         answers.push(receiver);
     }
-    let mut samples = Vec::new();
+    let mut whole = ShardSample::default();
     for answer in answers {
-        samples.append(&mut answer.await.ok()?.groups);
+        let mut part = answer.await.ok()?;
+        whole.groups.append(&mut part.groups);
+        whole.counts.merge(&part.counts);
     }
-    Some(samples)
-}
-
-/// Memory and CPU time of this process, as far as `/proc` tells.
-fn process() -> Process {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    Process { memory_bytes: resident_bytes(&status).unwrap_or(0), cpu_us: cpu_us(&stat).unwrap_or(0) }
-}
-
-fn resident_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024)
-}
-
-/// Of `/proc/self/stat`, the 14th and 15th field; the second may contain anything, in parentheses.
-fn cpu_us(stat: &str) -> Option<u64> {
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some((ticks(11)? + ticks(12)?) * CPU_TICK_US)
+    Some(whole)
 }
 
 #[cfg(test)]
@@ -214,17 +303,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proc_is_understood() {
-        assert_eq!(resident_bytes("Name:\tx\nVmRSS:\t  1024 kB\n"), Some(1 << 20));
-        let stat = "7 (a ) b) S 1 1 1 0 -1 0 0 0 0 0 25 5 0 0 20 0 4 0 0 0 0";
-        assert_eq!(cpu_us(stat), Some(300_000));
-        let here = process();
-        assert!(here.memory_bytes > 1 << 20);
-    }
-
-    #[test]
     fn samples_are_a_second_apart() {
         let wait = until_next_second();
-        assert!(wait > Duration::from_millis(499) && wait <= Duration::from_millis(1_500), "{wait:?}");
+        assert!(
+            wait > Duration::from_millis(499) && wait <= Duration::from_millis(1_500),
+            "{wait:?}"
+        );
     }
 }

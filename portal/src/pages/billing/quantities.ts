@@ -4,7 +4,7 @@ import { count } from '@/format/quantity'
 
 /** What a line counts, as people say it; the amount itself is never computed here. */
 export function quantityText({ quantity, unit }: InvoiceLine): string {
-  if (unit === 'second') return `${hours(quantity)} h`
+  if (unit === 'second') return duration(quantity)
   if (unit === 'entry') return `${count(quantity)} ${quantity === 1 ? 'entry' : 'entries'}`
   if (unit === 'megabyte_second') return `${gigabyteMonths(quantity)} GB-months`
   if (unit === 'percent') return `${quantity} %`
@@ -27,12 +27,16 @@ export function priceText({ unit, price_quantity, unit_price_micros, kind }: Inv
 const SECONDS_PER_HOUR = 3_600
 const MEGABYTE_SECONDS_PER_GB_MONTH = 1_000 * 730 * SECONDS_PER_HOUR
 
-function hours(seconds: number): string {
-  return (seconds / SECONDS_PER_HOUR).toLocaleString('en', { maximumFractionDigits: 2 })
+function duration(seconds: number): string {
+  const short = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 2 })
+  if (seconds < 60) return `${count(seconds)} s`
+  return seconds < SECONDS_PER_HOUR ? `${short(seconds / 60)} min` : `${short(seconds / SECONDS_PER_HOUR)} h`
 }
 
+/** Below the last decimal shown, say so rather than show zero: the amount beside it is exact. */
 function gigabyteMonths(megabyteSeconds: number): string {
-  return (megabyteSeconds / MEGABYTE_SECONDS_PER_GB_MONTH).toLocaleString('en', { maximumSignificantDigits: 4 })
+  const value = megabyteSeconds / MEGABYTE_SECONDS_PER_GB_MONTH
+  return value > 0 && value < 0.0001 ? '< 0.0001' : value.toLocaleString('en', { maximumFractionDigits: 4 })
 }
 
 export interface GroupLines {

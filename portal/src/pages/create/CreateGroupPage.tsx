@@ -41,7 +41,7 @@ export function CreateGroupPage() {
         noValidate
         onSubmit={submit}
         onChange={() => creation.isError && creation.reset()}
-        className="grid items-start gap-8 lg:grid-cols-[minmax(0,1fr)_21rem]"
+        className="grid grid-cols-1 items-start gap-8 lg:grid-cols-[minmax(0,1fr)_21rem]"
       >
         <GroupFields
           form={form}

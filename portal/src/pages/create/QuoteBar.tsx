@@ -29,7 +29,7 @@ export function QuoteBar({
       </span>
       <span className="inline-flex items-center gap-1.5 text-[13px]">
         {refused ? <CircleSlash className="size-4 text-danger" /> : <Check className="size-4 text-accent" />}
-        {refused ? 'Does not fit now' : 'We can promise this'}
+        {refused ? 'Does not fit now' : 'Fits'}
       </span>
     </div>
   )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Sla } from '@/api'
-import { majority } from '@/format/words'
+import { majority, replicas } from '@/format/words'
 
 /**
  * The form of a group. Bounds are those of the contract; whether the fleet can hold it is not decided here
@@ -66,7 +66,7 @@ export function minReplicasOf(values: Pick<SlaValues, 'min_replicas' | 'replicat
 export function differences(from: Sla, to: Sla): string[] {
   const changes: string[] = []
   if (from.rate_per_s !== to.rate_per_s) changes.push(`${to.rate_per_s.toLocaleString('en')} requests/s`)
-  if (from.replication_degree !== to.replication_degree) changes.push(`${to.replication_degree} replicas`)
+  if (from.replication_degree !== to.replication_degree) changes.push(replicas(to.replication_degree))
   if (from.request_size_bytes !== to.request_size_bytes)
     changes.push(`${to.request_size_bytes.toLocaleString('en')} bytes a request`)
   if (from.durability !== to.durability) changes.push(to.durability === 'persistent' ? 'persistent' : 'in memory')

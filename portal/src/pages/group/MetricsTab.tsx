@@ -40,7 +40,7 @@ export function MetricsTab() {
         <LoadFailed what="the metrics" error={metrics.error} retry={() => void metrics.refetch()} />
       )}
       {metrics.data?.minutes.length === 0 && <NothingYet />}
-      {metrics.data && metrics.data.minutes.length > 0 && <Charts minutes={metrics.data.minutes} />}
+      {metrics.data && metrics.data.minutes.length > 0 && <Charts minutes={metrics.data.minutes} range_min={minutes} />}
     </div>
   )
 }
@@ -84,7 +84,7 @@ function NothingYet() {
   )
 }
 
-function Charts({ minutes }: { minutes: MetricsMinute[] }) {
+function Charts({ minutes, range_min }: { minutes: MetricsMinute[]; range_min: number }) {
   const columns = useMemo(() => columnsOf(minutes), [minutes])
   const throughput = useMemo(
     () => [
@@ -103,6 +103,8 @@ function Charts({ minutes }: { minutes: MetricsMinute[] }) {
     [columns],
   )
   const last = minutes.at(-1)
+  const to = (columns.times.at(-1) ?? 0) + 60
+  const range = useMemo(() => ({ from: to - range_min * 60, to }), [to, range_min])
   if (!last) return null
   return (
     <>
@@ -114,6 +116,7 @@ function Charts({ minutes }: { minutes: MetricsMinute[] }) {
           format={compact}
           formatValue={count}
           height={260}
+          range_s={range}
         />
       </Section>
       <Section title="Commit latency" description="From the head’s receipt of a request to its acknowledgement.">
@@ -123,6 +126,7 @@ function Charts({ minutes }: { minutes: MetricsMinute[] }) {
           lines={delays}
           format={latency}
           height={260}
+          range_s={range}
         />
       </Section>
       <MinutesTable minutes={minutes} />

@@ -25,11 +25,13 @@ class FakeCoordinator:
         self.down = False  # answers 503 to everything
         self.lose_put_answers = 0  # does the work, then the answer is lost
         self.refuse_put_once = False  # admissible when quoted, not any more when put
+        self.first_event = 1  # older ones were trimmed away
         self.slow_start = 0  # how many looks it takes until a group is active
         self.app = Starlette(
             routes=[
                 Route("/v1/health", self._health),
                 Route("/v1/quotes", self._quote, methods=["POST"]),
+                Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
                 Route("/v1/events", self._events),
             ]
@@ -106,6 +108,9 @@ class FakeCoordinator:
                 view["status"] = "active"
         return JSONResponse(view)
 
+    async def _groups(self, request: Request) -> Response:
+        return self._forbidden(request) or JSONResponse(list(self.groups.values()))
+
     async def _put(self, group_id: uuid.UUID, body: dict[str, Any]) -> Response:
         self.puts += 1
         known = self.groups.get(group_id)
@@ -156,7 +161,14 @@ class FakeCoordinator:
         deadline = asyncio.get_running_loop().time() + int(request.query_params["wait_ms"]) / 1000
         while len(self.events) <= after and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.01)
-        return JSONResponse({"events": self.events[after:], "next": max(after, len(self.events))})
+        return JSONResponse(
+            {
+                "events": [event for event in self.events[after:] if event["seq"] >= self.first_event],
+                "next": max(after, len(self.events)),
+                "first": self.first_event,
+                "last": len(self.events),
+            }
+        )
 
     def _forbidden(self, request: Request) -> Response | None:
         if self.down:

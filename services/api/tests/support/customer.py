@@ -85,5 +85,7 @@ def problem(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     assert body["code"] == code, body
     assert body["status"] == status
     assert body["type"].endswith(f"/errors/{code}")
-    assert body["title"] and body["detail"] and body["request_id"] == answer.headers["x-request-id"]
+    assert body["title"]
+    assert body["detail"]
+    assert body["request_id"] == answer.headers["x-request-id"]
     return body

@@ -20,7 +20,11 @@ pub struct Base {
 
 impl Base {
     pub fn apply(&mut self, header: &BatchHeader) {
-        assert_eq!(header.index, self.index + 1, "the base grows by the batch behind it");
+        assert_eq!(
+            header.index,
+            self.index + 1,
+            "the base grows by the batch behind it"
+        );
         self.index = header.index;
         self.epoch = header.epoch;
         self.end_offset = header.end_offset();

@@ -36,15 +36,30 @@ pub struct AppendRequest {
 pub enum Event {
     Configure(GroupConfig),
     Append(AppendRequest),
-    Peer { from: ServerId, epoch: Epoch, message: peer::Message },
+    Peer {
+        from: ServerId,
+        epoch: Epoch,
+        message: peer::Message,
+    },
     /// The batch (or base) that `epoch` ordered at `index`, and all before it, are on stable storage.
-    Persisted { index: Index, epoch: Epoch },
+    Persisted {
+        index: Index,
+        epoch: Epoch,
+    },
     /// The record asked for by the [`Command::Cut`] of this number, and all before it, are on stable storage.
-    CutPersisted { number: u64 },
+    CutPersisted {
+        number: u64,
+    },
     /// Payloads asked for by [`Command::Load`], in index order.
-    Loaded { batches: Vec<(Index, Bytes)> },
-    LinkUp { server: ServerId },
-    LinkDown { server: ServerId },
+    Loaded {
+        batches: Vec<(Index, Bytes)>,
+    },
+    LinkUp {
+        server: ServerId,
+    },
+    LinkDown {
+        server: ServerId,
+    },
     /// The server's disk refuses writes, or takes them again.
     StorageFault(bool),
     Tick,
@@ -52,17 +67,36 @@ pub enum Event {
 
 #[derive(Debug, Clone)]
 pub enum Command {
-    Send { to: ServerId, message: peer::Message },
+    Send {
+        to: ServerId,
+        message: peer::Message,
+    },
     /// Write the batch to the journal; answer with [`Event::Persisted`].
     Persist(Batch),
     /// Write the base (encoded) to the journal: the log begins behind it.
-    PersistBase { base: Bytes, index: Index, epoch: Epoch },
+    PersistBase {
+        base: Bytes,
+        index: Index,
+        epoch: Epoch,
+    },
     /// Write to the journal that the log ends at `index`: what lay behind it was cut and must not come back
     /// with a restart ([`crate::Replica::recover_cut`]). Answer with [`Event::CutPersisted`].
-    Cut { index: Index, number: u64 },
+    Cut {
+        index: Index,
+        number: u64,
+    },
     /// Read payloads that were evicted from memory, for a successor that catches up.
-    Load { from_index: Index, to_index: Index },
-    Ack { client: ClientRef, seq: u64, base_offset: Offset, entry_count: u32, received_us: Micros },
+    Load {
+        from_index: Index,
+        to_index: Index,
+    },
+    Ack {
+        client: ClientRef,
+        seq: u64,
+        base_offset: Offset,
+        entry_count: u32,
+        received_us: Micros,
+    },
     Refuse {
         client: ClientRef,
         seq: u64,
@@ -74,10 +108,16 @@ pub enum Command {
     /// Committed entries became readable.
     Committed,
     /// What lies before `first_index` is gone.
-    Trimmed { first_index: Index },
+    Trimmed {
+        first_index: Index,
+    },
     /// The epoch was adopted: tell the coordinator, and attached clients.
-    Adopted { epoch: Epoch },
-    LearnerCaughtUp { learner: ServerId },
+    Adopted {
+        epoch: Epoch,
+    },
+    LearnerCaughtUp {
+        learner: ServerId,
+    },
 }
 
 /// What a refusal says about the append.

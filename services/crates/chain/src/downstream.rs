@@ -45,7 +45,11 @@ pub(crate) struct Joining {
 
 impl Downstream {
     pub fn awaiting(successor: Option<ServerId>) -> Self {
-        if successor.is_some() { Downstream::Awaiting } else { Downstream::None }
+        if successor.is_some() {
+            Downstream::Awaiting
+        } else {
+            Downstream::None
+        }
     }
 
     pub fn link_down(&mut self, server: ServerId) {
@@ -67,7 +71,13 @@ impl Downstream {
     pub fn restart_behind(&mut self, base_index: Index) {
         if let Downstream::Streaming(stream) = self {
             let server = stream.server;
-            *stream = Stream { server, next: base_index + 1, arrived: base_index, loading: false, told: None };
+            *stream = Stream {
+                server,
+                next: base_index + 1,
+                arrived: base_index,
+                loading: false,
+                told: None,
+            };
         }
     }
 
@@ -97,8 +107,14 @@ impl Replica {
 
     /// Answers the successor once this replica stands: its own log settled, in the epoch of the request.
     pub(crate) fn answer_parked(&mut self, out: &mut Vec<Command>) {
-        let Some((from, epoch, request)) = self.parked.take() else { return };
-        let successor = self.config.as_ref().and_then(|c| c.successor_of(self.me)).map(|m| m.server_id);
+        let Some((from, epoch, request)) = self.parked.take() else {
+            return;
+        };
+        let successor = self
+            .config
+            .as_ref()
+            .and_then(|c| c.successor_of(self.me))
+            .map(|m| m.server_id);
         if epoch > self.epoch() || (epoch == self.epoch() && !self.is_settled()) {
             self.parked = Some((from, epoch, request));
             return;
@@ -125,27 +141,44 @@ impl Replica {
             level: self.level(),
             base,
         };
-        out.push(Command::Send { to: from, message: peer::Message::SyncReply(reply) });
+        out.push(Command::Send {
+            to: from,
+            message: peer::Message::SyncReply(reply),
+        });
     }
 
     /// Sends what the successor lacks, as far as its window allows.
     pub(crate) fn pump(&mut self, out: &mut Vec<Command>) {
         let (commit_index, level, fault) = (self.commit_index, self.level(), self.fault());
-        let Downstream::Streaming(stream) = &mut self.downstream else { return };
+        let Downstream::Streaming(stream) = &mut self.downstream else {
+            return;
+        };
         let last_index = self.log.last_index();
         let arrived_weight = self.log.weight(stream.arrived);
         while !stream.loading && stream.next <= last_index {
             if self.log.weight(stream.next - 1).saturating_sub(arrived_weight) >= CATCHUP_WINDOW_BYTES {
                 return;
             }
-            let stored = self.log.get(stream.next).expect("what the successor needs is not trimmed");
+            let stored = self
+                .log
+                .get(stream.next)
+                .expect("what the successor needs is not trimmed");
             let Some(payload) = stored.payload.clone() else {
                 stream.loading = true;
-                let to_index = self.log.load_end(stream.next, LOAD_BATCHES_MAX, CATCHUP_WINDOW_BYTES);
-                out.push(Command::Load { from_index: stream.next, to_index });
+                let to_index = self
+                    .log
+                    .load_end(stream.next, LOAD_BATCHES_MAX, CATCHUP_WINDOW_BYTES);
+                out.push(Command::Load {
+                    from_index: stream.next,
+                    to_index,
+                });
                 return;
             };
-            let batch = Batch { header: stored.header, payload, trace: stored.trace };
+            let batch = Batch {
+                header: stored.header,
+                payload,
+                trace: stored.trace,
+            };
             stream.send(batch, commit_index, level, last_index, fault, out);
         }
     }
@@ -153,12 +186,20 @@ impl Replica {
     pub(crate) fn loaded(&mut self, batches: Vec<(Index, Bytes)>, out: &mut Vec<Command>) {
         let (commit_index, level, fault) = (self.commit_index, self.level(), self.fault());
         let last_index = self.log.last_index();
-        let Downstream::Streaming(stream) = &mut self.downstream else { return };
+        let Downstream::Streaming(stream) = &mut self.downstream else {
+            return;
+        };
         stream.loading = false;
         for (index, payload) in batches {
             let header = self.log.header(index).copied();
-            let Some(header) = header.filter(|_| index == stream.next) else { continue };
-            let batch = Batch { header, payload, trace: None };
+            let Some(header) = header.filter(|_| index == stream.next) else {
+                continue;
+            };
+            let batch = Batch {
+                header,
+                payload,
+                trace: None,
+            };
             stream.send(batch, commit_index, level, last_index, fault, out);
         }
     }
@@ -166,14 +207,23 @@ impl Replica {
     /// Commit index and level, when no batch carried them.
     pub(crate) fn tell_successor(&mut self, out: &mut Vec<Command>) {
         let now = (self.commit_index, self.level(), self.fault());
-        let Downstream::Streaming(stream) = &mut self.downstream else { return };
+        let Downstream::Streaming(stream) = &mut self.downstream else {
+            return;
+        };
         if stream.told == Some(now) {
             return;
         }
         stream.told = Some(now);
         let (commit_index, level, storage_fault) = now;
-        let message = peer::Message::ChainNotice { commit_index, level, storage_fault };
-        out.push(Command::Send { to: stream.server, message });
+        let message = peer::Message::ChainNotice {
+            commit_index,
+            level,
+            storage_fault,
+        };
+        out.push(Command::Send {
+            to: stream.server,
+            message,
+        });
     }
 
     /// Takes note of how far the successor is, and reports a learner that may join now.
@@ -186,7 +236,10 @@ impl Replica {
     ) {
         self.downstream.progress(from, index);
         let closes_ring = matches!(self.role, Role::Tail | Role::Sole);
-        let is_learner = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Learner);
+        let is_learner = self
+            .config
+            .as_ref()
+            .is_some_and(|c| c.role_of(from) == Role::Learner);
         let successor = self.config.as_ref().and_then(|c| c.successor_of(self.me));
         let is_next = successor.is_some_and(|m| m.server_id == from);
         if !(level_with_sender && closes_ring && is_learner && is_next) {
@@ -195,7 +248,11 @@ impl Replica {
         // Every replica before this one had its part in what was committed so far, this one too: so all of it,
         // in this epoch and before, lies within this level.
         let needed = self.level();
-        let joining = self.joining.get_or_insert(Joining { learner: from, confirmed: 0, needed });
+        let joining = self.joining.get_or_insert(Joining {
+            learner: from,
+            confirmed: 0,
+            needed,
+        });
         let is_news = joining.confirmed < joining.needed || joining.confirmed == 0;
         joining.confirmed = joining.confirmed.max(index);
         if is_news {
@@ -210,7 +267,11 @@ impl Replica {
 
     /// Tells the coordinator (again at each tick, it may have missed it) that the learner may join.
     pub(crate) fn report_learner(&self, out: &mut Vec<Command>) {
-        if let Some(Joining { learner, confirmed, needed }) = self.joining
+        if let Some(Joining {
+            learner,
+            confirmed,
+            needed,
+        }) = self.joining
             && confirmed >= needed
         {
             out.push(Command::LearnerCaughtUp { learner });
@@ -231,7 +292,16 @@ impl Stream {
         assert_eq!(batch.header.index, self.next, "the successor is fed in order");
         self.next += 1;
         self.told = Some((commit_index, level, storage_fault));
-        let message = peer::Replicate { commit_index, level, last_index, storage_fault, batch };
-        out.push(Command::Send { to: self.server, message: peer::Message::Replicate(message) });
+        let message = peer::Replicate {
+            commit_index,
+            level,
+            last_index,
+            storage_fault,
+            batch,
+        };
+        out.push(Command::Send {
+            to: self.server,
+            message: peer::Message::Replicate(message),
+        });
     }
 }

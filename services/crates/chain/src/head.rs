@@ -52,7 +52,11 @@ impl Replica {
         if request.session == 0 || request.seq == 0 {
             return refuse(Code::SessionMissing);
         }
-        match self.log.sessions().judge(request.session, request.seq, request.floor_index) {
+        match self
+            .log
+            .sessions()
+            .judge(request.session, request.seq, request.floor_index)
+        {
             Verdict::Ordered(Some(placed)) => return Ok(Some(placed)),
             // It was ordered so long ago that the client must have been told.
             Verdict::Ordered(None) => return Err((Code::SessionExpired, Happened::Unknown)),
@@ -66,7 +70,8 @@ impl Replica {
         if self.fault() || self.ring_fault {
             return refuse(Code::ReadOnly);
         }
-        if request.expected_offset != NO_EXPECTED_OFFSET && request.expected_offset != self.log.next_offset() {
+        if request.expected_offset != NO_EXPECTED_OFFSET && request.expected_offset != self.log.next_offset()
+        {
             return refuse(Code::ConditionFailed);
         }
         if request.fencing_token != 0 && request.fencing_token < self.log.sessions().fence() {
@@ -98,7 +103,14 @@ impl Replica {
             base_offset: header.base_offset,
             entry_count: header.entry_count,
         };
-        self.store(Batch { header, payload: request.payload, trace: request.trace }, out);
+        self.store(
+            Batch {
+                header,
+                payload: request.payload,
+                trace: request.trace,
+            },
+            out,
+        );
         self.wait(request.client, request.seq, placed, request.received_us);
     }
 
@@ -113,7 +125,16 @@ impl Replica {
 
     fn wait(&mut self, client: ClientRef, seq: u64, placed: Placed, received_us: Micros) {
         let at = self.waiters.partition_point(|w| w.index <= placed.index);
-        self.waiters.insert(at, Waiter { index: placed.index, client, seq, placed, received_us });
+        self.waiters.insert(
+            at,
+            Waiter {
+                index: placed.index,
+                client,
+                seq,
+                placed,
+                received_us,
+            },
+        );
     }
 
     /// Commits up to what the ring has told, while enough replicas are in it.
@@ -130,6 +151,16 @@ impl Replica {
 }
 
 fn ack(client: ClientRef, seq: u64, placed: Placed, received_us: Micros) -> Command {
-    let Placed { base_offset, entry_count, .. } = placed;
-    Command::Ack { client, seq, base_offset, entry_count, received_us }
+    let Placed {
+        base_offset,
+        entry_count,
+        ..
+    } = placed;
+    Command::Ack {
+        client,
+        seq,
+        base_offset,
+        entry_count,
+        received_us,
+    }
 }

@@ -32,10 +32,20 @@ pub(crate) struct Stored {
 
 impl Log {
     pub fn new(base: Base) -> Self {
-        let history = if base.index > 0 { vec![(base.epoch, base.index)] } else { Vec::new() };
+        let history = if base.index > 0 {
+            vec![(base.epoch, base.index)]
+        } else {
+            Vec::new()
+        };
         let sessions = base.sessions.clone();
         let resident_from = base.index + 1;
-        Self { base, sessions, history, resident_from, ..Self::default() }
+        Self {
+            base,
+            sessions,
+            history,
+            resident_from,
+            ..Self::default()
+        }
     }
 
     pub fn base(&self) -> &Base {
@@ -55,11 +65,15 @@ impl Log {
     }
 
     pub fn next_offset(&self) -> Offset {
-        self.batches.back().map_or(self.base.end_offset, |b| b.header.end_offset())
+        self.batches
+            .back()
+            .map_or(self.base.end_offset, |b| b.header.end_offset())
     }
 
     pub fn cumulative_bytes(&self) -> u64 {
-        self.batches.back().map_or(self.base.cumulative_bytes, |b| b.header.cumulative_bytes)
+        self.batches
+            .back()
+            .map_or(self.base.cumulative_bytes, |b| b.header.cumulative_bytes)
     }
 
     /// Payload bytes that the log holds, in memory or on disk.
@@ -78,11 +92,13 @@ impl Log {
 
     /// Offset after the batch at `index`; the base's for anything at or before it.
     pub fn end_offset(&self, index: Index) -> Offset {
-        self.header(index).map_or(self.base.end_offset, BatchHeader::end_offset)
+        self.header(index)
+            .map_or(self.base.end_offset, BatchHeader::end_offset)
     }
 
     pub fn cumulative_bytes_at(&self, index: Index) -> u64 {
-        self.header(index).map_or(self.base.cumulative_bytes, |h| h.cumulative_bytes)
+        self.header(index)
+            .map_or(self.base.cumulative_bytes, |h| h.cumulative_bytes)
     }
 
     /// A measure of how much there is to send up to `index`: payloads, prefixes and headers.
@@ -118,15 +134,30 @@ impl Log {
         let header = batch.header;
         assert_eq!(header.index, self.last_index() + 1, "batches are dense");
         assert_eq!(header.base_offset, self.next_offset(), "offsets are dense");
-        assert!(header.epoch >= self.history.last().map_or(0, |(epoch, _)| *epoch), "epochs only grow");
-        assert_eq!(header.cumulative_bytes, self.cumulative_bytes() + header.entry_bytes(), "bytes add up");
-        if self.history.last().is_none_or(|(epoch, _)| *epoch != header.epoch) {
+        assert!(
+            header.epoch >= self.history.last().map_or(0, |(epoch, _)| *epoch),
+            "epochs only grow"
+        );
+        assert_eq!(
+            header.cumulative_bytes,
+            self.cumulative_bytes() + header.entry_bytes(),
+            "bytes add up"
+        );
+        if self
+            .history
+            .last()
+            .is_none_or(|(epoch, _)| *epoch != header.epoch)
+        {
             self.history.push((header.epoch, header.index));
         }
         self.sessions.apply(&header);
         self.payload_bytes += u64::from(header.payload_len);
         self.resident_bytes += u64::from(header.payload_len);
-        self.batches.push_back(Stored { header, payload: Some(batch.payload), trace: batch.trace });
+        self.batches.push_back(Stored {
+            header,
+            payload: Some(batch.payload),
+            trace: batch.trace,
+        });
     }
 
     /// Cuts everything behind `index`. The session table is built again from the base: a rare path.
@@ -134,7 +165,11 @@ impl Log {
         if index >= self.last_index() {
             return;
         }
-        assert!(index >= self.base.index, "a cut to {index} below what is trimmed, {}", self.base.index);
+        assert!(
+            index >= self.base.index,
+            "a cut to {index} below what is trimmed, {}",
+            self.base.index
+        );
         for cut in self.batches.drain((index - self.base.index) as usize..) {
             self.payload_bytes -= u64::from(cut.header.payload_len);
             if cut.payload.is_some() {
@@ -148,14 +183,18 @@ impl Log {
 
     /// Moves the base behind the first batch.
     pub(crate) fn trim_first(&mut self) {
-        let Some(first) = self.batches.pop_front() else { return };
+        let Some(first) = self.batches.pop_front() else {
+            return;
+        };
         self.base.apply(&first.header);
         self.payload_bytes -= u64::from(first.header.payload_len);
         if first.payload.is_some() {
             self.resident_bytes -= u64::from(first.header.payload_len);
         }
         self.resident_from = self.resident_from.max(self.first_index());
-        let keep = self.history.partition_point(|(_, start)| *start <= self.base.index);
+        let keep = self
+            .history
+            .partition_point(|(_, start)| *start <= self.base.index);
         if keep > 1 {
             self.history.drain(..keep - 1);
         }
@@ -169,7 +208,11 @@ impl Log {
         while self.base.index < base.index {
             self.trim_first();
         }
-        assert_eq!((self.base.index, self.base.end_offset), (base.index, base.end_offset), "a base of this log");
+        assert_eq!(
+            (self.base.index, self.base.end_offset),
+            (base.index, base.end_offset),
+            "a base of this log"
+        );
         if let Some(oldest) = self.history.first_mut()
             && oldest.1 <= base.index
         {
@@ -199,7 +242,9 @@ impl Log {
     pub(crate) fn evict(&mut self, through: Index, resident_bytes: u64) {
         while self.resident_bytes > resident_bytes && self.resident_from <= through {
             let at = (self.resident_from - self.first_index()) as usize;
-            let Some(stored) = self.batches.get_mut(at) else { return };
+            let Some(stored) = self.batches.get_mut(at) else {
+                return;
+            };
             if stored.payload.take().is_some() {
                 self.resident_bytes -= u64::from(stored.header.payload_len);
             }
@@ -228,7 +273,11 @@ impl Log {
             if my_epoch == *their_epoch {
                 return Some(index);
             }
-            index = if my_epoch > *their_epoch { my_start - 1 } else { their_start - 1 };
+            index = if my_epoch > *their_epoch {
+                my_start - 1
+            } else {
+                their_start - 1
+            };
         }
     }
 }

@@ -61,8 +61,15 @@ impl Replica {
         if self.is_head() && offset > self.log.next_offset() {
             return Err(ReadError::BeyondEnd { commit_offset });
         }
-        let mut page = ReadPage { pieces: Vec::new(), next_offset: offset, commit_offset, trim_offset };
-        let Some(mut index) = self.log.index_of(offset) else { return Ok(page) };
+        let mut page = ReadPage {
+            pieces: Vec::new(),
+            next_offset: offset,
+            commit_offset,
+            trim_offset,
+        };
+        let Some(mut index) = self.log.index_of(offset) else {
+            return Ok(page);
+        };
         let (mut bytes, mut entries) = (0u64, 0u64);
         while index <= self.commit_index && page.pieces.len() < max_batches as usize {
             let stored = self.log.get(index).expect("committed and not trimmed");

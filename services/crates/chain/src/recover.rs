@@ -87,7 +87,10 @@ impl Replica {
             return self.begin(Base::default());
         }
         if index < self.log.base().index {
-            let gap = RecoverError { index, expected: self.log.base().index };
+            let gap = RecoverError {
+                index,
+                expected: self.log.base().index,
+            };
             let aside = self.recovery.aside.take().filter(|base| base.index <= index);
             let is_known = aside.is_some();
             self.begin(aside.unwrap_or_default());

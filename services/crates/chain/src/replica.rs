@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use quorate_types::limits::RECENT_BYTES_PER_GROUP;
-use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId};
+use quorate_types::{
+    Code, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId,
+};
 use quorate_wire::{Batch, peer};
 
 use crate::base::Base;
@@ -111,7 +113,9 @@ impl Replica {
             Event::Loaded { batches } => self.loaded(batches, out),
             Event::LinkUp { server } => self.link_up(now, server, out),
             Event::LinkDown { server } => self.downstream.link_down(server),
-            Event::StorageFault(fault) => self.fault_here = fault && self.durability == Durability::Persistent,
+            Event::StorageFault(fault) => {
+                self.fault_here = fault && self.durability == Durability::Persistent
+            }
             Event::Tick => self.tick(now, out),
         }
     }
@@ -128,12 +132,17 @@ impl Replica {
         self.tell_progress(out);
         self.tell_head(out);
         if self.durability == Durability::Persistent {
-            self.log.evict(self.commit_index.min(self.durable_index), RECENT_BYTES_PER_GROUP);
+            self.log
+                .evict(self.commit_index.min(self.durable_index), RECENT_BYTES_PER_GROUP);
         }
     }
 
     fn configure(&mut self, now: Micros, config: GroupConfig, out: &mut Vec<Command>) {
-        assert!(!self.recovery.is_open(), "the log of {} was not recovered to its end", config.group_id);
+        assert!(
+            !self.recovery.is_open(),
+            "the log of {} was not recovered to its end",
+            config.group_id
+        );
         if config.epoch < self.epoch() {
             return;
         }
@@ -190,19 +199,29 @@ impl Replica {
         }
         match message {
             peer::Message::Replicate(m) => self.replicate(now, from, m, out),
-            peer::Message::ChainNotice { commit_index, level, storage_fault } => {
+            peer::Message::ChainNotice {
+                commit_index,
+                level,
+                storage_fault,
+            } => {
                 self.chain_notice(now, from, commit_index, level, storage_fault, out);
             }
             peer::Message::SyncReply(reply) => self.sync_reply(now, from, reply, out),
             peer::Message::ChainAck { level, storage_fault } => {
-                let from_tail = self.config.as_ref().is_some_and(|c| c.role_of(from) == Role::Tail);
+                let from_tail = self
+                    .config
+                    .as_ref()
+                    .is_some_and(|c| c.role_of(from) == Role::Tail);
                 if self.role == Role::Head && from_tail {
                     self.ring_closed = true;
                     self.ring_level = self.ring_level.max(level);
                     self.ring_fault = storage_fault;
                 }
             }
-            peer::Message::Progress { index, level_with_sender } => {
+            peer::Message::Progress {
+                index,
+                level_with_sender,
+            } => {
                 self.progress(from, index, level_with_sender, out);
             }
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
@@ -221,7 +240,9 @@ impl Replica {
     }
 
     fn cut_persisted(&mut self, number: u64, out: &mut Vec<Command>) {
-        let Some((pending, index)) = self.pending_cut else { return };
+        let Some((pending, index)) = self.pending_cut else {
+            return;
+        };
         if number != pending {
             return;
         }
@@ -235,7 +256,11 @@ impl Replica {
         if config.head().is_some_and(|m| m.server_id == server) {
             self.told_head = None;
         }
-        if config.predecessor_of(self.me).is_some_and(|m| m.server_id == server) && self.has_predecessor() {
+        if config
+            .predecessor_of(self.me)
+            .is_some_and(|m| m.server_id == server)
+            && self.has_predecessor()
+        {
             self.ask_predecessor(now, out);
         }
     }
@@ -250,12 +275,17 @@ impl Replica {
     fn trim_by_retention(&mut self, out: &mut Vec<Command>) {
         let Some(config) = &self.config else { return };
         let (retention_bytes, first_before) = (config.retention_bytes, self.log.first_index());
-        let mut through = self.commit_index.min(self.downstream.needed_from().saturating_sub(1));
+        let mut through = self
+            .commit_index
+            .min(self.downstream.needed_from().saturating_sub(1));
         if self.durability == Durability::Persistent {
             through = through.min(self.durable_index);
         }
         while self.log.payload_bytes() > retention_bytes && self.log.first_index() <= through {
-            let bytes = self.log.header(self.log.first_index()).map_or(0, |h| h.payload_len);
+            let bytes = self
+                .log
+                .header(self.log.first_index())
+                .map_or(0, |h| h.payload_len);
             self.trimmed_unwritten_bytes += u64::from(bytes);
             self.log.trim_first();
         }
@@ -272,7 +302,11 @@ impl Replica {
 
     pub(crate) fn persist_base(&self, out: &mut Vec<Command>) {
         let base = self.log.base();
-        out.push(Command::PersistBase { base: base.encode(), index: base.index, epoch: base.epoch });
+        out.push(Command::PersistBase {
+            base: base.encode(),
+            index: base.index,
+            epoch: base.epoch,
+        });
     }
 
     /// Appends to the log and, in a persistent group, to the journal.
@@ -290,7 +324,11 @@ impl Replica {
     /// replica counts as settled: else a restart could bring back what a head has since told a client to be
     /// not in the log.
     pub(crate) fn cut_to(&mut self, index: Index, out: &mut Vec<Command>) {
-        assert!(index >= self.commit_index, "cut to {index} below what is committed, {}", self.commit_index);
+        assert!(
+            index >= self.commit_index,
+            "cut to {index} below what is committed, {}",
+            self.commit_index
+        );
         if index >= self.log.last_index() {
             return;
         }
@@ -299,7 +337,10 @@ impl Replica {
         if self.durability == Durability::Persistent {
             self.cuts += 1;
             self.pending_cut = Some((self.cuts, index));
-            out.push(Command::Cut { index, number: self.cuts });
+            out.push(Command::Cut {
+                index,
+                number: self.cuts,
+            });
         }
     }
 
@@ -314,7 +355,10 @@ impl Replica {
             // Whoever reads the journal must not take what it holds for what lies behind the base.
             self.cuts += 1;
             self.pending_cut = None;
-            out.push(Command::Cut { index: 0, number: self.cuts });
+            out.push(Command::Cut {
+                index: 0,
+                number: self.cuts,
+            });
             self.persist_base(out);
         }
     }
@@ -347,7 +391,10 @@ impl Replica {
 
     /// What this replica has of the log, as it counts for commitment.
     pub(crate) fn own_level(&self) -> Index {
-        assert!(self.durable_index <= self.log.last_index(), "a level is of what is held");
+        assert!(
+            self.durable_index <= self.log.last_index(),
+            "a level is of what is held"
+        );
         self.durable_index
     }
 

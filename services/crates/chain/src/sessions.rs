@@ -63,7 +63,9 @@ impl Sessions {
         if seq == known.last_seq + 1 {
             Verdict::Next
         } else if seq > known.last_seq {
-            Verdict::Gap { next_seq: known.last_seq + 1 }
+            Verdict::Gap {
+                next_seq: known.last_seq + 1,
+            }
         } else {
             let age = (known.last_seq - seq) as usize;
             let at = known.recent.len().checked_sub(age + 1);
@@ -99,7 +101,12 @@ impl Sessions {
             last_index: 0,
             recent: VecDeque::new(),
         });
-        assert_eq!(header.seq, session.last_seq + 1, "batch {} skips a seq of its session", header.index);
+        assert_eq!(
+            header.seq,
+            session.last_seq + 1,
+            "batch {} skips a seq of its session",
+            header.index
+        );
         session.last_seq = header.seq;
         session.last_index = header.index;
         if session.recent.len() == SESSION_WINDOW_BATCHES as usize {
@@ -116,7 +123,11 @@ impl Sessions {
         if self.table.len() < SESSIONS_PER_GROUP_MAX {
             return;
         }
-        let oldest = self.table.iter().min_by_key(|(_, s)| s.last_index).map(|(id, s)| (*id, s.last_index));
+        let oldest = self
+            .table
+            .iter()
+            .min_by_key(|(_, s)| s.last_index)
+            .map(|(id, s)| (*id, s.last_index));
         let (id, last_index) = oldest.expect("a full table has an oldest session");
         self.table.remove(&id);
         self.forgotten_through = self.forgotten_through.max(last_index);
@@ -161,8 +172,19 @@ impl Sessions {
                     entry_count: bytes.try_get_u32_le().ok()?,
                 });
             }
-            table.insert(id, Session { last_seq, last_index, recent });
+            table.insert(
+                id,
+                Session {
+                    last_seq,
+                    last_index,
+                    recent,
+                },
+            );
         }
-        Some(Self { table, forgotten_through, fence })
+        Some(Self {
+            table,
+            forgotten_through,
+            fence,
+        })
     }
 }

@@ -13,7 +13,10 @@ pub(crate) enum Upstream {
     Unconfigured,
     IsHead,
     /// Waiting for the predecessor's answer in this epoch; what it streams meanwhile is not ours to take.
-    Asking { nonce: u32, asked_at: Micros },
+    Asking {
+        nonce: u32,
+        asked_at: Micros,
+    },
     Following(Following),
 }
 
@@ -42,13 +45,19 @@ impl Replica {
     }
 
     pub(crate) fn predecessor(&self) -> Option<ServerId> {
-        self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).map(|m| m.server_id)
+        self.config
+            .as_ref()
+            .and_then(|c| c.predecessor_of(self.me))
+            .map(|m| m.server_id)
     }
 
     pub(crate) fn ask_predecessor(&mut self, now: Micros, out: &mut Vec<Command>) {
         let Some(to) = self.predecessor() else { return };
         self.nonce = self.nonce.wrapping_add(1);
-        self.upstream = Upstream::Asking { nonce: self.nonce, asked_at: now };
+        self.upstream = Upstream::Asking {
+            nonce: self.nonce,
+            asked_at: now,
+        };
         // The last epochs suffice: an older disagreement is found as a missing interval and ends in a base.
         let history = self.log.history();
         let history = history[history.len().saturating_sub(1024)..].to_vec();
@@ -58,14 +67,21 @@ impl Replica {
             commit_index: self.commit_index,
             history,
         };
-        out.push(Command::Send { to, message: peer::Message::SyncRequest(request) });
+        out.push(Command::Send {
+            to,
+            message: peer::Message::SyncRequest(request),
+        });
     }
 
     pub(crate) fn ask_again(&mut self, now: Micros, out: &mut Vec<Command>) {
         let is_due = match self.upstream {
             Upstream::Asking { asked_at, .. } => now.saturating_sub(asked_at) >= SYNC_RETRY_MS * 1000,
             // Behind, and nothing comes: the predecessor began anew, or something was lost without a broken link.
-            Upstream::Following(Following { predecessor_last, heard_at, .. }) => {
+            Upstream::Following(Following {
+                predecessor_last,
+                heard_at,
+                ..
+            }) => {
                 predecessor_last > self.log.last_index()
                     && now.saturating_sub(heard_at) >= SYNC_STALL_MS * 1000
             }
@@ -83,7 +99,9 @@ impl Replica {
         reply: peer::SyncReply,
         out: &mut Vec<Command>,
     ) {
-        let Upstream::Asking { nonce, .. } = self.upstream else { return };
+        let Upstream::Asking { nonce, .. } = self.upstream else {
+            return;
+        };
         if reply.nonce != nonce || self.predecessor() != Some(from) {
             return;
         }
@@ -111,10 +129,16 @@ impl Replica {
     /// Forgets the log and begins behind `base`: what lay before is committed at the predecessor and trimmed.
     fn start_from(&mut self, base: Base, out: &mut Vec<Command>) {
         let index = base.index;
-        assert!(index >= self.commit_index, "a base at {index} below what is committed, {}", self.commit_index);
+        assert!(
+            index >= self.commit_index,
+            "a base at {index} below what is committed, {}",
+            self.commit_index
+        );
         self.replace_log(base, out);
         self.downstream.restart_behind(index);
-        out.push(Command::Trimmed { first_index: index + 1 });
+        out.push(Command::Trimmed {
+            first_index: index + 1,
+        });
         out.push(Command::Committed);
     }
 
@@ -125,8 +149,15 @@ impl Replica {
         message: peer::Replicate,
         out: &mut Vec<Command>,
     ) {
-        let Upstream::Following(following) = &mut self.upstream else { return };
-        if self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).is_none_or(|m| m.server_id != from) {
+        let Upstream::Following(following) = &mut self.upstream else {
+            return;
+        };
+        if self
+            .config
+            .as_ref()
+            .and_then(|c| c.predecessor_of(self.me))
+            .is_none_or(|m| m.server_id != from)
+        {
             return;
         }
         following.predecessor_last = following.predecessor_last.max(message.last_index);
@@ -161,8 +192,15 @@ impl Replica {
         storage_fault: bool,
         out: &mut Vec<Command>,
     ) {
-        let Upstream::Following(following) = &mut self.upstream else { return };
-        if self.config.as_ref().and_then(|c| c.predecessor_of(self.me)).is_none_or(|m| m.server_id != from) {
+        let Upstream::Following(following) = &mut self.upstream else {
+            return;
+        };
+        if self
+            .config
+            .as_ref()
+            .and_then(|c| c.predecessor_of(self.me))
+            .is_none_or(|m| m.server_id != from)
+        {
             return;
         }
         // What is committed there is held there.
@@ -176,13 +214,18 @@ impl Replica {
     /// Opens the predecessor's window every so many bytes, says once that nothing is behind and, as a learner
     /// about to join, goes on to say what it has for good.
     pub(crate) fn tell_progress(&mut self, out: &mut Vec<Command>) {
-        let Upstream::Following(mut following) = self.upstream else { return };
+        let Upstream::Following(mut following) = self.upstream else {
+            return;
+        };
         let Some(to) = self.predecessor() else { return };
         let (last, level) = (self.log.last_index(), self.own_level());
         let weight = self.log.weight(last);
         if weight - following.told_weight >= CATCHUP_PROGRESS_BYTES {
             following.told_weight = weight;
-            let message = peer::Message::Progress { index: last, level_with_sender: false };
+            let message = peer::Message::Progress {
+                index: last,
+                level_with_sender: false,
+            };
             out.push(Command::Send { to, message });
         }
         let news = match following.confirmed {
@@ -197,7 +240,10 @@ impl Replica {
         };
         if news {
             following.confirmed = Some(level);
-            let message = peer::Message::Progress { index: level, level_with_sender: true };
+            let message = peer::Message::Progress {
+                index: level,
+                level_with_sender: true,
+            };
             out.push(Command::Send { to, message });
         }
         self.upstream = Upstream::Following(following);
@@ -213,9 +259,17 @@ impl Replica {
         if self.told_head == Some(told) {
             return;
         }
-        let Some(head) = self.config.as_ref().and_then(|c| c.head()) else { return };
+        let Some(head) = self.config.as_ref().and_then(|c| c.head()) else {
+            return;
+        };
         self.told_head = Some(told);
-        let message = peer::Message::ChainAck { level: told.0, storage_fault: told.1 };
-        out.push(Command::Send { to: head.server_id, message });
+        let message = peer::Message::ChainAck {
+            level: told.0,
+            storage_fault: told.1,
+        };
+        out.push(Command::Send {
+            to: head.server_id,
+            message,
+        });
     }
 }

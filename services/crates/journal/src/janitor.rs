@@ -75,9 +75,17 @@ impl Janitor {
                 let was_full = shared.disk_full.take().is_some();
                 let prepared = segment.is_some();
                 shared.ready.extend(segment);
-                let wanting = if prepared || was_full { shared.take_wanting_room() } else { Vec::new() };
+                let wanting = if prepared || was_full {
+                    shared.take_wanting_room()
+                } else {
+                    Vec::new()
+                };
                 // Who was told of the full disk is told of its end, whether it was refused something or not.
-                let told = if was_full { shared.completions() } else { Vec::new() };
+                let told = if was_full {
+                    shared.completions()
+                } else {
+                    Vec::new()
+                };
                 drop(shared);
                 for completion in told {
                     completion.notify(Event::DiskFree);

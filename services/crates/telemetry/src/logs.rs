@@ -11,17 +11,30 @@ pub const FILTER_VARIABLE: &str = "QUORATE_LOG";
 
 pub fn init(json: bool) {
     let wanted = std::env::var(FILTER_VARIABLE).unwrap_or_default();
-    let parsed = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).parse(&wanted);
+    let parsed = EnvFilter::builder()
+        .with_default_directive(LevelFilter::INFO.into())
+        .parse(&wanted);
     let (filter, fault) = match parsed {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("info"), Some(error)),
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     // In a test's process somebody may have been first; their choice stands.
     let _was_set = if json {
-        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init().is_err()
+        builder
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .try_init()
+            .is_err()
     } else {
-        builder.with_ansi(std::io::stderr().is_terminal()).try_init().is_err()
+        builder
+            .with_ansi(std::io::stderr().is_terminal())
+            .try_init()
+            .is_err()
     };
     if let Some(error) = fault {
         tracing::warn!(%error, "{FILTER_VARIABLE} is not a filter; info and above is logged");

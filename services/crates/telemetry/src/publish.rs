@@ -44,7 +44,12 @@ impl Publishing {
         let info = redis_url.into_connection_info().map_err(invalid)?;
         let address = info.addr().to_string();
         let client = Client::open(info).map_err(invalid)?;
-        Ok(Self { client, address, server_id, incarnation: incarnation.to_string() })
+        Ok(Self {
+            client,
+            address,
+            server_id,
+            incarnation: incarnation.to_string(),
+        })
     }
 }
 
@@ -97,7 +102,9 @@ impl Publisher {
             attempted: Notify::new(),
             hurry: Notify::new(),
         };
-        Self { shared: Rc::new(shared) }
+        Self {
+            shared: Rc::new(shared),
+        }
     }
 
     /// Takes in one second; [`Publisher::run`] sends it.
@@ -111,7 +118,12 @@ impl Publisher {
         (state.at_ms, state.process) = (round.at_ms, round.process);
         let groups = state.meter.take();
         let (server_id, at_ms) = (self.shared.publishing.server_id.0, round.at_ms);
-        state.live = (!groups.is_empty()).then_some(LiveEntry { v: 1, server_id, at_ms, groups });
+        state.live = (!groups.is_empty()).then_some(LiveEntry {
+            v: 1,
+            server_id,
+            at_ms,
+            groups,
+        });
         let dropped = state.book.dropped();
         if dropped > state.told_dropped {
             tracing::warn!(
@@ -153,7 +165,9 @@ impl Publisher {
             }
             is_away = true;
             self.shared.attempted.notify_waiters();
-            let _hurried = tokio::time::timeout(delay, self.shared.hurry.notified()).await.is_ok();
+            let _hurried = tokio::time::timeout(delay, self.shared.hurry.notified())
+                .await
+                .is_ok();
             delay = (delay * 2).min(RETRY_DELAY_MAX);
         }
     }
@@ -170,8 +184,12 @@ impl Publisher {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(ANSWER_TIMEOUT));
-        let connection =
-            self.shared.publishing.client.get_multiplexed_async_connection_with_config(&config).await;
+        let connection = self
+            .shared
+            .publishing
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await;
         let connection = connection.map_err(|e| e.to_string())?;
         self.shared.state.borrow_mut().book.send_again();
         Ok(connection)
@@ -195,7 +213,11 @@ impl Publisher {
         loop {
             let (batch, at_ms, process) = {
                 let mut state = self.shared.state.borrow_mut();
-                (state.book.pending(TELEMETRY_RECORDS_PER_ENTRY_MAX), state.at_ms, state.process)
+                (
+                    state.book.pending(TELEMETRY_RECORDS_PER_ENTRY_MAX),
+                    state.at_ms,
+                    state.process,
+                )
             };
             if batch.records.is_empty() {
                 return Ok(());
@@ -222,6 +244,13 @@ async fn add(
 ) -> redis::RedisResult<()> {
     let json = serde_json::to_string(entry).expect("an entry is plain data");
     let mut command = redis::cmd("XADD");
-    command.arg(stream).arg("MAXLEN").arg("~").arg(entries_max).arg("*").arg("d").arg(json);
+    command
+        .arg(stream)
+        .arg("MAXLEN")
+        .arg("~")
+        .arg(entries_max)
+        .arg("*")
+        .arg("d")
+        .arg(json);
     command.exec_async(connection).await
 }

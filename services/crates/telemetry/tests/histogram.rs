@@ -24,28 +24,49 @@ struct Quantile {
 }
 
 fn vectors() -> Vectors {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../sdk/contract/vectors/latency_buckets.json");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../sdk/contract/vectors/latency_buckets.json"
+    );
     serde_json::from_str(&std::fs::read_to_string(path).expect("the vectors are there")).expect("vectors")
 }
 
 #[test]
 fn values_fall_into_the_buckets_of_the_contract() {
-    for Value { value_us, bucket, upper_edge_us: edge } in vectors().values {
+    for Value {
+        value_us,
+        bucket,
+        upper_edge_us: edge,
+    } in vectors().values
+    {
         let value: u64 = value_us.parse().expect("a number");
         assert_eq!(bucket_of(value), bucket, "bucket of {value}");
-        assert_eq!(upper_edge_us(bucket), edge.parse::<u64>().expect("a number"), "edge of {bucket}");
+        assert_eq!(
+            upper_edge_us(bucket),
+            edge.parse::<u64>().expect("a number"),
+            "edge of {bucket}"
+        );
     }
 }
 
 #[test]
 fn quantiles_are_those_of_the_contract() {
-    for Quantile { histogram, per_mille, quantile_us } in vectors().quantiles {
+    for Quantile {
+        histogram,
+        per_mille,
+        quantile_us,
+    } in vectors().quantiles
+    {
         let mut found = Histogram::default();
         for (bucket, count) in &histogram {
             found.record(upper_edge_us(*bucket), *count);
         }
         assert_eq!(found.buckets(), histogram);
-        assert_eq!(found.quantile_us(per_mille), Some(quantile_us), "{per_mille} ‰ of {histogram:?}");
+        assert_eq!(
+            found.quantile_us(per_mille),
+            Some(quantile_us),
+            "{per_mille} ‰ of {histogram:?}"
+        );
     }
 }
 
@@ -76,7 +97,10 @@ fn merging_and_taking_keep_every_count() {
     assert_eq!(a.total(), 10);
     let taken = a.take();
     assert_eq!((taken.total(), a.total()), (10, 0));
-    assert_eq!(taken.buckets(), [(5, 2), (bucket_of(1_000), 7), (bucket_of(9_000_000), 1)].into());
+    assert_eq!(
+        taken.buckets(),
+        [(5, 2), (bucket_of(1_000), 7), (bucket_of(9_000_000), 1)].into()
+    );
     assert_eq!(a.quantile_us(990), None);
     a.record(7, 1);
     assert_eq!(a.take().buckets(), [(7, 1)].into());
@@ -87,5 +111,8 @@ fn as_json_a_bucket_is_a_key() {
     let mut histogram = Histogram::default();
     histogram.record(1_234, 17);
     let bucket = bucket_of(1_234);
-    assert_eq!(serde_json::to_string(&histogram.buckets()).expect("json"), format!("{{\"{bucket}\":17}}"));
+    assert_eq!(
+        serde_json::to_string(&histogram.buckets()).expect("json"),
+        format!("{{\"{bucket}\":17}}")
+    );
 }

@@ -135,7 +135,13 @@ fn windows_end_exactly_at_the_minute() {
     let records = book.pending(10).records;
     let seen: Vec<_> = records
         .iter()
-        .map(|r| (r.window_start_s - START_MS / 1000, r.first_committed_entries, r.committed_entries))
+        .map(|r| {
+            (
+                r.window_start_s - START_MS / 1000,
+                r.first_committed_entries,
+                r.committed_entries,
+            )
+        })
         .collect();
     assert_eq!(seen, [(0, 0, 30), (60, 30, 70)]);
     let seen: Vec<_> = records
@@ -152,7 +158,12 @@ fn a_late_sample_divides_the_time_among_the_windows_it_spans() {
     head.sample(&mut book);
     head.serve(START_MS + 3 * MINUTE_MS + 5_000, 7);
     head.sample(&mut book);
-    let active: Vec<_> = book.pending(10).records.iter().map(|r| (r.active_ms, r.offered_entries)).collect();
+    let active: Vec<_> = book
+        .pending(10)
+        .records
+        .iter()
+        .map(|r| (r.active_ms, r.offered_entries))
+        .collect();
     assert_eq!(active, [(10_000, 7), (60_000, 0), (60_000, 0), (5_000, 0)]);
 }
 
@@ -203,10 +214,23 @@ fn epochs_are_told_apart_by_cuts() {
         .windows
         .values()
         .map(|r| {
-            (r.epoch, r.role, r.first_committed_entries, r.committed_entries, r.offered_entries, r.active_ms)
+            (
+                r.epoch,
+                r.role,
+                r.first_committed_entries,
+                r.committed_entries,
+                r.offered_entries,
+                r.active_ms,
+            )
         })
         .collect();
-    assert_eq!(seen, [(1, Role::Follower, 100, 110, 0, 0), (2, Role::Head, 110, 115, 5, 600)]);
+    assert_eq!(
+        seen,
+        [
+            (1, Role::Follower, 100, 110, 0, 0),
+            (2, Role::Head, 110, 115, 5, 600)
+        ]
+    );
 }
 
 #[test]
@@ -235,7 +259,14 @@ fn a_clock_set_back_loses_and_doubles_nothing() {
     head.serve(START_MS + 31_000, 7);
     head.sample(&mut book);
     send(&mut book, &mut worker);
-    assert_eq!((worker.sum(|r| r.offered_entries), worker.committed(1), worker.latencies()), (12, 12, 12));
+    assert_eq!(
+        (
+            worker.sum(|r| r.offered_entries),
+            worker.committed(1),
+            worker.latencies()
+        ),
+        (12, 12, 12)
+    );
 }
 
 #[test]
@@ -256,8 +287,15 @@ fn beyond_the_bound_the_oldest_windows_go_and_usage_stays() {
     head.sample(&mut book);
     send(&mut book, &mut worker);
     assert_eq!(worker.committed(1), 6_010);
-    assert_eq!(worker.sum(|r| r.read_entries), 12_020, "reads are billed, so they move to the next record");
-    assert!(worker.sum(|r| r.offered_entries) < 6_000, "the dropped windows' detail is gone");
+    assert_eq!(
+        worker.sum(|r| r.read_entries),
+        12_020,
+        "reads are billed, so they move to the next record"
+    );
+    assert!(
+        worker.sum(|r| r.offered_entries) < 6_000,
+        "the dropped windows' detail is gone"
+    );
 }
 
 #[test]
@@ -277,7 +315,11 @@ fn what_redis_took_makes_room_first_and_is_kept_for_a_while() {
     let mut worker = Worker::default();
     book.send_again();
     send(&mut book, &mut worker);
-    let whole = worker.windows.values().filter(|r| r.active_ms == MINUTE_MS).count();
+    let whole = worker
+        .windows
+        .values()
+        .filter(|r| r.active_ms == MINUTE_MS)
+        .count();
     assert!(whole >= 15, "{whole} whole minutes");
     assert_eq!(worker.committed(1), 1_800);
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use quorate_wire::{Frame, WireError, decode_frame, frame};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::net::TcpStream;
 
 /// What one read asks for at least: many small frames come in one system call.
@@ -26,7 +27,10 @@ pub enum ReadFault {
 
 impl FrameReader {
     pub fn new(frame_bytes_max: u32) -> Self {
-        Self { buffer: BytesMut::new(), frame_bytes_max }
+        Self {
+            buffer: BytesMut::new(),
+            frame_bytes_max,
+        }
     }
 
     /// The next frame that has wholly arrived.
@@ -61,6 +65,18 @@ impl FrameReader {
         }
     }
 
+    /// Waits for bytes and reads them, with one system call for what one call can take: the runtime knows a socket
+    /// to be drained when it gave less than was asked for. Nothing is lost when the future is dropped.
+    pub async fn fill_from(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<(), ReadFault> {
+        self.reserve();
+        match stream.read_buf(&mut self.buffer).await {
+            Ok(0) if self.buffer.is_empty() => Err(ReadFault::Closed),
+            Ok(0) => Err(ReadFault::Io(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReadFault::Io(error)),
+        }
+    }
+
     /// Waits for one whole frame.
     pub async fn read_frame(&mut self, stream: &TcpStream) -> Result<Frame, ReadFault> {
         loop {
@@ -77,13 +93,18 @@ impl FrameReader {
     }
 
     pub fn with_rest(rest: &[u8], frame_bytes_max: u32) -> Self {
-        Self { buffer: BytesMut::from(rest), frame_bytes_max }
+        Self {
+            buffer: BytesMut::from(rest),
+            frame_bytes_max,
+        }
     }
 
     /// Room for the whole of a large frame at once, so that it is not moved while it arrives. Its length was
     /// checked against the limit when its header came; before that, the usual amount.
     fn reserve(&mut self) {
-        let whole = frame::frame_len(&self.buffer).unwrap_or(0).min(self.frame_bytes_max as usize + 64);
+        let whole = frame::frame_len(&self.buffer)
+            .unwrap_or(0)
+            .min(self.frame_bytes_max as usize + 64);
         let missing = whole.saturating_sub(self.buffer.len());
         if self.buffer.capacity() - self.buffer.len() < missing.max(4 << 10) {
             self.buffer.reserve(missing.max(READ_BYTES));

@@ -70,8 +70,12 @@ impl Outbox {
     pub fn try_write(&mut self, stream: &TcpStream) -> io::Result<bool> {
         self.close();
         while !self.closed.is_empty() {
-            let slices: Vec<IoSlice<'_>> =
-                self.closed.iter().take(SLICES_MAX).map(|bytes| IoSlice::new(bytes)).collect();
+            let slices: Vec<IoSlice<'_>> = self
+                .closed
+                .iter()
+                .take(SLICES_MAX)
+                .map(|bytes| IoSlice::new(bytes))
+                .collect();
             match stream.try_write_vectored(&slices) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => self.advance(written),
@@ -85,7 +89,10 @@ impl Outbox {
     fn advance(&mut self, mut written: usize) {
         self.len -= written;
         while written > 0 {
-            let front = self.closed.front_mut().expect("no more was written than there was");
+            let front = self
+                .closed
+                .front_mut()
+                .expect("no more was written than there was");
             if front.len() > written {
                 let _ = front.split_to(written);
                 return;

@@ -86,6 +86,10 @@ pub const TELEMETRY_RESEND_S: u64 = 900;
 /// Cuts of a group's counters (at an epoch's end and beginning) that wait for the next sample; beyond, what
 /// they would have told apart is counted for the later epoch.
 pub const TELEMETRY_CUTS_MAX: usize = 64;
+/// Spans on their way from the shards to the exporter; beyond, they are dropped and counted.
+pub const TELEMETRY_SPANS_MAX: usize = 4_096;
+/// Traced batches under way in one group; those beyond have no span here.
+pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;

@@ -80,7 +80,9 @@ impl BatchHeader {
 
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let what = "batch header";
-        let bytes = bytes.get(..BATCH_HEADER_LEN).ok_or(WireError::Malformed { what })?;
+        let bytes = bytes
+            .get(..BATCH_HEADER_LEN)
+            .ok_or(WireError::Malformed { what })?;
         let mut reader = Reader::new(bytes, what);
         if reader.u32()? != crc32fast::hash(&bytes[4..]) {
             return Err(WireError::Checksum { part: what });
@@ -114,10 +116,14 @@ impl Batch {
     /// Whether the payload is the one that the header was made for.
     pub fn verify(&self) -> Result<(), WireError> {
         if self.payload.len() != self.header.payload_len as usize {
-            return Err(WireError::Malformed { what: "batch payload" });
+            return Err(WireError::Malformed {
+                what: "batch payload",
+            });
         }
         if crc32fast::hash(&self.payload) != self.header.payload_crc {
-            return Err(WireError::Checksum { part: "batch payload" });
+            return Err(WireError::Checksum {
+                part: "batch payload",
+            });
         }
         Ok(())
     }

@@ -38,24 +38,55 @@ pub mod kind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    Hello { version: u16, client: String },
+    Hello {
+        version: u16,
+        client: String,
+    },
     HelloOk(HelloOk),
-    Attach { group_id: GroupId, session: u64, token: String },
+    Attach {
+        group_id: GroupId,
+        session: u64,
+        token: String,
+    },
     Attached(Attached),
     Append(Append),
     /// (seq, base_offset) of each batch.
     Acked(Vec<(u64, Offset)>),
     Refused(Refused),
-    Read { request: u32, max_bytes: u32, max_entries: u32, wait_ms: u32, offset: Offset },
+    Read {
+        request: u32,
+        max_bytes: u32,
+        max_entries: u32,
+        wait_ms: u32,
+        offset: Offset,
+    },
     Entries(Entries),
-    Subscribe { request: u32, credit_bytes: u32, offset: Offset },
-    Credit { request: u32, bytes: u32 },
-    Cancel { request: u32 },
-    Status { request: u32 },
+    Subscribe {
+        request: u32,
+        credit_bytes: u32,
+        offset: Offset,
+    },
+    Credit {
+        request: u32,
+        bytes: u32,
+    },
+    Cancel {
+        request: u32,
+    },
+    Status {
+        request: u32,
+    },
     StatusOk(StatusOk),
-    Ping { nonce: u64 },
-    Pong { nonce: u64 },
-    Goodbye { code: u16, message: String },
+    Ping {
+        nonce: u64,
+    },
+    Pong {
+        nonce: u64,
+    },
+    Goodbye {
+        code: u16,
+        message: String,
+    },
     Detach,
     Notice(Notice),
 }
@@ -189,11 +220,18 @@ impl Message {
             kind::ENTRIES => decode_entries(head, &frame.payload),
             kind::SUBSCRIBE | kind::CREDIT | kind::CANCEL | kind::STATUS => decode_request(frame.kind, head),
             kind::STATUS_OK => decode_status_ok(head),
-            kind::PING => Ok(Message::Ping { nonce: Reader::new(head, "PING").u64()? }),
-            kind::PONG => Ok(Message::Pong { nonce: Reader::new(head, "PONG").u64()? }),
+            kind::PING => Ok(Message::Ping {
+                nonce: Reader::new(head, "PING").u64()?,
+            }),
+            kind::PONG => Ok(Message::Pong {
+                nonce: Reader::new(head, "PONG").u64()?,
+            }),
             kind::GOODBYE => {
                 let mut r = Reader::new(head, "GOODBYE");
-                Ok(Message::Goodbye { code: r.u16()?, message: r.str16()? })
+                Ok(Message::Goodbye {
+                    code: r.u16()?,
+                    message: r.str16()?,
+                })
             }
             kind::DETACH => Ok(Message::Detach),
             kind::NOTICE => decode_notice(head),
@@ -233,7 +271,9 @@ impl Message {
             _ => Vec::new(),
         };
         let payload_len = payloads.iter().map(Bytes::len).sum();
-        encode_frame(out, self.kind(), channel, trace, payload_len, |out| self.put_head(out));
+        encode_frame(out, self.kind(), channel, trace, payload_len, |out| {
+            self.put_head(out)
+        });
         payloads
     }
 
@@ -255,7 +295,11 @@ impl Message {
                 put_str8(out, client);
             }
             Message::HelloOk(m) => put_hello_ok(out, m),
-            Message::Attach { group_id, session, token } => {
+            Message::Attach {
+                group_id,
+                session,
+                token,
+            } => {
                 out.put_slice(group_id.0.as_bytes());
                 out.put_u64_le(*session);
                 put_str16(out, token);
@@ -270,14 +314,24 @@ impl Message {
                 }
             }
             Message::Refused(m) => put_refused(out, m),
-            Message::Read { request, max_bytes, max_entries, wait_ms, offset } => {
+            Message::Read {
+                request,
+                max_bytes,
+                max_entries,
+                wait_ms,
+                offset,
+            } => {
                 for field in [request, max_bytes, max_entries, wait_ms] {
                     out.put_u32_le(*field);
                 }
                 out.put_u64_le(*offset);
             }
             Message::Entries(m) => put_entries(out, m),
-            Message::Subscribe { request, credit_bytes, offset } => {
+            Message::Subscribe {
+                request,
+                credit_bytes,
+                offset,
+            } => {
                 out.put_u32_le(*request);
                 out.put_u32_le(*credit_bytes);
                 out.put_u64_le(*offset);
@@ -309,13 +363,17 @@ impl Message {
 fn decode_hello(head: &[u8]) -> Result<Message, WireError> {
     let mut r = Reader::new(head, "HELLO");
     if r.bytes(4)? != MAGIC {
-        return Err(WireError::Malformed { what: "magic of HELLO" });
+        return Err(WireError::Malformed {
+            what: "magic of HELLO",
+        });
     }
     let version = r.u16()?;
     r.u16()?;
     let client = r.str8()?;
     if client.len() > CLIENT_NAME_BYTES_MAX {
-        return Err(WireError::Malformed { what: "client name of HELLO" });
+        return Err(WireError::Malformed {
+            what: "client name of HELLO",
+        });
     }
     Ok(Message::Hello { version, client })
 }
@@ -337,7 +395,13 @@ fn decode_hello_ok(head: &[u8]) -> Result<Message, WireError> {
 fn put_hello_ok(out: &mut BytesMut, m: &HelloOk) {
     out.put_u16_le(m.version);
     out.put_u16_le(0);
-    for field in [m.server_id, m.frame_bytes_max, m.entry_bytes_max, m.batch_bytes_max, m.batch_entries_max] {
+    for field in [
+        m.server_id,
+        m.frame_bytes_max,
+        m.entry_bytes_max,
+        m.batch_bytes_max,
+        m.batch_entries_max,
+    ] {
         out.put_u32_le(field);
     }
 }
@@ -345,7 +409,11 @@ fn put_hello_ok(out: &mut BytesMut, m: &HelloOk) {
 fn decode_attach(head: &[u8]) -> Result<Message, WireError> {
     let mut r = Reader::new(head, "ATTACH");
     let group_id = GroupId(Uuid::from_bytes(r.id16()?));
-    Ok(Message::Attach { group_id, session: r.u64()?, token: r.str16()? })
+    Ok(Message::Attach {
+        group_id,
+        session: r.u64()?,
+        token: r.str16()?,
+    })
 }
 
 fn decode_attached(head: &[u8]) -> Result<Message, WireError> {
@@ -372,7 +440,13 @@ fn put_attached(out: &mut BytesMut, m: &Attached) {
     out.put_u64_le(m.epoch);
     out.put_slice(&[m.role, m.durability, m.state, 0]);
     out.put_u32_le(m.window_batches);
-    for field in [m.last_index, m.next_seq, m.commit_offset, m.trim_offset, m.rate_per_s] {
+    for field in [
+        m.last_index,
+        m.next_seq,
+        m.commit_offset,
+        m.trim_offset,
+        m.rate_per_s,
+    ] {
         out.put_u64_le(field);
     }
     put_str8(out, &m.head_address);
@@ -384,7 +458,9 @@ fn decode_append(head: &[u8], payload: &Bytes) -> Result<Message, WireError> {
     let (timeout_ms, entry_count, payload_len, payload_crc) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?);
     let (expected_offset, fencing_token) = (r.u64()?, r.u64()?);
     if payload_len as usize != payload.len() {
-        return Err(WireError::Malformed { what: "payload length of APPEND" });
+        return Err(WireError::Malformed {
+            what: "payload length of APPEND",
+        });
     }
     let payload = payload.clone();
     Ok(Message::Append(Append {
@@ -413,7 +489,9 @@ fn put_append(out: &mut BytesMut, m: &Append) {
 fn decode_acked(head: &[u8]) -> Result<Message, WireError> {
     let mut r = Reader::new(head, "ACKED");
     let count = r.count(16)?;
-    let acks = (0..count).map(|_| Ok((r.u64()?, r.u64()?))).collect::<Result<_, WireError>>()?;
+    let acks = (0..count)
+        .map(|_| Ok((r.u64()?, r.u64()?)))
+        .collect::<Result<_, WireError>>()?;
     Ok(Message::Acked(acks))
 }
 
@@ -448,7 +526,13 @@ fn put_refused(out: &mut BytesMut, m: &Refused) {
 fn decode_read(head: &[u8]) -> Result<Message, WireError> {
     let mut r = Reader::new(head, "READ");
     let (request, max_bytes, max_entries, wait_ms) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?);
-    Ok(Message::Read { request, max_bytes, max_entries, wait_ms, offset: r.u64()? })
+    Ok(Message::Read {
+        request,
+        max_bytes,
+        max_entries,
+        wait_ms,
+        offset: r.u64()?,
+    })
 }
 
 fn decode_entries(head: &[u8], payload: &Bytes) -> Result<Message, WireError> {
@@ -463,16 +547,32 @@ fn decode_entries(head: &[u8], payload: &Bytes) -> Result<Message, WireError> {
         let (entry_count, payload_len, payload_crc) = (r.u32()?, r.u32()?, r.u32()?);
         let end = at + payload_len as usize;
         if end > payload.len() {
-            return Err(WireError::Malformed { what: "payload length of ENTRIES" });
+            return Err(WireError::Malformed {
+                what: "payload length of ENTRIES",
+            });
         }
         let payload = payload.slice(at..end);
-        batches.push(EntriesBatch { base_offset, timestamp_us, entry_count, payload_crc, payload });
+        batches.push(EntriesBatch {
+            base_offset,
+            timestamp_us,
+            entry_count,
+            payload_crc,
+            payload,
+        });
         at = end;
     }
     if at != payload.len() {
-        return Err(WireError::Malformed { what: "payload length of ENTRIES" });
+        return Err(WireError::Malformed {
+            what: "payload length of ENTRIES",
+        });
     }
-    Ok(Message::Entries(Entries { request, next_offset, commit_offset, trim_offset, batches }))
+    Ok(Message::Entries(Entries {
+        request,
+        next_offset,
+        commit_offset,
+        trim_offset,
+        batches,
+    }))
 }
 
 fn put_entries(out: &mut BytesMut, m: &Entries) {
@@ -494,8 +594,15 @@ fn decode_request(kind: u8, head: &[u8]) -> Result<Message, WireError> {
     let mut r = Reader::new(head, "request");
     let request = r.u32()?;
     Ok(match kind {
-        kind::SUBSCRIBE => Message::Subscribe { request, credit_bytes: r.u32()?, offset: r.u64()? },
-        kind::CREDIT => Message::Credit { request, bytes: r.u32()? },
+        kind::SUBSCRIBE => Message::Subscribe {
+            request,
+            credit_bytes: r.u32()?,
+            offset: r.u64()?,
+        },
+        kind::CREDIT => Message::Credit {
+            request,
+            bytes: r.u32()?,
+        },
         kind::CANCEL => Message::Cancel { request },
         _ => Message::Status { request },
     })
@@ -522,7 +629,13 @@ fn decode_status_ok(head: &[u8]) -> Result<Message, WireError> {
 fn put_status_ok(out: &mut BytesMut, m: &StatusOk) {
     out.put_u32_le(m.request);
     out.put_slice(&[m.role, m.state, 0, 0]);
-    for field in [m.epoch, m.commit_offset, m.durable_offset, m.trim_offset, m.next_offset] {
+    for field in [
+        m.epoch,
+        m.commit_offset,
+        m.durable_offset,
+        m.trim_offset,
+        m.next_offset,
+    ] {
         out.put_u64_le(field);
     }
     put_str8(out, &m.head_address);
@@ -533,5 +646,11 @@ fn decode_notice(head: &[u8]) -> Result<Message, WireError> {
     let epoch = r.u64()?;
     let (role, state) = (r.u8()?, r.u8()?);
     r.u16()?;
-    Ok(Message::Notice(Notice { epoch, role, state, rate_per_s: r.u64()?, head_address: r.str8()? }))
+    Ok(Message::Notice(Notice {
+        epoch,
+        role,
+        state,
+        rate_per_s: r.u64()?,
+        head_address: r.str8()?,
+    }))
 }

@@ -19,13 +19,19 @@ impl<'a> Reader<'a> {
     }
 
     pub fn bytes(&mut self, n: usize) -> Result<&'a [u8], WireError> {
-        let (front, rest) = self.rest.split_at_checked(n).ok_or(WireError::Malformed { what: self.what })?;
+        let (front, rest) = self
+            .rest
+            .split_at_checked(n)
+            .ok_or(WireError::Malformed { what: self.what })?;
         self.rest = rest;
         Ok(front)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
-        Ok(self.bytes(N)?.try_into().expect("the slice has the length asked for"))
+        Ok(self
+            .bytes(N)?
+            .try_into()
+            .expect("the slice has the length asked for"))
     }
 
     pub fn u8(&mut self) -> Result<u8, WireError> {
@@ -48,7 +54,11 @@ impl<'a> Reader<'a> {
     /// them, with small factors, cannot overflow.
     pub fn position(&mut self) -> Result<u64, WireError> {
         let position = self.u64()?;
-        if position >= POSITION_MAX { Err(WireError::Malformed { what: self.what }) } else { Ok(position) }
+        if position >= POSITION_MAX {
+            Err(WireError::Malformed { what: self.what })
+        } else {
+            Ok(position)
+        }
     }
 
     pub fn id16(&mut self) -> Result<[u8; 16], WireError> {
@@ -69,13 +79,18 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, n: usize) -> Result<String, WireError> {
         let what = self.what;
-        std::str::from_utf8(self.bytes(n)?).map(str::to_string).map_err(|_| WireError::Malformed { what })
+        std::str::from_utf8(self.bytes(n)?)
+            .map(str::to_string)
+            .map_err(|_| WireError::Malformed { what })
     }
 
     /// A count that is followed by at least `item_len` bytes for each item: refuses what cannot be there.
     pub fn count(&mut self, item_len: usize) -> Result<usize, WireError> {
         let count = self.u32()? as usize;
-        if count.checked_mul(item_len).is_none_or(|need| need > self.rest.len()) {
+        if count
+            .checked_mul(item_len)
+            .is_none_or(|need| need > self.rest.len())
+        {
             return Err(WireError::Malformed { what: self.what });
         }
         Ok(count)
@@ -128,7 +143,9 @@ fn walk_entries(payload: &[u8], mut each: impl FnMut(usize, usize)) -> Result<()
     let mut at = 0;
     while at < payload.len() {
         let start = at + 4;
-        let prefix = payload.get(at..start).ok_or(WireError::Malformed { what: "payload" })?;
+        let prefix = payload
+            .get(at..start)
+            .ok_or(WireError::Malformed { what: "payload" })?;
         let len = u32::from_le_bytes(prefix.try_into().expect("four bytes")) as usize;
         let end = start.checked_add(len).filter(|end| *end <= payload.len());
         let end = end.ok_or(WireError::Malformed { what: "payload" })?;

@@ -37,21 +37,30 @@ pub struct Frame {
 impl Frame {
     /// For kinds that carry no payload.
     pub fn expect_no_payload(&self, what: &'static str) -> Result<(), WireError> {
-        if self.payload.is_empty() { Ok(()) } else { Err(WireError::Malformed { what }) }
+        if self.payload.is_empty() {
+            Ok(())
+        } else {
+            Err(WireError::Malformed { what })
+        }
     }
 }
 
 /// Takes the next whole frame from the front of `stream`; `None` until all of it has arrived.
 /// A length over `frame_bytes_max` is refused before anything is buffered for it.
 pub fn decode_frame(stream: &mut BytesMut, frame_bytes_max: u32) -> Result<Option<Frame>, WireError> {
-    let Some(header) = stream.first_chunk::<HEADER_LEN>() else { return Ok(None) };
+    let Some(header) = stream.first_chunk::<HEADER_LEN>() else {
+        return Ok(None);
+    };
     let field = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
     let len = field(0);
     let (kind, flags) = (header[4], header[5]);
     let head_len = usize::from(u16::from_le_bytes([header[6], header[7]]));
     let (channel, head_crc) = (field(8), field(12));
     if len > frame_bytes_max {
-        return Err(WireError::TooLarge { len: u64::from(len), max: frame_bytes_max });
+        return Err(WireError::TooLarge {
+            len: u64::from(len),
+            max: frame_bytes_max,
+        });
     }
     if head_len > len as usize {
         return Err(WireError::Malformed { what: "frame header" });
@@ -68,8 +77,18 @@ pub fn decode_frame(stream: &mut BytesMut, frame_bytes_max: u32) -> Result<Optio
     }
     let mut body = stream.split_to(HEADER_LEN + len as usize).freeze();
     let mut head = body.split_to(HEADER_LEN + head_len).slice(HEADER_LEN..);
-    let trace = if flags & FLAG_TRACE != 0 { Some(take_trace(&mut head)?) } else { None };
-    Ok(Some(Frame { kind, channel, trace, head, payload: body }))
+    let trace = if flags & FLAG_TRACE != 0 {
+        Some(take_trace(&mut head)?)
+    } else {
+        None
+    };
+    Ok(Some(Frame {
+        kind,
+        channel,
+        trace,
+        head,
+        payload: body,
+    }))
 }
 
 /// How many bytes the frame at the front needs in all, when its header is there: to reserve them at once.
@@ -96,7 +115,10 @@ pub fn encode_frame(
         out.put_u8(trace.flags);
     }
     let head_len = out.len() - start - HEADER_LEN;
-    assert!(head_len <= usize::from(u16::MAX), "head of {head_len} bytes in a frame of kind {kind}");
+    assert!(
+        head_len <= usize::from(u16::MAX),
+        "head of {head_len} bytes in a frame of kind {kind}"
+    );
     let (header, head) = out[start..].split_at_mut(HEADER_LEN);
     header[0..4].copy_from_slice(&((head_len + payload_len) as u32).to_le_bytes());
     header[4] = kind;
@@ -116,7 +138,9 @@ pub fn crc_of(first: &[u8], second: &[u8]) -> u32 {
 }
 
 fn take_trace(head: &mut Bytes) -> Result<TraceContext, WireError> {
-    let at = head.len().checked_sub(TRACE_LEN).ok_or(WireError::Malformed { what: "trace context" })?;
+    let at = head.len().checked_sub(TRACE_LEN).ok_or(WireError::Malformed {
+        what: "trace context",
+    })?;
     let bytes = head.split_off(at);
     Ok(TraceContext {
         trace_id: bytes[..16].try_into().expect("16 bytes"),

@@ -30,7 +30,11 @@ pub enum Message {
     /// Tail → head, closing the ring: every replica holds (durably, in persistent mode) up to `level`.
     ChainAck { level: Index, storage_fault: bool },
     /// Predecessor → successor, when no batch carries it: what a Replicate would have said besides.
-    ChainNotice { commit_index: Index, level: Index, storage_fault: bool },
+    ChainNotice {
+        commit_index: Index,
+        level: Index,
+        storage_fault: bool,
+    },
     /// Successor → predecessor, in a new epoch or after a broken link: where my log stands.
     SyncRequest(SyncRequest),
     /// Predecessor → successor: cut your log to `common_index` (or start from the base); batches follow.
@@ -82,15 +86,28 @@ pub struct Envelope {
 /// What opens a link; the rest of the connection is [`Envelope`]s and ALIVE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Greeting {
-    Hello { version: u16, server_id: u32, incarnation: String, token: String },
-    HelloOk { server_id: u32, incarnation: String },
+    Hello {
+        version: u16,
+        server_id: u32,
+        incarnation: String,
+        token: String,
+    },
+    HelloOk {
+        server_id: u32,
+        incarnation: String,
+    },
 }
 
 impl Greeting {
     pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::new();
         match self {
-            Greeting::Hello { version, server_id, incarnation, token } => {
+            Greeting::Hello {
+                version,
+                server_id,
+                incarnation,
+                token,
+            } => {
                 encode_frame(&mut out, kind::HELLO, 0, None, 0, |out| {
                     out.put_slice(&MAGIC);
                     out.put_u16_le(*version);
@@ -100,7 +117,10 @@ impl Greeting {
                     put_str16(out, token);
                 });
             }
-            Greeting::HelloOk { server_id, incarnation } => {
+            Greeting::HelloOk {
+                server_id,
+                incarnation,
+            } => {
                 encode_frame(&mut out, kind::HELLO_OK, 0, None, 0, |out| {
                     out.put_u32_le(*server_id);
                     put_str8(out, incarnation);
@@ -119,11 +139,21 @@ impl Greeting {
                 let version = r.u16()?;
                 r.u16()?;
                 if !magic_ok || version != VERSION {
-                    return Err(WireError::Malformed { what: "peer greeting" });
+                    return Err(WireError::Malformed {
+                        what: "peer greeting",
+                    });
                 }
-                Ok(Greeting::Hello { version, server_id: r.u32()?, incarnation: r.str8()?, token: r.str16()? })
+                Ok(Greeting::Hello {
+                    version,
+                    server_id: r.u32()?,
+                    incarnation: r.str8()?,
+                    token: r.str16()?,
+                })
             }
-            kind::HELLO_OK => Ok(Greeting::HelloOk { server_id: r.u32()?, incarnation: r.str8()? }),
+            kind::HELLO_OK => Ok(Greeting::HelloOk {
+                server_id: r.u32()?,
+                incarnation: r.str8()?,
+            }),
             unknown => Err(WireError::UnknownKind { kind: unknown }),
         }
     }
@@ -146,7 +176,10 @@ impl Envelope {
         let epoch = r.u64()?;
         let message = match frame.kind {
             kind::REPLICATE => decode_replicate(&mut r, frame)?,
-            kind::CHAIN_ACK => Message::ChainAck { level: r.position()?, storage_fault: r.u8()? != 0 },
+            kind::CHAIN_ACK => Message::ChainAck {
+                level: r.position()?,
+                storage_fault: r.u8()? != 0,
+            },
             kind::CHAIN_NOTICE => Message::ChainNotice {
                 commit_index: r.position()?,
                 level: r.position()?,
@@ -154,16 +187,27 @@ impl Envelope {
             },
             kind::SYNC_REQUEST => decode_sync_request(&mut r)?,
             kind::SYNC_REPLY => decode_sync_reply(&mut r, frame)?,
-            kind::PROGRESS => Message::Progress { index: r.position()?, level_with_sender: r.u8()? != 0 },
+            kind::PROGRESS => Message::Progress {
+                index: r.position()?,
+                level_with_sender: r.u8()? != 0,
+            },
             unknown => return Err(WireError::UnknownKind { kind: unknown }),
         };
-        Ok(Envelope { group_id, epoch, message })
+        Ok(Envelope {
+            group_id,
+            epoch,
+            message,
+        })
     }
 
     /// Header and head into `out`; the payload (if any) is handed back, to be sent behind it uncopied.
     pub fn encode(&self, out: &mut BytesMut) -> Option<Bytes> {
         let (kind, trace, payload) = match &self.message {
-            Message::Replicate(m) => (kind::REPLICATE, m.batch.trace.as_ref(), Some(m.batch.payload.clone())),
+            Message::Replicate(m) => (
+                kind::REPLICATE,
+                m.batch.trace.as_ref(),
+                Some(m.batch.payload.clone()),
+            ),
             Message::ChainAck { .. } => (kind::CHAIN_ACK, None, None),
             Message::ChainNotice { .. } => (kind::CHAIN_NOTICE, None, None),
             Message::SyncRequest(_) => (kind::SYNC_REQUEST, None, None),
@@ -203,7 +247,11 @@ impl Message {
                 out.put_u64_le(*level);
                 out.put_u8(u8::from(*storage_fault));
             }
-            Message::ChainNotice { commit_index, level, storage_fault } => {
+            Message::ChainNotice {
+                commit_index,
+                level,
+                storage_fault,
+            } => {
                 out.put_u64_le(*commit_index);
                 out.put_u64_le(*level);
                 out.put_u8(u8::from(*storage_fault));
@@ -226,7 +274,10 @@ impl Message {
                 out.put_u8(u8::from(m.base.is_some()));
                 out.put_u32_le(m.base.as_ref().map_or(0, |base| crc32fast::hash(base)));
             }
-            Message::Progress { index, level_with_sender } => {
+            Message::Progress {
+                index,
+                level_with_sender,
+            } => {
                 out.put_u64_le(*index);
                 out.put_u8(u8::from(*level_with_sender));
             }
@@ -238,20 +289,36 @@ fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireEr
     let (commit_index, level, last_index) = (r.position()?, r.position()?, r.position()?);
     let storage_fault = r.u8()? != 0;
     let header = BatchHeader::decode(r.bytes(BATCH_HEADER_LEN)?)?;
-    let batch = Batch { header, payload: frame.payload.clone(), trace: frame.trace };
+    let batch = Batch {
+        header,
+        payload: frame.payload.clone(),
+        trace: frame.trace,
+    };
     batch.verify()?;
-    Ok(Message::Replicate(Replicate { commit_index, level, last_index, storage_fault, batch }))
+    Ok(Message::Replicate(Replicate {
+        commit_index,
+        level,
+        last_index,
+        storage_fault,
+        batch,
+    }))
 }
 
 fn decode_sync_request(r: &mut Reader<'_>) -> Result<Message, WireError> {
     let (nonce, last_index, commit_index) = (r.u32()?, r.position()?, r.position()?);
     let count = r.count(16)?;
-    let history: Vec<_> =
-        (0..count).map(|_| Ok((r.u64()?, r.position()?))).collect::<Result<_, WireError>>()?;
+    let history: Vec<_> = (0..count)
+        .map(|_| Ok((r.u64()?, r.position()?)))
+        .collect::<Result<_, WireError>>()?;
     if history.iter().any(|(_, start)| *start == 0) {
         return Err(WireError::Malformed { what: "history" });
     }
-    Ok(Message::SyncRequest(SyncRequest { nonce, last_index, commit_index, history }))
+    Ok(Message::SyncRequest(SyncRequest {
+        nonce,
+        last_index,
+        commit_index,
+        history,
+    }))
 }
 
 fn decode_sync_reply(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
@@ -261,11 +328,20 @@ fn decode_sync_reply(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireE
     let has_base = r.u8()? != 0;
     let crc = r.u32()?;
     if has_base && crc != crc32fast::hash(&frame.payload) {
-        return Err(WireError::Checksum { part: "base of SYNC_REPLY" });
+        return Err(WireError::Checksum {
+            part: "base of SYNC_REPLY",
+        });
     }
     if !has_base {
         frame.expect_no_payload("SYNC_REPLY without a base")?;
     }
     let base = has_base.then(|| frame.payload.clone());
-    Ok(Message::SyncReply(SyncReply { nonce, common_index, last_index, commit_index, level, base }))
+    Ok(Message::SyncReply(SyncReply {
+        nonce,
+        common_index,
+        last_index,
+        commit_index,
+        level,
+        base,
+    }))
 }

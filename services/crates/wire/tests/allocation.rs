@@ -40,7 +40,9 @@ fn allocated(work: impl FnOnce()) -> usize {
 fn frame(kind: u8, head: &[u8]) -> Frame {
     let mut out = BytesMut::new();
     encode_frame(&mut out, kind, 1, None, 0, |out| out.put_slice(head));
-    decode_frame(&mut out, FRAME_BYTES_MAX).expect("sound").expect("whole")
+    decode_frame(&mut out, FRAME_BYTES_MAX)
+        .expect("sound")
+        .expect("whole")
 }
 
 #[test]

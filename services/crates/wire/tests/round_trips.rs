@@ -5,7 +5,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use quorate_types::GroupId;
 use quorate_types::limits::FRAME_BYTES_MAX;
-use quorate_wire::client::{self, Append, Attached, Entries, EntriesBatch, HelloOk, Notice, Refused, StatusOk};
+use quorate_wire::client::{
+    self, Append, Attached, Entries, EntriesBatch, HelloOk, Notice, Refused, StatusOk,
+};
 use quorate_wire::cursor::{POSITION_MAX, check_entries, entries, payload_of};
 use quorate_wire::peer::{self, Envelope, Greeting, Replicate, SyncReply, SyncRequest};
 use quorate_wire::{Batch, BatchHeader, Frame, TraceContext, WireError, decode_frame};
@@ -21,7 +23,11 @@ fn bytes(max: usize) -> impl Strategy<Value = Bytes> {
 
 fn trace() -> impl Strategy<Value = Option<TraceContext>> {
     let some = (any::<[u8; 16]>(), any::<[u8; 8]>(), any::<u8>());
-    proptest::option::of(some.prop_map(|(trace_id, span_id, flags)| TraceContext { trace_id, span_id, flags }))
+    proptest::option::of(some.prop_map(|(trace_id, span_id, flags)| TraceContext {
+        trace_id,
+        span_id,
+        flags,
+    }))
 }
 
 fn position() -> impl Strategy<Value = u64> {
@@ -30,7 +36,8 @@ fn position() -> impl Strategy<Value = u64> {
 
 fn hello() -> impl Strategy<Value = client::Message> {
     prop_oneof![
-        (any::<u16>(), "[a-zé/0-9]{0,32}").prop_map(|(version, client)| client::Message::Hello { version, client }),
+        (any::<u16>(), "[a-zé/0-9]{0,32}")
+            .prop_map(|(version, client)| client::Message::Hello { version, client }),
         (any::<u16>(), any::<[u32; 5]>()).prop_map(|(version, n)| client::Message::HelloOk(HelloOk {
             version,
             server_id: n[0],
@@ -39,23 +46,28 @@ fn hello() -> impl Strategy<Value = client::Message> {
             batch_bytes_max: n[3],
             batch_entries_max: n[4],
         })),
-        (group(), any::<u64>(), ".{0,300}")
-            .prop_map(|(group_id, session, token)| client::Message::Attach { group_id, session, token }),
-        (any::<[u8; 3]>(), any::<u32>(), any::<[u64; 6]>(), ".{0,60}").prop_map(|(b, window_batches, n, head)| {
-            client::Message::Attached(Attached {
-                epoch: n[0],
-                role: b[0],
-                durability: b[1],
-                state: b[2],
-                window_batches,
-                last_index: n[1],
-                next_seq: n[2],
-                commit_offset: n[3],
-                trim_offset: n[4],
-                rate_per_s: n[5],
-                head_address: head,
-            })
+        (group(), any::<u64>(), ".{0,300}").prop_map(|(group_id, session, token)| client::Message::Attach {
+            group_id,
+            session,
+            token
         }),
+        (any::<[u8; 3]>(), any::<u32>(), any::<[u64; 6]>(), ".{0,60}").prop_map(
+            |(b, window_batches, n, head)| {
+                client::Message::Attached(Attached {
+                    epoch: n[0],
+                    role: b[0],
+                    durability: b[1],
+                    state: b[2],
+                    window_batches,
+                    last_index: n[1],
+                    next_seq: n[2],
+                    commit_offset: n[3],
+                    trim_offset: n[4],
+                    rate_per_s: n[5],
+                    head_address: head,
+                })
+            }
+        ),
     ]
 }
 
@@ -74,18 +86,26 @@ fn append() -> impl Strategy<Value = client::Message> {
             })
         }),
         vec(any::<(u64, u64)>(), 0..40).prop_map(client::Message::Acked),
-        (any::<[u8; 3]>(), any::<u16>(), any::<u32>(), any::<u64>(), ".{0,60}", ".{0,200}").prop_map(
-            |(b, code, retry_after_ms, id, head_address, message)| client::Message::Refused(Refused {
-                op: b[0],
-                outcome: b[1],
-                retry: b[2],
-                code,
-                retry_after_ms,
-                id,
-                head_address,
-                message,
-            })
-        ),
+        (
+            any::<[u8; 3]>(),
+            any::<u16>(),
+            any::<u32>(),
+            any::<u64>(),
+            ".{0,60}",
+            ".{0,200}"
+        )
+            .prop_map(|(b, code, retry_after_ms, id, head_address, message)| {
+                client::Message::Refused(Refused {
+                    op: b[0],
+                    outcome: b[1],
+                    retry: b[2],
+                    code,
+                    retry_after_ms,
+                    id,
+                    head_address,
+                    message,
+                })
+            }),
     ]
 }
 
@@ -107,10 +127,19 @@ fn reading() -> impl Strategy<Value = client::Message> {
         }),
         (any::<u32>(), any::<[u64; 3]>(), vec(batch, 0..5)).prop_map(|(request, n, batches)| {
             let (next_offset, commit_offset, trim_offset) = (n[0], n[1], n[2]);
-            client::Message::Entries(Entries { request, next_offset, commit_offset, trim_offset, batches })
+            client::Message::Entries(Entries {
+                request,
+                next_offset,
+                commit_offset,
+                trim_offset,
+                batches,
+            })
         }),
-        any::<(u32, u32, u64)>()
-            .prop_map(|(request, credit_bytes, offset)| client::Message::Subscribe { request, credit_bytes, offset }),
+        any::<(u32, u32, u64)>().prop_map(|(request, credit_bytes, offset)| client::Message::Subscribe {
+            request,
+            credit_bytes,
+            offset
+        }),
         any::<(u32, u32)>().prop_map(|(request, bytes)| client::Message::Credit { request, bytes }),
         any::<u32>().prop_map(|request| client::Message::Cancel { request }),
     ]
@@ -119,26 +148,34 @@ fn reading() -> impl Strategy<Value = client::Message> {
 fn control() -> impl Strategy<Value = client::Message> {
     prop_oneof![
         any::<u32>().prop_map(|request| client::Message::Status { request }),
-        (any::<u32>(), any::<[u8; 2]>(), any::<[u64; 5]>(), ".{0,60}").prop_map(|(request, b, n, head_address)| {
-            client::Message::StatusOk(StatusOk {
-                request,
-                role: b[0],
-                state: b[1],
-                epoch: n[0],
-                commit_offset: n[1],
-                durable_offset: n[2],
-                trim_offset: n[3],
-                next_offset: n[4],
-                head_address,
-            })
-        }),
+        (any::<u32>(), any::<[u8; 2]>(), any::<[u64; 5]>(), ".{0,60}").prop_map(
+            |(request, b, n, head_address)| {
+                client::Message::StatusOk(StatusOk {
+                    request,
+                    role: b[0],
+                    state: b[1],
+                    epoch: n[0],
+                    commit_offset: n[1],
+                    durable_offset: n[2],
+                    trim_offset: n[3],
+                    next_offset: n[4],
+                    head_address,
+                })
+            }
+        ),
         any::<u64>().prop_map(|nonce| client::Message::Ping { nonce }),
         any::<u64>().prop_map(|nonce| client::Message::Pong { nonce }),
         (any::<u16>(), ".{0,200}").prop_map(|(code, message)| client::Message::Goodbye { code, message }),
         Just(client::Message::Detach),
         (any::<[u64; 2]>(), any::<[u8; 2]>(), ".{0,60}").prop_map(|(n, b, head_address)| {
             let (epoch, rate_per_s, role, state) = (n[0], n[1], b[0], b[1]);
-            client::Message::Notice(Notice { epoch, role, state, rate_per_s, head_address })
+            client::Message::Notice(Notice {
+                epoch,
+                role,
+                state,
+                rate_per_s,
+                head_address,
+            })
         }),
     ]
 }
@@ -165,50 +202,86 @@ fn batch() -> impl Strategy<Value = Batch> {
             payload_len: payload.len() as u32,
             payload_crc: crc32fast::hash(&payload),
         };
-        Batch { header, payload, trace }
+        Batch {
+            header,
+            payload,
+            trace,
+        }
     })
 }
 
 fn any_peer() -> impl Strategy<Value = Envelope> {
     let history = vec((any::<u64>(), 1..POSITION_MAX), 0..20);
     let message = prop_oneof![
-        ([position(), position(), position()], any::<bool>(), batch()).prop_map(|(n, storage_fault, batch)| {
-            let (commit_index, level, last_index) = (n[0], n[1], n[2]);
-            peer::Message::Replicate(Replicate { commit_index, level, last_index, storage_fault, batch })
-        }),
+        ([position(), position(), position()], any::<bool>(), batch()).prop_map(
+            |(n, storage_fault, batch)| {
+                let (commit_index, level, last_index) = (n[0], n[1], n[2]);
+                peer::Message::Replicate(Replicate {
+                    commit_index,
+                    level,
+                    last_index,
+                    storage_fault,
+                    batch,
+                })
+            }
+        ),
         (position(), any::<bool>())
             .prop_map(|(level, storage_fault)| peer::Message::ChainAck { level, storage_fault }),
         (position(), position(), any::<bool>()).prop_map(|(commit_index, level, storage_fault)| {
-            peer::Message::ChainNotice { commit_index, level, storage_fault }
+            peer::Message::ChainNotice {
+                commit_index,
+                level,
+                storage_fault,
+            }
         }),
-        (any::<u32>(), position(), position(), history).prop_map(|(nonce, last_index, commit_index, history)| {
-            peer::Message::SyncRequest(SyncRequest { nonce, last_index, commit_index, history })
-        }),
-        (any::<u32>(), [position(), position(), position(), position()], proptest::option::of(bytes(100))).prop_map(
-            |(nonce, n, base)| peer::Message::SyncReply(SyncReply {
+        (any::<u32>(), position(), position(), history).prop_map(
+            |(nonce, last_index, commit_index, history)| {
+                peer::Message::SyncRequest(SyncRequest {
+                    nonce,
+                    last_index,
+                    commit_index,
+                    history,
+                })
+            }
+        ),
+        (
+            any::<u32>(),
+            [position(), position(), position(), position()],
+            proptest::option::of(bytes(100))
+        )
+            .prop_map(|(nonce, n, base)| peer::Message::SyncReply(SyncReply {
                 nonce,
                 common_index: n[0],
                 last_index: n[1],
                 commit_index: n[2],
                 level: n[3],
                 base,
-            })
-        ),
-        (position(), any::<bool>())
-            .prop_map(|(index, level_with_sender)| peer::Message::Progress { index, level_with_sender }),
+            })),
+        (position(), any::<bool>()).prop_map(|(index, level_with_sender)| peer::Message::Progress {
+            index,
+            level_with_sender
+        }),
     ];
-    (group(), any::<u64>(), message).prop_map(|(group_id, epoch, message)| Envelope { group_id, epoch, message })
+    (group(), any::<u64>(), message).prop_map(|(group_id, epoch, message)| Envelope {
+        group_id,
+        epoch,
+        message,
+    })
 }
 
 fn only_frame(bytes: &[u8]) -> Frame {
     let mut stream = BytesMut::from(bytes);
-    let frame = decode_frame(&mut stream, FRAME_BYTES_MAX).expect("sound").expect("whole");
+    let frame = decode_frame(&mut stream, FRAME_BYTES_MAX)
+        .expect("sound")
+        .expect("whole");
     assert!(stream.is_empty());
     frame
 }
 
 fn understood(frame: &Frame) -> bool {
-    client::Message::decode(frame).is_ok() || Envelope::decode(frame).is_ok() || Greeting::decode(frame).is_ok()
+    client::Message::decode(frame).is_ok()
+        || Envelope::decode(frame).is_ok()
+        || Greeting::decode(frame).is_ok()
 }
 
 proptest! {
@@ -320,11 +393,21 @@ proptest! {
 
 #[test]
 fn a_frame_over_the_limit_is_refused_by_its_header() {
-    for (len, max) in [(101u32, 100u32), (u32::MAX, FRAME_BYTES_MAX), (FRAME_BYTES_MAX + 1, FRAME_BYTES_MAX)] {
+    for (len, max) in [
+        (101u32, 100u32),
+        (u32::MAX, FRAME_BYTES_MAX),
+        (FRAME_BYTES_MAX + 1, FRAME_BYTES_MAX),
+    ] {
         let mut header = [0u8; 16];
         header[..4].copy_from_slice(&len.to_le_bytes());
         let refused = decode_frame(&mut BytesMut::from(&header[..]), max);
-        assert_eq!(refused, Err(WireError::TooLarge { len: u64::from(len), max }));
+        assert_eq!(
+            refused,
+            Err(WireError::TooLarge {
+                len: u64::from(len),
+                max
+            })
+        );
     }
 }
 
@@ -332,11 +415,32 @@ fn a_frame_over_the_limit_is_refused_by_its_header() {
 fn absurd_positions_are_refused() {
     let (group_id, storage_fault) = (GroupId(Uuid::nil()), false);
     for message in [
-        peer::Message::ChainAck { level: u64::MAX, storage_fault },
-        peer::Message::Progress { index: POSITION_MAX, level_with_sender: true },
-        peer::Message::SyncRequest(SyncRequest { nonce: 0, last_index: 1, commit_index: 0, history: vec![(1, 0)] }),
+        peer::Message::ChainAck {
+            level: u64::MAX,
+            storage_fault,
+        },
+        peer::Message::Progress {
+            index: POSITION_MAX,
+            level_with_sender: true,
+        },
+        peer::Message::SyncRequest(SyncRequest {
+            nonce: 0,
+            last_index: 1,
+            commit_index: 0,
+            history: vec![(1, 0)],
+        }),
     ] {
-        let frame = only_frame(&Envelope { group_id, epoch: 1, message }.to_bytes());
-        assert!(matches!(Envelope::decode(&frame), Err(WireError::Malformed { .. })));
+        let frame = only_frame(
+            &Envelope {
+                group_id,
+                epoch: 1,
+                message,
+            }
+            .to_bytes(),
+        );
+        assert!(matches!(
+            Envelope::decode(&frame),
+            Err(WireError::Malformed { .. })
+        ));
     }
 }

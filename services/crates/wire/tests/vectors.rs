@@ -10,7 +10,10 @@ use quorate_wire::{TraceContext, WireError, decode_frame};
 use serde_json::Value;
 
 fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../sdk/contract/vectors/wire.json");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../sdk/contract/vectors/wire.json"
+    );
     serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect("JSON")
 }
 
@@ -19,7 +22,10 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 }
 
 fn text(value: &Value, key: &str) -> String {
-    value[key].as_str().unwrap_or_else(|| panic!("{key} is a text")).to_string()
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key} is a text"))
+        .to_string()
 }
 
 /// 64-bit fields are decimal strings.
@@ -35,7 +41,10 @@ fn narrow<T: TryFrom<u64, Error: std::fmt::Debug>>(value: &Value, key: &str) -> 
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect()
+    (0..text.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex"))
+        .collect()
 }
 
 fn bytes(value: &Value, key: &str) -> Bytes {
@@ -54,7 +63,10 @@ fn trace(vector: &Value) -> Option<TraceContext> {
 
 fn attaching(kind: &str, f: &Value) -> Option<Message> {
     Some(match kind {
-        "HELLO" => Message::Hello { version: narrow(f, "version"), client: text(f, "client_name") },
+        "HELLO" => Message::Hello {
+            version: narrow(f, "version"),
+            client: text(f, "client_name"),
+        },
         "HELLO_OK" => Message::HelloOk(HelloOk {
             version: narrow(f, "version"),
             server_id: narrow(f, "server_id"),
@@ -151,9 +163,16 @@ fn reading(kind: &str, f: &Value, mut payload: Bytes) -> Option<Message> {
         }
         "SUBSCRIBE" => {
             let (credit_bytes, offset) = (narrow(f, "credit_bytes"), number(f, "offset"));
-            Message::Subscribe { request: request(), credit_bytes, offset }
+            Message::Subscribe {
+                request: request(),
+                credit_bytes,
+                offset,
+            }
         }
-        "CREDIT" => Message::Credit { request: request(), bytes: narrow(f, "bytes") },
+        "CREDIT" => Message::Credit {
+            request: request(),
+            bytes: narrow(f, "bytes"),
+        },
         "CANCEL" => Message::Cancel { request: request() },
         _ => return None,
     })
@@ -161,7 +180,9 @@ fn reading(kind: &str, f: &Value, mut payload: Bytes) -> Option<Message> {
 
 fn control(kind: &str, f: &Value) -> Message {
     match kind {
-        "STATUS" => Message::Status { request: narrow(f, "request") },
+        "STATUS" => Message::Status {
+            request: narrow(f, "request"),
+        },
         "STATUS_OK" => Message::StatusOk(StatusOk {
             request: narrow(f, "request"),
             role: narrow(f, "role"),
@@ -173,16 +194,27 @@ fn control(kind: &str, f: &Value) -> Message {
             next_offset: number(f, "next_offset"),
             head_address: text(f, "head"),
         }),
-        "PING" => Message::Ping { nonce: number(f, "nonce") },
-        "PONG" => Message::Pong { nonce: number(f, "nonce") },
-        "GOODBYE" => Message::Goodbye { code: narrow(f, "code"), message: text(f, "message") },
+        "PING" => Message::Ping {
+            nonce: number(f, "nonce"),
+        },
+        "PONG" => Message::Pong {
+            nonce: number(f, "nonce"),
+        },
+        "GOODBYE" => Message::Goodbye {
+            code: narrow(f, "code"),
+            message: text(f, "message"),
+        },
         other => panic!("a kind of frame without a test: {other}"),
     }
 }
 
 fn message(vector: &Value) -> Message {
     let (kind, fields) = (text(vector, "kind_name"), &vector["fields"]);
-    let payload = if vector["payload_hex"].is_null() { Bytes::new() } else { bytes(vector, "payload_hex") };
+    let payload = if vector["payload_hex"].is_null() {
+        Bytes::new()
+    } else {
+        bytes(vector, "payload_hex")
+    };
     attaching(&kind, fields)
         .or_else(|| appending(&kind, fields, payload.clone()))
         .or_else(|| reading(&kind, fields, payload))
@@ -193,16 +225,22 @@ fn message(vector: &Value) -> Message {
 fn check_listed_entries(name: &str, vector: &Value, message: &Message) {
     let batches: Vec<(Bytes, u32, u32)> = match message {
         Message::Append(a) => vec![(a.payload.clone(), a.entry_count, a.payload_crc)],
-        Message::Entries(e) => {
-            e.batches.iter().map(|b| (b.payload.clone(), b.entry_count, b.payload_crc)).collect()
-        }
+        Message::Entries(e) => e
+            .batches
+            .iter()
+            .map(|b| (b.payload.clone(), b.entry_count, b.payload_crc))
+            .collect(),
         _ => return,
     };
     let listed = list(vector, "entries_hex");
     assert_eq!(listed.len(), batches.len(), "{name}");
     for ((payload, count, crc), listed) in batches.into_iter().zip(listed) {
-        let listed: Vec<Bytes> =
-            listed.as_array().expect("a list").iter().map(|e| hex(e.as_str().expect("hex")).into()).collect();
+        let listed: Vec<Bytes> = listed
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|e| hex(e.as_str().expect("hex")).into())
+            .collect();
         assert_eq!(entries(&payload, count).expect(name), listed, "{name}");
         assert_eq!(crc32fast::hash(&payload), crc, "{name}");
     }
@@ -216,16 +254,28 @@ fn golden_frames() {
     for vector in list(&vectors, "frames") {
         let (name, encoded) = (text(vector, "name"), bytes(vector, "frame_hex"));
         let (message, channel) = (message(vector), narrow(vector, "channel"));
-        assert_eq!(message.to_bytes(channel, trace(vector).as_ref()), encoded, "{name}");
+        assert_eq!(
+            message.to_bytes(channel, trace(vector).as_ref()),
+            encoded,
+            "{name}"
+        );
         let mut stream = BytesMut::from(&encoded[..]);
         let frame = decode_frame(&mut stream, max).expect(&name).expect(&name);
         assert!(stream.is_empty(), "{name}");
-        assert_eq!((u64::from(frame.kind), frame.trace), (number(vector, "kind"), trace(vector)), "{name}");
+        assert_eq!(
+            (u64::from(frame.kind), frame.trace),
+            (number(vector, "kind"), trace(vector)),
+            "{name}"
+        );
         assert_eq!(Message::decode(&frame).expect(&name), message, "{name}");
         check_listed_entries(&name, vector, &message);
     }
     assert!(list(&vectors, "frames").len() >= 40);
-    assert!(list(&vectors, "frames").iter().any(|v| number_or(&v["fields"]["expected_offset"]) == NO_EXPECTED_OFFSET));
+    assert!(
+        list(&vectors, "frames")
+            .iter()
+            .any(|v| number_or(&v["fields"]["expected_offset"]) == NO_EXPECTED_OFFSET)
+    );
 }
 
 fn number_or(value: &Value) -> u64 {
@@ -253,9 +303,11 @@ fn refused_with(bytes: &[u8], max: u32) -> Option<Code> {
     let batches = match Message::decode(&frame) {
         Err(error) => return Some(error.code()),
         Ok(Message::Append(a)) => vec![(a.payload, a.entry_count, a.payload_crc)],
-        Ok(Message::Entries(e)) => {
-            e.batches.into_iter().map(|b| (b.payload, b.entry_count, b.payload_crc)).collect()
-        }
+        Ok(Message::Entries(e)) => e
+            .batches
+            .into_iter()
+            .map(|b| (b.payload, b.entry_count, b.payload_crc))
+            .collect(),
         Ok(_) => Vec::new(),
     };
     for (payload, count, crc) in batches {
@@ -276,9 +328,19 @@ fn broken_frames() {
     let max = narrow(&vectors, "max_frame_bytes");
     for vector in list(&vectors, "invalid") {
         let code = Code::from_u16(narrow(vector, "error_code")).expect("a known code");
-        assert_eq!(refused_with(&bytes(vector, "frame_hex"), max), Some(code), "{}", text(vector, "name"));
+        assert_eq!(
+            refused_with(&bytes(vector, "frame_hex"), max),
+            Some(code),
+            "{}",
+            text(vector, "name")
+        );
     }
     for vector in list(&vectors, "frames") {
-        assert_eq!(refused_with(&bytes(vector, "frame_hex"), max), None, "{}", text(vector, "name"));
+        assert_eq!(
+            refused_with(&bytes(vector, "frame_hex"), max),
+            None,
+            "{}",
+            text(vector, "name")
+        );
     }
 }

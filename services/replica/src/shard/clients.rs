@@ -9,13 +9,14 @@ use bytes::Bytes;
 use quorate_chain::ClientRef;
 use quorate_transport::{FrameReader, Outbox, ReadFault};
 use quorate_types::limits::{
-    BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX, ENTRY_BYTES_MAX,
-    FRAME_BYTES_MAX,
+    BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX,
+    ENTRY_BYTES_MAX, FRAME_BYTES_MAX,
 };
 use quorate_types::{Code, GroupId};
 use quorate_wire::client::{HelloOk, Message, VERSION, kind};
 use quorate_wire::{Frame, TraceContext};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::shard::io::Refusal;
@@ -25,7 +26,7 @@ use crate::shard::{ClientRequest, Shard, ShardMessage};
 const GOODBYE_GRACE: Duration = Duration::from_millis(500);
 
 pub struct Connection {
-    pub stream: Rc<TcpStream>,
+    pub stream: Rc<OwnedWriteHalf>,
     pub outbox: Outbox,
     pub is_dirty: bool,
     /// The socket took less than there is: the writer task goes on when it can.
@@ -41,7 +42,7 @@ struct Goodbye {
 }
 
 impl Shard {
-    fn open_connection(&mut self, stream: Rc<TcpStream>) -> u64 {
+    fn open_connection(&mut self, stream: Rc<OwnedWriteHalf>) -> u64 {
         let id = self.io.new_connection_id();
         let connection = Connection {
             stream,
@@ -60,14 +61,25 @@ impl Shard {
             batch_bytes_max: BATCH_BYTES_MAX,
             batch_entries_max: BATCH_ENTRIES_MAX,
         });
-        self.io.send_client(ClientRef { connection: id, channel: 0 }, hello);
+        self.io.send_client(
+            ClientRef {
+                connection: id,
+                channel: 0,
+            },
+            hello,
+        );
         id
     }
 
     fn close_connection(&mut self, id: u64) {
-        let Some(connection) = self.io.connections.remove(&id) else { return };
+        let Some(connection) = self.io.connections.remove(&id) else {
+            return;
+        };
         for (channel, group_id) in connection.channels {
-            let client = ClientRef { connection: id, channel };
+            let client = ClientRef {
+                connection: id,
+                channel,
+            };
             self.to_group(group_id, client, ClientRequest::Gone);
         }
     }
@@ -78,7 +90,14 @@ impl Shard {
         if owner == self.io.shard {
             self.group_request(group_id, client, request);
         } else {
-            self.io.shared.send(owner, ShardMessage::FromClient { group_id, client, request });
+            self.io.shared.send(
+                owner,
+                ShardMessage::FromClient {
+                    group_id,
+                    client,
+                    request,
+                },
+            );
         }
     }
 
@@ -96,14 +115,27 @@ impl Shard {
     }
 
     fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {
-        let message = Message::decode(frame).map_err(|e| Goodbye { code: e.code(), detail: e.to_string() })?;
-        let client = ClientRef { connection: id, channel: frame.channel };
+        let message = Message::decode(frame).map_err(|e| Goodbye {
+            code: e.code(),
+            detail: e.to_string(),
+        })?;
+        let client = ClientRef {
+            connection: id,
+            channel: frame.channel,
+        };
         match message {
-            Message::Attach { group_id, session, token } => self.attach(client, group_id, session, &token),
+            Message::Attach {
+                group_id,
+                session,
+                token,
+            } => self.attach(client, group_id, session, &token),
             Message::Append(append) => {
                 if crc32fast::hash(&append.payload) != append.payload_crc {
                     let detail = "The payload of an APPEND does not match its CRC.".to_string();
-                    return Err(Goodbye { code: Code::ChecksumMismatch, detail });
+                    return Err(Goodbye {
+                        code: Code::ChecksumMismatch,
+                        detail,
+                    });
                 }
                 self.channel_message(client, Message::Append(append), frame.trace);
             }
@@ -127,14 +159,19 @@ impl Shard {
             }
             other => {
                 let detail = format!("A client does not send frames of kind {}.", other.kind());
-                return Err(Goodbye { code: Code::ProtocolError, detail });
+                return Err(Goodbye {
+                    code: Code::ProtocolError,
+                    detail,
+                });
             }
         }
         Ok(())
     }
 
     fn attach(&mut self, client: ClientRef, group_id: GroupId, session: u64, token: &str) {
-        let Some(connection) = self.io.connections.get_mut(&client.connection) else { return };
+        let Some(connection) = self.io.connections.get_mut(&client.connection) else {
+            return;
+        };
         let refusal = if connection.channels.contains_key(&client.channel) {
             Err((Code::ProtocolError, Some("The channel is in use.".to_string())))
         } else if connection.channels.len() >= CHANNELS_PER_CONNECTION_MAX {
@@ -169,8 +206,17 @@ impl Shard {
 
     fn say_goodbye(&mut self, id: u64, goodbye: &Goodbye) {
         let message = format!("{} {}", goodbye.detail, goodbye.code.explanation());
-        let message = Message::Goodbye { code: goodbye.code as u16, message };
-        self.io.send_client(ClientRef { connection: id, channel: 0 }, message);
+        let message = Message::Goodbye {
+            code: goodbye.code as u16,
+            message,
+        };
+        self.io.send_client(
+            ClientRef {
+                connection: id,
+                channel: 0,
+            },
+            message,
+        );
     }
 }
 
@@ -190,7 +236,8 @@ fn refused_as(message: &Message) -> (u8, u64) {
 
 /// Serves one connection whose HELLO was read, until it ends.
 pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
-    let stream = Rc::new(stream);
+    let (mut read_half, write_half) = stream.into_split();
+    let stream = Rc::new(write_half);
     let id = shard.borrow_mut().open_connection(stream.clone());
     let (close, blocked) = {
         let shard = shard.borrow();
@@ -202,7 +249,7 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
     tokio::select! {
         biased;
         () = close.notified() => {}
-        goodbye = read_frames(&shard, id, &stream, &mut reader) => {
+        goodbye = read_frames(&shard, id, &mut read_half, &mut reader) => {
             if let Some(goodbye) = goodbye {
                 shard.borrow_mut().say_goodbye(id, &goodbye);
                 tokio::time::sleep(GOODBYE_GRACE).await;
@@ -217,7 +264,7 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     id: u64,
-    stream: &TcpStream,
+    stream: &mut OwnedReadHalf,
     reader: &mut FrameReader,
 ) -> Option<Goodbye> {
     loop {
@@ -229,7 +276,12 @@ async fn read_frames(
                     }
                 }
                 Ok(None) => break,
-                Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
+                Err(ReadFault::Wire(e)) => {
+                    return Some(Goodbye {
+                        code: e.code(),
+                        detail: e.to_string(),
+                    });
+                }
                 Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
             }
         }
@@ -237,9 +289,14 @@ async fn read_frames(
         while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        match reader.fill(stream).await {
+        match reader.fill_from(stream).await {
             Ok(()) => {}
-            Err(ReadFault::Wire(e)) => return Some(Goodbye { code: e.code(), detail: e.to_string() }),
+            Err(ReadFault::Wire(e)) => {
+                return Some(Goodbye {
+                    code: e.code(),
+                    detail: e.to_string(),
+                });
+            }
             Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
         }
     }
@@ -248,7 +305,7 @@ async fn read_frames(
 async fn write_when_possible(
     shard: Rc<RefCell<Shard>>,
     id: u64,
-    stream: Rc<TcpStream>,
+    stream: Rc<OwnedWriteHalf>,
     blocked: Rc<Notify>,
 ) {
     loop {

@@ -17,6 +17,7 @@ use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, Placed, Places};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
 use crate::shard::serve::Channel;
+use crate::shard::traced::Traced;
 use crate::usage::Counters;
 
 /// Acks in one frame, so that its head fits 16 bits of length.
@@ -40,6 +41,7 @@ pub struct Group {
     pub counters: Counters,
     /// Samples at the end of one epoch and the beginning of the next, for [`crate::usage`].
     pub cuts: Vec<Sample>,
+    pub traced: Traced,
     acks: Vec<(ClientRef, u64, u64)>,
     commands: Vec<Command>,
     pub is_dirty: bool,
@@ -60,6 +62,7 @@ impl Group {
             bases: Vec::new(),
             counters: Counters::new(now),
             cuts: Vec::new(),
+            traced: Traced::default(),
             acks: Vec::new(),
             commands: Vec::new(),
             is_dirty: false,
@@ -67,10 +70,14 @@ impl Group {
     }
 
     pub fn step(&mut self, io: &mut Io, event: Event) {
+        let arriving = self.arriving_trace(io, &event);
         let mut commands = std::mem::take(&mut self.commands);
         self.replica.step(now_us(), event, &mut commands);
         self.carry_out(io, &mut commands);
         self.commands = commands;
+        if let Some(arriving) = arriving {
+            self.begin_span(io, arriving);
+        }
     }
 
     pub fn configure(&mut self, io: &mut Io, config: GroupConfig) {
@@ -103,12 +110,15 @@ impl Group {
         self.answer_attaching(io);
         self.send_acks(io);
         self.serve_readers(io);
+        self.end_spans(io);
     }
 
     fn order_queue(&mut self, io: &mut Io) {
         let now = now_us();
         let open = self.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !self.is_disk_behind(io);
-        let Some(admission) = &mut self.admission else { return };
+        let Some(admission) = &mut self.admission else {
+            return;
+        };
         admission.set_window_open(open);
         if admission.is_empty() {
             return;
@@ -117,7 +127,11 @@ impl Group {
         while let Some(ready) = self.admission.as_mut().and_then(|a| a.pop(now)) {
             match ready {
                 Ready::Admitted(request) => self.order(io, request),
-                Ready::Expired { item, retry_after_us, within_sla } => {
+                Ready::Expired {
+                    item,
+                    retry_after_us,
+                    within_sla,
+                } => {
                     self.expire(io, item, retry_after_us, within_sla);
                 }
             }
@@ -139,7 +153,11 @@ impl Group {
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
         self.counters.throttled(request.entry_count, within_sla);
-        let code = if within_sla { Code::DeadlineExceeded } else { Code::Throttled };
+        let code = if within_sla {
+            Code::DeadlineExceeded
+        } else {
+            Code::Throttled
+        };
         let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         io.refuse(request.client, refusal);
@@ -166,19 +184,36 @@ impl Group {
         for command in commands.drain(..) {
             match command {
                 Command::Send { to, message } => {
-                    let envelope = Envelope { group_id: self.id, epoch: self.replica.epoch(), message };
+                    let envelope = Envelope {
+                        group_id: self.id,
+                        epoch: self.replica.epoch(),
+                        message,
+                    };
                     io.send_peer(to, envelope);
                 }
                 Command::Persist(batch) => io.journal.batch(&batch),
                 Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
                 Command::Cut { index, number } => io.journal.cut(self.id, index, number),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
-                Command::Ack { client, seq, base_offset, entry_count, received_us } => {
+                Command::Ack {
+                    client,
+                    seq,
+                    base_offset,
+                    entry_count,
+                    received_us,
+                } => {
                     let latency_us = now_us().saturating_sub(received_us);
                     self.counters.latency.record(latency_us, u64::from(entry_count));
                     self.acks.push((client, seq, base_offset));
                 }
-                Command::Refuse { client, seq, entry_count, code, happened, retry_after_ms } => {
+                Command::Refuse {
+                    client,
+                    seq,
+                    entry_count,
+                    code,
+                    happened,
+                    retry_after_ms,
+                } => {
                     self.counters.totals.refused_entries += u64::from(entry_count);
                     let mut refusal = Refusal::new(kind::APPEND, seq, code);
                     refusal.unknown = happened == Happened::Unknown;
@@ -192,14 +227,21 @@ impl Group {
                 Command::Adopted { epoch } => self.adopted(io, epoch),
                 Command::LearnerCaughtUp { learner } => {
                     let (group_id, epoch) = (self.id, self.replica.epoch());
-                    io.shared.tell_coordinator(ToCoordinator::LearnerCaughtUp { group_id, epoch, learner });
+                    io.shared.tell_coordinator(ToCoordinator::LearnerCaughtUp {
+                        group_id,
+                        epoch,
+                        learner,
+                    });
                 }
             }
         }
     }
 
     fn adopted(&mut self, io: &mut Io, epoch: u64) {
-        io.shared.tell_coordinator(ToCoordinator::Applied { group_id: self.id, epoch });
+        io.shared.tell_coordinator(ToCoordinator::Applied {
+            group_id: self.id,
+            epoch,
+        });
         let notice = client::Notice {
             epoch,
             role: self.replica.role() as u8,
@@ -217,8 +259,15 @@ impl Group {
         let mut acks = std::mem::take(&mut self.acks);
         let mut rest = acks.as_slice();
         while let Some((client, _, _)) = rest.first() {
-            let run = rest.iter().take(ACKS_PER_FRAME).take_while(|(c, _, _)| c == client).count();
-            let frame = rest[..run].iter().map(|(_, seq, offset)| (*seq, *offset)).collect();
+            let run = rest
+                .iter()
+                .take(ACKS_PER_FRAME)
+                .take_while(|(c, _, _)| c == client)
+                .count();
+            let frame = rest[..run]
+                .iter()
+                .map(|(_, seq, offset)| (*seq, *offset))
+                .collect();
             io.send_client(*client, client::Message::Acked(frame));
             rest = &rest[run..];
         }
@@ -228,7 +277,11 @@ impl Group {
 
     /// The journal said where a record will lie.
     pub fn placed(&mut self, placed: Placed) {
-        let Placed { durable, lsn, location } = placed;
+        let Placed {
+            durable,
+            lsn,
+            location,
+        } = placed;
         match durable.kind {
             KIND_BASE => self.bases.push((durable.index, lsn)),
             KIND_BATCH => self.places.note(durable.index, lsn, location),
@@ -245,8 +298,13 @@ impl Group {
             }
         }
         let event = match durable.kind {
-            KIND_CUT => Event::CutPersisted { number: durable.epoch },
-            _ => Event::Persisted { index: durable.index, epoch: durable.epoch },
+            KIND_CUT => Event::CutPersisted {
+                number: durable.epoch,
+            },
+            _ => Event::Persisted {
+                index: durable.index,
+                epoch: durable.epoch,
+            },
         };
         self.step(io, event);
     }
@@ -256,7 +314,11 @@ impl Group {
     }
 
     pub fn head_address(&self) -> String {
-        self.replica.config().and_then(|c| c.head()).map(|m| m.address.clone()).unwrap_or_default()
+        self.replica
+            .config()
+            .and_then(|c| c.head())
+            .map(|m| m.address.clone())
+            .unwrap_or_default()
     }
 
     pub fn report(&self) -> Option<GroupReport> {

@@ -50,7 +50,13 @@ impl Io {
         let (loads, loads_receiver) = mpsc::unbounded_channel();
         let (disk_reads, disk_reads_receiver) = mpsc::unbounded_channel();
         let io = Self::with_work(shard, shared, journal, loads, disk_reads);
-        (io, Work { loads: loads_receiver, disk_reads: disk_reads_receiver })
+        (
+            io,
+            Work {
+                loads: loads_receiver,
+                disk_reads: disk_reads_receiver,
+            },
+        )
     }
 
     fn with_work(
@@ -95,11 +101,16 @@ impl Io {
     pub fn send_client(&mut self, client: ClientRef, message: client::Message) {
         let owner = (client.connection >> CONNECTION_SHARD_SHIFT) as usize;
         if owner != self.shard {
-            self.shared.send(owner, ShardMessage::ToClient { client, message });
+            self.shared
+                .send(owner, ShardMessage::ToClient { client, message });
             return;
         }
-        let Some(connection) = self.connections.get_mut(&client.connection) else { return };
-        connection.outbox.push(|out| message.encode(client.channel, None, out));
+        let Some(connection) = self.connections.get_mut(&client.connection) else {
+            return;
+        };
+        connection
+            .outbox
+            .push(|out| message.encode(client.channel, None, out));
         // A client that asks and does not read is cut off before it costs more memory.
         if connection.outbox.len() > 2 * CLIENT_OUTBOX_BYTES_MAX {
             connection.close.notify_one();
@@ -108,7 +119,9 @@ impl Io {
     }
 
     pub fn mark_connection(&mut self, id: u64) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
         if !connection.is_dirty {
             connection.is_dirty = true;
             self.dirty_connections.push(id);
@@ -123,7 +136,9 @@ impl Io {
             self.shared.send(owner, ShardMessage::ToPeer { to, envelope });
             return;
         }
-        let Some(link) = self.links.get_mut(&to) else { return };
+        let Some(link) = self.links.get_mut(&to) else {
+            return;
+        };
         link.outbox.push(|out| envelope.encode(out));
         if link.outbox.len() > LINK_OUTBOX_BYTES_MAX {
             tracing::warn!(peer = to.0, "link is too far behind; it is opened anew");
@@ -133,7 +148,9 @@ impl Io {
     }
 
     pub fn mark_link(&mut self, to: ServerId) {
-        let Some(link) = self.links.get_mut(&to) else { return };
+        let Some(link) = self.links.get_mut(&to) else {
+            return;
+        };
         if !link.is_dirty {
             link.is_dirty = true;
             self.dirty_links.push(to);
@@ -144,18 +161,22 @@ impl Io {
     /// Writes what waits on each socket that got something in this round.
     pub fn write_dirty(&mut self) {
         for id in self.dirty_connections.drain(..) {
-            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            let Some(connection) = self.connections.get_mut(&id) else {
+                continue;
+            };
             connection.is_dirty = false;
-            match connection.outbox.try_write(&connection.stream) {
+            match connection.outbox.try_write((*connection.stream).as_ref()) {
                 Ok(true) => {}
                 Ok(false) => connection.blocked.notify_one(),
                 Err(_) => connection.close.notify_one(),
             }
         }
         for server in self.dirty_links.drain(..) {
-            let Some(link) = self.links.get_mut(&server) else { continue };
+            let Some(link) = self.links.get_mut(&server) else {
+                continue;
+            };
             link.is_dirty = false;
-            match link.outbox.try_write(&link.stream) {
+            match link.outbox.try_write((*link.stream).as_ref()) {
                 Ok(true) => {}
                 Ok(false) => link.blocked.notify_one(),
                 Err(_) => link.close.notify_one(),
@@ -167,10 +188,15 @@ impl Io {
     pub fn storage_refused(&self, reason: &str) {
         let mut fault = self.shared.storage_fault.lock().expect("storage fault");
         if fault.is_none() {
-            tracing::error!(reason, "the disk takes no more records; persistent groups are read-only");
+            tracing::error!(
+                reason,
+                "the disk takes no more records; persistent groups are read-only"
+            );
             *fault = Some(reason.to_string());
             self.shared.broadcast(|| {
-                ShardMessage::Journal(quorate_journal::Event::DiskFull { reason: reason.into() })
+                ShardMessage::Journal(quorate_journal::Event::DiskFull {
+                    reason: reason.into(),
+                })
             });
         }
     }
@@ -184,14 +210,26 @@ impl Io {
     }
 
     pub fn refuse(&mut self, client: ClientRef, refusal: Refusal) {
-        let Refusal { op, id, code, unknown, retry_after_ms, head_address, detail } = refusal;
+        let Refusal {
+            op,
+            id,
+            code,
+            unknown,
+            retry_after_ms,
+            head_address,
+            detail,
+        } = refusal;
         let message = match detail {
             Some(detail) => format!("{} {detail}", code.explanation()),
             None => code.explanation().to_string(),
         };
         let refused = client::Refused {
             op,
-            outcome: if unknown { client::Outcome::Unknown } else { client::Outcome::Refused } as u8,
+            outcome: if unknown {
+                client::Outcome::Unknown
+            } else {
+                client::Outcome::Refused
+            } as u8,
             retry: client::retry_byte(code),
             code: code as u16,
             retry_after_ms,
@@ -218,7 +256,15 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(op: u8, id: u64, code: Code) -> Self {
-        Self { op, id, code, unknown: false, retry_after_ms: 0, head_address: String::new(), detail: None }
+        Self {
+            op,
+            id,
+            code,
+            unknown: false,
+            retry_after_ms: 0,
+            head_address: String::new(),
+            detail: None,
+        }
     }
 
     pub fn detail(mut self, detail: String) -> Self {

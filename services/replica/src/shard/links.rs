@@ -14,6 +14,7 @@ use quorate_types::{Micros, ServerId};
 use quorate_wire::client::VERSION;
 use quorate_wire::peer::{self, Envelope, Greeting};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::clock::now_us;
@@ -29,7 +30,7 @@ pub const ALIVE_INTERVAL_US: Micros = 500_000;
 const SILENCE_US_MAX: Micros = 3_000_000;
 
 pub struct Link {
-    pub stream: Rc<TcpStream>,
+    pub stream: Rc<OwnedWriteHalf>,
     pub outbox: Outbox,
     pub is_dirty: bool,
     pub blocked: Rc<Notify>,
@@ -40,7 +41,7 @@ pub struct Link {
 }
 
 impl Shard {
-    fn open_link(&mut self, server: ServerId, stream: Rc<TcpStream>) -> u64 {
+    fn open_link(&mut self, server: ServerId, stream: Rc<OwnedWriteHalf>) -> u64 {
         let generation = self.io.links.get(&server).map_or(1, |old| {
             old.close.notify_one();
             old.generation + 1
@@ -55,15 +56,30 @@ impl Shard {
             generation,
         };
         self.io.links.insert(server, link);
-        self.io.shared.unreachable.lock().expect("unreachable").remove(&server);
+        self.io
+            .shared
+            .unreachable
+            .lock()
+            .expect("unreachable")
+            .remove(&server);
         self.io.shared.broadcast(|| ShardMessage::LinkUp(server));
         generation
     }
 
     fn close_link(&mut self, server: ServerId, generation: u64) {
-        if self.io.links.get(&server).is_some_and(|link| link.generation == generation) {
+        if self
+            .io
+            .links
+            .get(&server)
+            .is_some_and(|link| link.generation == generation)
+        {
             self.io.links.remove(&server);
-            self.io.shared.unreachable.lock().expect("unreachable").insert(server);
+            self.io
+                .shared
+                .unreachable
+                .lock()
+                .expect("unreachable")
+                .insert(server);
             self.io.shared.broadcast(|| ShardMessage::LinkDown(server));
         }
     }
@@ -71,10 +87,16 @@ impl Shard {
     pub fn from_peer(&mut self, from: ServerId, envelope: Envelope) {
         let owner = self.io.shared.shard_of_group(envelope.group_id);
         if owner != self.io.shard {
-            self.io.shared.send(owner, ShardMessage::FromPeer { from, envelope });
+            self.io
+                .shared
+                .send(owner, ShardMessage::FromPeer { from, envelope });
             return;
         }
-        let Envelope { group_id, epoch, message } = envelope;
+        let Envelope {
+            group_id,
+            epoch,
+            message,
+        } = envelope;
         self.event(group_id, Event::Peer { from, epoch, message });
     }
 
@@ -83,7 +105,9 @@ impl Shard {
         let now = now_us();
         let servers: Vec<ServerId> = self.io.links.keys().copied().collect();
         for server in servers {
-            let Some(link) = self.io.links.get_mut(&server) else { continue };
+            let Some(link) = self.io.links.get_mut(&server) else {
+                continue;
+            };
             if now.saturating_sub(link.last_heard) > SILENCE_US_MAX {
                 tracing::warn!(peer = server.0, "link is silent; it is opened anew");
                 link.close.notify_one();
@@ -139,14 +163,21 @@ async fn connect(
             stream.writable().await.map_err(|e| e.to_string())?;
         }
         let mut reader = FrameReader::new(u32::from(u16::MAX));
-        let frame = reader.read_frame(&stream).await.map_err(|fault| format!("{fault:?}"))?;
+        let frame = reader
+            .read_frame(&stream)
+            .await
+            .map_err(|fault| format!("{fault:?}"))?;
         match Greeting::decode(&frame) {
-            Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => Ok((stream, reader.into_rest())),
+            Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => {
+                Ok((stream, reader.into_rest()))
+            }
             Ok(_) => Err("another server answers at its address".to_string()),
             Err(error) => Err(error.to_string()),
         }
     };
-    tokio::time::timeout(CONNECT_TIMEOUT, attempt).await.unwrap_or_else(|_| Err("timed out".to_string()))
+    tokio::time::timeout(CONNECT_TIMEOUT, attempt)
+        .await
+        .unwrap_or_else(|_| Err("timed out".to_string()))
 }
 
 /// Accepts a link that a peer opened and proved to be its own.
@@ -155,19 +186,25 @@ pub async fn accept(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStre
 }
 
 async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, rest: Bytes) {
-    let stream = Rc::new(stream);
+    let (mut read_half, write_half) = stream.into_split();
+    let stream = Rc::new(write_half);
     let (generation, close, blocked) = {
         let mut shard = shard.borrow_mut();
         let generation = shard.open_link(server, stream.clone());
         let link = &shard.io.links[&server];
         (generation, link.close.clone(), link.blocked.clone())
     };
-    let writer = tokio::task::spawn_local(write_when_possible(shard.clone(), server, stream.clone(), blocked));
+    let writer = tokio::task::spawn_local(write_when_possible(
+        shard.clone(),
+        server,
+        stream.clone(),
+        blocked,
+    ));
     let mut reader = FrameReader::with_rest(&rest, PEER_FRAME_BYTES_MAX);
     tokio::select! {
         biased;
         () = close.notified() => {}
-        fault = read_frames(&shard, server, &stream, &mut reader) => {
+        fault = read_frames(&shard, server, &mut read_half, &mut reader) => {
             tracing::info!(peer = server.0, ?fault, "link ended");
         }
     }
@@ -178,7 +215,7 @@ async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, r
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     server: ServerId,
-    stream: &TcpStream,
+    stream: &mut OwnedReadHalf,
     reader: &mut FrameReader,
 ) -> ReadFault {
     loop {
@@ -196,7 +233,7 @@ async fn read_frames(
                 Err(fault) => return fault,
             }
         }
-        if let Err(fault) = reader.fill(stream).await {
+        if let Err(fault) = reader.fill_from(stream).await {
             return fault;
         }
     }
@@ -205,7 +242,7 @@ async fn read_frames(
 async fn write_when_possible(
     shard: Rc<RefCell<Shard>>,
     server: ServerId,
-    stream: Rc<TcpStream>,
+    stream: Rc<OwnedWriteHalf>,
     blocked: Rc<Notify>,
 ) {
     loop {

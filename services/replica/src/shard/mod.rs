@@ -12,6 +12,7 @@ pub mod links;
 pub mod reads;
 pub mod run;
 pub mod serve;
+pub mod traced;
 
 use std::collections::HashMap;
 use std::net::TcpStream as StdTcpStream;
@@ -37,24 +38,48 @@ use crate::usage::{self, ShardSample};
 pub enum ShardMessage {
     Configure(GroupConfig),
     Drop(GroupId),
-    Recovered { group_id: GroupId, replica: Box<Replica>, places: Places },
+    Recovered {
+        group_id: GroupId,
+        replica: Box<Replica>,
+        places: Places,
+    },
     Journal(quorate_journal::Event),
     /// A client's connection whose HELLO was read; `rest` was read beyond it.
-    Client { stream: StdTcpStream, rest: Bytes },
+    Client {
+        stream: StdTcpStream,
+        rest: Bytes,
+    },
     /// A link opened by a peer, or by this server's dialer.
-    Link { server: ServerId, stream: StdTcpStream, rest: Bytes },
+    Link {
+        server: ServerId,
+        stream: StdTcpStream,
+        rest: Bytes,
+    },
     /// Open a link to this peer and keep it, while any group needs it.
     Dial(ServerId),
     LinkUp(ServerId),
     LinkDown(ServerId),
     /// For a group of this shard, from a link of another.
-    FromPeer { from: ServerId, envelope: peer::Envelope },
+    FromPeer {
+        from: ServerId,
+        envelope: peer::Envelope,
+    },
     /// For a link of this shard, from a group of another.
-    ToPeer { to: ServerId, envelope: peer::Envelope },
+    ToPeer {
+        to: ServerId,
+        envelope: peer::Envelope,
+    },
     /// For a group of this shard, from a connection of another.
-    FromClient { group_id: GroupId, client: ClientRef, request: ClientRequest },
+    FromClient {
+        group_id: GroupId,
+        client: ClientRef,
+        request: ClientRequest,
+    },
     /// For a connection of this shard, from a group of another.
-    ToClient { client: ClientRef, message: client::Message },
+    ToClient {
+        client: ClientRef,
+        message: client::Message,
+    },
     Sample(oneshot::Sender<ShardSample>),
     OldestLsn(oneshot::Sender<Option<quorate_journal::Lsn>>),
     Stop,
@@ -62,8 +87,14 @@ pub enum ShardMessage {
 
 /// What a client wants of a group.
 pub enum ClientRequest {
-    Attach { session: u64, permission: Permission },
-    Message { message: client::Message, trace: Option<TraceContext> },
+    Attach {
+        session: u64,
+        permission: Permission,
+    },
+    Message {
+        message: client::Message,
+        trace: Option<TraceContext>,
+    },
     /// The channel was detached, or its connection is gone.
     Gone,
 }
@@ -78,7 +109,9 @@ pub struct Shard {
 impl Shard {
     /// Runs `act` on the group, if it is here, and has it flushed in this round.
     pub fn with_group(&mut self, group_id: GroupId, act: impl FnOnce(&mut Group, &mut Io)) -> bool {
-        let Some(group) = self.groups.get_mut(&group_id) else { return false };
+        let Some(group) = self.groups.get_mut(&group_id) else {
+            return false;
+        };
         act(group, &mut self.io);
         if !group.is_dirty {
             group.is_dirty = true;
@@ -97,15 +130,21 @@ impl Shard {
         self.io.note_peers(&config);
         let me = self.io.shared.server_id();
         let now = crate::clock::now_us();
-        self.groups
-            .entry(group_id)
-            .or_insert_with(|| Group::new(group_id, Replica::new(me, config.durability), Places::default(), now));
+        self.groups.entry(group_id).or_insert_with(|| {
+            Group::new(
+                group_id,
+                Replica::new(me, config.durability),
+                Places::default(),
+                now,
+            )
+        });
         self.with_group(group_id, |group, io| group.configure(io, config));
     }
 
     pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places) {
         let now = crate::clock::now_us();
-        self.groups.insert(group_id, Group::new(group_id, replica, places, now));
+        self.groups
+            .insert(group_id, Group::new(group_id, replica, places, now));
     }
 
     /// Forgets a group and, once the journal has the note, its data.
@@ -119,7 +158,9 @@ impl Shard {
         }
         self.io.forget_peers_of(group_id);
         self.io.shared.reports.lock().expect("reports").remove(&group_id);
-        self.io.shared.tell_coordinator(quorate_types::control::ToCoordinator::Dropped { group_id });
+        self.io
+            .shared
+            .tell_coordinator(quorate_types::control::ToCoordinator::Dropped { group_id });
     }
 
     pub fn storage_fault(&mut self, fault: bool) {
@@ -132,7 +173,11 @@ impl Shard {
     pub fn links_changed(&mut self, server: ServerId, up: bool) {
         let ids: Vec<GroupId> = self.groups.keys().copied().collect();
         for id in ids {
-            let event = if up { Event::LinkUp { server } } else { Event::LinkDown { server } };
+            let event = if up {
+                Event::LinkUp { server }
+            } else {
+                Event::LinkDown { server }
+            };
             self.event(id, event);
         }
     }

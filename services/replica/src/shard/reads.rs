@@ -68,8 +68,10 @@ impl Readers {
     }
 
     pub fn cancel(&mut self, client: ClientRef, request: u32) {
-        self.subscriptions.retain(|s| s.client != client || s.request != request);
-        self.waiting.retain(|w| w.client != client || w.request != request);
+        self.subscriptions
+            .retain(|s| s.client != client || s.request != request);
+        self.waiting
+            .retain(|w| w.client != client || w.request != request);
     }
 
     pub fn next_deadline(&self) -> Option<Micros> {
@@ -77,7 +79,9 @@ impl Readers {
     }
 
     fn find(&mut self, client: ClientRef, request: u32) -> Option<&mut Subscription> {
-        self.subscriptions.iter_mut().find(|s| s.client == client && s.request == request)
+        self.subscriptions
+            .iter_mut()
+            .find(|s| s.client == client && s.request == request)
     }
 }
 
@@ -93,13 +97,27 @@ impl Group {
         wait_ms: u32,
         offset: Offset,
     ) {
-        let max_bytes = if max_bytes == 0 { PAGE_BYTES_MAX } else { max_bytes.min(PAGE_BYTES_MAX) };
+        let max_bytes = if max_bytes == 0 {
+            PAGE_BYTES_MAX
+        } else {
+            max_bytes.min(PAGE_BYTES_MAX)
+        };
         let max_entries = if max_entries == 0 { u32::MAX } else { max_entries };
         let deadline = now_us() + u64::from(wait_ms.min(READ_WAIT_MS_MAX)) * 1000;
-        let waiting = WaitingRead { client, request, max_bytes, max_entries, offset, deadline };
+        let waiting = WaitingRead {
+            client,
+            request,
+            max_bytes,
+            max_entries,
+            offset,
+            deadline,
+        };
         if !self.try_read(io, &waiting, wait_ms == 0) {
             if self.readers.waiting.len() >= WAITING_READS_MAX {
-                io.refuse(client, Refusal::new(kind::READ, u64::from(request), Code::Overloaded));
+                io.refuse(
+                    client,
+                    Refusal::new(kind::READ, u64::from(request), Code::Overloaded),
+                );
                 return;
             }
             self.readers.waiting.push(waiting);
@@ -110,10 +128,16 @@ impl Group {
     /// Answers the read if there is something at its offset, or if `must_answer`.
     fn try_read(&mut self, io: &mut Io, read: &WaitingRead, must_answer: bool) -> bool {
         // A reader may know of entries that this replica does not know to be committed yet: it waits for them.
-        match self.replica.read(read.offset, read.max_bytes, read.max_entries, READ_BATCHES_MAX) {
+        match self
+            .replica
+            .read(read.offset, read.max_bytes, read.max_entries, READ_BATCHES_MAX)
+        {
             Ok(page) if page.pieces.is_empty() && !must_answer => false,
             Ok(page) => {
-                let purpose = Purpose::Answer { client: read.client, request: read.request };
+                let purpose = Purpose::Answer {
+                    client: read.client,
+                    request: read.request,
+                };
                 self.send_page(io, page, purpose);
                 true
             }
@@ -127,10 +151,17 @@ impl Group {
     }
 
     pub fn subscribe(&mut self, io: &mut Io, client: ClientRef, request: u32, credit: u32, offset: Offset) {
-        let of_connection =
-            self.readers.subscriptions.iter().filter(|s| s.client.connection == client.connection).count();
+        let of_connection = self
+            .readers
+            .subscriptions
+            .iter()
+            .filter(|s| s.client.connection == client.connection)
+            .count();
         if of_connection >= SUBSCRIPTIONS_PER_CONNECTION_MAX {
-            io.refuse(client, Refusal::new(kind::SUBSCRIBE, u64::from(request), Code::TooManyChannels));
+            io.refuse(
+                client,
+                Refusal::new(kind::SUBSCRIBE, u64::from(request), Code::TooManyChannels),
+            );
             return;
         }
         let credit = i64::from(credit).min(CREDIT_BYTES_MAX);
@@ -152,7 +183,10 @@ impl Group {
                 self.readers.is_behind = true;
             }
             None => {
-                io.refuse(client, Refusal::new(kind::CREDIT, u64::from(request), Code::UnknownRequest));
+                io.refuse(
+                    client,
+                    Refusal::new(kind::CREDIT, u64::from(request), Code::UnknownRequest),
+                );
             }
         }
     }
@@ -188,7 +222,10 @@ impl Group {
             }
             let (client, request) = (subscription.client, subscription.request);
             let max_bytes = subscription.credit.min(i64::from(PAGE_BYTES_MAX)) as u32;
-            match self.replica.read(subscription.next_offset, max_bytes, u32::MAX, READ_BATCHES_MAX) {
+            match self
+                .replica
+                .read(subscription.next_offset, max_bytes, u32::MAX, READ_BATCHES_MAX)
+            {
                 Ok(page) if page.pieces.is_empty() => return true,
                 Ok(page) => {
                     let bytes: u64 = page.pieces.iter().map(|p| u64::from(p.payload_len)).sum();
@@ -216,7 +253,12 @@ impl Group {
             return;
         }
         let locations = page.pieces.iter().map(|p| self.places.get(p.index)).collect();
-        let read = DiskRead { group_id: self.id, page, locations, purpose };
+        let read = DiskRead {
+            group_id: self.id,
+            page,
+            locations,
+            purpose,
+        };
         io.read_from_disk(read);
     }
 
@@ -240,7 +282,10 @@ impl Group {
                 let (Purpose::Answer { client, request } | Purpose::Subscription { client, request }) =
                     read.purpose;
                 self.readers.cancel(client, request);
-                io.refuse(client, Refusal::new(kind::READ, u64::from(request), Code::Internal).detail(reason));
+                io.refuse(
+                    client,
+                    Refusal::new(kind::READ, u64::from(request), Code::Internal).detail(reason),
+                );
             }
         }
     }
@@ -272,7 +317,10 @@ impl Group {
 
     pub fn refuse_readers(&mut self, io: &mut Io, code: Code) {
         for read in std::mem::take(&mut self.readers.waiting) {
-            io.refuse(read.client, Refusal::new(kind::READ, u64::from(read.request), code));
+            io.refuse(
+                read.client,
+                Refusal::new(kind::READ, u64::from(read.request), code),
+            );
         }
         for subscription in std::mem::take(&mut self.readers.subscriptions) {
             let request = u64::from(subscription.request);
@@ -282,7 +330,9 @@ impl Group {
 
     /// Reads evicted payloads back for a successor that catches up.
     pub fn load_for_successor(&mut self, io: &mut Io, from_index: Index, to_index: Index) {
-        let wanted: Vec<_> = (from_index..=to_index).map(|index| (index, self.places.get(index))).collect();
+        let wanted: Vec<_> = (from_index..=to_index)
+            .map(|index| (index, self.places.get(index)))
+            .collect();
         let (group_id, journal) = (self.id, io.journal.journal());
         let done = io.loads();
         tokio::task::spawn_local(async move {
@@ -310,10 +360,17 @@ pub async fn read_payloads(
     tokio::task::spawn_blocking(move || {
         let read = |(payload, location): (Option<Bytes>, Option<Location>)| match (payload, location) {
             (Some(payload), _) => Ok(payload),
-            (None, Some(location)) => journal.read(location).map(|r| r.payload).map_err(|e| e.to_string()),
+            (None, Some(location)) => journal
+                .read(location)
+                .map(|r| r.payload)
+                .map_err(|e| e.to_string()),
             (None, None) => Err("no record is known for the entries".to_string()),
         };
-        let _gone = sender.send(in_memory.into_iter().zip(locations).map(read).collect()).is_err();
+        let _gone = sender
+            .send(in_memory.into_iter().zip(locations).map(read).collect())
+            .is_err();
     });
-    receiver.await.unwrap_or_else(|_| Err("the server is stopping".to_string()))
+    receiver
+        .await
+        .unwrap_or_else(|_| Err("the server is stopping".to_string()))
 }

@@ -23,11 +23,22 @@ const TICK: Duration = Duration::from_millis(100);
 const INBOX_BATCH: usize = 256;
 
 /// Runs the shard until [`ShardMessage::Stop`]. Call on the shard's own thread.
-pub fn run(index: usize, shared: Arc<Shared>, port: JournalPort, inbox: mpsc::UnboundedReceiver<ShardMessage>) {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+pub fn run(
+    index: usize,
+    shared: Arc<Shared>,
+    port: JournalPort,
+    inbox: mpsc::UnboundedReceiver<ShardMessage>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime can be built");
     let (io, work) = Io::new(index, shared, port);
-    let shard = Rc::new(RefCell::new(Shard { groups: Default::default(), io, parted: Vec::new() }));
+    let shard = Rc::new(RefCell::new(Shard {
+        groups: Default::default(),
+        io,
+        parted: Vec::new(),
+    }));
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
         spawn_local(flush_task(shard.clone()));
@@ -92,7 +103,10 @@ async fn timer_task(shard: Rc<RefCell<Shard>>) {
 }
 
 fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
-    let Work { mut loads, mut disk_reads } = work;
+    let Work {
+        mut loads,
+        mut disk_reads,
+    } = work;
     let owner = shard.clone();
     spawn_local(async move {
         while let Some((group_id, event)) = loads.recv().await {
@@ -135,7 +149,11 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
     match message {
         ShardMessage::Configure(config) => shard.configure(config),
         ShardMessage::Drop(group_id) => shard.drop_group(group_id),
-        ShardMessage::Recovered { group_id, replica, places } => shard.recovered(group_id, *replica, places),
+        ShardMessage::Recovered {
+            group_id,
+            replica,
+            places,
+        } => shard.recovered(group_id, *replica, places),
         ShardMessage::Journal(event) => journal_event(&mut shard, event),
         ShardMessage::Client { stream, rest } => {
             if let Some(stream) = adopt(stream) {
@@ -154,7 +172,11 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         ShardMessage::LinkDown(server) => shard.links_changed(server, false),
         ShardMessage::FromPeer { from, envelope } => shard.from_peer(from, envelope),
         ShardMessage::ToPeer { to, envelope } => shard.io.send_peer(to, envelope),
-        ShardMessage::FromClient { group_id, client, request } => {
+        ShardMessage::FromClient {
+            group_id,
+            client,
+            request,
+        } => {
             shard.group_request(group_id, client, request);
         }
         ShardMessage::ToClient { client, message } => shard.io.send_client(client, message),
@@ -179,7 +201,15 @@ fn journal_event(shard: &mut Shard, event: JournalEvent) {
         // What waits is submitted again by the next round.
         JournalEvent::Room => shard.io.wake.notify_one(),
         JournalEvent::DiskFree => {
-            if shard.io.shared.storage_fault.lock().expect("storage fault").take().is_some() {
+            if shard
+                .io
+                .shared
+                .storage_fault
+                .lock()
+                .expect("storage fault")
+                .take()
+                .is_some()
+            {
                 tracing::info!("the disk takes records again");
             }
             shard.storage_fault(false);

@@ -96,12 +96,22 @@ impl Group {
     ) {
         match message {
             Message::Append(append) => self.append(io, client, append, trace),
-            Message::Read { request, max_bytes, max_entries, wait_ms, offset } => {
+            Message::Read {
+                request,
+                max_bytes,
+                max_entries,
+                wait_ms,
+                offset,
+            } => {
                 if self.may_read(io, client, kind::READ, request) {
                     self.read_request(io, client, request, max_bytes, max_entries, wait_ms, offset);
                 }
             }
-            Message::Subscribe { request, credit_bytes, offset } => {
+            Message::Subscribe {
+                request,
+                credit_bytes,
+                offset,
+            } => {
                 if self.may_read(io, client, kind::SUBSCRIBE, request) {
                     self.subscribe(io, client, request, credit_bytes, offset);
                 }
@@ -131,7 +141,11 @@ impl Group {
         }
         let session = self.channels[&client].session;
         let now = now_us();
-        let timeout_ms = if append.timeout_ms == 0 { APPEND_TIMEOUT_MS_DEFAULT } else { append.timeout_ms };
+        let timeout_ms = if append.timeout_ms == 0 {
+            APPEND_TIMEOUT_MS_DEFAULT
+        } else {
+            append.timeout_ms
+        };
         let bytes = append.payload.len() as u64;
         let entry_bytes = bytes - 4 * u64::from(append.entry_count);
         let entry_count = append.entry_count;
@@ -149,7 +163,7 @@ impl Group {
             wall_us: wall_us(),
             trace,
         };
-        self.counters.totals.offered_entries += u64::from(entry_count);
+        self.counters.offered(entry_count, entry_bytes);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
@@ -160,9 +174,17 @@ impl Group {
         match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000) {
             Offer::Admitted(request) => self.order(io, request),
             Offer::Queued => io.timer.notify_one(),
-            Offer::Throttled { item, retry_after_us, within_sla } => {
+            Offer::Throttled {
+                item,
+                retry_after_us,
+                within_sla,
+            } => {
                 self.counters.throttled(entry_count, within_sla);
-                let code = if within_sla { Code::Overloaded } else { Code::Throttled };
+                let code = if within_sla {
+                    Code::Overloaded
+                } else {
+                    Code::Throttled
+                };
                 let mut refusal = Refusal::new(kind::APPEND, item.seq, code);
                 refusal.retry_after_ms = retry_ms(retry_after_us);
                 io.refuse(client, refusal);
@@ -171,13 +193,11 @@ impl Group {
     }
 
     /// What can be refused before anything is spent on the append.
-    fn check_append(
-        &self,
-        client: ClientRef,
-        append: &client::Append,
-    ) -> Result<(), (Code, Option<String>)> {
+    fn check_append(&self, client: ClientRef, append: &client::Append) -> Result<(), (Code, Option<String>)> {
         let refuse = |code| Err((code, None));
-        let Some(channel) = self.channels.get(&client) else { return refuse(Code::UnknownChannel) };
+        let Some(channel) = self.channels.get(&client) else {
+            return refuse(Code::UnknownChannel);
+        };
         if !channel.permission.may_append {
             return refuse(Code::PermissionDenied);
         }

@@ -43,11 +43,11 @@ async def main():
 asyncio.run(main())`,
   javascript: ({ apiUrl, apiKey, groupId }) => `import { connectGroup } from "quorate"
 
-const log = await connectGroup({
-  apiUrl: "${apiUrl}",
-  apiKey: "${apiKey}",
-  groupId: "${groupId}",
-})
+const log = await connectGroup(
+  "${apiUrl}",
+  "${apiKey}",
+  "${groupId}",
+)
 console.log(await log.append(Buffer.from("hello")))
 await log.close()`,
   curl: ({ apiUrl, apiKey, groupId }) => `curl ${apiUrl}/v1/groups/${groupId}/handle \\

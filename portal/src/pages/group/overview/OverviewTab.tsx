@@ -38,7 +38,7 @@ export function OverviewTab() {
         </dl>
       </Card>
       <LiveCharts reserved_per_s={group.sla.rate_per_s} />
-      <div className="grid items-start gap-5 lg:grid-cols-2">
+      <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-2">
         <PlacementSection groupId={group.id} flowing={(last?.append_per_s ?? 0) > 0} />
         <EventsSection groupId={group.id} />
       </div>
@@ -67,7 +67,7 @@ function LiveCharts({ reserved_per_s }: { reserved_per_s: number }) {
     [series],
   )
   return (
-    <div className="grid gap-5 lg:grid-cols-2">
+    <div className="grid grid-cols-1 gap-5 lg:grid-cols-2">
       <Section title="Throughput" aside={<LiveBadge state={state} />}>
         <TimeChart
           description={

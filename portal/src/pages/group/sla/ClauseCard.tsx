@@ -44,12 +44,20 @@ function Row({ term, children }: { term: string; children: string }) {
   )
 }
 
+/** Beyond ten times, percentages stop telling anything. */
+const TIMES_OVER = 10
+
+function budgetText(used: number): string {
+  if (!Number.isFinite(used)) return 'The target allows no miss at all'
+  if (used >= TIMES_OVER) return `Error budget exceeded ${count(used)} times over`
+  return `${Math.round(used * 100)} % of the error budget used`
+}
+
 function Budget({ clause }: { clause: Clause }) {
   const used = budgetUsed(clause)
   if (used === null) return null
   const shown = Math.min(1, used)
   const colour = used > 1 ? 'bg-danger' : used > 0.75 ? 'bg-warn' : 'bg-accent'
-  const text = Number.isFinite(used) ? `${Math.round(used * 100)} %` : 'all'
   return (
     <div className="mt-4">
       <div
@@ -58,12 +66,12 @@ function Budget({ clause }: { clause: Clause }) {
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={Math.round(shown * 100)}
-        aria-valuetext={`${text} used`}
+        aria-valuetext={budgetText(used)}
         className="h-1.5 overflow-hidden rounded-full bg-line"
       >
         <div className={`h-full rounded-full ${colour}`} style={{ width: `${shown * 100}%` }} />
       </div>
-      <p className="nums mt-1.5 text-[13px] text-ink-3">{text} of the error budget used</p>
+      <p className="nums mt-1.5 text-[13px] text-ink-3">{budgetText(used)}</p>
     </div>
   )
 }

@@ -28,7 +28,10 @@ export function SlaTab() {
       <div className="flex flex-wrap items-center justify-between gap-3">
         <MonthSelect month={month} months={monthsSince(group.created_at, now)} />
         {report.data && report.data.minutes_counted > 0 && (
-          <p className="nums text-[13px] text-ink-3">{count(report.data.minutes_counted)} minutes counted, in UTC</p>
+          <p className="nums text-[13px] text-ink-3">
+            {report.data.minutes_counted === 1 ? '1 minute' : `${count(report.data.minutes_counted)} minutes`} counted,
+            in UTC
+          </p>
         )}
       </div>
       {report.isPending && (
@@ -44,7 +47,11 @@ export function SlaTab() {
         <LoadFailed what="the SLA report" error={report.error} retry={() => void report.refetch()} />
       )}
       {report.data &&
-        (report.data.minutes_counted === 0 ? <NothingCounted month={month} /> : <Report report={report.data} />)}
+        (report.data.minutes_counted === 0 ? (
+          <NothingCounted month={month} />
+        ) : (
+          <Report report={report.data} open={month === monthOf(now)} />
+        ))}
     </div>
   )
 }
@@ -81,20 +88,22 @@ function NothingCounted({ month }: { month: string }) {
   )
 }
 
-function Report({ report }: { report: SlaReport }) {
+function Report({ report, open }: { report: SlaReport; open: boolean }) {
   const missed = report.clauses.filter((clause) => !clause.met)
   return (
     <>
       {missed.length === 0 ? (
         <Notice tone="good" title="Every clause is met">
-          No credit is due for this month so far.
+          No credit is due for {open ? 'this month so far' : monthName(report.month)}.
         </Notice>
       ) : (
         <Notice
           tone="warn"
-          title={`${missed.map((clause) => CLAUSE_NAMES[clause.clause]).join(' and ')} missed: ${report.credit_percent} % credit`}
+          title={`${missed.map((clause) => CLAUSE_NAMES[clause.clause]).join(' and ')} missed${open ? ' so far' : ''}: ${report.credit_percent} % credit`}
         >
-          The credit comes by itself, as a line of this month’s invoice. You need not claim it.
+          {open
+            ? 'That is as it stands; it is settled when the month is over. The credit then comes by itself: you need not claim it.'
+            : 'The credit came by itself. You need not claim it.'}
         </Notice>
       )}
       <div className="grid gap-5 md:grid-cols-3">

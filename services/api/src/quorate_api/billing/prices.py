@@ -40,7 +40,7 @@ class UsagePrice:
 RESOURCES = (
     ResourcePrice("cpu", "cpu", "core", 1, 80_000),
     ResourcePrice("network", "network_bytes_per_s", "MB/s", 1_000_000, 500),
-    ResourcePrice("storage_io", "storage_io_per_s", "1000 operations/s", 1_000, 12_000),
+    ResourcePrice("storage_io", "storage_io_per_s", "1000 operations/s", 1_000, 1_200),
 )
 
 APPENDS = UsagePrice("appends", "Appended entries", "entry", 1_000_000, "million entries", 150_000)

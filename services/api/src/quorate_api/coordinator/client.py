@@ -5,7 +5,7 @@ from uuid import UUID
 
 import httpx2
 from opentelemetry import propagate
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import Events, GroupView, ObservedSla, Quote, Refusal
@@ -67,6 +67,13 @@ class Coordinator:
         answer = await self._call("GET", f"/v1/groups/{group_id}", timeout=timeout_s)
         return None if answer.status_code == 404 else self._parse(answer, GroupView)
 
+    async def groups(self) -> list[GroupView]:
+        answer = await self._call("GET", "/v1/groups")
+        try:
+            return TypeAdapter(list[GroupView]).validate_json(answer.content)
+        except ValidationError as error:
+            raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
+
     async def delete_group(self, group_id: UUID) -> None:
         await self._call("DELETE", f"/v1/groups/{group_id}", repeatable=True)
 
@@ -108,7 +115,7 @@ class Coordinator:
         if answer.status_code == 409 and problem.get("refusal"):
             raise Refused(Refusal.model_validate(problem["refusal"]))
         detail = str(problem.get("detail") or problem.get("title") or answer.text[:200])
-        if answer.status_code in (400, 422):
+        if answer.status_code in (400, 409, 422):  # 409 without a refusal: the id is another group's, or was deleted
             raise RequestInvalid(detail)
         raise CoordinatorUnavailable(f"{method} {path}: {answer.status_code}: {detail}", sent=True)
 

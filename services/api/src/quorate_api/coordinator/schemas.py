@@ -93,5 +93,9 @@ class Event(BaseModel):
 
 
 class Events(BaseModel):
+    """`first` and `last` are the numbers of the oldest and the newest event that the coordinator still has."""
+
     events: list[Event]
     next: int
+    first: int | None = None
+    last: int | None = None

@@ -47,7 +47,10 @@ async def create(
     await projects.visible(work, principal, project_id)
     principal.require(Permission.MANAGE)
     group_id = operation_id or new_id()
-    if await GroupRepository(work.scope).get(group_id) is None:  # else: a repetition goes on where it was cut off
+    known = await GroupRepository(work.scope).get(group_id)
+    if known is not None and known.status in ("deleting", "deleted"):
+        raise Problem(Code.NOT_FOUND, "The group of this Idempotency-Key was made and has been deleted since.")
+    if known is None:  # else: a repetition goes on where it was cut off
         await _store_intent(work, services, group_id, project_id, asked)
     view = await _admit(work, services, group_id, project_id, asked.sla())
     await GroupRepository(work.scope).observe(view, datetime.now(UTC))

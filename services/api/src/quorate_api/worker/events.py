@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.coordinator.client import Coordinator
-from quorate_api.coordinator.schemas import Event, GroupView
+from quorate_api.coordinator.schemas import Event, Events, GroupView
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
 from quorate_api.worker.repository import WorkerRepository
@@ -35,13 +35,10 @@ class Follower:
         async with self.engine.connect() as connection:
             after = await WorkerRepository(connection).applied_seq(lock=False)
         answer = await self.coordinator.events(after, wait_ms)
+        if (answer.last is not None and answer.last < after) or (answer.first or 0) > after + 1:
+            await self.resynchronise(after, answer)
+            return 0
         if not answer.events:
-            if 0 < answer.next < after:
-                log.error(
-                    "the coordinator's history is shorter than what was applied: was its data lost?",
-                    applied_seq=after,
-                    next=answer.next,
-                )
             return 0
         changed = {event.group_id for event in answer.events if event.group_id is not None}
         async with self.engine.connect() as connection:
@@ -49,6 +46,23 @@ class Follower:
         views = [view for group_id in sorted(known) if (view := await self.coordinator.group(group_id)) is not None]
         await self.apply(answer.events, views)
         return len(answer.events)
+
+    async def resynchronise(self, after: int, answer: Events) -> None:
+        """Events are missing: trimmed away while we were away, or gone with the coordinator's data.
+
+        What they did is asked for as a whole; then they are followed from the oldest that there is.
+        """
+        resume = (answer.first or 1) - 1
+        log.error("the coordinator's events have a gap", applied=after, first=answer.first, last=answer.last)
+        views = await self.coordinator.groups()
+        async with self.engine.begin() as connection:
+            repository = WorkerRepository(connection)
+            if await repository.applied_seq(lock=True) != after:
+                return  # another worker was quicker
+            groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
+            for view in views:
+                await groups.observe(view, datetime.now(UTC))
+            await repository.set_applied_seq(resume)
 
     async def apply(self, events: list[Event], views: list[GroupView]) -> None:
         """Idempotent: events up to the stored number are passed over."""

@@ -150,7 +150,15 @@ impl World {
         let client = &mut self.clients[c];
         client.last_at = client.last_at.max(self.now + delay);
         let (at, server, connection) = (client.last_at, client.server, client.connection);
-        self.at(at, What::ToServer { server, client: c, connection, message });
+        self.at(
+            at,
+            What::ToServer {
+                server,
+                client: c,
+                connection,
+                message,
+            },
+        );
     }
 
     /// At the server: a session is attached by a head that knows its chain to agree with it.
@@ -175,10 +183,16 @@ impl World {
     }
 
     pub fn answer(&mut self, s: usize, client: ClientRef, reply: Reply) {
-        if let Answer::Acked { base_offset, entry_count } = reply.answer {
-            self.trace.line(|| format!("           s{} acks {reply:?}", s + 1));
+        if let Answer::Acked {
+            base_offset,
+            entry_count,
+        } = reply.answer
+        {
+            self.trace
+                .line(|| format!("           s{} acks {reply:?}", s + 1));
             let session = self.clients[client.channel as usize].session;
-            self.ledger.check_ack(session, reply.seq, base_offset, entry_count);
+            self.ledger
+                .check_ack(session, reply.seq, base_offset, entry_count);
         }
         self.to_client(client.channel as usize, client.connection, ToClient::Reply(reply));
     }
@@ -190,7 +204,14 @@ impl World {
         }
         if !self.broken_connections.contains(&connection) {
             // A fixed delay keeps the answers of one connection in order.
-            self.at(self.now + 400, What::ToClient { client, connection, message });
+            self.at(
+                self.now + 400,
+                What::ToClient {
+                    client,
+                    connection,
+                    message,
+                },
+            );
         }
     }
 
@@ -212,7 +233,13 @@ impl World {
             client.state = State::Idle;
             return;
         }
-        self.trace.line(|| format!("{:>8} client {c} at s{}: {attached:?}", self.now, client.server + 1));
+        self.trace.line(|| {
+            format!(
+                "{:>8} client {c} at s{}: {attached:?}",
+                self.now,
+                client.server + 1
+            )
+        });
         client.epoch_seen = attached.epoch;
         client.floor_index = client.floor_index.min(attached.last_index);
         client.state = State::Ready;
@@ -232,7 +259,8 @@ impl World {
             client.next_seq = first.seq;
         }
         for out in dropped {
-            self.trace.line(|| format!("{:>8} client {c} gives up {out:?}", self.now));
+            self.trace
+                .line(|| format!("{:>8} client {c} gives up {out:?}", self.now));
             self.ledger.refuse(out.payload);
         }
     }
@@ -248,7 +276,10 @@ impl World {
         let client = &mut self.clients[c];
         client.unanswered += 1;
         let request = AppendRequest {
-            client: ClientRef { connection: client.connection, channel: c as u32 },
+            client: ClientRef {
+                connection: client.connection,
+                channel: c as u32,
+            },
             session: client.session,
             seq: out.seq,
             floor_index: client.floor_index,
@@ -270,15 +301,23 @@ impl World {
         client.unanswered = client.unanswered.saturating_sub(1);
         client.since = now;
         match reply.answer {
-            Answer::Acked { base_offset, entry_count } => {
+            Answer::Acked {
+                base_offset,
+                entry_count,
+            } => {
                 client.offset_seen = client.offset_seen.max(base_offset + u64::from(entry_count));
-                let Some(at) = client.outstanding.iter().position(|o| o.seq == reply.seq) else { return };
+                let Some(at) = client.outstanding.iter().position(|o| o.seq == reply.seq) else {
+                    return;
+                };
                 let out = client.outstanding.remove(at).expect("it is there");
                 self.ledger.acked(out.payload, base_offset);
                 self.acks += 1;
             }
             Answer::Refused { is_unknown: true, .. }
-            | Answer::Refused { code: Code::NotHead | Code::GroupNotHere | Code::SessionMoved, .. } => {
+            | Answer::Refused {
+                code: Code::NotHead | Code::GroupNotHere | Code::SessionMoved,
+                ..
+            } => {
                 client.state = State::Idle;
             }
             Answer::Refused { code, .. } => {
@@ -300,21 +339,39 @@ impl World {
 
     fn make_batches(&mut self, c: usize) {
         let is_busy = self.rng.random_bool(0.8);
-        while is_busy && self.clients[c].remaining > 0 && self.clients[c].outstanding.len() < self.plan.window {
+        while is_busy && self.clients[c].remaining > 0 && self.clients[c].outstanding.len() < self.plan.window
+        {
             let max = self.plan.payload_bytes_max;
-            let payload_len = if self.rng.random_bool(0.5) { max } else { self.rng.random_range(16..=max) };
+            let payload_len = if self.rng.random_bool(0.5) {
+                max
+            } else {
+                self.rng.random_range(16..=max)
+            };
             let entry_count = self.rng.random_range(1..=3);
             let has_expectation = self.rng.random_bool(0.05);
             let has_token = self.rng.random_bool(0.05);
             let client = &mut self.clients[c];
-            let expected_offset = if has_expectation { client.offset_seen } else { NO_EXPECTED_OFFSET };
+            let expected_offset = if has_expectation {
+                client.offset_seen
+            } else {
+                NO_EXPECTED_OFFSET
+            };
             client.token += u64::from(has_token);
             let fencing_token = if has_token { client.token } else { 0 };
             let seq = client.next_seq;
             client.next_seq += 1;
             client.remaining -= 1;
-            let payload = self.ledger.issue(client.session, seq, entry_count, expected_offset);
-            let out = Out { seq, payload, payload_len, entry_count, expected_offset, fencing_token };
+            let payload = self
+                .ledger
+                .issue(client.session, seq, entry_count, expected_offset);
+            let out = Out {
+                seq,
+                payload,
+                payload_len,
+                entry_count,
+                expected_offset,
+                fencing_token,
+            };
             client.outstanding.push_back(out.clone());
             client.since = self.now;
             self.send_append(c, &out);

@@ -40,7 +40,11 @@ impl Image {
         match record {
             Record::Batch(batch) => {
                 self.truncate(batch.header.index - 1);
-                assert_eq!(batch.header.index, self.last() + 1, "the journal is given a dense log");
+                assert_eq!(
+                    batch.header.index,
+                    self.last() + 1,
+                    "the journal is given a dense log"
+                );
                 self.epochs.push_back(batch.header.epoch);
             }
             Record::Cut { index, .. } => self.truncate(*index),
@@ -59,7 +63,11 @@ impl Image {
         if index == 0 {
             self.base = 0;
         }
-        assert!(index >= self.base, "a cut to {index} below the base {}", self.base);
+        assert!(
+            index >= self.base,
+            "a cut to {index} below the base {}",
+            self.base
+        );
         self.epochs.truncate((index - self.base) as usize);
     }
 
@@ -67,9 +75,10 @@ impl Image {
         self.base + self.epochs.len() as u64
     }
 
-
     fn epoch_at(&self, index: Index) -> Option<Epoch> {
-        self.epochs.get(index.checked_sub(self.base + 1)? as usize).copied()
+        self.epochs
+            .get(index.checked_sub(self.base + 1)? as usize)
+            .copied()
     }
 
     /// Whether it has the batch that `epoch` ordered at `index`; a trimmed one was committed.
@@ -90,7 +99,11 @@ impl Disk {
     /// The writer's thread takes what is there when it comes to it.
     pub fn begin_sync(&mut self, rng: &mut SmallRng) {
         let all = self.pending.len();
-        self.syncing = if rng.random_bool(0.7) { all } else { rng.random_range(1..=all) };
+        self.syncing = if rng.random_bool(0.7) {
+            all
+        } else {
+            rng.random_range(1..=all)
+        };
     }
 
     /// The running sync is done: what the replica is told.
@@ -98,10 +111,19 @@ impl Disk {
         let mut events: Vec<Event> = Vec::new();
         let mut last_kind = None;
         for _ in 0..std::mem::take(&mut self.syncing) {
-            let record = self.pending.pop_front().expect("a sync covers what was submitted");
+            let record = self
+                .pending
+                .pop_front()
+                .expect("a sync covers what was submitted");
             let event = match &record {
-                Record::Batch(b) => Event::Persisted { index: b.header.index, epoch: b.header.epoch },
-                Record::Base { index, epoch, .. } => Event::Persisted { index: *index, epoch: *epoch },
+                Record::Batch(b) => Event::Persisted {
+                    index: b.header.index,
+                    epoch: b.header.epoch,
+                },
+                Record::Base { index, epoch, .. } => Event::Persisted {
+                    index: *index,
+                    epoch: *epoch,
+                },
                 Record::Cut { number, .. } => Event::CutPersisted { number: *number },
             };
             let kind = std::mem::discriminant(&record);
@@ -131,7 +153,9 @@ impl Disk {
         let oldest_batch = if self.image.epochs.is_empty() {
             None
         } else {
-            self.synced.iter().rposition(|r| matches!(r, Record::Batch(b) if b.header.index == first_needed))
+            self.synced
+                .iter()
+                .rposition(|r| matches!(r, Record::Batch(b) if b.header.index == first_needed))
         };
         let needed = newest_base.into_iter().chain(oldest_batch).min().unwrap_or(0);
         let freed = rng.random_range(0..=needed);
@@ -150,7 +174,10 @@ impl Disk {
     }
 
     pub fn wipe(&mut self) {
-        *self = Disk { lineage: self.lineage + 1, ..Disk::default() };
+        *self = Disk {
+            lineage: self.lineage + 1,
+            ..Disk::default()
+        };
     }
 
     pub fn recover(&self, me: ServerId) -> Replica {
@@ -164,9 +191,17 @@ impl Disk {
         }
         replica.recovered_all().expect("the journal has the whole log");
         let log = replica.log();
-        assert_eq!(log.last_index(), self.image.last(), "recovered another log than the journal holds");
+        assert_eq!(
+            log.last_index(),
+            self.image.last(),
+            "recovered another log than the journal holds"
+        );
         for index in log.first_index()..=log.last_index() {
-            assert_eq!(log.epoch_at(index), self.image.epoch_at(index), "recovered another batch at {index}");
+            assert_eq!(
+                log.epoch_at(index),
+                self.image.epoch_at(index),
+                "recovered another batch at {index}"
+            );
         }
         replica
     }
@@ -177,6 +212,10 @@ impl Disk {
             Record::Batch(batch) if batch.header.index == index => Some(batch.payload.clone()),
             _ => None,
         };
-        self.pending.iter().rev().find_map(of).or_else(|| self.synced.iter().rev().find_map(of))
+        self.pending
+            .iter()
+            .rev()
+            .find_map(of)
+            .or_else(|| self.synced.iter().rev().find_map(of))
     }
 }

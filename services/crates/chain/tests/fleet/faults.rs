@@ -32,7 +32,12 @@ impl World {
 
     fn cut_off(&mut self, a: usize, b: usize) {
         self.break_link(a, b);
-        let at = self.now + if self.rng.random_bool(0.8) { self.rng.random_range(100..5_000) } else { 100_000 };
+        let at = self.now
+            + if self.rng.random_bool(0.8) {
+                self.rng.random_range(100..5_000)
+            } else {
+                100_000
+            };
         self.at(at, What::Reconnect { a, b });
     }
 
@@ -51,7 +56,8 @@ impl World {
             return;
         }
         self.crashes += 1;
-        self.trace.line(|| format!("{:>8} s{} crashes, wiped: {is_wiped}", self.now, s + 1));
+        self.trace
+            .line(|| format!("{:>8} s{} crashes, wiped: {is_wiped}", self.now, s + 1));
         let server = &mut self.servers[s];
         server.alive = false;
         server.incarnation += 1;
@@ -88,7 +94,13 @@ impl World {
         }
         let incarnation = self.servers[s].incarnation;
         let (now, delay) = (self.now, self.rng.random_range(500..5_000));
-        self.at(now + delay, What::Tick { server: s, incarnation });
+        self.at(
+            now + delay,
+            What::Tick {
+                server: s,
+                incarnation,
+            },
+        );
         for other in (0..self.servers.len()).filter(|o| *o != s) {
             let at = now + self.rng.random_range(100..5_000);
             self.at(at, What::Reconnect { a: s, b: other });

@@ -38,7 +38,14 @@ enum Told {
 impl Ledger {
     pub fn issue(&mut self, session: u64, seq: u64, entry_count: u32, expected_offset: Offset) -> u32 {
         let told = Told::Nothing;
-        self.issued.push(Issued { session, seq, entry_count, expected_offset, told, index: None });
+        self.issued.push(Issued {
+            session,
+            seq,
+            entry_count,
+            expected_offset,
+            told,
+            index: None,
+        });
         self.issued.len() as u32 - 1
     }
 
@@ -60,14 +67,33 @@ impl Ledger {
         let end = self.last().map_or(0, BatchHeader::end_offset);
         assert_eq!(header.base_offset, end, "offsets are dense");
         let earlier = self.placed.insert((header.session, header.seq), header.index);
-        assert_eq!(earlier, None, "session {} seq {} was committed twice", header.session, header.seq);
+        assert_eq!(
+            earlier, None,
+            "session {} seq {} was committed twice",
+            header.session, header.seq
+        );
         let issued = &mut self.issued[header.payload_crc as usize];
-        assert_eq!((issued.session, issued.seq), (header.session, header.seq), "the batch is its client's");
+        assert_eq!(
+            (issued.session, issued.seq),
+            (header.session, header.seq),
+            "the batch is its client's"
+        );
         assert_eq!(issued.entry_count, header.entry_count);
-        assert_ne!(issued.told, Told::Refused, "batch {} was refused and committed", header.index);
+        assert_ne!(
+            issued.told,
+            Told::Refused,
+            "batch {} was refused and committed",
+            header.index
+        );
         let expected = issued.expected_offset;
-        assert!(expected == NO_EXPECTED_OFFSET || expected == header.base_offset, "against its condition");
-        assert!(header.fencing_token == 0 || header.fencing_token >= self.fence, "against its fencing token");
+        assert!(
+            expected == NO_EXPECTED_OFFSET || expected == header.base_offset,
+            "against its condition"
+        );
+        assert!(
+            header.fencing_token == 0 || header.fencing_token >= self.fence,
+            "against its fencing token"
+        );
         self.fence = self.fence.max(header.fencing_token);
         issued.index = Some(header.index);
         self.committed.push(*header);
@@ -75,14 +101,23 @@ impl Ledger {
 
     /// A head sends an ack: what it says must be committed.
     pub fn check_ack(&self, session: u64, seq: u64, base_offset: Offset, entry_count: u32) {
-        let index = *self.placed.get(&(session, seq)).expect("what is acked is committed");
+        let index = *self
+            .placed
+            .get(&(session, seq))
+            .expect("what is acked is committed");
         let header = self.at(index).expect("placed");
-        assert_eq!((header.base_offset, header.entry_count), (base_offset, entry_count), "acked elsewhere");
+        assert_eq!(
+            (header.base_offset, header.entry_count),
+            (base_offset, entry_count),
+            "acked elsewhere"
+        );
     }
 
     /// A client takes an ack for this batch of its.
     pub fn acked(&mut self, payload: u32, base_offset: Offset) {
-        let index = self.issued[payload as usize].index.expect("the very batch that is acked is committed");
+        let index = self.issued[payload as usize]
+            .index
+            .expect("the very batch that is acked is committed");
         assert_eq!(self.at(index).map(|h| h.base_offset), Some(base_offset));
         self.issued[payload as usize].told = Told::Acked(base_offset);
     }
@@ -90,7 +125,11 @@ impl Ledger {
     /// A client takes this batch for not ordered, for good.
     pub fn refuse(&mut self, payload: u32) {
         let issued = &mut self.issued[payload as usize];
-        assert_eq!(issued.index, None, "a refused batch is committed at {:?}", issued.index);
+        assert_eq!(
+            issued.index, None,
+            "a refused batch is committed at {:?}",
+            issued.index
+        );
         issued.told = Told::Refused;
     }
 

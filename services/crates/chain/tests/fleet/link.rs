@@ -43,7 +43,14 @@ impl World {
         let generation = link.generation;
         for (end, at) in [a.min(b), a.max(b)].into_iter().zip(up_at) {
             let peer = a + b - end;
-            self.at(at, What::LinkUp { server: end, peer, generation });
+            self.at(
+                at,
+                What::LinkUp {
+                    server: end,
+                    peer,
+                    generation,
+                },
+            );
         }
     }
 
@@ -59,14 +66,25 @@ impl World {
         for (server, peer) in [(a, b), (b, a)] {
             if self.rng.random_bool(0.7) {
                 let at = self.now + self.rng.random_range(0..3_000);
-                self.at(at, What::LinkDown { server, peer, generation });
+                self.at(
+                    at,
+                    What::LinkDown {
+                        server,
+                        peer,
+                        generation,
+                    },
+                );
             }
         }
     }
 
     pub fn send(&mut self, from: usize, to: usize, epoch: Epoch, message: Message) {
         let (now, delay) = (self.now, self.plan.link_delay_us_max);
-        let delay = if self.rng.random_bool(0.02) { delay * 10 } else { delay };
+        let delay = if self.rng.random_bool(0.02) {
+            delay * 10
+        } else {
+            delay
+        };
         let at = now + self.rng.random_range(1..=delay);
         let (sender, receiver) = if from < to { (0, 1) } else { (1, 0) };
         let link = self.link(from, to);

@@ -30,12 +30,15 @@ const SEEDS: u64 = 4_000;
 fn run(seed: u64) -> Result<Outcome, String> {
     catch_unwind(AssertUnwindSafe(|| World::new(seed).run())).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
-        text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()
+        text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
+            .unwrap_or_default()
     })
 }
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
+    std::env::var(variable)
+        .ok()
+        .map(|text| text.parse().expect("a number"))
 }
 
 #[test]
@@ -44,7 +47,11 @@ fn same_seed_same_trace() {
         let (first, second) = (run(seed), run(seed));
         let (first, second) = (first.expect("passes"), second.expect("passes"));
         assert_eq!(first, second, "seed {seed} ran differently the second time");
-        assert_ne!(first.trace_hash, run(seed + 1).expect("passes").trace_hash, "the trace depends on the seed");
+        assert_ne!(
+            first.trace_hash,
+            run(seed + 1).expect("passes").trace_hash,
+            "the trace depends on the seed"
+        );
     }
 }
 
@@ -85,7 +92,14 @@ fn every_seed_keeps_the_invariants() {
     println!("{:?}", total.into_inner().expect("total"));
     for (seed, reason) in &failures {
         println!("seed {seed}: {reason}");
-        println!("  replay: FLEET_SEED={seed} cargo test --release -p quorate-chain --test fleet one_seed -- --nocapture");
+        println!(
+            "  replay: FLEET_SEED={seed} cargo test --release -p quorate-chain --test fleet one_seed -- --nocapture"
+        );
     }
-    assert!(failures.is_empty(), "{} seeds failed, first {}", failures.len(), failures[0].0);
+    assert!(
+        failures.is_empty(),
+        "{} seeds failed, first {}",
+        failures.len(),
+        failures[0].0
+    );
 }

@@ -44,7 +44,13 @@ pub struct Master {
 
 impl Master {
     pub fn new(servers: usize) -> Self {
-        let known = Known { alive: true, life: Life { incarnation: 1, lineage: 0 } };
+        let known = Known {
+            alive: true,
+            life: Life {
+                incarnation: 1,
+                lineage: 0,
+            },
+        };
         Self {
             epoch: 0,
             issued: Vec::new(),
@@ -60,18 +66,29 @@ impl Master {
     }
 
     pub fn of_epoch(&self, epoch: Epoch) -> &Issued {
-        &self.issued.iter().rev().find(|(e, _)| *e == epoch).expect("an issued epoch").1
+        &self
+            .issued
+            .iter()
+            .rev()
+            .find(|(e, _)| *e == epoch)
+            .expect("an issued epoch")
+            .1
     }
 }
 
 impl World {
     pub fn first_chain(&mut self) {
-        let chain = (0..self.plan.degree).map(|s| (s, self.master.known[s].life)).collect();
+        let chain = (0..self.plan.degree)
+            .map(|s| (s, self.master.known[s].life))
+            .collect();
         self.issue(Issued { chain, learner: None });
     }
 
     fn life(&self, s: usize) -> Life {
-        Life { incarnation: self.servers[s].incarnation, lineage: self.servers[s].disk.lineage }
+        Life {
+            incarnation: self.servers[s].incarnation,
+            lineage: self.servers[s].disk.lineage,
+        }
     }
 
     /// Whether a member has all that it had when it became one.
@@ -83,12 +100,23 @@ impl World {
     }
 
     pub fn others_are_intact(&self, s: usize) -> bool {
-        self.master.latest().chain.iter().any(|m| m.0 != s && self.is_intact(*m))
+        self.master
+            .latest()
+            .chain
+            .iter()
+            .any(|m| m.0 != s && self.is_intact(*m))
     }
 
     pub fn master_hears(&mut self, at: Micros, s: usize) {
         let (alive, life) = (self.servers[s].alive, self.life(s));
-        self.at(at, What::MasterHears { server: s, alive, life });
+        self.at(
+            at,
+            What::MasterHears {
+                server: s,
+                alive,
+                life,
+            },
+        );
     }
 
     pub fn heard(&mut self, s: usize, alive: bool, life: Life) {
@@ -106,7 +134,10 @@ impl World {
 
     /// The server says that it forgot the group.
     pub fn dropped(&mut self, s: usize) {
-        self.master.known[s] = Known { alive: true, life: self.life(s) };
+        self.master.known[s] = Known {
+            alive: true,
+            life: self.life(s),
+        };
     }
 
     /// Splices out what failed, and sees to a learner when the chain is short.
@@ -144,7 +175,10 @@ impl World {
         let has_kept = self.plan.durability == Durability::Persistent && known.life.lineage == life.lineage;
         if has_kept && known.alive {
             // Its disk is intact: it keeps its place, in a new epoch.
-            next.chain.iter_mut().filter(|m| m.0 == s).for_each(|m| m.1 = known.life);
+            next.chain
+                .iter_mut()
+                .filter(|m| m.0 == s)
+                .for_each(|m| m.1 = known.life);
         } else if !has_kept || self.rng.random_bool(0.3) {
             self.splice(s, next);
         }
@@ -184,8 +218,12 @@ impl World {
         };
         self.master.epoch += if self.rng.random_bool(0.1) { 2 } else { 1 };
         let epoch = self.master.epoch;
-        self.trace.line(|| format!("{:>8} epoch {epoch}: {issued:?}", self.now));
-        let member = |m: &(usize, Life)| Member { server_id: self.servers[m.0].id, address: String::new() };
+        self.trace
+            .line(|| format!("{:>8} epoch {epoch}: {issued:?}", self.now));
+        let member = |m: &(usize, Life)| Member {
+            server_id: self.servers[m.0].id,
+            address: String::new(),
+        };
         let config = GroupConfig {
             group_id: GroupId(uuid::Uuid::from_u128(7)),
             epoch,
@@ -194,7 +232,14 @@ impl World {
             min_replicas: self.plan.min_replicas as u8,
             replicas: issued.chain.iter().map(member).collect(),
             learners: issued.learner.iter().map(member).collect(),
-            budget: Budget::for_rate(1, 1, AppendCost { fixed_milli: [0; 3], per_byte_milli: [0; 3] }),
+            budget: Budget::for_rate(
+                1,
+                1,
+                AppendCost {
+                    fixed_milli: [0; 3],
+                    per_byte_milli: [0; 3],
+                },
+            ),
             retention_bytes: self.plan.retention_bytes,
         };
         let members: Vec<usize> = issued.chain.iter().chain(&issued.learner).map(|m| m.0).collect();
@@ -225,6 +270,13 @@ impl World {
         let delay = if self.rng.random_bool(0.2) { 50_000 } else { 3_000 };
         let at = (self.now + self.rng.random_range(50..delay)).max(self.master.last_at[s]);
         self.master.last_at[s] = at;
-        self.at(at, What::Instruct { server: s, incarnation: life.incarnation, instruction });
+        self.at(
+            at,
+            What::Instruct {
+                server: s,
+                incarnation: life.incarnation,
+                instruction,
+            },
+        );
     }
 }

@@ -30,7 +30,11 @@ pub struct Plan {
 
 impl Plan {
     pub fn draw(rng: &mut SmallRng) -> Self {
-        let durability = if rng.random_bool(0.4) { Durability::InMemory } else { Durability::Persistent };
+        let durability = if rng.random_bool(0.4) {
+            Durability::InMemory
+        } else {
+            Durability::Persistent
+        };
         let degree = *pick(rng, &[1, 2, 2, 3, 3, 3, 3, 4, 5]);
         let servers = degree + rng.random_range(1..=2);
         let min_replicas = if rng.random_bool(0.5) { 1 } else { degree / 2 + 1 };
@@ -43,7 +47,11 @@ impl Plan {
             degree,
             min_replicas,
             clients: rng.random_range(1..=3),
-            batches_per_client: if few { rng.random_range(10..40) } else { rng.random_range(20..80) },
+            batches_per_client: if few {
+                rng.random_range(10..40)
+            } else {
+                rng.random_range(20..80)
+            },
             window: *pick(rng, &[1, 4, 16]),
             gives_up: *pick(rng, &[0.1, 0.5, 1.0]),
             payload_bytes_max,

@@ -67,9 +67,16 @@ impl Server {
 impl World {
     pub fn step(&mut self, s: usize, event: Event) {
         let now = self.now;
-        let Some(replica) = &mut self.servers[s].replica else { return };
+        let Some(replica) = &mut self.servers[s].replica else {
+            return;
+        };
         let mut commands = Vec::new();
-        self.trace.line(|| format!("{now:>8} s{} {event:?}", s + 1).chars().take(300).collect());
+        self.trace.line(|| {
+            format!("{now:>8} s{} {event:?}", s + 1)
+                .chars()
+                .take(300)
+                .collect()
+        });
         replica.step(now, event, &mut commands);
         if self.plan.flush_at_once >= 1.0 || self.rng.random_bool(self.plan.flush_at_once) {
             replica.flush(&mut commands);
@@ -77,7 +84,13 @@ impl World {
         } else if !std::mem::replace(&mut self.servers[s].is_dirty, true) {
             let incarnation = self.servers[s].incarnation;
             let at = now + self.rng.random_range(1..200);
-            self.at(at, What::Flush { server: s, incarnation });
+            self.at(
+                at,
+                What::Flush {
+                    server: s,
+                    incarnation,
+                },
+            );
         }
         self.after(s, commands);
     }
@@ -98,7 +111,8 @@ impl World {
         let Some(replica) = &server.replica else { return };
         let log = replica.log();
         let (commit, last, epoch) = (replica.commit_index(), log.last_index(), replica.epoch());
-        self.trace.numbers(&[self.now, s as u64, epoch, commit, last, commands.len() as u64]);
+        self.trace
+            .numbers(&[self.now, s as u64, epoch, commit, last, commands.len() as u64]);
         self.trace.line(|| {
             format!(
                 "           s{} epoch {epoch} {:?} {:?} base {} commit {commit} last {last} durable {}",
@@ -118,24 +132,57 @@ impl World {
     fn carry_out(&mut self, s: usize, epoch: Epoch, command: Command) {
         match command {
             Command::Send { to, message } => {
-                self.trace.line(|| format!("           -> {to}: {message:?}").chars().take(200).collect());
+                self.trace.line(|| {
+                    format!("           -> {to}: {message:?}")
+                        .chars()
+                        .take(200)
+                        .collect()
+                });
                 self.send(s, to.0 as usize - 1, epoch, message);
             }
             Command::Persist(batch) => self.write(s, Record::Batch(batch)),
             Command::PersistBase { base, index, epoch } => self.write(s, Record::Base { base, index, epoch }),
             Command::Cut { index, number } => self.write(s, Record::Cut { index, number }),
             Command::Load { from_index, to_index } => self.load(s, from_index, to_index),
-            Command::Ack { client, seq, base_offset, entry_count, .. } => {
-                let answer = Answer::Acked { base_offset, entry_count };
+            Command::Ack {
+                client,
+                seq,
+                base_offset,
+                entry_count,
+                ..
+            } => {
+                let answer = Answer::Acked {
+                    base_offset,
+                    entry_count,
+                };
                 self.answer(s, client, Reply { seq, answer });
             }
-            Command::Refuse { client, seq, code, happened, .. } => {
+            Command::Refuse {
+                client,
+                seq,
+                code,
+                happened,
+                ..
+            } => {
                 let is_unknown = happened == Happened::Unknown;
-                self.answer(s, client, Reply { seq, answer: Answer::Refused { code, is_unknown } });
+                self.answer(
+                    s,
+                    client,
+                    Reply {
+                        seq,
+                        answer: Answer::Refused { code, is_unknown },
+                    },
+                );
             }
             Command::LearnerCaughtUp { learner } => {
                 let at = self.now + self.rng.random_range(100..5_000);
-                self.at(at, What::CaughtUp { epoch, learner: learner.0 as usize - 1 });
+                self.at(
+                    at,
+                    What::CaughtUp {
+                        epoch,
+                        learner: learner.0 as usize - 1,
+                    },
+                );
             }
             Command::Adopted { .. } => {
                 let server = &mut self.servers[s];
@@ -148,7 +195,8 @@ impl World {
     }
 
     fn write(&mut self, s: usize, record: Record) {
-        self.trace.line(|| format!("           disk {record:?}").chars().take(120).collect());
+        self.trace
+            .line(|| format!("           disk {record:?}").chars().take(120).collect());
         self.servers[s].disk.submit(record);
         self.start_sync(s);
     }
@@ -161,11 +209,19 @@ impl World {
         server.disk.begin_sync(&mut self.rng);
         let incarnation = server.incarnation;
         let at = self.now + self.rng.random_range(20..=self.plan.sync_us_max);
-        self.at(at, What::Synced { server: s, incarnation });
+        self.at(
+            at,
+            What::Synced {
+                server: s,
+                incarnation,
+            },
+        );
     }
 
     pub fn synced(&mut self, s: usize) {
-        let events = self.servers[s].disk.complete(self.plan.completions_are_merged, &mut self.rng);
+        let events = self.servers[s]
+            .disk
+            .complete(self.plan.completions_are_merged, &mut self.rng);
         self.start_sync(s);
         for event in events {
             self.step(s, event);
@@ -176,12 +232,25 @@ impl World {
     fn load(&mut self, s: usize, from: Index, to: Index) {
         self.loads += 1;
         assert!(to - from < 256, "a load of {from} to {to}");
-        let to = if self.rng.random_bool(0.1) { self.rng.random_range(from..=to) } else { to };
+        let to = if self.rng.random_bool(0.1) {
+            self.rng.random_range(from..=to)
+        } else {
+            to
+        };
         let disk = &self.servers[s].disk;
-        let batches = (from..=to).map_while(|index| Some((index, disk.payload(index)?))).collect();
+        let batches = (from..=to)
+            .map_while(|index| Some((index, disk.payload(index)?)))
+            .collect();
         let incarnation = self.servers[s].incarnation;
         let at = self.now + self.rng.random_range(10..3_000);
-        self.at(at, What::Loaded { server: s, incarnation, batches });
+        self.at(
+            at,
+            What::Loaded {
+                server: s,
+                incarnation,
+                batches,
+            },
+        );
     }
 
     pub fn instruct(&mut self, s: usize, instruction: Instruction) {
@@ -209,8 +278,18 @@ impl World {
     pub fn append(&mut self, s: usize, connection: u64, request: AppendRequest) {
         let server = &self.servers[s];
         if server.sessions.get(&request.session) != Some(&connection) {
-            let code = if server.replica.is_some() { Code::SessionMoved } else { Code::GroupNotHere };
-            let reply = Reply { seq: request.seq, answer: Answer::Refused { code, is_unknown: false } };
+            let code = if server.replica.is_some() {
+                Code::SessionMoved
+            } else {
+                Code::GroupNotHere
+            };
+            let reply = Reply {
+                seq: request.seq,
+                answer: Answer::Refused {
+                    code,
+                    is_unknown: false,
+                },
+            };
             return self.answer(s, request.client, reply);
         }
         self.step(s, Event::Append(request));

@@ -10,12 +10,18 @@ pub struct Trace {
 impl Trace {
     pub fn new() -> Self {
         let prints = std::env::var("FLEET_TRACE").is_ok() && std::env::var("FLEET_SEED").is_ok();
-        Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, prints }
+        Self {
+            hash: 0xcbf2_9ce4_8422_2325,
+            events: 0,
+            prints,
+        }
     }
 
     pub fn numbers(&mut self, numbers: &[u64]) {
         for number in numbers {
-            self.hash = (self.hash ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+            self.hash = (self.hash ^ number)
+                .wrapping_mul(0x0100_0000_01b3)
+                .rotate_left(29);
         }
     }
 

@@ -25,24 +25,80 @@ const MASTER_TICK_US: Micros = 10_000;
 
 #[derive(Debug)]
 pub enum What {
-    Deliver { from: usize, to: usize, generation: u64 },
-    LinkUp { server: usize, peer: usize, generation: u64 },
-    LinkDown { server: usize, peer: usize, generation: u64 },
-    Reconnect { a: usize, b: usize },
-    Synced { server: usize, incarnation: u64 },
-    Loaded { server: usize, incarnation: u64, batches: Vec<(Index, Bytes)> },
-    Flush { server: usize, incarnation: u64 },
-    Tick { server: usize, incarnation: u64 },
-    DiskWorks { server: usize },
-    Restart { server: usize },
-    Resume { server: usize },
-    Instruct { server: usize, incarnation: u64, instruction: Instruction },
-    MasterHears { server: usize, alive: bool, life: Life },
+    Deliver {
+        from: usize,
+        to: usize,
+        generation: u64,
+    },
+    LinkUp {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    LinkDown {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    Reconnect {
+        a: usize,
+        b: usize,
+    },
+    Synced {
+        server: usize,
+        incarnation: u64,
+    },
+    Loaded {
+        server: usize,
+        incarnation: u64,
+        batches: Vec<(Index, Bytes)>,
+    },
+    Flush {
+        server: usize,
+        incarnation: u64,
+    },
+    Tick {
+        server: usize,
+        incarnation: u64,
+    },
+    DiskWorks {
+        server: usize,
+    },
+    Restart {
+        server: usize,
+    },
+    Resume {
+        server: usize,
+    },
+    Instruct {
+        server: usize,
+        incarnation: u64,
+        instruction: Instruction,
+    },
+    MasterHears {
+        server: usize,
+        alive: bool,
+        life: Life,
+    },
     MasterTick,
-    CaughtUp { epoch: Epoch, learner: usize },
-    ClientTick { client: usize },
-    ToServer { server: usize, client: usize, connection: u64, message: ToServer },
-    ToClient { client: usize, connection: u64, message: ToClient },
+    CaughtUp {
+        epoch: Epoch,
+        learner: usize,
+    },
+    ClientTick {
+        client: usize,
+    },
+    ToServer {
+        server: usize,
+        client: usize,
+        connection: u64,
+        message: ToServer,
+    },
+    ToClient {
+        client: usize,
+        connection: u64,
+        message: ToClient,
+    },
     Fault,
 }
 
@@ -105,7 +161,9 @@ impl World {
             servers: (0..plan.servers).map(Server::new).collect(),
             links: BTreeMap::new(),
             master: Master::new(plan.servers),
-            clients: (1..=plan.clients as u64).map(|c| Client::new(c, plan.batches_per_client)).collect(),
+            clients: (1..=plan.clients as u64)
+                .map(|c| Client::new(c, plan.batches_per_client))
+                .collect(),
             broken_connections: BTreeSet::new(),
             ledger: Ledger::default(),
             trace,
@@ -155,7 +213,13 @@ impl World {
             for b in a + 1..self.servers.len() {
                 self.open_link(a, b);
             }
-            self.at(TICK_US, What::Tick { server: a, incarnation: 1 });
+            self.at(
+                TICK_US,
+                What::Tick {
+                    server: a,
+                    incarnation: 1,
+                },
+            );
         }
         self.first_chain();
         self.at(MASTER_TICK_US, What::MasterTick);
@@ -214,10 +278,14 @@ impl World {
             What::LinkUp { server, .. } | What::LinkDown { server, .. } => Some((*server, None)),
             What::ToServer { server, .. } => Some((*server, None)),
             What::Synced { server, incarnation }
-            | What::Loaded { server, incarnation, .. }
+            | What::Loaded {
+                server, incarnation, ..
+            }
             | What::Flush { server, incarnation }
             | What::Tick { server, incarnation }
-            | What::Instruct { server, incarnation, .. } => Some((*server, Some(*incarnation))),
+            | What::Instruct {
+                server, incarnation, ..
+            } => Some((*server, Some(*incarnation))),
             _ => None,
         };
         let what = match target {
@@ -225,7 +293,9 @@ impl World {
             None => Some(what),
         };
         match what {
-            Some(What::Deliver { .. } | What::LinkUp { .. } | What::LinkDown { .. } | What::Reconnect { .. }) => {
+            Some(
+                What::Deliver { .. } | What::LinkUp { .. } | What::LinkDown { .. } | What::Reconnect { .. },
+            ) => {
                 self.on_link(what.expect("matched"));
             }
             Some(what) => self.on_other(what),
@@ -241,7 +311,11 @@ impl World {
                     self.step(to, Event::Peer { from, epoch, message });
                 }
             }
-            What::LinkUp { server, peer, generation } => {
+            What::LinkUp {
+                server,
+                peer,
+                generation,
+            } => {
                 let link = self.link(server, peer);
                 if link.generation == generation && link.is_open {
                     link.knows[usize::from(server > peer)] = true;
@@ -249,7 +323,11 @@ impl World {
                     self.step(server, Event::LinkUp { server: server_id });
                 }
             }
-            What::LinkDown { server, peer, generation } => {
+            What::LinkDown {
+                server,
+                peer,
+                generation,
+            } => {
                 let link = self.link(server, peer);
                 if link.generation == generation {
                     link.knows[usize::from(server > peer)] = false;
@@ -280,7 +358,9 @@ impl World {
             What::DiskWorks { server } => self.set_disk_fault(server, false),
             What::Restart { server } => self.restart(server),
             What::Resume { server } => self.resume(server),
-            What::Instruct { server, instruction, .. } => self.instruct(server, instruction),
+            What::Instruct {
+                server, instruction, ..
+            } => self.instruct(server, instruction),
             What::MasterHears { server, alive, life } => self.heard(server, alive, life),
             What::MasterTick => {
                 self.decide();
@@ -288,10 +368,19 @@ impl World {
             }
             What::CaughtUp { epoch, learner } => self.caught_up(epoch, learner),
             What::ClientTick { client } => self.client_tick(client),
-            What::ToServer { server, client, connection, message } => {
+            What::ToServer {
+                server,
+                client,
+                connection,
+                message,
+            } => {
                 self.from_client(server, client, connection, message);
             }
-            What::ToClient { client, connection, message } => self.at_client(client, connection, message),
+            What::ToClient {
+                client,
+                connection,
+                message,
+            } => self.at_client(client, connection, message),
             What::Fault => {
                 self.fault();
                 let at = self.now + self.rng.random_range(1..=2 * self.plan.fault_every_us);

@@ -12,7 +12,11 @@ fn a_batch_is_acked_when_the_tail_has_it() {
     fleet.give(1, Event::Append(append(1, 1)));
     assert_eq!(fleet.commits(&[1, 2, 3]), [0, 0, 0]);
     fleet.settle();
-    assert_eq!(fleet.commits(&[1, 2, 3]), [1, 1, 1], "the commit index is told also when nothing follows");
+    assert_eq!(
+        fleet.commits(&[1, 2, 3]),
+        [1, 1, 1],
+        "the commit index is told also when nothing follows"
+    );
     assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
 }
 
@@ -21,7 +25,10 @@ fn nothing_is_acked_while_the_tail_is_away() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.cut.push((2, 3));
     fleet.append(1, append(1, 1));
-    assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2])), (vec![], vec![0, 0]));
+    assert_eq!(
+        (acks(&fleet.take_told()), fleet.commits(&[1, 2])),
+        (vec![], vec![0, 0])
+    );
 }
 
 #[test]
@@ -63,10 +70,18 @@ fn a_lost_head_leaves_what_its_successor_has() {
     fleet.append(1, append(1, 2));
     fleet.cut = vec![(1, 2), (1, 3)];
     fleet.configure(2, &[2, 3], &[]);
-    assert_eq!(fleet.commits(&[2, 3]), [2, 2], "what the second held is committed by it");
+    assert_eq!(
+        fleet.commits(&[2, 3]),
+        [2, 2],
+        "what the second held is committed by it"
+    );
     fleet.take_told();
     fleet.append(2, append(1, 2));
-    assert_eq!(acks(&fleet.take_told()), [(2, 2)], "the retry is not ordered twice");
+    assert_eq!(
+        acks(&fleet.take_told()),
+        [(2, 2)],
+        "the retry is not ordered twice"
+    );
 }
 
 #[test]
@@ -74,7 +89,10 @@ fn only_the_tail_of_this_epoch_closes_the_ring() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.cut.push((2, 3));
     fleet.append(1, append(1, 1));
-    let ack = Message::ChainAck { level: 1, storage_fault: false };
+    let ack = Message::ChainAck {
+        level: 1,
+        storage_fault: false,
+    };
     let head = fleet.nodes.get_mut(&1).expect("head");
     for from in [2, 4] {
         peer(head, from, ack.clone());
@@ -87,13 +105,23 @@ fn only_the_tail_of_this_epoch_closes_the_ring() {
 #[test]
 fn a_ring_level_of_an_earlier_epoch_counts_for_nothing() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    let paused = quorate_types::GroupConfig { min_replicas: 3, ..config(2, &[1, 2], &[]) };
+    let paused = quorate_types::GroupConfig {
+        min_replicas: 3,
+        ..config(2, &[1, 2], &[])
+    };
     for id in [1, 2] {
         fleet.give(id, Event::Configure(paused.clone()));
     }
     fleet.settle();
     let head = fleet.nodes.get_mut(&1).expect("head");
-    peer(head, 2, Message::ChainAck { level: 9, storage_fault: false });
+    peer(
+        head,
+        2,
+        Message::ChainAck {
+            level: 9,
+            storage_fault: false,
+        },
+    );
     assert_eq!((head.commit_index(), head.state()), (0, GroupState::Paused));
     // Alone with another log, the level that was told then must not commit it.
     fleet.cut = vec![(1, 2), (1, 3)];
@@ -108,12 +136,19 @@ fn a_storage_fault_anywhere_makes_the_head_read_only() {
         let mut fleet = Fleet::of_three(Durability::Persistent);
         fleet.event(id, Event::StorageFault(true));
         fleet.append(1, append(1, 1));
-        assert_eq!(refusals(&fleet.take_told()), [(1, Code::ReadOnly)], "fault at {id}");
+        assert_eq!(
+            refusals(&fleet.take_told()),
+            [(1, Code::ReadOnly)],
+            "fault at {id}"
+        );
         assert_eq!(fleet.node(1).state(), GroupState::ReadOnly);
         fleet.event(id, Event::StorageFault(false));
         fleet.append(1, append(1, 1));
         let told = fleet.take_told();
-        assert!(!told.iter().any(|c| matches!(c, Command::Refuse { .. })), "fault gone at {id}");
+        assert!(
+            !told.iter().any(|c| matches!(c, Command::Refuse { .. })),
+            "fault gone at {id}"
+        );
         assert_eq!(fleet.node(1).state(), GroupState::Active);
     }
 }

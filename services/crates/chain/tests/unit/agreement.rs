@@ -14,7 +14,10 @@ fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
         replica.recover(batch);
     }
     step(&mut replica, Event::Configure(config(100, &[1], &[])));
-    let trimming = GroupConfig { retention_bytes: 20 * kept as u64, ..config(101, &[1], &[]) };
+    let trimming = GroupConfig {
+        retention_bytes: 20 * kept as u64,
+        ..config(101, &[1], &[])
+    };
     step(&mut replica, Event::Configure(trimming));
     step(&mut replica, Event::Tick);
     step(&mut replica, Event::Configure(config(200, &[1, 2], &[])));
@@ -22,7 +25,12 @@ fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
 }
 
 fn ask(head: &mut Replica, last_index: Index, history: &[(Epoch, Index)]) -> SyncReply {
-    let request = SyncRequest { nonce: 8, last_index, commit_index: 0, history: history.to_vec() };
+    let request = SyncRequest {
+        nonce: 8,
+        last_index,
+        commit_index: 0,
+        history: history.to_vec(),
+    };
     let commands = peer(head, 2, Message::SyncRequest(request));
     match sends(&commands, 2).into_iter().next() {
         Some(Message::SyncReply(reply)) => reply,
@@ -47,19 +55,32 @@ fn the_common_index_of_whole_logs() {
         (5, vec![(1, 1), (4, 3), (5, 5)], 5),
     ] {
         let reply = ask(&mut head_with(held, 5), last, &history);
-        assert_eq!((reply.common_index, reply.base), (common, None), "last {last}, {history:?}");
+        assert_eq!(
+            (reply.common_index, reply.base),
+            (common, None),
+            "last {last}, {history:?}"
+        );
         assert_eq!((reply.nonce, reply.last_index), (8, 5));
     }
 }
 
 #[test]
 fn a_log_that_ends_before_the_base_begins_anew() {
-    for (last, history) in [(0, vec![]), (1, vec![(1, 1)]), (9, vec![(2, 1)]), (9, vec![(2, 3)])] {
+    for (last, history) in [
+        (0, vec![]),
+        (1, vec![(1, 1)]),
+        (9, vec![(2, 1)]),
+        (9, vec![(2, 3)]),
+    ] {
         let mut head = head_with(&[1, 1, 3, 3, 5], 2);
         assert_eq!(head.log().first_index(), 4);
         let reply = ask(&mut head, last, &history);
         let base = Base::decode(&reply.base.expect("a base")).expect("decodes");
-        assert_eq!((reply.common_index, base.index, base.epoch, base.end_offset), (3, 3, 3, 6), "last {last}");
+        assert_eq!(
+            (reply.common_index, base.index, base.epoch, base.end_offset),
+            (3, 3, 3, 6),
+            "last {last}"
+        );
         assert_eq!(base.sessions.next_seq(1), 4);
     }
 }
@@ -74,7 +95,11 @@ fn a_log_that_reaches_the_base_goes_on() {
         (7, vec![(3, 2), (5, 5)], 5),
     ] {
         let reply = ask(&mut head_with(&[1, 1, 3, 3, 5], 2), last, &history);
-        assert_eq!((reply.common_index, reply.base.is_some()), (common, false), "last {last}, {history:?}");
+        assert_eq!(
+            (reply.common_index, reply.base.is_some()),
+            (common, false),
+            "last {last}, {history:?}"
+        );
     }
 }
 
@@ -82,19 +107,50 @@ fn a_log_that_reaches_the_base_goes_on() {
 fn a_question_waits_until_it_can_be_answered() {
     let mut middle = Replica::new(ServerId(2), Durability::InMemory);
     step(&mut middle, Event::Configure(config(1, &[1, 2, 3], &[])));
-    let request = || Message::SyncRequest(SyncRequest { nonce: 1, last_index: 0, commit_index: 0, history: vec![] });
-    assert!(sends(&peer(&mut middle, 3, request()), 3).is_empty(), "it has not agreed itself");
+    let request = || {
+        Message::SyncRequest(SyncRequest {
+            nonce: 1,
+            last_index: 0,
+            commit_index: 0,
+            history: vec![],
+        })
+    };
+    assert!(
+        sends(&peer(&mut middle, 3, request()), 3).is_empty(),
+        "it has not agreed itself"
+    );
     let base = None;
-    let settled = SyncReply { nonce: 1, common_index: 0, last_index: 0, commit_index: 0, level: 0, base };
+    let settled = SyncReply {
+        nonce: 1,
+        common_index: 0,
+        last_index: 0,
+        commit_index: 0,
+        level: 0,
+        base,
+    };
     let commands = peer(&mut middle, 1, Message::SyncReply(settled));
-    assert!(matches!(&sends(&commands, 3)[..], [Message::SyncReply(_), Message::ChainNotice { .. }]));
+    assert!(matches!(
+        &sends(&commands, 3)[..],
+        [Message::SyncReply(_), Message::ChainNotice { .. }]
+    ));
 
-    let newer = Event::Peer { from: ServerId(3), epoch: 4, message: request() };
-    assert!(step(&mut middle, newer).is_empty(), "it does not know that epoch yet");
+    let newer = Event::Peer {
+        from: ServerId(3),
+        epoch: 4,
+        message: request(),
+    };
+    assert!(
+        step(&mut middle, newer).is_empty(),
+        "it does not know that epoch yet"
+    );
     let commands = step(&mut middle, Event::Configure(config(4, &[2, 3], &[])));
     assert!(matches!(sends(&commands, 3)[0], Message::SyncReply(_)));
 
-    let stranger = Event::Peer { from: ServerId(7), epoch: 4, message: request() };
+    let stranger = Event::Peer {
+        from: ServerId(7),
+        epoch: 4,
+        message: request(),
+    };
     assert!(sends(&step(&mut middle, stranger), 7).is_empty());
 }
 
@@ -111,7 +167,11 @@ fn an_old_heads_suffix_is_cut() {
     fleet.configure(3, &[2, 3], &[1]);
     let (old, new) = (fleet.node(1).log(), fleet.node(2).log());
     assert_eq!((old.last_index(), old.epoch_at(2)), (2, Some(2)));
-    assert_eq!(old.sessions(), new.sessions(), "the table no longer knows what was cut");
+    assert_eq!(
+        old.sessions(),
+        new.sessions(),
+        "the table no longer knows what was cut"
+    );
     assert_eq!(fleet.commits(&[1, 2, 3]), [2, 2, 2]);
 }
 
@@ -122,7 +182,14 @@ fn what_is_committed_is_never_cut() {
     fleet.append(1, append(1, 1));
     let follower = fleet.nodes.get_mut(&2).expect("follower");
     step(follower, Event::LinkUp { server: ServerId(1) });
-    let reply = |nonce| SyncReply { nonce, common_index: 0, last_index: 0, commit_index: 0, level: 0, base: None };
+    let reply = |nonce| SyncReply {
+        nonce,
+        common_index: 0,
+        last_index: 0,
+        commit_index: 0,
+        level: 0,
+        base: None,
+    };
     for nonce in 0..9 {
         peer(follower, 1, Message::SyncReply(reply(nonce)));
     }
@@ -139,15 +206,54 @@ fn the_window_bounds_what_is_on_its_way() {
     }
     let head = fleet.nodes.get_mut(&1).expect("head");
     step(head, Event::Configure(config(2, &[1, 2], &[])));
-    let request = SyncRequest { nonce: 1, last_index: 0, commit_index: 0, history: vec![] };
+    let request = SyncRequest {
+        nonce: 1,
+        last_index: 0,
+        commit_index: 0,
+        history: vec![],
+    };
     let count = |commands: &[Command]| {
-        sends(commands, 2).iter().filter(|m| matches!(m, Message::Replicate(_))).count() as u64
+        sends(commands, 2)
+            .iter()
+            .filter(|m| matches!(m, Message::Replicate(_)))
+            .count() as u64
     };
     let window = CATCHUP_WINDOW_BYTES >> 20;
     assert_eq!(count(&peer(head, 2, Message::SyncRequest(request))), window);
-    assert_eq!(count(&peer(head, 2, Message::Progress { index: 2, level_with_sender: false })), 2);
-    assert_eq!(count(&peer(head, 2, Message::Progress { index: 1, level_with_sender: false })), 0);
-    assert_eq!(count(&peer(head, 3, Message::Progress { index: 9, level_with_sender: false })), 0, "a stranger");
+    assert_eq!(
+        count(&peer(
+            head,
+            2,
+            Message::Progress {
+                index: 2,
+                level_with_sender: false
+            }
+        )),
+        2
+    );
+    assert_eq!(
+        count(&peer(
+            head,
+            2,
+            Message::Progress {
+                index: 1,
+                level_with_sender: false
+            }
+        )),
+        0
+    );
+    assert_eq!(
+        count(&peer(
+            head,
+            3,
+            Message::Progress {
+                index: 9,
+                level_with_sender: false
+            }
+        )),
+        0,
+        "a stranger"
+    );
     step(head, Event::LinkDown { server: ServerId(2) });
     assert_eq!(count(&step(head, Event::Tick)), 0, "it must ask again");
 }
@@ -161,23 +267,51 @@ fn evicted_payloads_are_loaded_for_a_successor() {
         last = Some(batch.header);
         head.recover(batch);
     }
-    assert!(head.payload(1).is_none() && head.payload(24).is_some(), "16 MiB stay in memory");
+    assert!(
+        head.payload(1).is_none() && head.payload(24).is_some(),
+        "16 MiB stay in memory"
+    );
     step(&mut head, Event::Configure(config(2, &[1, 2], &[])));
-    let request = SyncRequest { nonce: 1, last_index: 0, commit_index: 0, history: vec![] };
+    let request = SyncRequest {
+        nonce: 1,
+        last_index: 0,
+        commit_index: 0,
+        history: vec![],
+    };
     let commands = peer(&mut head, 2, Message::SyncRequest(request));
-    let Some(Command::Load { from_index: 1, to_index }) = commands.iter().find(|c| matches!(c, Command::Load { .. }))
+    let Some(Command::Load {
+        from_index: 1,
+        to_index,
+    }) = commands.iter().find(|c| matches!(c, Command::Load { .. }))
     else {
         panic!("no load in {commands:?}")
     };
-    assert!(*to_index <= CATCHUP_WINDOW_BYTES >> 20, "a load is at most a window: {to_index}");
+    assert!(
+        *to_index <= CATCHUP_WINDOW_BYTES >> 20,
+        "a load is at most a window: {to_index}"
+    );
     let loaded = (1..=*to_index).map(|index| (index, payload(1 << 20))).collect();
     let commands = step(&mut head, Event::Loaded { batches: loaded });
-    let sent = sends(&commands, 2).iter().filter(|m| matches!(m, Message::Replicate(_))).count() as u64;
+    let sent = sends(&commands, 2)
+        .iter()
+        .filter(|m| matches!(m, Message::Replicate(_)))
+        .count() as u64;
     assert_eq!(sent, *to_index);
     let next = |c: &Command| matches!(c, Command::Load { from_index, .. } if *from_index == to_index + 1);
     assert!(commands.iter().any(next), "the next run: {commands:?}");
     // What comes for an earlier stream is passed over.
-    assert!(sends(&step(&mut head, Event::Loaded { batches: vec![(1, payload(1 << 20))] }), 2).is_empty());
+    assert!(
+        sends(
+            &step(
+                &mut head,
+                Event::Loaded {
+                    batches: vec![(1, payload(1 << 20))]
+                }
+            ),
+            2
+        )
+        .is_empty()
+    );
 }
 
 #[test]
@@ -197,14 +331,32 @@ fn a_learner_that_feeds_another_begins_anew_without_harm() {
     }
     for nonce in 0..9 {
         let (common_index, base) = (5, Some(base.encode()));
-        let reply = SyncReply { nonce, common_index, last_index: 5, commit_index: 5, level: 5, base };
+        let reply = SyncReply {
+            nonce,
+            common_index,
+            last_index: 5,
+            commit_index: 5,
+            level: 5,
+            base,
+        };
         let epoch = 1;
-        fleet.event(2, Event::Peer { from: ServerId(1), epoch, message: Message::SyncReply(reply) });
+        fleet.event(
+            2,
+            Event::Peer {
+                from: ServerId(1),
+                epoch,
+                message: Message::SyncReply(reply),
+            },
+        );
     }
     assert_eq!(fleet.node(2).log().first_index(), 6);
     assert_eq!(fleet.node(3).log().last_index(), 3);
     fleet.now = 2_000_000;
     fleet.event(3, Event::Tick);
-    assert_eq!(fleet.node(3).log().first_index(), 6, "it saw that it is behind, and asked");
+    assert_eq!(
+        fleet.node(3).log().first_index(),
+        6,
+        "it saw that it is behind, and asked"
+    );
     assert_ne!(fleet.node(3).state(), GroupState::Syncing);
 }

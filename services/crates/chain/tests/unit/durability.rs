@@ -11,12 +11,19 @@ fn every_order_of_syncs_commits_at_the_last() {
     for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
         let mut fleet = Fleet::of_three(Durability::Persistent);
         fleet.append(1, append(1, 1));
-        assert_eq!(fleet.unsynced.len(), 3, "the batch is on its way to every disk at once");
+        assert_eq!(
+            fleet.unsynced.len(),
+            3,
+            "the batch is on its way to every disk at once"
+        );
         for id in order {
             assert_eq!(acks(&fleet.take_told()), [], "{order:?} before {id}");
             fleet.sync(id);
         }
-        assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])), (vec![(1, 0)], vec![1, 1, 1]));
+        assert_eq!(
+            (acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])),
+            (vec![(1, 0)], vec![1, 1, 1])
+        );
     }
 }
 
@@ -27,7 +34,10 @@ fn a_chain_of_one_waits_for_its_own_disk() {
     fleet.append(1, append(1, 1));
     assert_eq!(fleet.commits(&[1]), [0]);
     fleet.sync(1);
-    assert_eq!((fleet.commits(&[1]), fleet.node(1).durable_offset()), (vec![1], 2));
+    assert_eq!(
+        (fleet.commits(&[1]), fleet.node(1).durable_offset()),
+        (vec![1], 2)
+    );
 }
 
 #[test]
@@ -69,14 +79,38 @@ fn with_old_suffix() -> Fleet {
 fn a_cut_is_written_and_waited_for() {
     let mut fleet = with_old_suffix();
     fleet.configure(3, &[2, 3], &[1]);
-    assert_eq!(fleet.node(1).log().last_index(), 2, "it goes on with the new log at once");
-    assert_eq!(fleet.node(1).state(), GroupState::Syncing, "but does not stand before the cut is on disk");
+    assert_eq!(
+        fleet.node(1).log().last_index(),
+        2,
+        "it goes on with the new log at once"
+    );
+    assert_eq!(
+        fleet.node(1).state(),
+        GroupState::Syncing,
+        "but does not stand before the cut is on disk"
+    );
     let records = &fleet.unsynced[&1];
-    assert!(matches!(records[2], Event::CutPersisted { number: 1 }), "{records:?}");
-    assert!(!fleet.take_told().iter().any(|c| matches!(c, Command::LearnerCaughtUp { .. })));
+    assert!(
+        matches!(records[2], Event::CutPersisted { number: 1 }),
+        "{records:?}"
+    );
+    assert!(
+        !fleet
+            .take_told()
+            .iter()
+            .any(|c| matches!(c, Command::LearnerCaughtUp { .. }))
+    );
     fleet.sync(1);
-    assert_eq!((fleet.node(1).state(), fleet.node(1).durable_offset()), (GroupState::Degraded, 4));
-    assert!(fleet.take_told().iter().any(|c| matches!(c, Command::LearnerCaughtUp { .. })));
+    assert_eq!(
+        (fleet.node(1).state(), fleet.node(1).durable_offset()),
+        (GroupState::Degraded, 4)
+    );
+    assert!(
+        fleet
+            .take_told()
+            .iter()
+            .any(|c| matches!(c, Command::LearnerCaughtUp { .. }))
+    );
 }
 
 #[test]
@@ -115,7 +149,11 @@ fn levels_travel_without_batches() {
     fleet.append(1, append(1, 1));
     let head = fleet.nodes.get_mut(&1).expect("head");
     let commands = step(head, Event::Persisted { index: 1, epoch: 1 });
-    let notice = Message::ChainNotice { commit_index: 0, level: 1, storage_fault: false };
+    let notice = Message::ChainNotice {
+        commit_index: 0,
+        level: 1,
+        storage_fault: false,
+    };
     assert_eq!(sends(&commands, 2), [notice]);
     assert!(step(head, Event::Tick).is_empty(), "told once");
     assert!(step(head, Event::LinkDown { server: ServerId(2) }).is_empty());
@@ -133,7 +171,11 @@ fn a_restarted_middle_gets_the_rest_and_those_behind_it_too() {
     // Server 2 comes back with what was synced; 3 holds more than its predecessor now.
     let first = fleet.node(2).log().header(1).copied().expect("held");
     let mut restarted = quorate_chain::Replica::new(ServerId(2), Durability::Persistent);
-    restarted.recover(quorate_wire::Batch { header: first, payload: crate::rig::payload(20), trace: None });
+    restarted.recover(quorate_wire::Batch {
+        header: first,
+        payload: crate::rig::payload(20),
+        trace: None,
+    });
     restarted.recovered_all().expect("whole");
     fleet.nodes.insert(2, restarted);
     fleet.unsynced.remove(&2);
@@ -142,15 +184,24 @@ fn a_restarted_middle_gets_the_rest_and_those_behind_it_too() {
     for id in [1, 2, 3, 2, 3] {
         fleet.sync(id);
     }
-    assert_eq!((acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])), (vec![(2, 2)], vec![2, 2, 2]));
+    assert_eq!(
+        (acks(&fleet.take_told()), fleet.commits(&[1, 2, 3])),
+        (vec![(2, 2)], vec![2, 2, 2])
+    );
 }
 
 #[test]
 fn an_empty_replica_of_the_chain_is_on_disk_too() {
     let mut fleet = Fleet::new(Durability::Persistent, &[1, 2, 3]);
     fleet.configure(1, &[1, 2], &[3]);
-    assert!(matches!(&fleet.unsynced[&1][..], [Event::Persisted { index: 0, epoch: 0 }]));
-    assert!(fleet.unsynced.contains_key(&2) && !fleet.unsynced.contains_key(&3), "a learner does not count");
+    assert!(matches!(
+        &fleet.unsynced[&1][..],
+        [Event::Persisted { index: 0, epoch: 0 }]
+    ));
+    assert!(
+        fleet.unsynced.contains_key(&2) && !fleet.unsynced.contains_key(&3),
+        "a learner does not count"
+    );
     let mut replica = quorate_chain::Replica::new(ServerId(1), Durability::Persistent);
     replica.recover_base(quorate_chain::Base::default());
     assert_eq!((replica.recovered_all(), replica.log().last_index()), (Ok(()), 0));

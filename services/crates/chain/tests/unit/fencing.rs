@@ -10,14 +10,34 @@ fn kinds() -> Vec<Message> {
     let batch = batches(&[5]).remove(0);
     let (commit_index, level, last_index, storage_fault) = (1, 1, 1, true);
     let mut kinds = vec![
-        Message::Replicate(Replicate { commit_index, level, last_index, storage_fault, batch }),
+        Message::Replicate(Replicate {
+            commit_index,
+            level,
+            last_index,
+            storage_fault,
+            batch,
+        }),
         Message::ChainAck { level, storage_fault },
-        Message::ChainNotice { commit_index, level, storage_fault },
-        Message::Progress { index: 1, level_with_sender: true },
+        Message::ChainNotice {
+            commit_index,
+            level,
+            storage_fault,
+        },
+        Message::Progress {
+            index: 1,
+            level_with_sender: true,
+        },
     ];
     for nonce in 0..4 {
         let (common_index, base) = (0, None);
-        kinds.push(Message::SyncReply(SyncReply { nonce, common_index, last_index, commit_index, level, base }));
+        kinds.push(Message::SyncReply(SyncReply {
+            nonce,
+            common_index,
+            last_index,
+            commit_index,
+            level,
+            base,
+        }));
     }
     kinds
 }
@@ -37,8 +57,16 @@ fn other_epochs_change_nothing() {
             let before = state(replica);
             for message in kinds() {
                 for from in [1, 2, 3, 4] {
-                    let event = Event::Peer { from: ServerId(from), epoch, message: message.clone() };
-                    assert_eq!(step(replica, event).len(), 0, "s{me}: {message:?} of epoch {epoch}");
+                    let event = Event::Peer {
+                        from: ServerId(from),
+                        epoch,
+                        message: message.clone(),
+                    };
+                    assert_eq!(
+                        step(replica, event).len(),
+                        0,
+                        "s{me}: {message:?} of epoch {epoch}"
+                    );
                 }
             }
             assert_eq!(state(replica), before, "s{me}, epoch {epoch}");
@@ -51,10 +79,25 @@ fn a_question_of_an_older_epoch_is_not_answered() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.configure(5, &[1, 2, 3], &[]);
     let head = fleet.nodes.get_mut(&1).expect("head");
-    let request = SyncRequest { nonce: 1, last_index: 0, commit_index: 0, history: vec![] };
+    let request = SyncRequest {
+        nonce: 1,
+        last_index: 0,
+        commit_index: 0,
+        history: vec![],
+    };
     for epoch in [0, 1, 4] {
         let message = Message::SyncRequest(request.clone());
-        assert!(step(head, Event::Peer { from: ServerId(2), epoch, message }).is_empty());
+        assert!(
+            step(
+                head,
+                Event::Peer {
+                    from: ServerId(2),
+                    epoch,
+                    message
+                }
+            )
+            .is_empty()
+        );
     }
 }
 
@@ -77,7 +120,17 @@ fn before_any_configuration_nobody_is_believed() {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
     for epoch in [0, 1 as Epoch] {
         for message in kinds() {
-            assert!(step(&mut replica, Event::Peer { from: ServerId(1), epoch, message }).is_empty());
+            assert!(
+                step(
+                    &mut replica,
+                    Event::Peer {
+                        from: ServerId(1),
+                        epoch,
+                        message
+                    }
+                )
+                .is_empty()
+            );
         }
     }
     assert_eq!(replica.log().last_index(), 0);

@@ -16,13 +16,26 @@ fn follower() -> Replica {
 
 fn reply(nonce: u32, common_index: u64) -> Message {
     let (last_index, commit_index, level) = (common_index, 0, common_index);
-    Message::SyncReply(SyncReply { nonce, common_index, last_index, commit_index, level, base: None })
+    Message::SyncReply(SyncReply {
+        nonce,
+        common_index,
+        last_index,
+        commit_index,
+        level,
+        base: None,
+    })
 }
 
 fn replicate(batch: &Batch, commit_index: u64) -> Message {
     let last_index = batch.header.index;
     let batch = batch.clone();
-    Message::Replicate(Replicate { commit_index, level: last_index, last_index, storage_fault: false, batch })
+    Message::Replicate(Replicate {
+        commit_index,
+        level: last_index,
+        last_index,
+        storage_fault: false,
+        batch,
+    })
 }
 
 fn settled() -> Replica {
@@ -34,7 +47,10 @@ fn settled() -> Replica {
 #[test]
 fn it_takes_nothing_before_it_has_agreed() {
     let mut replica = follower();
-    assert_eq!((replica.role(), replica.state()), (Role::Follower, GroupState::Syncing));
+    assert_eq!(
+        (replica.role(), replica.state()),
+        (Role::Follower, GroupState::Syncing)
+    );
     peer(&mut replica, 1, replicate(&batches(&[1])[0], 0));
     assert_eq!(replica.log().last_index(), 0);
 }
@@ -74,7 +90,9 @@ fn two_batches_at_one_index_end_the_process() {
 fn a_gap_makes_it_ask_again() {
     let mut replica = settled();
     let commands = peer(&mut replica, 1, replicate(&batches(&[1, 1])[1], 0));
-    assert!(matches!(&sends(&commands, 1)[..], [Message::SyncRequest(r)] if r.nonce == 2 && r.last_index == 0));
+    assert!(
+        matches!(&sends(&commands, 1)[..], [Message::SyncRequest(r)] if r.nonce == 2 && r.last_index == 0)
+    );
     assert_eq!(replica.state(), GroupState::Syncing);
 }
 
@@ -83,9 +101,24 @@ fn it_listens_to_its_predecessor_alone() {
     let mut replica = settled();
     for from in [3, 9] {
         peer(&mut replica, from, replicate(&batches(&[1])[0], 0));
-        peer(&mut replica, from, Message::ChainNotice { commit_index: 9, level: 9, storage_fault: true });
+        peer(
+            &mut replica,
+            from,
+            Message::ChainNotice {
+                commit_index: 9,
+                level: 9,
+                storage_fault: true,
+            },
+        );
     }
-    assert_eq!((replica.log().last_index(), replica.commit_index(), replica.state()), (0, 0, GroupState::Active));
+    assert_eq!(
+        (
+            replica.log().last_index(),
+            replica.commit_index(),
+            replica.state()
+        ),
+        (0, 0, GroupState::Active)
+    );
 }
 
 #[test]
@@ -93,7 +126,15 @@ fn it_commits_no_more_than_it_holds() {
     let mut replica = settled();
     peer(&mut replica, 1, replicate(&batches(&[1])[0], 40));
     assert_eq!(replica.commit_index(), 1);
-    peer(&mut replica, 1, Message::ChainNotice { commit_index: 50, level: 50, storage_fault: false });
+    peer(
+        &mut replica,
+        1,
+        Message::ChainNotice {
+            commit_index: 50,
+            level: 50,
+            storage_fault: false,
+        },
+    );
     assert_eq!(replica.commit_index(), 1);
 }
 
@@ -101,15 +142,29 @@ fn it_commits_no_more_than_it_holds() {
 fn it_asks_again_when_no_answer_comes_or_nothing_more_comes() {
     let mut replica = follower();
     assert!(step_at(&mut replica, SYNC_RETRY_MS * 1000 - 1, Event::Tick).is_empty());
-    assert_eq!(sends(&step_at(&mut replica, SYNC_RETRY_MS * 1000, Event::Tick), 1).len(), 1);
+    assert_eq!(
+        sends(&step_at(&mut replica, SYNC_RETRY_MS * 1000, Event::Tick), 1).len(),
+        1
+    );
 
     let mut replica = settled();
-    let notice = Message::ChainNotice { commit_index: 5, level: 5, storage_fault: false };
+    let notice = Message::ChainNotice {
+        commit_index: 5,
+        level: 5,
+        storage_fault: false,
+    };
     peer(&mut replica, 1, notice);
     assert!(step_at(&mut replica, SYNC_STALL_MS * 1000 - 1, Event::Tick).is_empty());
-    assert_eq!(sends(&step_at(&mut replica, SYNC_STALL_MS * 1000, Event::Tick), 1).len(), 1, "it is behind");
+    assert_eq!(
+        sends(&step_at(&mut replica, SYNC_STALL_MS * 1000, Event::Tick), 1).len(),
+        1,
+        "it is behind"
+    );
     let mut level = settled();
-    assert!(step_at(&mut level, 3_600_000_000, Event::Tick).is_empty(), "it is not behind");
+    assert!(
+        step_at(&mut level, 3_600_000_000, Event::Tick).is_empty(),
+        "it is not behind"
+    );
 }
 
 #[test]
@@ -127,7 +182,13 @@ fn the_tail_repeats_itself_to_a_head_that_is_back() {
     fleet.append(1, append(1, 1));
     let tail = fleet.nodes.get_mut(&3).expect("tail");
     let commands = step(tail, Event::LinkUp { server: ServerId(1) });
-    assert_eq!(sends(&commands, 1), [Message::ChainAck { level: 1, storage_fault: false }]);
+    assert_eq!(
+        sends(&commands, 1),
+        [Message::ChainAck {
+            level: 1,
+            storage_fault: false
+        }]
+    );
 }
 
 #[test]
@@ -142,19 +203,35 @@ fn progress_opens_the_window_whatever_is_trimmed() {
         let batch = batch_after(last.as_ref(), 1, 1, seq, 100_000);
         last = Some(batch.header);
         let commands = peer(&mut replica, 1, replicate(&batch, seq));
-        told += sends(&commands, 1).iter().filter(|m| matches!(m, Message::Progress { .. })).count();
+        told += sends(&commands, 1)
+            .iter()
+            .filter(|m| matches!(m, Message::Progress { .. }))
+            .count();
         step(&mut replica, Event::Tick);
         assert!(replica.log().payload_bytes() <= 200_000);
     }
-    assert!(told as u64 >= 100 * 100_000 / CATCHUP_PROGRESS_BYTES - 1, "{told} times for 10 MB");
+    assert!(
+        told as u64 >= 100 * 100_000 / CATCHUP_PROGRESS_BYTES - 1,
+        "{told} times for 10 MB"
+    );
 }
 
 #[test]
 fn a_configuration_is_adopted_once_and_never_back() {
     let mut replica = follower();
-    let adopted = |commands: &[Command]| commands.iter().any(|c| matches!(c, Command::Adopted { epoch: 3 }));
-    assert!(adopted(&step(&mut replica, Event::Configure(config(3, &[2], &[])))));
-    assert!(adopted(&step(&mut replica, Event::Configure(config(3, &[1, 2], &[])))), "said again");
+    let adopted = |commands: &[Command]| {
+        commands
+            .iter()
+            .any(|c| matches!(c, Command::Adopted { epoch: 3 }))
+    };
+    assert!(adopted(&step(
+        &mut replica,
+        Event::Configure(config(3, &[2], &[]))
+    )));
+    assert!(
+        adopted(&step(&mut replica, Event::Configure(config(3, &[1, 2], &[])))),
+        "said again"
+    );
     assert_eq!(replica.role(), Role::Sole, "but not changed");
     assert!(step(&mut replica, Event::Configure(config(2, &[1, 2], &[]))).is_empty());
     assert_eq!(replica.epoch(), 3);

@@ -7,7 +7,9 @@ use crate::rig::{Fleet, acks, append, config};
 
 fn reports(fleet: &mut Fleet) -> usize {
     let told = fleet.take_told();
-    told.iter().filter(|c| matches!(c, Command::LearnerCaughtUp { learner: ServerId(4) })).count()
+    told.iter()
+        .filter(|c| matches!(c, Command::LearnerCaughtUp { learner: ServerId(4) }))
+        .count()
 }
 
 #[test]
@@ -19,7 +21,10 @@ fn it_learns_and_is_reported_by_the_tail_once_and_at_ticks() {
     fleet.take_told();
     fleet.configure(2, &[1, 2, 3], &[4]);
     assert_eq!(fleet.node(4).role(), Role::Learner);
-    assert_eq!((fleet.node(4).log().last_index(), fleet.node(4).commit_index()), (5, 5));
+    assert_eq!(
+        (fleet.node(4).log().last_index(), fleet.node(4).commit_index()),
+        (5, 5)
+    );
     assert_eq!(reports(&mut fleet), 1);
     for id in [1, 2, 4] {
         fleet.event(id, Event::Tick);
@@ -50,9 +55,17 @@ fn once_level_nothing_is_committed_without_it() {
     assert_eq!(reports(&mut fleet), 1);
     fleet.cut.push((3, 4));
     fleet.append(1, append(1, 1));
-    assert_eq!(acks(&fleet.take_told()), [], "it may be the tail of the next epoch, and lacks it");
+    assert_eq!(
+        acks(&fleet.take_told()),
+        [],
+        "it may be the tail of the next epoch, and lacks it"
+    );
     fleet.event(3, Event::LinkDown { server: ServerId(4) });
-    assert_eq!(acks(&fleet.take_told()), [], "also when it is gone: the report cannot be taken back");
+    assert_eq!(
+        acks(&fleet.take_told()),
+        [],
+        "also when it is gone: the report cannot be taken back"
+    );
     fleet.configure(3, &[1, 2, 3], &[]);
     assert_eq!(acks(&fleet.take_told()), [(1, 0)], "the next epoch decides");
 }
@@ -67,7 +80,11 @@ fn a_persistent_learner_counts_by_its_disk() {
         fleet.sync(id);
     }
     fleet.configure(2, &[1, 2, 3], &[4]);
-    assert_eq!((fleet.node(4).log().last_index(), reports(&mut fleet)), (2, 0), "held is not enough");
+    assert_eq!(
+        (fleet.node(4).log().last_index(), reports(&mut fleet)),
+        (2, 0),
+        "held is not enough"
+    );
     fleet.sync(4);
     assert_eq!(reports(&mut fleet), 1);
     fleet.append(1, append(1, 3));
@@ -114,12 +131,18 @@ fn a_learner_too_far_behind_gets_a_base() {
         }
         let (head, learner) = (fleet.node(1).log(), fleet.node(4).log());
         assert_eq!((learner.first_index(), learner.last_index()), (8, 10));
-        assert_eq!((learner.base(), learner.sessions()), (head.base(), head.sessions()));
+        assert_eq!(
+            (learner.base(), learner.sessions()),
+            (head.base(), head.sessions())
+        );
         assert!(fleet.node(4).commit_index() >= 7);
         if durability == Durability::Persistent {
             assert_eq!(reports(&mut fleet), 0, "not before the base is on its disk");
             let first = fleet.unsynced[&4].first().cloned();
-            assert!(matches!(first, Some(Event::CutPersisted { .. })), "what was before is void: {first:?}");
+            assert!(
+                matches!(first, Some(Event::CutPersisted { .. })),
+                "what was before is void: {first:?}"
+            );
             fleet.sync(4);
         }
         assert_eq!(reports(&mut fleet), 1);

@@ -16,10 +16,16 @@ fn log_of(epochs: &[u64]) -> Log {
 #[test]
 fn offsets_and_bytes_add_up() {
     let log = log_of(&[1, 1, 3]);
-    assert_eq!((log.first_index(), log.last_index(), log.next_offset()), (1, 3, 6));
+    assert_eq!(
+        (log.first_index(), log.last_index(), log.next_offset()),
+        (1, 3, 6)
+    );
     assert_eq!((log.cumulative_bytes(), log.payload_bytes()), (36, 60));
     assert_eq!((log.end_offset(0), log.end_offset(2)), (0, 4));
-    assert_eq!((log.epoch_at(0), log.epoch_at(3), log.epoch_at(4)), (Some(0), Some(3), None));
+    assert_eq!(
+        (log.epoch_at(0), log.epoch_at(3), log.epoch_at(4)),
+        (Some(0), Some(3), None)
+    );
 }
 
 #[test]
@@ -28,7 +34,10 @@ fn truncation_takes_the_end_off() {
     log.truncate(9);
     assert_eq!(log.last_index(), 4);
     log.truncate(2);
-    assert_eq!((log.last_index(), log.next_offset(), log.payload_bytes()), (2, 4, 40));
+    assert_eq!(
+        (log.last_index(), log.next_offset(), log.payload_bytes()),
+        (2, 4, 40)
+    );
     assert_eq!((log.cumulative_bytes(), log.sessions().next_seq(1)), (24, 3));
     log.truncate(0);
     assert_eq!((log.last_index(), log.sessions().len()), (0, 0));
@@ -51,7 +60,11 @@ fn an_older_epoch_is_not_taken() {
 #[test]
 #[should_panic(expected = "below what is trimmed")]
 fn what_is_trimmed_is_not_cut() {
-    let base = Base { index: 5, epoch: 1, ..Base::default() };
+    let base = Base {
+        index: 5,
+        epoch: 1,
+        ..Base::default()
+    };
     let mut log = Log::new(base);
     // Nothing is held, so a cut before the base has nothing to cut; with a batch it has.
     let mut next = batches(&[1; 6]).remove(5);
@@ -64,7 +77,10 @@ fn what_is_trimmed_is_not_cut() {
 #[test]
 fn retention_trims_what_is_committed() {
     let mut replica = sole(Durability::InMemory, &[], 1);
-    let small = GroupConfig { retention_bytes: 2_000, ..config(2, &[1], &[]) };
+    let small = GroupConfig {
+        retention_bytes: 2_000,
+        ..config(2, &[1], &[])
+    };
     step(&mut replica, Event::Configure(small));
     for seq in 1..=10 {
         let mut request = append(1, seq);
@@ -73,8 +89,21 @@ fn retention_trims_what_is_committed() {
     }
     assert_eq!(replica.log().first_index(), 1);
     let commands = step(&mut replica, Event::Tick);
-    assert!(commands.iter().any(|c| matches!(c, quorate_chain::Command::Trimmed { first_index: 7 })));
-    assert_eq!((replica.log().first_index(), replica.log().payload_bytes()), (7, 2_000));
-    assert_eq!((replica.trim_offset(), replica.log().sessions().next_seq(1)), (12, 11));
-    assert!(step(&mut replica, Event::Tick).is_empty(), "nothing is trimmed twice");
+    assert!(
+        commands
+            .iter()
+            .any(|c| matches!(c, quorate_chain::Command::Trimmed { first_index: 7 }))
+    );
+    assert_eq!(
+        (replica.log().first_index(), replica.log().payload_bytes()),
+        (7, 2_000)
+    );
+    assert_eq!(
+        (replica.trim_offset(), replica.log().sessions().next_seq(1)),
+        (12, 11)
+    );
+    assert!(
+        step(&mut replica, Event::Tick).is_empty(),
+        "nothing is trimmed twice"
+    );
 }

@@ -8,7 +8,10 @@ use crate::rig::{Fleet, acks, append, config, refusals, sends, sole, step};
 #[test]
 fn only_the_head_orders() {
     let mut none = Replica::new(ServerId(9), Durability::InMemory);
-    assert_eq!(refusals(&step(&mut none, Event::Append(append(1, 1)))), [(1, Code::GroupNotHere)]);
+    assert_eq!(
+        refusals(&step(&mut none, Event::Append(append(1, 1)))),
+        [(1, Code::GroupNotHere)]
+    );
     let mut fleet = Fleet::of_three(Durability::InMemory);
     for id in [2, 3] {
         fleet.append(id, append(1, 1));
@@ -26,10 +29,36 @@ fn a_batch_is_made_from_the_request() {
     request.seq = 2;
     step(&mut replica, Event::Append(request));
     let header = replica.log().header(2).expect("ordered");
-    assert_eq!((header.epoch, header.index, header.base_offset, header.cumulative_bytes), (4, 2, 2, 24));
-    assert_eq!((header.session, header.seq, header.timestamp_us, header.fencing_token), (7, 2, 99, 3));
-    assert_eq!((header.entry_count, header.payload_len, header.payload_crc), (2, 20, 7001));
-    assert_eq!((replica.commit_offset(), replica.committed_bytes(), replica.uncommitted_bytes()), (4, 24, 0));
+    assert_eq!(
+        (
+            header.epoch,
+            header.index,
+            header.base_offset,
+            header.cumulative_bytes
+        ),
+        (4, 2, 2, 24)
+    );
+    assert_eq!(
+        (
+            header.session,
+            header.seq,
+            header.timestamp_us,
+            header.fencing_token
+        ),
+        (7, 2, 99, 3)
+    );
+    assert_eq!(
+        (header.entry_count, header.payload_len, header.payload_crc),
+        (2, 20, 7001)
+    );
+    assert_eq!(
+        (
+            replica.commit_offset(),
+            replica.committed_bytes(),
+            replica.uncommitted_bytes()
+        ),
+        (4, 24, 0)
+    );
 }
 
 #[test]
@@ -37,10 +66,20 @@ fn an_expected_offset_must_be_the_end() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     let mut request = append(1, 1);
     request.expected_offset = 1;
-    assert_eq!(refusals(&step(&mut replica, Event::Append(request.clone()))), [(1, Code::ConditionFailed)]);
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(request.clone()))),
+        [(1, Code::ConditionFailed)]
+    );
     request.expected_offset = 0;
-    assert_eq!(acks(&step(&mut replica, Event::Append(request.clone()))), [(1, 0)]);
-    assert_eq!(acks(&step(&mut replica, Event::Append(request))), [(1, 0)], "a retry is not judged anew");
+    assert_eq!(
+        acks(&step(&mut replica, Event::Append(request.clone()))),
+        [(1, 0)]
+    );
+    assert_eq!(
+        acks(&step(&mut replica, Event::Append(request))),
+        [(1, 0)],
+        "a retry is not judged anew"
+    );
 }
 
 #[test]
@@ -52,9 +91,16 @@ fn an_older_fencing_token_is_refused() {
         Event::Append(request)
     };
     assert_eq!(acks(&step(&mut replica, with_token(1, 5))).len(), 1);
-    assert_eq!(refusals(&step(&mut replica, with_token(2, 4))), [(1, Code::Fenced)]);
+    assert_eq!(
+        refusals(&step(&mut replica, with_token(2, 4))),
+        [(1, Code::Fenced)]
+    );
     assert_eq!(acks(&step(&mut replica, with_token(2, 5))).len(), 1);
-    assert_eq!(acks(&step(&mut replica, with_token(3, 0))).len(), 1, "without a token nothing is fenced");
+    assert_eq!(
+        acks(&step(&mut replica, with_token(3, 0))).len(),
+        1,
+        "without a token nothing is fenced"
+    );
 }
 
 #[test]
@@ -63,7 +109,10 @@ fn below_min_replicas_appends_pause_and_retries_wait() {
     fleet.configure(1, &[1, 2], &[]);
     fleet.cut.push((1, 2));
     fleet.append(1, append(1, 1));
-    let paused = GroupConfig { min_replicas: 2, ..config(2, &[1], &[]) };
+    let paused = GroupConfig {
+        min_replicas: 2,
+        ..config(2, &[1], &[])
+    };
     fleet.event(1, Event::Configure(paused));
     assert_eq!(fleet.node(1).state(), GroupState::Paused);
     fleet.take_told();
@@ -71,13 +120,29 @@ fn below_min_replicas_appends_pause_and_retries_wait() {
     fleet.append(1, append(1, 1));
     let told = fleet.take_told();
     let paused = |c: &Command| {
-        matches!(c, Command::Refuse { code: Code::Paused, happened: Happened::No, retry_after_ms: 200, .. })
+        matches!(
+            c,
+            Command::Refuse {
+                code: Code::Paused,
+                happened: Happened::No,
+                retry_after_ms: 200,
+                ..
+            }
+        )
     };
     assert!(told.iter().any(paused));
-    assert_eq!((acks(&told).len(), fleet.node(1).commit_index()), (0, 0), "nothing commits below min_replicas");
+    assert_eq!(
+        (acks(&told).len(), fleet.node(1).commit_index()),
+        (0, 0),
+        "nothing commits below min_replicas"
+    );
 
     fleet.event(1, Event::Configure(config(3, &[1], &[])));
-    assert_eq!(acks(&fleet.take_told()), [(1, 0), (1, 0)], "both the append and its retry are answered");
+    assert_eq!(
+        acks(&fleet.take_told()),
+        [(1, 0), (1, 0)],
+        "both the append and its retry are answered"
+    );
 }
 
 #[test]
@@ -89,7 +154,15 @@ fn a_deposed_head_says_that_it_does_not_know() {
     fleet.event(1, Event::Configure(config(2, &[2, 3], &[])));
     let told = fleet.take_told();
     let unknown = |c: &Command| {
-        matches!(c, Command::Refuse { seq: 1, code: Code::EpochChanged, happened: Happened::Unknown, .. })
+        matches!(
+            c,
+            Command::Refuse {
+                seq: 1,
+                code: Code::EpochChanged,
+                happened: Happened::Unknown,
+                ..
+            }
+        )
     };
     assert!(told.iter().any(unknown));
     assert!(told.iter().any(|c| matches!(c, Command::Adopted { epoch: 2 })));
@@ -111,7 +184,10 @@ fn the_ring_closes_when_every_replica_has_agreed() {
     assert!(fleet.node(1).ring_closed() && !fleet.node(2).ring_closed());
     fleet.cut.push((2, 3));
     fleet.configure(2, &[1, 2, 3], &[]);
-    assert!(!fleet.node(1).ring_closed(), "the tail has not agreed in this epoch");
+    assert!(
+        !fleet.node(1).ring_closed(),
+        "the tail has not agreed in this epoch"
+    );
     fleet.cut.clear();
     fleet.now += 1_000_000;
     fleet.event(3, Event::Tick);

@@ -27,7 +27,11 @@ fn a_page_ends_at_whichever_bound_comes_first() {
     assert_eq!(offsets(&replica, 0, (60, max, max)), [0, 2, 4]);
     assert_eq!(offsets(&replica, 0, (59, max, max)), [0, 2]);
     assert_eq!(offsets(&replica, 0, (max, 4, max)), [0, 2]);
-    assert_eq!(offsets(&replica, 3, (max, 3, max)), [2, 4], "entries are counted from the offset");
+    assert_eq!(
+        offsets(&replica, 3, (max, 3, max)),
+        [2, 4],
+        "entries are counted from the offset"
+    );
     assert_eq!(offsets(&replica, 0, (1, 1, max)), [0], "one batch at least");
 }
 
@@ -35,9 +39,20 @@ fn a_page_ends_at_whichever_bound_comes_first() {
 fn the_next_page_begins_where_one_ended() {
     let replica = with_batches(5);
     let page = replica.read(3, u32::MAX, u32::MAX, 2).expect("a page");
-    assert_eq!((page.next_offset, page.commit_offset, page.trim_offset), (6, 10, 0));
+    assert_eq!(
+        (page.next_offset, page.commit_offset, page.trim_offset),
+        (6, 10, 0)
+    );
     let piece = &page.pieces[0];
-    assert_eq!((piece.index, piece.entry_count, piece.payload_len, piece.payload_crc), (2, 2, 20, 1002));
+    assert_eq!(
+        (
+            piece.index,
+            piece.entry_count,
+            piece.payload_len,
+            piece.payload_crc
+        ),
+        (2, 2, 20, 1002)
+    );
     assert_eq!(piece.payload, Some(payload(20)));
     let end = replica.read(10, u32::MAX, u32::MAX, 9).expect("a page");
     assert_eq!((end.pieces.len(), end.next_offset), (0, 10));
@@ -54,17 +69,33 @@ fn only_what_is_committed_is_read() {
         assert_eq!(offsets(fleet.node(id), 0, max), [0]);
         assert_eq!(offsets(fleet.node(id), 2, max), [] as [u64; 0], "not yet");
     }
-    assert_eq!(fleet.node(1).read(5, 1, 1, 1), Err(ReadError::BeyondEnd { commit_offset: 2 }));
-    assert_eq!(fleet.node(3).read(5, 1, 1, 1).map(|p| p.pieces.len()), Ok(0), "a follower may be behind");
+    assert_eq!(
+        fleet.node(1).read(5, 1, 1, 1),
+        Err(ReadError::BeyondEnd { commit_offset: 2 })
+    );
+    assert_eq!(
+        fleet.node(3).read(5, 1, 1, 1).map(|p| p.pieces.len()),
+        Ok(0),
+        "a follower may be behind"
+    );
 }
 
 #[test]
 fn what_is_trimmed_says_so() {
     let mut replica = with_batches(5);
-    step(&mut replica, Event::Configure(GroupConfig { retention_bytes: 40, ..config(2, &[1], &[]) }));
+    step(
+        &mut replica,
+        Event::Configure(GroupConfig {
+            retention_bytes: 40,
+            ..config(2, &[1], &[])
+        }),
+    );
     step(&mut replica, Event::Tick);
     let error = replica.read(5, 1, 1, 1).expect_err("trimmed");
-    assert_eq!((error, error.code()), (ReadError::Trimmed { trim_offset: 6 }, Code::Trimmed));
+    assert_eq!(
+        (error, error.code()),
+        (ReadError::Trimmed { trim_offset: 6 }, Code::Trimmed)
+    );
     assert_eq!(offsets(&replica, 6, (u32::MAX, u32::MAX, 9)), [6, 8]);
 }
 
@@ -78,6 +109,13 @@ fn evicted_payloads_are_named_without_their_bytes() {
         step(&mut replica, Event::Persisted { index: seq, epoch: 1 });
     }
     let page = replica.read(0, 1, 1, 1).expect("a page");
-    assert_eq!((page.pieces[0].payload.clone(), page.pieces[0].payload_len), (None, 1 << 20));
-    assert!(replica.read(38, 1, 1, 1).expect("a page").pieces[0].payload.is_some());
+    assert_eq!(
+        (page.pieces[0].payload.clone(), page.pieces[0].payload_len),
+        (None, 1 << 20)
+    );
+    assert!(
+        replica.read(38, 1, 1, 1).expect("a page").pieces[0]
+            .payload
+            .is_some()
+    );
 }

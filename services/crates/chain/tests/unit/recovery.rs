@@ -12,7 +12,9 @@ fn empty() -> Replica {
 
 fn base_at(held: &[Batch], index: u64) -> Base {
     let mut base = Base::default();
-    held.iter().take(index as usize).for_each(|b| base.apply(&b.header));
+    held.iter()
+        .take(index as usize)
+        .for_each(|b| base.apply(&b.header));
     base
 }
 
@@ -22,7 +24,9 @@ fn recover(replica: &mut Replica, held: &[Batch]) {
 
 fn epochs(replica: &Replica) -> Vec<Epoch> {
     let log = replica.log();
-    (log.first_index()..=log.last_index()).map(|i| log.epoch_at(i).expect("held")).collect()
+    (log.first_index()..=log.last_index())
+        .map(|i| log.epoch_at(i).expect("held"))
+        .collect()
 }
 
 #[test]
@@ -30,7 +34,10 @@ fn batches_alone() {
     let mut replica = empty();
     recover(&mut replica, &batches(&[1, 1, 2]));
     assert_eq!(replica.recovered_all(), Ok(()));
-    assert_eq!((epochs(&replica), replica.durable_offset(), replica.commit_index()), (vec![1, 1, 2], 6, 0));
+    assert_eq!(
+        (epochs(&replica), replica.durable_offset(), replica.commit_index()),
+        (vec![1, 1, 2], 6, 0)
+    );
 }
 
 #[test]
@@ -49,7 +56,14 @@ fn a_cut_stays_cut() {
     let mut replica = empty();
     recover(&mut replica, &batches(&[1, 1, 1, 1]));
     replica.recover_cut(2);
-    assert_eq!((replica.recovered_all(), epochs(&replica), replica.durable_offset()), (Ok(()), vec![1, 1], 4));
+    assert_eq!(
+        (
+            replica.recovered_all(),
+            epochs(&replica),
+            replica.durable_offset()
+        ),
+        (Ok(()), vec![1, 1], 4)
+    );
 }
 
 #[test]
@@ -59,7 +73,14 @@ fn a_base_of_this_log_trims_it() {
     recover(&mut replica, &held);
     replica.recover_base(base_at(&held, 3));
     assert_eq!(replica.recovered_all(), Ok(()));
-    assert_eq!((replica.log().first_index(), replica.commit_index(), epochs(&replica)), (4, 3, vec![2]));
+    assert_eq!(
+        (
+            replica.log().first_index(),
+            replica.commit_index(),
+            epochs(&replica)
+        ),
+        (4, 3, vec![2])
+    );
     assert_eq!(replica.log().sessions().next_seq(1), 5);
 }
 
@@ -72,10 +93,21 @@ fn the_journals_front_may_be_gone() {
             recover(&mut replica, &held[first..base_after]);
             replica.recover_base(base_at(&held, 3));
             recover(&mut replica, &held[base_after..]);
-            assert_eq!(replica.recovered_all(), Ok(()), "from {first}, base after {base_after}");
-            assert_eq!((replica.log().first_index(), epochs(&replica)), (4, vec![2, 2, 3]));
+            assert_eq!(
+                replica.recovered_all(),
+                Ok(()),
+                "from {first}, base after {base_after}"
+            );
+            assert_eq!(
+                (replica.log().first_index(), epochs(&replica)),
+                (4, vec![2, 2, 3])
+            );
             assert_eq!(replica.log().base(), &base_at(&held, 3));
-            assert_eq!(replica.log().sessions().next_seq(1), 7, "the base's sessions count, with what follows");
+            assert_eq!(
+                replica.log().sessions().next_seq(1),
+                7,
+                "the base's sessions count, with what follows"
+            );
         }
     }
 }
@@ -112,10 +144,22 @@ fn a_missing_part_is_reported() {
     let mut replica = empty();
     recover(&mut replica, &held[..3]);
     recover(&mut replica, &held[5..]);
-    assert_eq!(replica.recovered_all(), Err(RecoverError { index: 6, expected: 4 }));
+    assert_eq!(
+        replica.recovered_all(),
+        Err(RecoverError {
+            index: 6,
+            expected: 4
+        })
+    );
     let mut replica = empty();
     recover(&mut replica, &held[5..]);
-    assert_eq!(replica.recovered_all(), Err(RecoverError { index: 6, expected: 1 }));
+    assert_eq!(
+        replica.recovered_all(),
+        Err(RecoverError {
+            index: 6,
+            expected: 1
+        })
+    );
 }
 
 #[test]

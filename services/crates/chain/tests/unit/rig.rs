@@ -13,12 +13,18 @@ use quorate_wire::{Batch, BatchHeader};
 use uuid::Uuid;
 
 pub const GROUP: GroupId = GroupId(Uuid::from_u128(7));
-pub const CLIENT: ClientRef = ClientRef { connection: 1, channel: 1 };
+pub const CLIENT: ClientRef = ClientRef {
+    connection: 1,
+    channel: 1,
+};
 static ZEROS: [u8; 4 << 20] = [0; 4 << 20];
 
 pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
     let members = |ids: &[u32]| {
-        let member = |id: &u32| Member { server_id: ServerId(*id), address: format!("s{id}") };
+        let member = |id: &u32| Member {
+            server_id: ServerId(*id),
+            address: format!("s{id}"),
+        };
         ids.iter().map(member).collect()
     };
     GroupConfig {
@@ -29,7 +35,14 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
         min_replicas: 1,
         replicas: members(replicas),
         learners: members(learners),
-        budget: Budget::for_rate(1, 1, AppendCost { fixed_milli: [0; 3], per_byte_milli: [0; 3] }),
+        budget: Budget::for_rate(
+            1,
+            1,
+            AppendCost {
+                fixed_milli: [0; 3],
+                per_byte_milli: [0; 3],
+            },
+        ),
         retention_bytes: u64::MAX,
     }
 }
@@ -56,7 +69,13 @@ pub fn append(session: u64, seq: u64) -> AppendRequest {
 }
 
 /// A batch as a head of `epoch` would have made it, behind `before`.
-pub fn batch_after(before: Option<&BatchHeader>, epoch: Epoch, session: u64, seq: u64, bytes: usize) -> Batch {
+pub fn batch_after(
+    before: Option<&BatchHeader>,
+    epoch: Epoch,
+    session: u64,
+    seq: u64,
+    bytes: usize,
+) -> Batch {
     let header = BatchHeader {
         group_id: GROUP,
         epoch,
@@ -71,14 +90,24 @@ pub fn batch_after(before: Option<&BatchHeader>, epoch: Epoch, session: u64, seq
         payload_len: bytes as u32,
         payload_crc: (epoch * 1000 + seq) as u32,
     };
-    Batch { header, payload: payload(bytes), trace: None }
+    Batch {
+        header,
+        payload: payload(bytes),
+        trace: None,
+    }
 }
 
 /// Batches of one session, one for each epoch given.
 pub fn batches(epochs: &[Epoch]) -> Vec<Batch> {
     let mut made: Vec<Batch> = Vec::new();
     for (at, epoch) in epochs.iter().enumerate() {
-        made.push(batch_after(made.last().map(|b| &b.header), *epoch, 1, at as u64 + 1, 20));
+        made.push(batch_after(
+            made.last().map(|b| &b.header),
+            *epoch,
+            1,
+            at as u64 + 1,
+            20,
+        ));
     }
     made
 }
@@ -97,7 +126,14 @@ pub fn step_at(replica: &mut Replica, now: Micros, event: Event) -> Vec<Command>
 
 pub fn peer(replica: &mut Replica, from: u32, message: Message) -> Vec<Command> {
     let epoch = replica.epoch();
-    step(replica, Event::Peer { from: ServerId(from), epoch, message })
+    step(
+        replica,
+        Event::Peer {
+            from: ServerId(from),
+            epoch,
+            message,
+        },
+    )
 }
 
 pub fn sends(commands: &[Command], to: u32) -> Vec<Message> {
@@ -171,7 +207,10 @@ impl Fleet {
 
     pub fn configure(&mut self, epoch: Epoch, replicas: &[u32], learners: &[u32]) {
         for id in replicas.iter().chain(learners) {
-            let config = GroupConfig { durability: self.durability, ..config(epoch, replicas, learners) };
+            let config = GroupConfig {
+                durability: self.durability,
+                ..config(epoch, replicas, learners)
+            };
             self.give(*id, Event::Configure(config));
         }
         self.settle();
@@ -188,13 +227,22 @@ impl Fleet {
                 Command::Send { to, message } => self.queue.push_back((id, to.0, epoch, message)),
                 Command::Persist(batch) => {
                     let (index, epoch) = (batch.header.index, batch.header.epoch);
-                    self.unsynced.entry(id).or_default().push(Event::Persisted { index, epoch });
+                    self.unsynced
+                        .entry(id)
+                        .or_default()
+                        .push(Event::Persisted { index, epoch });
                 }
                 Command::PersistBase { index, epoch, .. } => {
-                    self.unsynced.entry(id).or_default().push(Event::Persisted { index, epoch });
+                    self.unsynced
+                        .entry(id)
+                        .or_default()
+                        .push(Event::Persisted { index, epoch });
                 }
                 Command::Cut { number, .. } => {
-                    self.unsynced.entry(id).or_default().push(Event::CutPersisted { number });
+                    self.unsynced
+                        .entry(id)
+                        .or_default()
+                        .push(Event::CutPersisted { number });
                 }
                 other => self.told.push((id, other)),
             }
@@ -206,7 +254,14 @@ impl Fleet {
         while let Some((from, to, epoch, message)) = self.queue.pop_front() {
             let is_cut = self.cut.contains(&(from, to)) || self.cut.contains(&(to, from));
             if self.nodes.contains_key(&to) && !is_cut {
-                self.give(to, Event::Peer { from: ServerId(from), epoch, message });
+                self.give(
+                    to,
+                    Event::Peer {
+                        from: ServerId(from),
+                        epoch,
+                        message,
+                    },
+                );
             }
         }
     }

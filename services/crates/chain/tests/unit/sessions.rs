@@ -31,9 +31,15 @@ fn a_retry_is_answered_with_its_first_offset() {
 #[test]
 fn a_gap_is_refused_also_in_a_new_session() {
     let mut replica = sole(Durability::InMemory, &[], 1);
-    assert_eq!(refusals(&step(&mut replica, Event::Append(append(5, 2)))), [(2, Code::SequenceGap)]);
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(append(5, 2)))),
+        [(2, Code::SequenceGap)]
+    );
     step(&mut replica, Event::Append(append(5, 1)));
-    assert_eq!(refusals(&step(&mut replica, Event::Append(append(5, 3)))), [(3, Code::SequenceGap)]);
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(append(5, 3)))),
+        [(3, Code::SequenceGap)]
+    );
     assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 2)))), [(2, 2)]);
 }
 
@@ -44,15 +50,24 @@ fn a_retry_from_before_the_window_is_unknown() {
     for seq in 1..=last {
         step(&mut replica, Event::Append(append(5, seq)));
     }
-    assert_eq!(refusals(&step(&mut replica, Event::Append(append(5, 1)))), [(1, Code::SessionExpired)]);
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(append(5, 1)))),
+        [(1, Code::SessionExpired)]
+    );
     assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 2)))), [(2, 2)]);
 }
 
 #[test]
 fn session_zero_and_seq_zero_are_refused() {
     let mut replica = sole(Durability::InMemory, &[], 1);
-    assert_eq!(refusals(&step(&mut replica, Event::Append(append(0, 1)))), [(1, Code::SessionMissing)]);
-    assert_eq!(refusals(&step(&mut replica, Event::Append(append(1, 0)))), [(0, Code::SessionMissing)]);
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(append(0, 1)))),
+        [(1, Code::SessionMissing)]
+    );
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(append(1, 0)))),
+        [(0, Code::SessionMissing)]
+    );
 }
 
 #[test]
@@ -73,14 +88,29 @@ fn the_least_recently_used_session_is_forgotten_and_its_floor_tells() {
     let mut retry = append(2, 1);
     retry.floor_index = 1;
     let commands = step(&mut replica, Event::Append(retry.clone()));
-    assert_eq!(refusals(&commands), [(1, Code::SessionExpired)], "it may have been ordered at 2");
+    assert_eq!(
+        refusals(&commands),
+        [(1, Code::SessionExpired)],
+        "it may have been ordered at 2"
+    );
     retry.seq = 2;
-    assert_eq!(refusals(&step(&mut replica, Event::Append(retry))), [(2, Code::SessionExpired)]);
+    assert_eq!(
+        refusals(&step(&mut replica, Event::Append(retry))),
+        [(2, Code::SessionExpired)]
+    );
 
     let mut new = append(full + 2, 1);
     new.floor_index = 2;
-    assert_eq!(acks(&step(&mut replica, Event::Append(new))).len(), 1, "what is forgotten lies before its floor");
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(1, 2)))).len(), 1, "session 1 was used since");
+    assert_eq!(
+        acks(&step(&mut replica, Event::Append(new))).len(),
+        1,
+        "what is forgotten lies before its floor"
+    );
+    assert_eq!(
+        acks(&step(&mut replica, Event::Append(append(1, 2)))).len(),
+        1,
+        "session 1 was used since"
+    );
 }
 
 #[test]
@@ -92,7 +122,11 @@ fn the_table_travels_in_a_base() {
     }
     let bytes = base.encode();
     assert_eq!(Base::decode(&bytes), Some(base.clone()));
-    assert_eq!(base.encode(), bytes, "the encoding does not depend on a hash map's order");
+    assert_eq!(
+        base.encode(),
+        bytes,
+        "the encoding does not depend on a hash map's order"
+    );
     for cut in 0..bytes.len() {
         assert_eq!(Base::decode(&bytes[..cut]), None, "cut to {cut} bytes");
     }

@@ -86,12 +86,20 @@ impl Default for WindowBook {
 impl WindowBook {
     pub fn with_bound(windows_max: usize) -> Self {
         assert!(windows_max > 0, "a book has a place for the present window");
-        Self { kept: BTreeMap::new(), groups: HashMap::new(), windows_max, dropped: 0 }
+        Self {
+            kept: BTreeMap::new(),
+            groups: HashMap::new(),
+            windows_max,
+            dropped: 0,
+        }
     }
 
     /// Takes in what a group counted since its last sample.
     pub fn observe(&mut self, sample: &Sample) {
-        let tracked = self.groups.remove(&sample.group).filter(|t| t.since_us == sample.since_us);
+        let tracked = self
+            .groups
+            .remove(&sample.group)
+            .filter(|t| t.since_us == sample.since_us);
         let before = tracked.unwrap_or_else(|| Tracked::unknown(sample));
         let delta = sample.totals.since(&before.totals);
         // A clock that was set back does not make time run twice.
@@ -99,9 +107,20 @@ impl WindowBook {
         let active = shares(delta.active_us, &pieces);
         let paused = shares(delta.paused_us, &pieces);
         for (at, piece) in pieces.iter().enumerate() {
-            let first = if at == 0 { before.committed } else { sample.committed() };
-            let key = Key { window_start_s: piece.window_start_s, group: sample.group, epoch: sample.epoch };
-            let kept = self.kept.entry(key).or_insert_with(|| Kept::new(sample, key.window_start_s, first));
+            let first = if at == 0 {
+                before.committed
+            } else {
+                sample.committed()
+            };
+            let key = Key {
+                window_start_s: piece.window_start_s,
+                group: sample.group,
+                epoch: sample.epoch,
+            };
+            let kept = self
+                .kept
+                .entry(key)
+                .or_insert_with(|| Kept::new(sample, key.window_start_s, first));
             let was = kept.record.clone();
             kept.note_level(sample);
             kept.add_time(active[at], paused[at]);
@@ -125,18 +144,31 @@ impl WindowBook {
 
     /// To be called behind the samples of each second: forgets groups that left, and what need not be kept.
     pub fn end_round(&mut self, now_ms: u64) {
-        self.groups.retain(|_, tracked| tracked.at_ms + FORGET_AFTER_MS > now_ms);
+        self.groups
+            .retain(|_, tracked| tracked.at_ms + FORGET_AFTER_MS > now_ms);
         let keep_from_s = (now_ms / 1000).saturating_sub(TELEMETRY_RESEND_S + WINDOW_S);
-        self.kept.retain(|key, kept| kept.is_pending() || key.window_start_s >= keep_from_s);
+        self.kept
+            .retain(|key, kept| kept.is_pending() || key.window_start_s >= keep_from_s);
     }
 
     /// The oldest records that changed since they were last sent, at most so many.
     pub fn pending(&mut self, records_max: usize) -> Batch {
-        let mut batch = Batch { records: Vec::new(), marks: Vec::new() };
-        for (key, kept) in self.kept.iter_mut().filter(|(_, kept)| kept.is_pending()).take(records_max) {
+        let mut batch = Batch {
+            records: Vec::new(),
+            marks: Vec::new(),
+        };
+        for (key, kept) in self
+            .kept
+            .iter_mut()
+            .filter(|(_, kept)| kept.is_pending())
+            .take(records_max)
+        {
             kept.attempted_reads = (kept.record.read_entries, kept.record.read_bytes);
             batch.records.push(kept.record.clone());
-            batch.marks.push(Mark { key: *key, version: kept.version });
+            batch.marks.push(Mark {
+                key: *key,
+                version: kept.version,
+            });
         }
         batch
     }
@@ -180,7 +212,12 @@ impl WindowBook {
         if self.kept.len() <= self.windows_max {
             return;
         }
-        if let Some(key) = self.kept.iter().find(|(_, kept)| !kept.is_pending()).map(|(key, _)| *key) {
+        if let Some(key) = self
+            .kept
+            .iter()
+            .find(|(_, kept)| !kept.is_pending())
+            .map(|(key, _)| *key)
+        {
             self.kept.remove(&key);
         }
         while self.kept.len() > self.windows_max {
@@ -230,7 +267,14 @@ impl Kept {
             stored_bytes: 0,
             latency_us: Default::default(),
         };
-        Self { record, active_us: 0, paused_us: 0, version: 1, sent: 0, attempted_reads: (0, 0) }
+        Self {
+            record,
+            active_us: 0,
+            paused_us: 0,
+            version: 1,
+            sent: 0,
+            attempted_reads: (0, 0),
+        }
     }
 
     fn is_pending(&self) -> bool {
@@ -280,7 +324,10 @@ fn pieces_of(from_ms: u64, to_ms: u64) -> Vec<Piece> {
         .filter(|window| last - first < WINDOWS_BETWEEN_SAMPLES_MAX || *window == first || *window == last)
         .map(|window| {
             let (begin, end) = (window * WINDOW_MS, (window + 1) * WINDOW_MS);
-            Piece { window_start_s: window * WINDOW_S, ms: end.min(to_ms) - begin.max(from_ms) }
+            Piece {
+                window_start_s: window * WINDOW_S,
+                ms: end.min(to_ms) - begin.max(from_ms),
+            }
         })
         .collect()
 }
@@ -289,7 +336,11 @@ fn pieces_of(from_ms: u64, to_ms: u64) -> Vec<Piece> {
 fn shares(whole: Micros, pieces: &[Piece]) -> Vec<Micros> {
     let span_ms: u64 = pieces.iter().map(|piece| piece.ms).sum();
     let up_to = |ms: u64| {
-        if span_ms == 0 { whole } else { (u128::from(whole) * u128::from(ms) / u128::from(span_ms)) as u64 }
+        if span_ms == 0 {
+            whole
+        } else {
+            (u128::from(whole) * u128::from(ms) / u128::from(span_ms)) as u64
+        }
     };
     let mut passed_ms = 0;
     let mut given = 0;

@@ -72,7 +72,9 @@ impl Histogram {
         if self.is_empty() {
             return None;
         }
-        let rank = (u128::from(self.total) * u128::from(per_mille)).div_ceil(1000).max(1);
+        let rank = (u128::from(self.total) * u128::from(per_mille))
+            .div_ceil(1000)
+            .max(1);
         let mut seen = 0u128;
         for (bucket, count) in self.nonzero() {
             seen += u128::from(count);
@@ -107,6 +109,10 @@ impl Histogram {
     }
 
     fn nonzero(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(at, count)| (at as u32, *count))
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(at, count)| (at as u32, *count))
     }
 }

@@ -34,7 +34,9 @@ impl Sample {
 /// Since the group came to this server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
+    pub offered_batches: u64,
     pub offered_entries: u64,
+    pub offered_bytes: u64,
     pub throttled_entries: u64,
     pub throttled_within_sla_entries: u64,
     pub refused_entries: u64,
@@ -50,7 +52,9 @@ impl Totals {
     pub fn since(&self, before: &Totals) -> Totals {
         let less = |now: u64, then: u64| now.checked_sub(then).expect("a group's totals only grow");
         Totals {
+            offered_batches: less(self.offered_batches, before.offered_batches),
             offered_entries: less(self.offered_entries, before.offered_entries),
+            offered_bytes: less(self.offered_bytes, before.offered_bytes),
             throttled_entries: less(self.throttled_entries, before.throttled_entries),
             throttled_within_sla_entries: less(
                 self.throttled_within_sla_entries,

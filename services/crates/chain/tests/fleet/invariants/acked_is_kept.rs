@@ -18,6 +18,12 @@ pub fn member(world: &World, s: usize) {
     let latest = world.master.latest();
     for member in latest.chain.iter().filter(|m| m.0 == s && world.is_intact(**m)) {
         let has = world.servers[member.0].has(world.plan.durability, last.index, last.epoch);
-        assert!(has, "s{} is in the chain of epoch {} and lacks {}", s + 1, world.master.epoch, last.index);
+        assert!(
+            has,
+            "s{} is in the chain of epoch {} and lacks {}",
+            s + 1,
+            world.master.epoch,
+            last.index
+        );
     }
 }

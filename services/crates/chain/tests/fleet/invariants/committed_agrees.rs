@@ -10,7 +10,11 @@ pub fn check(world: &mut World, s: usize) -> Option<(Index, Index)> {
     let server = &mut world.servers[s];
     let replica = server.replica.as_ref()?;
     let (seen, commit) = (server.commit_seen, replica.commit_index());
-    assert!(commit >= seen, "s{} went back from commit {seen} to {commit}", s + 1);
+    assert!(
+        commit >= seen,
+        "s{} went back from commit {seen} to {commit}",
+        s + 1
+    );
     server.commit_seen = commit;
     let log = replica.log();
     let known = world.ledger.last_index();
@@ -26,7 +30,12 @@ pub fn check(world: &mut World, s: usize) -> Option<(Index, Index)> {
         }
     }
     if let Some(last) = world.ledger.at(log.base().index) {
-        assert_eq!(last.end_offset(), log.base().end_offset, "the base of s{} is another", s + 1);
+        assert_eq!(
+            last.end_offset(),
+            log.base().end_offset,
+            "the base of s{} is another",
+            s + 1
+        );
         assert_eq!(last.cumulative_bytes, log.base().cumulative_bytes);
     }
     let now_known = world.ledger.last_index();

@@ -11,7 +11,12 @@ pub fn check(world: &World, s: usize, to: Index) {
     for member in &world.master.of_epoch(replica.epoch()).chain {
         if world.is_intact(*member) {
             let has = world.servers[member.0].has(world.plan.durability, to, epoch);
-            assert!(has, "s{} commits {to} which s{} does not have for good", s + 1, member.0 + 1);
+            assert!(
+                has,
+                "s{} commits {to} which s{} does not have for good",
+                s + 1,
+                member.0 + 1
+            );
         }
     }
 }

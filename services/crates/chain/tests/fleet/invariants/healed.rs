@@ -20,12 +20,21 @@ pub fn why_not_healed(world: &World) -> String {
         if !world.is_intact((*s, *life)) {
             return format!("s{} is not the one in the chain", s + 1);
         }
-        let Some(replica) = &world.servers[*s].replica else { return format!("s{} has no replica", s + 1) };
-        let held = (replica.epoch(), replica.commit_index(), replica.log().last_index());
+        let Some(replica) = &world.servers[*s].replica else {
+            return format!("s{} has no replica", s + 1);
+        };
+        let held = (
+            replica.epoch(),
+            replica.commit_index(),
+            replica.log().last_index(),
+        );
         let last = world.ledger.last_index();
         if held != (world.master.epoch, last, last) {
             let expected = (world.master.epoch, last, last);
-            return format!("s{} has epoch, commit, last {held:?} where {expected:?} should be", s + 1);
+            return format!(
+                "s{} has epoch, commit, last {held:?} where {expected:?} should be",
+                s + 1
+            );
         }
     }
     String::new()

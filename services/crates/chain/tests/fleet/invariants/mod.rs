@@ -15,7 +15,9 @@ pub use reads::reads_committed;
 use crate::world::World;
 
 pub fn after_step(world: &mut World, s: usize) {
-    let Some((from, to)) = committed_agrees::check(world, s) else { return chain_prefix::check(world, s) };
+    let Some((from, to)) = committed_agrees::check(world, s) else {
+        return chain_prefix::check(world, s);
+    };
     one_head_commits::check(world, s, from, to);
     durable_means_durable::check(world, s, to);
     acked_is_kept::after_commit(world);

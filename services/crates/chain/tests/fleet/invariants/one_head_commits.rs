@@ -9,5 +9,9 @@ pub fn check(world: &mut World, s: usize, from: Index, to: Index) {
     let head = *world.ledger.heads.entry(replica.epoch()).or_insert(s);
     assert_eq!(head, s, "two heads commit in epoch {}", replica.epoch());
     let config = replica.config().expect("a head is configured");
-    assert!(config.has_quorum(), "{} to {to} committed by fewer than min_replicas", from + 1);
+    assert!(
+        config.has_quorum(),
+        "{} to {to} committed by fewer than min_replicas",
+        from + 1
+    );
 }

@@ -29,15 +29,40 @@ pub fn read(world: &World, s: usize, offset: Offset) -> Option<Offset> {
     };
     let mut next = offset;
     for (at, piece) in page.pieces.iter().enumerate() {
-        let header = world.ledger.at(piece.index).expect("only what is committed is read");
+        let header = world
+            .ledger
+            .at(piece.index)
+            .expect("only what is committed is read");
         assert_eq!(
-            (piece.base_offset, piece.payload_crc, piece.entry_count, piece.payload_len),
-            (header.base_offset, header.payload_crc, header.entry_count, header.payload_len)
+            (
+                piece.base_offset,
+                piece.payload_crc,
+                piece.entry_count,
+                piece.payload_len
+            ),
+            (
+                header.base_offset,
+                header.payload_crc,
+                header.entry_count,
+                header.payload_len
+            )
         );
-        assert!(if at == 0 { piece.base_offset <= next } else { piece.base_offset == next }, "a gap at {next}");
+        assert!(
+            if at == 0 {
+                piece.base_offset <= next
+            } else {
+                piece.base_offset == next
+            },
+            "a gap at {next}"
+        );
         next = header.end_offset();
         assert!(next > offset);
-        assert!(piece.payload.as_ref().is_none_or(|p| p.len() == header.payload_len as usize));
+        assert!(
+            piece
+                .payload
+                .as_ref()
+                .is_none_or(|p| p.len() == header.payload_len as usize)
+        );
     }
     assert_eq!(page.next_offset, next);
     assert!(page.commit_offset >= next || page.pieces.is_empty());

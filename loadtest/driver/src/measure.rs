@@ -1,0 +1,303 @@
+//! One measurement: connections, warming up, the window, its figures.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write, stderr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use quorate_client::Handle;
+use quorate_client::feed::run_feed;
+use quorate_client::writer::Batching;
+use quorate_types::GroupId;
+use serde::Serialize;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, LocalSet};
+
+use crate::cpu::CpuSeconds;
+use crate::producer::{Arrivals, Producer, Tally};
+use crate::text;
+
+/// How long connecting may take, and how long what is outstanding at the end is waited for.
+const PATIENCE: Duration = Duration::from_secs(15);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the pacer looks whether entries are due: the grain of an open loop.
+const PACE: Duration = Duration::from_micros(100);
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    pub size: u32,
+    /// Entries outstanding over all connections, in a closed loop.
+    pub outstanding: u32,
+    /// Entries a second over all connections, in an open loop.
+    pub rate_per_s: Option<f64>,
+    pub connections: u32,
+    pub batching: Batching,
+    pub warmup: Duration,
+    pub window: Duration,
+    pub timeout: Duration,
+    pub server_pids: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Measured {
+    pub size_bytes: u32,
+    pub outstanding: u32,
+    pub offered_per_s: Option<f64>,
+    pub connections: u32,
+    pub window_s: f64,
+    pub acked: u64,
+    pub acked_per_s: f64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+    pub p999_us: u64,
+    pub max_us: u64,
+    /// Processor seconds for a million appends; `None` without the servers' pids.
+    pub servers_cpu_s_per_m: Option<f64>,
+    pub client_cpu_s_per_m: f64,
+    /// Cores that processes other than servers and client used meanwhile: what disturbs the figures.
+    pub others_cores: Option<f64>,
+    pub reconnects: u32,
+    /// By code, from the first append on.
+    pub refused: std::collections::BTreeMap<&'static str, u64>,
+    pub unknown: std::collections::BTreeMap<&'static str, u64>,
+    /// Each connection's identity and how many entries it appended: for `verify --result`.
+    pub runs: Vec<Run>,
+}
+
+#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+pub struct Run {
+    pub run: String,
+    pub group: GroupId,
+    pub entries: u64,
+}
+
+/// Runs the workload against the groups of the handles, each connection with one of them in turn.
+pub fn measure(handles: &[Handle], workload: &Workload, title: &str) -> Result<Measured, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    LocalSet::new().block_on(&runtime, run(handles, workload, title))
+}
+
+async fn run(handles: &[Handle], workload: &Workload, title: &str) -> Result<Measured, String> {
+    let tally = Rc::new(RefCell::new(Tally::new()));
+    let (tasks, wakes) = connect(handles, workload, &tally);
+    let pacer = workload.rate_per_s.map(|_| Pacer::start(wakes.clone()));
+    let outcome = observe(workload, &tally, title).await;
+    tally.borrow_mut().is_stopped = true;
+    drop(pacer);
+    for wake in &wakes {
+        wake.notify_one();
+    }
+    let ended = tokio::time::timeout(PATIENCE, async {
+        for task in tasks {
+            let _panicked = task.await.is_err();
+        }
+    });
+    let in_time = ended.await.is_ok();
+    let mut measured = outcome?;
+    if !in_time {
+        return Err(
+            "appends were still outstanding 15 s after the end; the servers do not answer".to_string(),
+        );
+    }
+    let tally = tally.borrow();
+    measured.refused = tally.refused.clone();
+    measured.unknown = tally.unknown.clone();
+    measured.reconnects = tally.reattached;
+    measured.runs = tally.runs.clone();
+    Ok(measured)
+}
+
+type Links = (Vec<JoinHandle<()>>, Vec<Arc<Notify>>);
+
+fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) -> Links {
+    let (mut tasks, mut wakes) = (Vec::new(), Vec::new());
+    let connections = workload.connections;
+    for index in 0..connections {
+        let arrivals = match workload.rate_per_s {
+            Some(rate_per_s) => Arrivals::open(rate_per_s / f64::from(connections)),
+            None => {
+                let rest = u32::from(index < workload.outstanding % connections);
+                Arrivals::Closed {
+                    outstanding: workload.outstanding / connections + rest,
+                }
+            }
+        };
+        let timeout_us = workload.timeout.as_micros() as u64;
+        let handle = handles[index as usize % handles.len()].clone();
+        let producer = Producer::new(
+            tally.clone(),
+            handle.group_id,
+            arrivals,
+            timeout_us,
+            workload.size,
+        );
+        let wake = Arc::new(Notify::new());
+        let link = run_feed(handle, None, workload.batching, producer, wake.clone());
+        tasks.push(tokio::task::spawn_local(link));
+        wakes.push(wake);
+    }
+    (tasks, wakes)
+}
+
+async fn observe(workload: &Workload, tally: &Rc<RefCell<Tally>>, title: &str) -> Result<Measured, String> {
+    let mut progress = Progress::new(title);
+    wait_attached(workload, tally, &mut progress).await?;
+    pass(workload.warmup, tally, &mut progress, "warming up").await?;
+    // One moment for the counters of appends and of processor time, here and at the end.
+    let cpu_before = CpuSeconds::now(&workload.server_pids)?;
+    tally.borrow_mut().begin();
+    let began = Instant::now();
+    pass(workload.window, tally, &mut progress, "measuring").await?;
+    let cpu = CpuSeconds::now(&workload.server_pids)?.since(&cpu_before);
+    let window_s = began.elapsed().as_secs_f64();
+    let tally = tally.borrow();
+    let per_million = 1e6 / tally.acked.max(1) as f64;
+    let has_servers = !workload.server_pids.is_empty();
+    let quantile = |q| tally.latency_us.value_at_quantile(q);
+    Ok(Measured {
+        size_bytes: workload.size,
+        outstanding: workload.outstanding,
+        offered_per_s: workload.rate_per_s,
+        connections: workload.connections,
+        window_s,
+        acked: tally.acked,
+        acked_per_s: tally.acked as f64 / window_s,
+        p50_us: quantile(0.5),
+        p99_us: quantile(0.99),
+        p999_us: quantile(0.999),
+        max_us: tally.latency_us.max(),
+        servers_cpu_s_per_m: has_servers.then_some(cpu.servers * per_million),
+        client_cpu_s_per_m: cpu.client * per_million,
+        others_cores: has_servers.then_some((cpu.machine - cpu.servers - cpu.client).max(0.0) / window_s),
+        reconnects: 0,
+        refused: Default::default(),
+        unknown: Default::default(),
+        runs: Vec::new(),
+    })
+}
+
+async fn wait_attached(
+    workload: &Workload,
+    tally: &Rc<RefCell<Tally>>,
+    progress: &mut Progress,
+) -> Result<(), String> {
+    let began = Instant::now();
+    while tally.borrow().attached < workload.connections {
+        if began.elapsed() > PATIENCE || tally.borrow().is_stopped {
+            let tally = tally.borrow();
+            let reason = tally.last_failure.as_ref().map(ToString::to_string);
+            let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
+            return Err(format!(
+                "{} of {} connected: {reason}",
+                tally.attached, workload.connections
+            ));
+        }
+        progress.show(|| "connecting".to_string());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+/// Lets `span` pass, telling how it goes.
+async fn pass(
+    span: Duration,
+    tally: &Rc<RefCell<Tally>>,
+    progress: &mut Progress,
+    what: &str,
+) -> Result<(), String> {
+    let began = Instant::now();
+    let (mut acked_before, mut at_before) = (tally.borrow().acked, began);
+    while began.elapsed() < span {
+        let step = PROGRESS_INTERVAL.min(span - began.elapsed().min(span));
+        tokio::time::sleep(if progress.is_shown { step } else { span }).await;
+        let acked = tally.borrow().acked;
+        let rate = acked.saturating_sub(acked_before) as f64 / at_before.elapsed().as_secs_f64();
+        (acked_before, at_before) = (acked, Instant::now());
+        let left = span.saturating_sub(began.elapsed()).as_secs_f64();
+        progress.show(|| {
+            format!(
+                "{what}, {left:.1} s left, {} appends/s",
+                text::grouped(rate as u64)
+            )
+        });
+        if tally.borrow().is_stopped {
+            let reason = tally.borrow().last_failure.as_ref().map(ToString::to_string);
+            return Err(reason.unwrap_or_else(|| "the appends ended early".to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// A line that is written over, on terminals only.
+struct Progress {
+    title: String,
+    is_shown: bool,
+    shown_at: Option<Instant>,
+}
+
+impl Progress {
+    fn new(title: &str) -> Self {
+        Self {
+            title: title.to_string(),
+            is_shown: stderr().is_terminal(),
+            shown_at: None,
+        }
+    }
+
+    fn show(&mut self, what: impl FnOnce() -> String) {
+        let is_due = self
+            .shown_at
+            .is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL / 2);
+        if self.is_shown && is_due {
+            self.shown_at = Some(Instant::now());
+            eprint!("\r\x1b[K{}: {}", self.title, what());
+            let _best_effort = stderr().flush();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// Wakes the producers of an open loop often: the runtime's own timers are a millisecond coarse.
+struct Pacer {
+    is_stopped: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Pacer {
+    fn start(wakes: Vec<Arc<Notify>>) -> Self {
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let stop = is_stopped.clone();
+        let thread = std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(PACE);
+                for wake in &wakes {
+                    wake.notify_one();
+                }
+            }
+        });
+        Self {
+            is_stopped,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Pacer {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _panicked = thread.join().is_err();
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Who appends: one producer for each connection, on the connection's own task, and what is counted of all.
+//!
+//! *Closed loop*: each acknowledged entry is replaced by a new one, so that a fixed number is outstanding.
+//! *Open loop*: entries are due at fixed times whatever the servers do; latency counts from when an entry was due,
+//! so that a stall is seen by every entry that it held up (no coordinated omission).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use hdrhistogram::Histogram;
+use quorate_client::feed::Feed;
+use quorate_client::writer::{NEVER, Share, Writer};
+use quorate_client::{Failure, now_us};
+use quorate_types::{GroupId, Micros, Offset};
+
+use crate::entry::EntryWriter;
+use crate::measure::Run;
+
+/// Longest latency that is told from longer ones.
+const LATENCY_US_MAX: u64 = 120_000_000;
+
+/// What is counted, shared by the producers of one measurement: they live on one thread.
+pub struct Tally {
+    /// Acknowledged since the window began.
+    pub acked: u64,
+    pub latency_us: Histogram<u64>,
+    /// By the name of the code, since the start.
+    pub refused: BTreeMap<&'static str, u64>,
+    pub unknown: BTreeMap<&'static str, u64>,
+    pub attached: u32,
+    pub reattached: u32,
+    /// Runs that have ended.
+    pub runs: Vec<Run>,
+    pub is_stopped: bool,
+    pub last_failure: Option<Failure>,
+}
+
+impl Tally {
+    pub fn new() -> Self {
+        Self {
+            acked: 0,
+            latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("the bounds are sound"),
+            refused: BTreeMap::new(),
+            unknown: BTreeMap::new(),
+            attached: 0,
+            reattached: 0,
+            runs: Vec::new(),
+            is_stopped: false,
+            last_failure: None,
+        }
+    }
+
+    /// The window begins: what came before was warming up.
+    pub fn begin(&mut self) {
+        self.acked = 0;
+        self.latency_us.reset();
+    }
+}
+
+/// When entries come.
+pub enum Arrivals {
+    Closed {
+        outstanding: u32,
+    },
+    Open {
+        interval_ns: u64,
+        began_us: Micros,
+        count: u64,
+    },
+}
+
+impl Arrivals {
+    pub fn open(rate_per_s: f64) -> Self {
+        Arrivals::Open {
+            interval_ns: (1e9 / rate_per_s) as u64,
+            began_us: now_us(),
+            count: 0,
+        }
+    }
+}
+
+pub struct Producer {
+    tally: Rc<RefCell<Tally>>,
+    arrivals: Arrivals,
+    timeout_us: Micros,
+    size: u32,
+    group: GroupId,
+    run: u64,
+    entries: EntryWriter,
+    outstanding: u32,
+    has_attached: bool,
+}
+
+impl Producer {
+    pub fn new(
+        tally: Rc<RefCell<Tally>>,
+        group: GroupId,
+        arrivals: Arrivals,
+        timeout_us: Micros,
+        size: u32,
+    ) -> Self {
+        let run = rand::random();
+        let entries = EntryWriter::new(run, size);
+        let (outstanding, has_attached) = (0, false);
+        Self {
+            tally,
+            arrivals,
+            timeout_us,
+            size,
+            group,
+            run,
+            entries,
+            outstanding,
+            has_attached,
+        }
+    }
+
+    /// Entries in one call, which share the time from which their latency counts.
+    fn append(&mut self, writer: &mut Writer<Micros>, due: Micros, now: Micros, count: u32) -> u32 {
+        let (entries, size) = (&mut self.entries, self.size);
+        let taken = writer.append_run(now + self.timeout_us, due, count, size, |buffer| {
+            entries.put(buffer)
+        });
+        self.outstanding += taken;
+        taken
+    }
+}
+
+fn due_us(began_us: Micros, interval_ns: u64, count: u64) -> Micros {
+    began_us + (u128::from(interval_ns) * u128::from(count) / 1_000) as Micros
+}
+
+impl Feed for Producer {
+    /// From when the latency counts.
+    type Ticket = Micros;
+
+    fn fill(&mut self, writer: &mut Writer<Micros>, now: Micros) {
+        if self.tally.borrow().is_stopped {
+            return;
+        }
+        match self.arrivals {
+            Arrivals::Closed { outstanding } => {
+                while self.outstanding < outstanding {
+                    if self.append(writer, now, now, outstanding - self.outstanding) == 0 {
+                        return;
+                    }
+                }
+            }
+            Arrivals::Open {
+                interval_ns,
+                began_us,
+                mut count,
+            } => {
+                let mut due = due_us(began_us, interval_ns, count);
+                // What the client does not take stays due since then.
+                while due <= now && self.append(writer, due, now, 1) == 1 {
+                    count += 1;
+                    due = due_us(began_us, interval_ns, count);
+                }
+                self.arrivals = Arrivals::Open {
+                    interval_ns,
+                    began_us,
+                    count,
+                };
+            }
+        }
+    }
+
+    fn acked(&mut self, share: Share<Micros>, _base_offset: Offset, now: Micros) {
+        self.outstanding -= share.count;
+        let mut tally = self.tally.borrow_mut();
+        tally.acked += u64::from(share.count);
+        let latency_us = now.saturating_sub(share.ticket).clamp(1, LATENCY_US_MAX);
+        tally
+            .latency_us
+            .record_n(latency_us, u64::from(share.count))
+            .expect("clamped to the bounds");
+    }
+
+    fn failed(&mut self, share: Share<Micros>, failure: &Failure, is_unknown: bool, _now: Micros) {
+        self.outstanding -= share.count;
+        let mut tally = self.tally.borrow_mut();
+        let counts = if is_unknown {
+            &mut tally.unknown
+        } else {
+            &mut tally.refused
+        };
+        *counts.entry(failure.info().name).or_default() += u64::from(share.count);
+        tally.last_failure = Some(failure.clone());
+    }
+
+    fn wake_at(&self) -> Micros {
+        match self.arrivals {
+            Arrivals::Open {
+                interval_ns,
+                began_us,
+                count,
+            } if !self.tally.borrow().is_stopped => due_us(began_us, interval_ns, count),
+            _ => NEVER,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.tally.borrow().is_stopped
+    }
+
+    fn attached(&mut self, _attached: &quorate_client::Attached) {
+        let mut tally = self.tally.borrow_mut();
+        if self.has_attached {
+            tally.reattached += 1;
+        } else {
+            tally.attached += 1;
+        }
+        self.has_attached = true;
+    }
+
+    fn hopeless(&mut self, failure: &Failure) {
+        let mut tally = self.tally.borrow_mut();
+        tally.last_failure = Some(failure.clone());
+        tally.is_stopped = true;
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        let (group, entries) = (self.group, self.entries.written());
+        let run = format!("{:016x}", self.run);
+        self.tally.borrow_mut().runs.push(Run { run, group, entries });
+    }
+}

@@ -1,0 +1,186 @@
+//! Reading a log back: every entry at its offset, every run's entries once and in order.
+
+use std::collections::BTreeMap;
+
+use quorate_client::{Client, Handle, Options};
+use serde::Serialize;
+
+use crate::entry::identity;
+use crate::measure::Run;
+
+/// What was found. Sound when nothing is missing, doubled or out of order.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Findings {
+    pub first_offset: u64,
+    pub end_offset: u64,
+    pub entries: u64,
+    pub runs: usize,
+    /// Entries that the load generator did not write.
+    pub foreign: u64,
+    /// Offsets that were not given although those after them were.
+    pub offsets_missing: u64,
+    /// Numbers of a run that are not there although later ones are, or although they were appended.
+    pub missing: u64,
+    /// Entries whose number was not greater than the one before: doubled or out of order.
+    pub disordered: u64,
+}
+
+impl Findings {
+    pub fn is_sound(&self) -> bool {
+        self.offsets_missing == 0 && self.missing == 0 && self.disordered == 0
+    }
+}
+
+/// The judge: told each entry in turn, whatever the log.
+pub struct Judge {
+    findings: Findings,
+    next_offset: u64,
+    /// The number that each run must come with next.
+    next_number: BTreeMap<u64, u64>,
+}
+
+impl Judge {
+    pub fn new(first_offset: u64) -> Self {
+        let findings = Findings {
+            first_offset,
+            end_offset: first_offset,
+            ..Findings::default()
+        };
+        Self {
+            findings,
+            next_offset: first_offset,
+            next_number: BTreeMap::new(),
+        }
+    }
+
+    pub fn see(&mut self, offset: u64, data: &[u8]) {
+        self.findings.offsets_missing += offset.saturating_sub(self.next_offset);
+        self.next_offset = offset + 1;
+        self.findings.entries += 1;
+        self.findings.end_offset = self.next_offset;
+        let Some((run, number)) = identity(data) else {
+            self.findings.foreign += 1;
+            return;
+        };
+        // Of a log that was trimmed, the beginning of a run may be gone.
+        let is_trimmed = self.findings.first_offset > 0;
+        let next = self
+            .next_number
+            .entry(run)
+            .or_insert(if is_trimmed { number } else { 0 });
+        if number < *next {
+            self.findings.disordered += 1;
+        } else {
+            self.findings.missing += number - *next;
+            *next = number + 1;
+        }
+    }
+
+    /// `expected`: runs of which every entry was acknowledged.
+    pub fn end(mut self, expected: &[Run]) -> Result<Findings, String> {
+        for Run { run, entries, .. } in expected {
+            let id = u64::from_str_radix(run, 16).map_err(|_| format!("{run:?} is not a run"))?;
+            let next = self.next_number.get(&id).copied();
+            self.findings.missing += entries.saturating_sub(next.unwrap_or(0));
+        }
+        self.findings.runs = self.next_number.len();
+        Ok(self.findings)
+    }
+}
+
+/// Reads the group's log from its beginning to what is committed now.
+pub async fn read_back(handle: Handle, expected: &[Run]) -> Result<Findings, String> {
+    let expected: Vec<Run> = expected
+        .iter()
+        .filter(|run| run.group == handle.group_id)
+        .cloned()
+        .collect();
+    let client = Client::open(handle, Options::default());
+    let status = client.status().await.map_err(|error| error.to_string())?;
+    let mut judge = Judge::new(status.trim_offset);
+    let mut tail = client.tail(status.trim_offset);
+    let mut next = status.trim_offset;
+    while next < status.commit_offset {
+        let entries = tail.next_entries().await.map_err(|error| error.to_string())?;
+        for entry in entries
+            .iter()
+            .take_while(|entry| entry.offset < status.commit_offset)
+        {
+            judge.see(entry.offset, &entry.data);
+        }
+        next = entries.last().map_or(next, |entry| entry.offset + 1);
+    }
+    drop(tail);
+    client.close().await;
+    judge.end(&expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::EntryWriter;
+    use bytes::BytesMut;
+
+    fn entries(run: u64, count: usize) -> Vec<Vec<u8>> {
+        let mut writer = EntryWriter::new(run, 16);
+        let write = |_| {
+            let mut buffer = BytesMut::new();
+            writer.put(&mut buffer);
+            buffer.to_vec()
+        };
+        (0..count).map(write).collect()
+    }
+
+    fn judge(first_offset: u64, log: &[(u64, &Vec<u8>)], expected: &[Run]) -> Findings {
+        let mut judge = Judge::new(first_offset);
+        for (offset, data) in log {
+            judge.see(*offset, data);
+        }
+        judge.end(expected).unwrap()
+    }
+
+    fn run(run: &str, entries: u64) -> Run {
+        Run {
+            run: run.to_string(),
+            group: quorate_types::GroupId(Default::default()),
+            entries,
+        }
+    }
+
+    #[test]
+    fn two_runs_mixed_are_sound() {
+        let (a, b) = (entries(1, 3), entries(2, 2));
+        let log = [(0, &a[0]), (1, &b[0]), (2, &a[1]), (3, &a[2]), (4, &b[1])];
+        let expected = [
+            Run {
+                run: "1".into(),
+                entries: 3,
+            },
+            Run {
+                run: "2".into(),
+                entries: 2,
+            },
+        ];
+        let found = judge(0, &log, &expected);
+        assert!(
+            found.is_sound() && found.runs == 2 && found.entries == 5,
+            "{found:?}"
+        );
+        let lost = judge(0, &log[..4], &expected);
+        assert_eq!((lost.missing, lost.is_sound()), (1, false));
+    }
+
+    #[test]
+    fn gaps_doubles_and_disorder_are_found() {
+        let a = entries(1, 4);
+        assert_eq!(judge(0, &[(0, &a[0]), (1, &a[2])], &[]).missing, 1);
+        assert_eq!(judge(0, &[(0, &a[0]), (1, &a[0])], &[]).disordered, 1);
+        assert_eq!(judge(0, &[(0, &a[1])], &[]).missing, 1, "the beginning is lost");
+        assert!(
+            judge(9, &[(9, &a[1]), (10, &a[2])], &[]).is_sound(),
+            "the beginning was trimmed"
+        );
+        assert_eq!(judge(0, &[(0, &a[0]), (2, &a[1])], &[]).offsets_missing, 1);
+        assert_eq!(judge(0, &[(0, &b"short".to_vec())], &[]).foreign, 1);
+    }
+}

@@ -1,0 +1,65 @@
+import { expect, GROUPS, openSignedIn, PROJECTS, test } from '../support/portal'
+
+test('the overview is live', async ({ page }) => {
+  await openSignedIn(page, GROUPS.orders)
+  const entries = page.getByTestId('committed-entries')
+  await expect(entries).toHaveText(/^[\d,]{9,}$/)
+  const before = await entries.textContent()
+  await expect(entries).not.toHaveText(String(before))
+  await expect(page.getByRole('img', { name: /Throughput now: [1-9]/ })).toBeVisible()
+  await expect(page.getByRole('img', { name: /Commit latency now: p50/ })).toBeVisible()
+})
+
+test('the ring tells who is alive, dead and catching up', async ({ page }) => {
+  await openSignedIn(page, GROUPS.sessions)
+  await expect(
+    page.getByRole('img', {
+      name: /Ring of epoch 7: s3 head, alive; s5 follower, dead; s2 tail, alive; s1 learner, alive/,
+    }),
+  ).toBeVisible()
+  await expect(page.getByRole('row', { name: /s5.*Dead/ })).toBeVisible()
+  await expect(page.getByRole('row', { name: /s1.*Catching up/ })).toBeVisible()
+  await expect(page.getByText('Server s5 stopped answering')).toBeVisible()
+})
+
+test('a group without appends says so', async ({ page }) => {
+  await openSignedIn(page, GROUPS.featureFlags)
+  await expect(page.getByText('no appends now')).toBeVisible()
+  await page.getByRole('link', { name: 'Metrics' }).click()
+  await expect(page.getByRole('heading', { name: 'No minutes to show yet' })).toBeVisible()
+  await page.getByRole('link', { name: 'SLA', exact: true }).click()
+  await expect(page.getByRole('heading', { name: /Nothing counted in/ })).toBeVisible()
+})
+
+test('metrics: the range lives in the address, and there is a table', async ({ page }) => {
+  await openSignedIn(page, `${GROUPS.orders}/metrics`)
+  await expect(page.getByRole('img', { name: /Throughput of 60 minutes/ })).toBeVisible()
+  await page.getByRole('link', { name: '6 hours' }).click()
+  await expect(page).toHaveURL(/minutes=360/)
+  await expect(page.getByRole('img', { name: /Throughput of 360 minutes/ })).toBeVisible()
+  await page.getByText('The last 60 minutes as a table').click()
+  await expect(page.getByRole('table', { name: 'Metrics per minute, newest first' }).getByRole('row')).toHaveCount(61)
+})
+
+test('SLA: a missed clause, its incidents and its credit', async ({ page }) => {
+  await openSignedIn(page, `${GROUPS.sessions}/sla`)
+  await page.getByLabel('Month').selectOption({ index: 1 })
+  await expect(page).toHaveURL(/month=\d{4}-\d{2}/)
+  await expect(page.getByText('Throughput missed: 10 % credit')).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'Availability' })).toBeVisible()
+  await expect(page.getByText('Requests within the reservation were throttled')).toBeVisible()
+})
+
+test('deleting needs the name, typed', async ({ page }) => {
+  await openSignedIn(page, `${GROUPS.auditTrail}/settings`)
+  await page.getByRole('button', { name: 'Delete group' }).click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog.getByRole('button', { name: 'Delete for good' })).toHaveAttribute('aria-disabled', 'true')
+  await dialog.getByLabel(/to confirm/).fill('audit-trail')
+  await dialog.getByRole('button', { name: 'Delete for good' }).click()
+  await expect(page).toHaveURL(`/projects/${PROJECTS.production}/groups`)
+  await expect(page.getByRole('row', { name: /orders/ })).toBeVisible()
+  await expect(page.getByRole('row', { name: /audit-trail/ })).toHaveCount(0)
+  await page.goto(GROUPS.auditTrail)
+  await expect(page.getByRole('heading', { name: 'Not found' })).toBeVisible()
+})

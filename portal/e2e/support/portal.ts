@@ -1,0 +1,67 @@
+import { AxeBuilder } from '@axe-core/playwright'
+import { expect, test as base, type Page } from '@playwright/test'
+
+/** The mock service's own account and ids; mock/seed.ts has them. */
+export const ACCOUNT = { email: 'you@example.com', password: 'correct horse battery' }
+const id = (n: string) => `01990000-0000-7000-8000-${n.padStart(12, '0')}`
+export const PROJECTS = { production: id('1'), staging: id('2'), unreachable: id('3') }
+const group = (n: string) => `/projects/${PROJECTS.production}/groups/${id(n)}`
+export const GROUPS = { orders: group('a'), sessions: group('b'), auditTrail: group('c'), featureFlags: group('d') }
+export const INVOICE = `/invoices/${id('29')}`
+
+/**
+ * The mock library looks for a newer worker while the previous page's worker is still leaving, and does not wait for
+ * the answer; the page itself is served all the same. It has nothing to do with the portal.
+ */
+const WORKER_RACE = 'Failed to update a ServiceWorker'
+
+/** Every test fails on an error that the page did not catch, and on what the service's policy forbade it. */
+export const test = base.extend<{ failOnPageErrors: void }>({
+  failOnPageErrors: [
+    async ({ page }, use) => {
+      const errors: string[] = []
+      page.on('pageerror', (error) => {
+        if (!error.message.startsWith(WORKER_RACE)) errors.push(error.message)
+      })
+      page.on('console', (message) => {
+        if (message.text().includes('Content Security Policy')) errors.push(message.text())
+      })
+      await use()
+      expect(errors).toEqual([])
+    },
+    { auto: true },
+  ],
+})
+export { expect }
+
+/** Opens a page as someone who is signed in. */
+export async function openSignedIn(page: Page, path: string): Promise<void> {
+  await page.goto(`/login?next=${encodeURIComponent(path)}`)
+  await page.getByLabel('E-mail').fill(ACCOUNT.email)
+  await page.getByLabel('Password').fill(ACCOUNT.password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await expect(page).toHaveURL(path)
+}
+
+/**
+ * Nothing that axe finds by the rules of WCAG 2.2 AA, as the page is shown now. `coloursOnly` is for the second
+ * theme of a page that has just been checked: nothing but its colours differs.
+ */
+export async function expectAccessible(page: Page, { coloursOnly = false } = {}): Promise<void> {
+  const axe = new AxeBuilder({ page })
+    // Sentinels with which dialogs and menus keep the focus inside; they pass it on and never hold it.
+    .exclude('[data-base-ui-focus-guard]')
+  if (coloursOnly) axe.withRules(['color-contrast'])
+  else axe.withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'])
+  const { violations } = await axe.analyze()
+  const found = violations.flatMap((each) =>
+    each.nodes.map((node) => `${each.impact} ${each.id}: ${node.target.join(' ')} ${node.failureSummary}`),
+  )
+  expect(found).toEqual([])
+}
+
+/** Nothing reaches over the right edge of the screen. */
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  expect(over).toBeLessThanOrEqual(0)
+}

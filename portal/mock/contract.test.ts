@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { handlers } from './handlers'
+
+/** What the portal never calls, and the mock service therefore need not answer. */
+const NOT_USED = new Set([
+  'GET /v1/health',
+  'GET /v1/ready',
+  'GET /v1/projects',
+  'GET /v1/projects/:id',
+  'GET /v1/groups/:id/handle',
+  'GET /v1/groups/:id/usage',
+])
+
+function operations(): string[] {
+  const contract = JSON.parse(readFileSync('../sdk/contract/openapi.json', 'utf8')) as {
+    paths: Record<string, Record<string, unknown>>
+  }
+  return Object.entries(contract.paths).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .filter((method) => method !== 'parameters')
+      .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, ':id')}`),
+  )
+}
+
+it('answers every call of the contract that the portal makes, and no other', () => {
+  const answered = handlers.map(({ info }) => `${String(info.method)} ${String(info.path)}`)
+  expect(answered.toSorted()).toEqual(
+    operations()
+      .filter((each) => !NOT_USED.has(each))
+      .toSorted(),
+  )
+})

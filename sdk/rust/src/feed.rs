@@ -1,0 +1,191 @@
+//! Where appends come from and where their outcomes go, and the port that carries them over a link.
+
+use std::sync::Arc;
+
+use quorate_transport::Outbox;
+use quorate_types::{Micros, Offset};
+use quorate_wire::client::{Attached, Message};
+use quorate_wire::{Frame, WireError};
+use tokio::sync::Notify;
+
+use crate::errors::Failure;
+use crate::handle::Handle;
+use crate::handles::{HandleSource, Handles};
+use crate::link::{Link, Port};
+use crate::writer::{Action, Batching, NEVER, Reroute, Share, Writer};
+
+/// A producer of appends that lives on its link's task: no hand-over between tasks for each append.
+pub trait Feed {
+    /// What an append is known by.
+    type Ticket;
+
+    /// Hands over what there is to append. Called after each wake-up: answers came, [`Feed::wake_at`] was reached,
+    /// the link's `wake` was notified.
+    fn fill(&mut self, writer: &mut Writer<Self::Ticket>, now: Micros);
+    /// The entries of the share have consecutive offsets from `base_offset`.
+    fn acked(&mut self, share: Share<Self::Ticket>, base_offset: Offset, now: Micros);
+    /// `is_unknown`: it may have happened; otherwise it did not and will not.
+    fn failed(&mut self, share: Share<Self::Ticket>, failure: &Failure, is_unknown: bool, now: Micros);
+    /// When it wants to be asked again, though nothing happened.
+    fn wake_at(&self) -> Micros {
+        NEVER
+    }
+    /// Nothing will come any more: the link ends when what is outstanding has ended.
+    fn is_finished(&self) -> bool;
+    /// Whether a connection is of use though nothing is to be appended now.
+    fn wants_connection(&self) -> bool {
+        !self.is_finished()
+    }
+    /// The link has a head now.
+    fn attached(&mut self, _attached: &Attached) {}
+    fn detached(&mut self) {}
+    /// No replica will ever take anything. All appends have been told.
+    fn hopeless(&mut self, _failure: &Failure) {}
+}
+
+/// Appends what `feed` gives to the handle's group, until it is finished. Notify `wake` when there is something new.
+pub async fn run_feed<F: Feed>(
+    handle: Handle,
+    source: Option<HandleSource>,
+    batching: Batching,
+    feed: F,
+    wake: Arc<Notify>,
+) {
+    let handles = Arc::new(Handles::new(handle, source));
+    feed_link(handles, batching, feed, wake).run().await;
+}
+
+pub(crate) fn feed_link<F: Feed>(
+    handles: Arc<Handles>,
+    batching: Batching,
+    feed: F,
+    wake: Arc<Notify>,
+) -> Link<FeedPort<F>> {
+    let writer = Writer::new(handles.current().0.limits, batching, rand::random());
+    let port = FeedPort {
+        feed,
+        writer,
+        actions: Vec::new(),
+        reroute: None,
+    };
+    Link::new(port, handles, wake)
+}
+
+pub(crate) struct FeedPort<F: Feed> {
+    feed: F,
+    writer: Writer<F::Ticket>,
+    actions: Vec<Action<F::Ticket>>,
+    reroute: Option<Reroute>,
+}
+
+impl<F: Feed> FeedPort<F> {
+    fn carry_out(&mut self, now: Micros) {
+        for action in self.actions.drain(..) {
+            match action {
+                Action::Acked {
+                    mut shares,
+                    base_offset,
+                } => {
+                    for share in shares.drain(..) {
+                        let first = base_offset + u64::from(share.first);
+                        self.feed.acked(share, first, now);
+                    }
+                    self.writer.recycle(shares);
+                }
+                Action::Failed {
+                    mut shares,
+                    failure,
+                    is_unknown,
+                } => {
+                    for share in shares.drain(..) {
+                        self.feed.failed(share, &failure, is_unknown, now);
+                    }
+                    self.writer.recycle(shares);
+                }
+                // The first one says why; what follows is its consequence.
+                Action::Reroute(reroute) => {
+                    self.reroute.get_or_insert(reroute);
+                }
+            }
+        }
+    }
+}
+
+impl<F: Feed> Port for FeedPort<F> {
+    fn session(&self) -> u64 {
+        self.writer.session()
+    }
+
+    fn on_attached(&mut self, attached: &Attached, now: Micros) -> Option<Reroute> {
+        self.writer.on_attached(attached, &mut self.actions);
+        self.carry_out(now);
+        if self.reroute.is_none() {
+            self.feed.attached(attached);
+        }
+        self.reroute.take()
+    }
+
+    fn on_frame(&mut self, frame: &Frame, now: Micros) -> Result<(), WireError> {
+        match Message::decode(frame)? {
+            Message::Acked(acks) => self.writer.on_acked(&acks, &mut self.actions),
+            Message::Refused(refused) => self.writer.on_refused(&refused, now, &mut self.actions),
+            Message::Notice(notice) => self.writer.on_notice(&notice, &mut self.actions),
+            _ => {
+                return Err(WireError::Malformed {
+                    what: "answer to an append",
+                });
+            }
+        }
+        self.carry_out(now);
+        Ok(())
+    }
+
+    fn on_detached(&mut self, trouble: &Failure) {
+        self.writer.on_detached(trouble.clone());
+        self.reroute = None;
+        self.feed.detached();
+    }
+
+    fn set_trouble(&mut self, trouble: &Failure) {
+        self.writer.set_trouble(trouble.clone());
+    }
+
+    fn on_hopeless(&mut self, failure: &Failure, now: Micros) {
+        self.writer.fail_all(failure, &mut self.actions);
+        self.carry_out(now);
+        self.feed.hopeless(failure);
+    }
+
+    fn turn(&mut self, now: Micros) {
+        self.writer.on_time(now, &mut self.actions);
+        self.carry_out(now);
+        self.feed.fill(&mut self.writer, now);
+    }
+
+    fn write(&mut self, now: Micros, channel: u32, outbox: &mut Outbox) {
+        while let Some((append, trace)) = self.writer.next_append(now) {
+            let message = Message::Append(append);
+            outbox.push(|out| message.encode(channel, trace.as_ref(), out));
+        }
+    }
+
+    fn wake_at(&self) -> Micros {
+        self.writer.wake_at().min(self.feed.wake_at())
+    }
+
+    fn take_reroute(&mut self) -> Option<Reroute> {
+        self.reroute.take()
+    }
+
+    fn awaits_answer(&self) -> bool {
+        self.writer.awaits_answer()
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.writer.is_idle() || self.feed.wants_connection()
+    }
+
+    fn is_over(&self) -> bool {
+        self.writer.pending_calls() == 0 && self.feed.is_finished()
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether the other side of a connection still lives: pure.
+
+use quorate_types::Micros;
+
+use crate::limits::{HANDSHAKE_TIMEOUT_US, IDLE_PING_US, LIVENESS_TICK_US, PING_AFTER_US, SILENCE_US_MAX};
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Fine,
+    Ping,
+    /// Why the connection counts as broken.
+    Dead(&'static str),
+}
+
+pub struct Liveness {
+    heard_at: Micros,
+    waits_since: Option<Micros>,
+    has_pinged: bool,
+    tick_at: Micros,
+}
+
+impl Liveness {
+    pub fn new(now: Micros) -> Self {
+        Self {
+            heard_at: now,
+            waits_since: None,
+            has_pinged: false,
+            tick_at: now + LIVENESS_TICK_US,
+        }
+    }
+
+    /// Bytes came.
+    pub fn heard(&mut self, now: Micros) {
+        self.heard_at = now;
+        self.waits_since = None;
+        self.has_pinged = false;
+    }
+
+    /// When [`Liveness::check`] is due.
+    pub fn tick_at(&self) -> Micros {
+        self.tick_at
+    }
+
+    pub fn check(&mut self, now: Micros, is_attached: bool, awaits_answer: bool) -> Verdict {
+        if now < self.tick_at {
+            return Verdict::Fine;
+        }
+        self.tick_at = now + LIVENESS_TICK_US;
+        let silence_us = now.saturating_sub(self.heard_at);
+        if !is_attached {
+            let is_late = silence_us > HANDSHAKE_TIMEOUT_US;
+            return if is_late {
+                Verdict::Dead("it did not greet in time")
+            } else {
+                Verdict::Fine
+            };
+        }
+        if !awaits_answer && !self.has_pinged {
+            self.waits_since = None;
+            return if silence_us > IDLE_PING_US {
+                self.ping(now)
+            } else {
+                Verdict::Fine
+            };
+        }
+        let waits_us = now.saturating_sub(*self.waits_since.get_or_insert(now));
+        if waits_us > SILENCE_US_MAX {
+            Verdict::Dead("nothing came back for 2 s")
+        } else if waits_us > PING_AFTER_US && !self.has_pinged {
+            self.ping(now)
+        } else {
+            Verdict::Fine
+        }
+    }
+
+    fn ping(&mut self, now: Micros) -> Verdict {
+        self.has_pinged = true;
+        self.waits_since.get_or_insert(now);
+        Verdict::Ping
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The verdicts other than fine, at the ticks up to `end`, with nothing heard after `Liveness::new(0)`.
+    fn verdicts(is_attached: bool, awaits_answer: bool, end: Micros) -> Vec<(Micros, Verdict)> {
+        let mut liveness = Liveness::new(0);
+        let mut found = Vec::new();
+        while liveness.tick_at() <= end {
+            let now = liveness.tick_at();
+            match liveness.check(now, is_attached, awaits_answer) {
+                Verdict::Fine => {}
+                verdict => found.push((now, verdict)),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn who_awaits_an_answer_asks_and_then_gives_up() {
+        let found = verdicts(true, true, 2_500_000);
+        assert!(
+            matches!(
+                found[..],
+                [(1_250_000, Verdict::Ping), (2_500_000, Verdict::Dead(_))]
+            ),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn an_idle_connection_is_pinged_now_and_then() {
+        let found = verdicts(true, false, 15_500_000);
+        assert!(matches!(found[..], [(15_250_000, Verdict::Ping)]), "{found:?}");
+    }
+
+    #[test]
+    fn a_greeting_has_its_time() {
+        let found = verdicts(false, false, 2_250_000);
+        assert!(matches!(found[..], [(2_250_000, Verdict::Dead(_))]), "{found:?}");
+    }
+}

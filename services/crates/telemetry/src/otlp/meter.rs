@@ -1,0 +1,186 @@
+//! A server's metrics, from what its shards counted in each second. Nothing is counted here for a single group:
+//! that would be a series for each tenant; their numbers are in the usage windows.
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter as OtelMeter};
+use quorate_types::Role;
+
+use crate::metric_names::{self as names, Metric};
+use crate::process;
+use crate::usage::{Histogram as Latencies, upper_edge_us};
+
+/// Values recorded of one second's latencies; beyond, they stand for more entries than one.
+const LATENCIES_PER_ROUND_MAX: u64 = 10_000;
+/// Seconds: from a memory group's tens of microseconds to a failover.
+const DURATION_BOUNDARIES_S: [f64; 16] = [
+    0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_5, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1,
+    0.25, 1.0, 5.0,
+];
+
+const ROLES: [(Role, &str); 5] = [
+    (Role::Head, "head"),
+    (Role::Follower, "follower"),
+    (Role::Tail, "tail"),
+    (Role::Learner, "learner"),
+    (Role::Sole, "sole"),
+];
+
+/// Counted since the last round; gauges as of now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerCounts {
+    pub appends: u64,
+    pub entries: u64,
+    pub bytes: u64,
+    pub refused: u64,
+    pub throttled: u64,
+    pub latency: Latencies,
+    pub journal_syncs: u64,
+    pub journal_bytes: u64,
+    pub spans_dropped: u64,
+    pub links_up: u64,
+    /// One for each group.
+    pub roles: Vec<Role>,
+}
+
+impl ServerCounts {
+    /// Adds what another shard counted.
+    pub fn merge(&mut self, other: &ServerCounts) {
+        self.appends += other.appends;
+        self.entries += other.entries;
+        self.bytes += other.bytes;
+        self.refused += other.refused;
+        self.throttled += other.throttled;
+        self.latency.merge(&other.latency);
+        self.journal_syncs += other.journal_syncs;
+        self.journal_bytes += other.journal_bytes;
+        self.spans_dropped += other.spans_dropped;
+        self.links_up += other.links_up;
+        self.roles.extend(&other.roles);
+    }
+}
+
+/// The server's instruments.
+pub struct Meter {
+    appends: Counter<u64>,
+    entries: Counter<u64>,
+    bytes: Counter<u64>,
+    refused: Counter<u64>,
+    throttled: Counter<u64>,
+    committed: Counter<u64>,
+    commit_duration: Histogram<f64>,
+    journal_syncs: Counter<u64>,
+    journal_bytes: Counter<u64>,
+    spans_dropped: Counter<u64>,
+    links_up: Gauge<u64>,
+    groups: Gauge<u64>,
+}
+
+impl Meter {
+    pub(super) fn new(meter: &OtelMeter) -> Self {
+        let counter = |metric: Metric| {
+            meter
+                .u64_counter(metric.name)
+                .with_unit(metric.unit)
+                .with_description(metric.description)
+                .build()
+        };
+        let gauge = |metric: Metric| {
+            meter
+                .u64_gauge(metric.name)
+                .with_unit(metric.unit)
+                .with_description(metric.description)
+                .build()
+        };
+        let duration = names::COMMIT_DURATION;
+        Self {
+            appends: counter(names::APPENDS),
+            entries: counter(names::ENTRIES),
+            bytes: counter(names::BYTES),
+            refused: counter(names::REFUSED),
+            throttled: counter(names::THROTTLED),
+            committed: counter(names::COMMITTED),
+            commit_duration: meter
+                .f64_histogram(duration.name)
+                .with_unit(duration.unit)
+                .with_description(duration.description)
+                .with_boundaries(DURATION_BOUNDARIES_S.to_vec())
+                .build(),
+            journal_syncs: counter(names::JOURNAL_SYNCS),
+            journal_bytes: counter(names::JOURNAL_BYTES),
+            spans_dropped: counter(names::SPANS_DROPPED),
+            links_up: gauge(names::LINKS_UP),
+            groups: gauge(names::GROUPS),
+        }
+    }
+
+    pub fn record(&self, counts: &ServerCounts) {
+        let counters = [
+            (&self.appends, counts.appends),
+            (&self.entries, counts.entries),
+            (&self.bytes, counts.bytes),
+            (&self.refused, counts.refused),
+            (&self.throttled, counts.throttled),
+            (&self.committed, counts.latency.total()),
+            (&self.journal_syncs, counts.journal_syncs),
+            (&self.journal_bytes, counts.journal_bytes),
+            (&self.spans_dropped, counts.spans_dropped),
+        ];
+        for (counter, count) in counters {
+            counter.add(count, &[]);
+        }
+        self.links_up.record(counts.links_up, &[]);
+        for (role, name) in ROLES {
+            let groups = counts.roles.iter().filter(|r| **r == role).count();
+            self.groups
+                .record(groups as u64, &[KeyValue::new("quorate.role", name)]);
+        }
+        self.record_latencies(&counts.latency);
+    }
+
+    fn record_latencies(&self, latency: &Latencies) {
+        for (bucket, count) in latency.buckets() {
+            let seconds = upper_edge_us(bucket) as f64 / 1e6;
+            for _ in 0..thinned(count, latency.total()) {
+                self.commit_duration.record(seconds, &[]);
+            }
+        }
+    }
+}
+
+/// How often a value that was counted `count` times of `total` is recorded: at least once.
+fn thinned(count: u64, total: u64) -> u64 {
+    if total <= LATENCIES_PER_ROUND_MAX {
+        return count;
+    }
+    (u128::from(count) * u128::from(LATENCIES_PER_ROUND_MAX)).div_ceil(u128::from(total)) as u64
+}
+
+/// Memory and CPU time, read when they are exported.
+pub(super) fn observe_process(meter: &OtelMeter) {
+    let memory = names::MEMORY;
+    let _lives_with_the_provider = meter
+        .u64_observable_gauge(memory.name)
+        .with_unit(memory.unit)
+        .with_description(memory.description)
+        .with_callback(|observer| observer.observe(process::now().memory_bytes, &[]))
+        .build();
+    let cpu = names::CPU_TIME;
+    let _lives_with_the_provider = meter
+        .f64_observable_counter(cpu.name)
+        .with_unit(cpu.unit)
+        .with_description(cpu.description)
+        .with_callback(|observer| observer.observe(process::now().cpu_us as f64 / 1e6, &[]))
+        .build();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_latencies_are_thinned_evenly() {
+        assert_eq!(thinned(7, 9_000), 7);
+        assert_eq!(thinned(500_000, 1_000_000), 5_000);
+        assert_eq!(thinned(1, 1_000_000), 1, "the rare slow one is kept");
+    }
+}
