@@ -151,16 +151,7 @@ mod tests {
     fn two_runs_mixed_are_sound() {
         let (a, b) = (entries(1, 3), entries(2, 2));
         let log = [(0, &a[0]), (1, &b[0]), (2, &a[1]), (3, &a[2]), (4, &b[1])];
-        let expected = [
-            Run {
-                run: "1".into(),
-                entries: 3,
-            },
-            Run {
-                run: "2".into(),
-                entries: 2,
-            },
-        ];
+        let expected = [run("1", 3), run("2", 2)];
         let found = judge(0, &log, &expected);
         assert!(
             found.is_sound() && found.runs == 2 && found.entries == 5,

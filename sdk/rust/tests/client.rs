@@ -1,0 +1,280 @@
+//! The client over real sockets, against a head of a few lines that keeps one log.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use quorate_client::{Client, ConnectFailed, Handle, Options};
+use quorate_types::{Code, limits};
+use quorate_wire::client::{
+    Attached, Entries, EntriesBatch, HelloOk, Message, Refused, StatusOk, VERSION, kind,
+};
+use quorate_wire::decode_frame;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const GROUP: &str = "01930f3c-5f4e-7cc3-98c4-dc0c0c07398f";
+
+/// What the fake does besides serving.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Serve,
+    /// Orders the first batch of each of the first `n` connections, and closes without an answer.
+    CutAfterOrdering(u32),
+    /// Sends clients to this port.
+    Redirect(u16),
+    RefuseTokens,
+}
+
+#[derive(Default)]
+struct Log {
+    batches: Vec<EntriesBatch>,
+    bases: Vec<u64>,
+    end: u64,
+    connections: u32,
+}
+
+/// Serves on a port of its own until the test's runtime ends.
+async fn serve(manner: Manner) -> (u16, Arc<Mutex<Log>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let log = Arc::new(Mutex::new(Log::default()));
+    let shared = log.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(converse(stream, manner, shared.clone()));
+        }
+    });
+    (port, log)
+}
+
+async fn converse(mut stream: TcpStream, manner: Manner, log: Arc<Mutex<Log>>) {
+    let mut received = BytesMut::new();
+    loop {
+        while let Some(frame) = decode_frame(&mut received, limits::FRAME_BYTES_MAX).unwrap() {
+            let Some(answer) = answer(Message::decode(&frame).unwrap(), manner, &log) else {
+                return;
+            };
+            if let Some(answer) = answer {
+                stream
+                    .write_all(&answer.to_bytes(frame.channel, None))
+                    .await
+                    .unwrap();
+            }
+        }
+        if !matches!(stream.read_buf(&mut received).await, Ok(1..)) {
+            return;
+        }
+    }
+}
+
+/// `None` closes the connection.
+fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<Message>> {
+    let mut log = log.lock().unwrap();
+    let answer = match message {
+        Message::Hello { .. } => Message::HelloOk(HelloOk {
+            version: VERSION,
+            server_id: 1,
+            frame_bytes_max: limits::FRAME_BYTES_MAX,
+            entry_bytes_max: limits::ENTRY_BYTES_MAX,
+            batch_bytes_max: limits::BATCH_BYTES_MAX,
+            batch_entries_max: limits::BATCH_ENTRIES_MAX,
+        }),
+        Message::Attach { .. } if manner == Manner::RefuseTokens => {
+            refused(kind::ATTACH, 0, Code::TokenInvalid, 3)
+        }
+        Message::Attach { session, .. } => {
+            log.connections += u32::from(session != 0);
+            let (role, head_address) = match manner {
+                Manner::Redirect(port) => (2, format!("127.0.0.1:{port}")),
+                _ => (1, String::new()),
+            };
+            Message::Attached(Attached {
+                epoch: 1,
+                role,
+                durability: 1,
+                state: 1,
+                window_batches: 8,
+                last_index: 0,
+                next_seq: log.bases.len() as u64 + 1,
+                commit_offset: log.end,
+                trim_offset: 0,
+                rate_per_s: 1,
+                head_address,
+            })
+        }
+        Message::Append(append) => {
+            let next = log.bases.len() as u64 + 1;
+            assert!(
+                append.seq <= next,
+                "this head refuses nothing, so no batch is missing"
+            );
+            if append.seq == next {
+                let base_offset = log.end;
+                log.bases.push(base_offset);
+                log.end += u64::from(append.entry_count);
+                log.batches.push(EntriesBatch {
+                    base_offset,
+                    timestamp_us: 1,
+                    entry_count: append.entry_count,
+                    payload_crc: append.payload_crc,
+                    payload: append.payload,
+                });
+                if matches!(manner, Manner::CutAfterOrdering(n) if log.connections <= n) {
+                    return None;
+                }
+            }
+            Message::Acked(vec![(append.seq, log.bases[append.seq as usize - 1])])
+        }
+        Message::Read { request, offset, .. } | Message::Subscribe { request, offset, .. } => {
+            let wanted = |batch: &&EntriesBatch| batch.base_offset + u64::from(batch.entry_count) > offset;
+            Message::Entries(Entries {
+                request,
+                next_offset: log.end.max(offset),
+                commit_offset: log.end,
+                trim_offset: 0,
+                batches: log.batches.iter().filter(wanted).cloned().collect(),
+            })
+        }
+        Message::Status { request } => Message::StatusOk(StatusOk {
+            request,
+            role: 1,
+            state: 1,
+            epoch: 1,
+            commit_offset: log.end,
+            durable_offset: log.end,
+            trim_offset: 0,
+            next_offset: log.end,
+            head_address: String::new(),
+        }),
+        _ => return Some(None),
+    };
+    Some(Some(answer))
+}
+
+fn refused(op: u8, id: u64, code: Code, retry: u8) -> Message {
+    let (outcome, retry_after_ms, code) = (1, 0, code as u16);
+    let (head_address, message) = (String::new(), String::new());
+    Message::Refused(Refused {
+        op,
+        outcome,
+        retry,
+        code,
+        retry_after_ms,
+        id,
+        head_address,
+        message,
+    })
+}
+
+fn handle(ports: &[u16]) -> String {
+    let endpoints: Vec<String> = ports
+        .iter()
+        .map(|port| format!(r#"{{"address":"127.0.0.1:{port}","role":"head"}}"#))
+        .collect();
+    format!(
+        r#"{{"group_id":"{GROUP}","token":"t","endpoints":[{}]}}"#,
+        endpoints.join(",")
+    )
+}
+
+/// Runs a test that must end: nothing here may wait for ever.
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, test)
+            .await
+            .expect("the test ends in time")
+    });
+}
+
+#[test]
+fn appends_are_read_back_at_the_offsets_told() {
+    run(async {
+        let (port, _) = serve(Manner::Serve).await;
+        let client = Client::connect(&handle(&[port])).await.unwrap();
+        let pending: Vec<_> = (0..100)
+            .map(|number| client.append(format!("entry {number}")))
+            .collect();
+        for (number, offset) in pending.into_iter().enumerate() {
+            assert_eq!(offset.await, Ok(number as u64));
+        }
+        let many = client
+            .append_many(vec![Bytes::from("a"), Bytes::from("b")], Default::default())
+            .await
+            .unwrap();
+        assert_eq!((many.base_offset, many.count), (100, 2));
+        let page = client.read(99, 2, Duration::ZERO).await.unwrap();
+        let found: Vec<_> = page
+            .entries
+            .iter()
+            .map(|entry| (entry.offset, &entry.data[..]))
+            .collect();
+        assert_eq!(found, [(99, &b"entry 99"[..]), (100, &b"a"[..])]);
+        assert_eq!((page.next_offset, page.commit_offset), (101, 102));
+        let mut tail = client.tail(98);
+        for expected in 98..102 {
+            assert_eq!(tail.next().await.unwrap().offset, expected);
+        }
+        assert_eq!(client.status().await.unwrap().commit_offset, 102);
+        let too_large = client.append(vec![0; (1 << 20) + 1]).await.unwrap_err();
+        assert!(!too_large.is_unknown() && too_large.failure().is(Code::EntryTooLarge));
+        client.close().await;
+    });
+}
+
+#[test]
+fn a_batch_whose_answer_was_lost_is_ordered_once() {
+    run(async {
+        let (port, log) = serve(Manner::CutAfterOrdering(2)).await;
+        let client = Client::open(Handle::parse(&handle(&[port])).unwrap(), Options::default());
+        for number in 0..5 {
+            assert_eq!(client.append("x").await, Ok(number));
+        }
+        let log = log.lock().unwrap();
+        assert_eq!((log.end, log.connections), (5, 3), "two connections were cut");
+    });
+}
+
+#[test]
+fn a_redirect_is_followed_and_a_dead_endpoint_passed_over() {
+    run(async {
+        let (head, log) = serve(Manner::Serve).await;
+        let (follower, _) = serve(Manner::Redirect(head)).await;
+        let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let dead = unused.local_addr().unwrap().port();
+        drop(unused);
+        let client = Client::connect(&handle(&[dead, follower])).await.unwrap();
+        assert_eq!(client.append("x").await, Ok(0));
+        assert_eq!(log.lock().unwrap().end, 1);
+    });
+}
+
+#[test]
+fn a_bad_token_is_told_at_once_and_an_absent_fleet_by_the_deadline() {
+    run(async {
+        let (port, _) = serve(Manner::RefuseTokens).await;
+        let Err(ConnectFailed::Connect(error)) = Client::connect(&handle(&[port])).await else {
+            panic!("it was refused")
+        };
+        assert!(error.0.is(Code::TokenInvalid), "{error}");
+        let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let dead = unused.local_addr().unwrap().port();
+        drop(unused);
+        let options = Options {
+            timeout: Duration::from_millis(100),
+            ..Options::default()
+        };
+        let client = Client::open(Handle::parse(&handle(&[dead])).unwrap(), options);
+        let error = client.append("x").await.unwrap_err();
+        assert!(
+            !error.is_unknown() && error.to_string().contains("refused"),
+            "{error}"
+        );
+        assert!(client.status().await.is_err());
+    });
+}
