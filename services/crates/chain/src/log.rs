@@ -267,9 +267,7 @@ impl Log {
                 return None;
             }
             let (my_epoch, my_start) = *interval(&self.history, index)?;
-            let Some((their_epoch, their_start)) = interval(their_history, index) else {
-                return None;
-            };
+            let (their_epoch, their_start) = interval(their_history, index)?;
             if my_epoch == *their_epoch {
                 return Some(index);
             }
