@@ -142,10 +142,10 @@ impl World {
         client.last_at = self.now;
         client.unanswered = 0;
         client.was_refused = false;
-        self.to_server(c, ToServer::Attach);
+        self.request(c, ToServer::Attach);
     }
 
-    fn to_server(&mut self, c: usize, message: ToServer) {
+    fn request(&mut self, c: usize, message: ToServer) {
         let delay = self.rng.random_range(10..1_000);
         let client = &mut self.clients[c];
         client.last_at = client.last_at.max(self.now + delay);
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// At the server: a session is attached by a head that knows its chain to agree with it.
-    pub fn from_client(&mut self, s: usize, c: usize, connection: u64, message: ToServer) {
+    pub fn at_server(&mut self, s: usize, c: usize, connection: u64, message: ToServer) {
         match message {
             ToServer::Append(request) => self.append(s, connection, *request),
             ToServer::Attach => {
@@ -177,7 +177,7 @@ impl World {
                 if attached.is_some() {
                     server.sessions.insert(session, connection);
                 }
-                self.to_client(c, connection, ToClient::Attached(attached));
+                self.respond(c, connection, ToClient::Attached(attached));
             }
         }
     }
@@ -194,10 +194,10 @@ impl World {
             self.ledger
                 .check_ack(session, reply.seq, base_offset, entry_count);
         }
-        self.to_client(client.channel as usize, client.connection, ToClient::Reply(reply));
+        self.respond(client.channel as usize, client.connection, ToClient::Reply(reply));
     }
 
-    fn to_client(&mut self, client: usize, connection: u64, message: ToClient) {
+    fn respond(&mut self, client: usize, connection: u64, message: ToClient) {
         if self.rng.random_bool(0.01) {
             // The connection breaks, and with it all that is on the way.
             self.broken_connections.insert(connection);
@@ -292,7 +292,7 @@ impl World {
             wall_us: self.now,
             trace: None,
         };
-        self.to_server(c, ToServer::Append(Box::new(request)));
+        self.request(c, ToServer::Append(Box::new(request)));
     }
 
     fn replied(&mut self, c: usize, reply: Reply) {

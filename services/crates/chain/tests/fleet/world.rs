@@ -374,7 +374,7 @@ impl World {
                 connection,
                 message,
             } => {
-                self.from_client(server, client, connection, message);
+                self.at_server(server, client, connection, message);
             }
             What::ToClient {
                 client,
