@@ -95,7 +95,7 @@ pub fn bench(plan: &Plan<'_>) -> Result<bool, String> {
         }
     }
     let rows: Vec<(&Row<'_>, &Measured)> = rows.iter().map(|row| (row, median(&row.measured))).collect();
-    println!("{}", table(&rows));
+    text::print(&table(&rows));
     write_figures(plan, &rows)
 }
 

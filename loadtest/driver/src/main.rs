@@ -190,7 +190,7 @@ fn append(flags: &AppendFlags) -> Result<bool, String> {
         .collect::<Vec<_>>()
         .join(", ");
     let measured = measure(&handles, &workload, &title)?;
-    println!("{}", text::describe(&measured));
+    text::print(&text::describe(&measured));
     if let Some(path) = &flags.json {
         let json = serde_json::to_string_pretty(&measured).expect("a result is plain data");
         fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -224,7 +224,7 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
         let handle = read_handle(path)?;
         let name = handle.name.clone();
         let found = runtime.block_on(verify::read_back(handle, &expected))?;
-        println!(
+        text::print(&format!(
             "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} disordered{}",
             text::grouped(found.entries),
             found.runs,
@@ -237,7 +237,7 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
             } else {
                 String::new()
             },
-        );
+        ));
         is_sound &= found.is_sound();
     }
     Ok(is_sound)

@@ -1,6 +1,13 @@
 //! Figures as people read them.
 
+use std::io::Write;
+
 use crate::measure::Measured;
+
+/// To standard output; a reader that has gone away is no error of ours.
+pub fn print(text: &str) {
+    let _gone = writeln!(std::io::stdout(), "{text}").is_err();
+}
 
 /// 1234567 as 1,234,567.
 pub fn grouped(value: u64) -> String {
