@@ -61,6 +61,11 @@ CHECKS = [
         gen=Command(["python", "sdk/contract/generate.py"]),
     ),
     Check(
+        "Latency bucket vectors are fresh",
+        Command(["python", "sdk/contract/vectors/generate_latency_buckets.py", "--check"]),
+        gen=Command(["python", "sdk/contract/vectors/generate_latency_buckets.py"]),
+    ),
+    Check(
         "API contract is fresh",
         Command(["quorate-api", "openapi", "--check"]),
         gen=Command(["quorate-api", "openapi"]),

@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(long, env = "QUORATE_RECONNECT_GRACE_MS", default_value_t = 300)]
     pub reconnect_grace_ms: u64,
     /// OpenTelemetry collector; nothing is exported when unset
-    #[arg(long, env = "QUORATE_OTLP_ENDPOINT")]
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<String>,
     /// json: one object a line, for machines; text: for people
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Json)]
