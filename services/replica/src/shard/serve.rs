@@ -32,9 +32,11 @@ impl Group {
 
     fn attach(&mut self, io: &mut Io, client: ClientRef, session: u64, permission: Permission) {
         self.channels.insert(client, Channel { session, permission });
-        let is_head = self.replica.is_head();
-        if session != 0 && is_head {
+        // Also where this server is not the head: it may become it, and the client need not attach again then.
+        if session != 0 {
             self.sessions.insert(session, client);
+        }
+        if session != 0 && self.replica.is_head() {
             self.attaching.push(client);
             self.answer_attaching(io);
         } else {
