@@ -149,6 +149,11 @@ class Stack:
 
     # -- one server --------------------------------------------------------------------------
 
+    def server_pids(self) -> list[int]:
+        """Process ids of the replica servers that this stack knows, dead ones too."""
+        phase = components.PHASE_SERVER
+        return [running.identity.pid for running in self._running.values() if running.phase == phase]
+
     def kill_server(self, name: str) -> None:
         """kill -9. It stays dead until `restart_server`."""
         self._server(name).kill()
