@@ -57,7 +57,7 @@ def _owner(stack: Stack, organization: str) -> Iterator[Owner]:
         groups = {
             durability: customer.create_group(
                 durability.replace("_", "-"),
-                {"durability": durability, "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 2000},
+                {"durability": durability, "replication_degree": 3, "request_size_bytes": 1024, "rate_per_s": 20_000},
             )
             for durability in ("in_memory", "persistent")
         }

@@ -40,7 +40,7 @@ def small_disk_stack(own_state: Path) -> Iterator[Stack]:
 
 @can_mount
 def test_a_full_disk_makes_the_group_read_only_and_loses_nothing(small_disk_stack: Stack) -> None:
-    sla = {"durability": "persistent", "replication_degree": 1, "request_size_bytes": len(ENTRY), "rate_per_s": 2000}
+    sla = {"durability": "persistent", "replication_degree": 1, "request_size_bytes": len(ENTRY), "rate_per_s": 500}
     sla["retention_bytes"] = 8 * DISK_BYTES  # so that nothing is trimmed away
     with Customer(small_disk_stack.api_url, "small-disk") as customer:
         group = customer.create_group("fills-up", sla)

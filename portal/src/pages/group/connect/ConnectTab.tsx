@@ -33,7 +33,7 @@ export function ConnectTab() {
           <SnippetStep place={place} />
         </Step>
         <Step number={3} title="See it arrive">
-          <FirstAppend projectId={group.project_id} groupId={group.id} />
+          <FirstAppend projectId={group.project_id} groupId={group.id} isNew={welcome ?? false} />
         </Step>
       </ol>
     </div>

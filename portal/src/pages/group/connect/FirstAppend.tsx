@@ -7,11 +7,12 @@ import { buttonClass } from '@/ui/Button'
 import { Card } from '@/ui/Surface'
 
 /** Waits for the group's first committed entry, and is glad when it comes. */
-export function FirstAppend({ projectId, groupId }: { projectId: string; groupId: string }) {
+export function FirstAppend(props: { projectId: string; groupId: string; isNew: boolean }) {
+  const { projectId, groupId, isNew } = props
   const { samples, state } = useLive()
   const last = samples.at(-1)
   const entries = last?.committed_entries ?? 0
-  const [sawNone, setSawNone] = useState(false)
+  const [sawNone, setSawNone] = useState(isNew)
   if (last && entries === 0 && !sawNone) setSawNone(true)
   return (
     <Card>

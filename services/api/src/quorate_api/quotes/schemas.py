@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import Durability, ObservedSla, Refusal, ReplicaDemand, ResourceDemand
@@ -30,11 +30,13 @@ class SlaInput(Input):
         limits.RETENTION_BYTES_DEFAULT, description="The log keeps at least its newest so many bytes."
     )
 
-    @model_validator(mode="after")
-    def _min_replicas_fit(self) -> "SlaInput":
-        if self.min_replicas is not None and self.min_replicas > self.replication_degree:
+    @field_validator("min_replicas")
+    @classmethod
+    def _min_replicas_fit(cls, value: int | None, others: ValidationInfo) -> int | None:
+        degree = others.data.get("replication_degree")
+        if value is not None and degree is not None and value > degree:
             raise ValueError("min_replicas must be at most replication_degree")
-        return self
+        return value
 
     def sla(self) -> ObservedSla:
         fields = self.model_dump(include=set(ObservedSla.model_fields))
