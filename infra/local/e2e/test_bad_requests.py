@@ -97,8 +97,12 @@ def test_an_sla_that_cannot_be_kept_is_refused_with_the_largest_that_can(alice: 
 def test_nobody_gets_in_without_a_key_or_with_a_wrong_one(alice: Owner, stack: Stack) -> None:
     url = stack.api_url + groups_path(alice)
     problem(httpx2.get(url, timeout=15), 401)
-    for key in ("qk_wrong", "", alice.customer.api_key[:-1] + "x"):
+    for key in ("qk_wrong", "!", _with_last_changed(alice.customer.api_key)):
         problem(httpx2.get(url, headers={"Authorization": f"Bearer {key}"}, timeout=15), 401)
+
+
+def _with_last_changed(key: str) -> str:
+    return key[:-1] + ("y" if key.endswith("x") else "x")
 
 
 @pytest.mark.parametrize("part", ["", "/handle", "/placement", "/usage", "/sla", "/events", "/metrics"])
