@@ -94,7 +94,7 @@ impl Flags {
             ));
         }
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
-        if self.journal_segment_bytes < least || self.journal_segment_bytes % 4096 != 0 {
+        if self.journal_segment_bytes < least || !self.journal_segment_bytes.is_multiple_of(4096) {
             return Err(format!(
                 "--journal-segment-bytes must be a multiple of 4096 of at least {least}"
             ));

@@ -80,12 +80,12 @@ impl Shard {
                 connection: id,
                 channel,
             };
-            self.to_group(group_id, client, ClientRequest::Gone);
+            self.pass_to_group(group_id, client, ClientRequest::Gone);
         }
     }
 
     /// Hands a request to the group, on whichever shard it lives.
-    fn to_group(&mut self, group_id: GroupId, client: ClientRef, request: ClientRequest) {
+    fn pass_to_group(&mut self, group_id: GroupId, client: ClientRef, request: ClientRequest) {
         let owner = self.io.shared.shard_of_group(group_id);
         if owner == self.io.shard {
             self.group_request(group_id, client, request);
@@ -149,7 +149,7 @@ impl Shard {
             Message::Detach => {
                 let connection = self.io.connections.get_mut(&id);
                 if let Some(group_id) = connection.and_then(|c| c.channels.remove(&client.channel)) {
-                    self.to_group(group_id, client, ClientRequest::Gone);
+                    self.pass_to_group(group_id, client, ClientRequest::Gone);
                 }
             }
             Message::Goodbye { .. } => {
@@ -183,7 +183,7 @@ impl Shard {
         match refusal {
             Ok(permission) => {
                 connection.channels.insert(client.channel, group_id);
-                self.to_group(group_id, client, ClientRequest::Attach { session, permission });
+                self.pass_to_group(group_id, client, ClientRequest::Attach { session, permission });
             }
             Err((code, detail)) => {
                 let mut refusal = Refusal::new(kind::ATTACH, 0, code);
@@ -196,7 +196,7 @@ impl Shard {
     fn channel_message(&mut self, client: ClientRef, message: Message, trace: Option<TraceContext>) {
         let connection = self.io.connections.get(&client.connection);
         match connection.and_then(|c| c.channels.get(&client.channel)).copied() {
-            Some(group_id) => self.to_group(group_id, client, ClientRequest::Message { message, trace }),
+            Some(group_id) => self.pass_to_group(group_id, client, ClientRequest::Message { message, trace }),
             None => {
                 let (op, id) = refused_as(&message);
                 self.io.refuse(client, Refusal::new(op, id, Code::UnknownChannel));

@@ -84,7 +84,7 @@ impl Shard {
         }
     }
 
-    pub fn from_peer(&mut self, from: ServerId, envelope: Envelope) {
+    pub fn peer_envelope(&mut self, from: ServerId, envelope: Envelope) {
         let owner = self.io.shared.shard_of_group(envelope.group_id);
         if owner != self.io.shard {
             self.io
@@ -226,7 +226,7 @@ async fn read_frames(
             match reader.next_frame() {
                 Ok(Some(frame)) if frame.kind == peer::kind::ALIVE => {}
                 Ok(Some(frame)) => match Envelope::decode(&frame) {
-                    Ok(envelope) => shard.borrow_mut().from_peer(server, envelope),
+                    Ok(envelope) => shard.borrow_mut().peer_envelope(server, envelope),
                     Err(error) => return ReadFault::Wire(error),
                 },
                 Ok(None) => break,

@@ -97,6 +97,9 @@ impl Group {
         wait_ms: u32,
         offset: Offset,
     ) {
+        if !self.may_read(io, client, kind::READ, request) {
+            return;
+        }
         let max_bytes = if max_bytes == 0 {
             PAGE_BYTES_MAX
         } else {
@@ -151,6 +154,9 @@ impl Group {
     }
 
     pub fn subscribe(&mut self, io: &mut Io, client: ClientRef, request: u32, credit: u32, offset: Offset) {
+        if !self.may_read(io, client, kind::SUBSCRIBE, request) {
+            return;
+        }
         let of_connection = self
             .readers
             .subscriptions

@@ -170,7 +170,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         }
         ShardMessage::LinkUp(server) => shard.links_changed(server, true),
         ShardMessage::LinkDown(server) => shard.links_changed(server, false),
-        ShardMessage::FromPeer { from, envelope } => shard.from_peer(from, envelope),
+        ShardMessage::FromPeer { from, envelope } => shard.peer_envelope(from, envelope),
         ShardMessage::ToPeer { to, envelope } => shard.io.send_peer(to, envelope),
         ShardMessage::FromClient {
             group_id,

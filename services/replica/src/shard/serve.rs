@@ -104,20 +104,12 @@ impl Group {
                 max_entries,
                 wait_ms,
                 offset,
-            } => {
-                if self.may_read(io, client, kind::READ, request) {
-                    self.read_request(io, client, request, max_bytes, max_entries, wait_ms, offset);
-                }
-            }
+            } => self.read_request(io, client, request, max_bytes, max_entries, wait_ms, offset),
             Message::Subscribe {
                 request,
                 credit_bytes,
                 offset,
-            } => {
-                if self.may_read(io, client, kind::SUBSCRIBE, request) {
-                    self.subscribe(io, client, request, credit_bytes, offset);
-                }
-            }
+            } => self.subscribe(io, client, request, credit_bytes, offset),
             Message::Credit { request, bytes } => self.credit(io, client, request, bytes),
             Message::Cancel { request } => self.readers.cancel(client, request),
             Message::Status { request } => self.status(io, client, request),
@@ -233,7 +225,7 @@ impl Group {
         }
     }
 
-    fn may_read(&self, io: &mut Io, client: ClientRef, op: u8, request: u32) -> bool {
+    pub fn may_read(&self, io: &mut Io, client: ClientRef, op: u8, request: u32) -> bool {
         let code = match self.channels.get(&client) {
             None => Code::UnknownChannel,
             Some(channel) if !channel.permission.may_read => Code::PermissionDenied,
