@@ -41,7 +41,7 @@ async def test_malformed_json(alice: Customer, raw: bytes) -> None:
         (GROUP | {"rate_per_s": None}, "rate_per_s"),
         (GROUP | {"durability": "eternal"}, "durability"),
         (GROUP | {"replication_degree": 8}, "replication_degree"),
-        (GROUP | {"replication_degree": 3, "min_replicas": 4}, "body"),
+        (GROUP | {"replication_degree": 3, "min_replicas": 4}, "min_replicas"),
         (GROUP | {"request_size_bytes": (1 << 20) + 1}, "request_size_bytes"),
         (GROUP | {"name": ""}, "name"),
         (GROUP | {"name": "   "}, "name"),

@@ -1,13 +1,11 @@
 //! The listener: reads the first frame of each connection, which says whether a client or a peer is there,
 //! and hands the connection to the shard that will serve it.
 
-use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use quorate_transport::{FrameReader, Outbox, prepare};
-use quorate_types::limits::{CONNECTIONS_MAX, HELLO_TIMEOUT_MS};
+use quorate_types::limits::HELLO_TIMEOUT_MS;
 use quorate_types::{Code, ServerId};
 use quorate_wire::client::{Message, VERSION, kind};
 use quorate_wire::peer::{self, Greeting};
@@ -15,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
 use crate::shard::ShardMessage;
-use crate::shared::Shared;
+use crate::shared::{Shared, Slot};
 
 /// Before its greeting a connection may not make the server buffer more than this.
 const GREETING_FRAME_BYTES_MAX: u32 = u16::MAX as u32;
@@ -24,7 +22,6 @@ const GOODBYE_GRACE: Duration = Duration::from_millis(200);
 
 /// Accepts until the process ends. Runs on a `LocalSet`.
 pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
-    let greeting = Rc::new(AtomicUsize::new(0));
     let mut next_shard = 0usize;
     loop {
         let (stream, _from) = match listener.accept().await {
@@ -36,18 +33,17 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
                 continue;
             }
         };
-        if greeting.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
+        let Some(slot) = shared.connection_slot() else {
+            tracing::warn!("too many connections; one is refused");
             continue;
-        }
+        };
         next_shard = (next_shard + 1) % shared.shard_count();
-        greeting.fetch_add(1, Ordering::Relaxed);
-        let (shared, greeting, shard) = (shared.clone(), greeting.clone(), next_shard);
+        let (shared, shard) = (shared.clone(), next_shard);
         spawn_local(async move {
             let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
-            if let Ok(Err(refused)) = tokio::time::timeout(limit, greet(stream, &shared, shard)).await {
+            if let Ok(Err(refused)) = tokio::time::timeout(limit, greet(stream, &shared, shard, slot)).await {
                 say_goodbye(refused).await;
             }
-            greeting.fetch_sub(1, Ordering::Relaxed);
         });
     }
 }
@@ -58,7 +54,7 @@ struct Refused {
     detail: String,
 }
 
-async fn greet(stream: TcpStream, shared: &Shared, shard: usize) -> Result<(), Refused> {
+async fn greet(stream: TcpStream, shared: &Shared, shard: usize, slot: Slot) -> Result<(), Refused> {
     let _best_effort = prepare(&stream).is_ok();
     let mut reader = FrameReader::new(GREETING_FRAME_BYTES_MAX);
     let frame = match reader.read_frame(&stream).await {
@@ -83,6 +79,7 @@ async fn greet(stream: TcpStream, shared: &Shared, shard: usize) -> Result<(), R
                     ShardMessage::Client {
                         stream,
                         rest: reader.into_rest(),
+                        slot,
                     },
                 );
             }

@@ -1,18 +1,29 @@
 //! What the threads of a server share. Everything else belongs to one shard.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, RwLock};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use quorate_telemetry::SpanSender;
 use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::limits::CONNECTIONS_MAX;
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use tokio::sync::mpsc;
 
 use crate::auth::Keys;
 use crate::shard::ShardMessage;
 
+/// One of the connections that the server may have; given back when it is dropped.
+pub struct Slot(Arc<AtomicUsize>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 pub struct Shared {
+    connections: Arc<AtomicUsize>,
     /// Random at each start, so that others can tell this process from the one before it.
     pub incarnation: String,
     server_id: AtomicU32,
@@ -46,6 +57,7 @@ impl Shared {
         spans: Option<SpanSender>,
     ) -> Self {
         Self {
+            connections: Arc::default(),
             incarnation,
             server_id: AtomicU32::new(0),
             client_keys: RwLock::default(),
@@ -59,6 +71,13 @@ impl Shared {
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
         }
+    }
+
+    /// A place for one more connection, unless there are as many as there may be.
+    pub fn connection_slot(&self) -> Option<Slot> {
+        let before = self.connections.fetch_add(1, Ordering::Relaxed);
+        let slot = Slot(self.connections.clone());
+        (before < CONNECTIONS_MAX).then_some(slot)
     }
 
     pub fn server_id(&self) -> ServerId {

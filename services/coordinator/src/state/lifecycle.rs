@@ -118,6 +118,18 @@ impl Change<'_> {
         self.refresh_status(group_id);
     }
 
+    fn remember_deleted(&mut self, group_id: GroupId) {
+        if !self.state.derived.deleted.insert(group_id) {
+            return;
+        }
+        self.state.deleted.push_back(group_id);
+        if self.state.deleted.len() > DELETED_GROUPS_MAX
+            && let Some(oldest) = self.state.deleted.pop_front()
+        {
+            self.state.derived.deleted.remove(&oldest);
+        }
+    }
+
     pub(super) fn delete(&mut self, group_id: GroupId) {
         self.effects.push(Effect::Reply(Reply::Deleted));
         let deletable = self
@@ -126,6 +138,10 @@ impl Change<'_> {
             .get(&group_id)
             .is_some_and(|group| !group.is_deleting());
         if !deletable {
+            // Unknown: a deletion may overtake its admission, which must then not come into effect.
+            if !self.state.groups.contains_key(&group_id) {
+                self.remember_deleted(group_id);
+            }
             return;
         }
         let mut group = self.state.groups.remove(&group_id).expect("looked up above");
@@ -195,13 +211,7 @@ impl Change<'_> {
             return;
         }
         self.state.groups.remove(&group_id);
-        self.state.deleted.push_back(group_id);
-        self.state.derived.deleted.insert(group_id);
-        if self.state.deleted.len() > DELETED_GROUPS_MAX
-            && let Some(oldest) = self.state.deleted.pop_front()
-        {
-            self.state.derived.deleted.remove(&oldest);
-        }
+        self.remember_deleted(group_id);
         let message = "The group is deleted and its data dropped.".to_string();
         self.event(
             EventKind::GroupDeleted,

@@ -389,6 +389,11 @@ impl Replica {
         }
     }
 
+    /// The group leaves this server: who waits for a commitment is told that it is not known here.
+    pub fn leave(&mut self, out: &mut Vec<Command>) {
+        self.abandon_waiters(out);
+    }
+
     /// What this replica has of the log, as it counts for commitment.
     pub(crate) fn own_level(&self) -> Index {
         assert!(

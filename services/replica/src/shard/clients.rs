@@ -10,7 +10,7 @@ use quorate_chain::ClientRef;
 use quorate_transport::{FrameReader, Outbox, ReadFault};
 use quorate_types::limits::{
     BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX,
-    ENTRY_BYTES_MAX, FRAME_BYTES_MAX,
+    ENTRY_BYTES_MAX, FRAME_BYTES_MAX, HELLO_TIMEOUT_MS,
 };
 use quorate_types::{Code, GroupId};
 use quorate_wire::client::{HelloOk, Message, VERSION, kind};
@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::shard::io::Refusal;
 use crate::shard::{ClientRequest, Shard, ShardMessage};
+use crate::shared::Slot;
 
 /// How long a connection may take to read its GOODBYE before it is cut.
 const GOODBYE_GRACE: Duration = Duration::from_millis(500);
@@ -111,6 +112,11 @@ impl Shard {
             ClientRequest::Attach { .. } => (kind::ATTACH, 0),
             ClientRequest::Message { message, .. } => refused_as(message),
         };
+        if op == kind::ATTACH
+            && let Some(connection) = self.io.connections.get_mut(&client.connection)
+        {
+            connection.channels.remove(&client.channel);
+        }
         self.io.refuse(client, Refusal::new(op, id, Code::GroupNotHere));
     }
 
@@ -235,7 +241,7 @@ fn refused_as(message: &Message) -> (u8, u64) {
 }
 
 /// Serves one connection whose HELLO was read, until it ends.
-pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
+pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes, slot: Slot) {
     let (mut read_half, write_half) = stream.into_split();
     let stream = Rc::new(write_half);
     let id = shard.borrow_mut().open_connection(stream.clone());
@@ -249,6 +255,7 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
     tokio::select! {
         biased;
         () = close.notified() => {}
+        () = until_useless(&shard, id) => {}
         goodbye = read_frames(&shard, id, &mut read_half, &mut reader) => {
             if let Some(goodbye) = goodbye {
                 shard.borrow_mut().say_goodbye(id, &goodbye);
@@ -258,6 +265,22 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes) {
     }
     writer.abort();
     shard.borrow_mut().close_connection(id);
+    drop(slot);
+}
+
+/// Ends when the connection has had no group attached for a while: it holds a place that others may need.
+async fn until_useless(shard: &Rc<RefCell<Shard>>, id: u64) {
+    let mut was_empty = false;
+    loop {
+        tokio::time::sleep(Duration::from_millis(HELLO_TIMEOUT_MS)).await;
+        let is_empty = (shard.borrow().io.connections)
+            .get(&id)
+            .is_none_or(|c| c.channels.is_empty());
+        if is_empty && was_empty {
+            return;
+        }
+        was_empty = is_empty;
+    }
 }
 
 /// Frames in, until the client closes (`None`) or must be told off.
@@ -269,6 +292,10 @@ async fn read_frames(
 ) -> Option<Goodbye> {
     loop {
         loop {
+            // Back-pressure: who does not read its answers is not read from either.
+            while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             match reader.next_frame() {
                 Ok(Some(frame)) => {
                     if let Err(goodbye) = shard.borrow_mut().client_frame(id, &frame) {
@@ -284,10 +311,6 @@ async fn read_frames(
                 }
                 Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
             }
-        }
-        // Back-pressure: who does not read its answers is not read from either.
-        while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
-            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         match reader.fill_from(stream).await {
             Ok(()) => {}

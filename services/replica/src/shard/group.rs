@@ -126,7 +126,7 @@ impl Group {
         // Each admitted batch may close the window: asked again before the next.
         while let Some(ready) = self.admission.as_mut().and_then(|a| a.pop(now)) {
             match ready {
-                Ready::Admitted(request) => self.order(io, request),
+                Ready::Admitted(request) => self.order_if_owned(io, request),
                 Ready::Expired {
                     item,
                     retry_after_us,
@@ -141,6 +141,20 @@ impl Group {
             }
         }
         io.timer.notify_one();
+    }
+
+    /// Orders what waited, unless its session has been attached on another channel since, or its channel is
+    /// gone: its client was told by then what the log holds, and builds on that.
+    fn order_if_owned(&mut self, io: &mut Io, request: AppendRequest) {
+        if self.sessions.get(&request.session) == Some(&request.client) {
+            self.order(io, request);
+            return;
+        }
+        self.counters.totals.refused_entries += u64::from(request.entry_count);
+        io.refuse(
+            request.client,
+            Refusal::new(kind::APPEND, request.seq, Code::SessionMoved),
+        );
     }
 
     fn is_disk_behind(&self, io: &Io) -> bool {
@@ -177,6 +191,9 @@ impl Group {
     /// The group leaves this server.
     pub fn abandon(&mut self, io: &mut Io) {
         self.refuse_queue(io, Code::GroupNotHere);
+        let mut commands = std::mem::take(&mut self.commands);
+        self.replica.leave(&mut commands);
+        self.carry_out(io, &mut commands);
         self.refuse_readers(io, Code::GroupNotHere);
     }
 

@@ -108,13 +108,14 @@ impl Io {
         let Some(connection) = self.connections.get_mut(&client.connection) else {
             return;
         };
-        connection
-            .outbox
-            .push(|out| message.encode(client.channel, None, out));
         // A client that asks and does not read is cut off before it costs more memory.
         if connection.outbox.len() > 2 * CLIENT_OUTBOX_BYTES_MAX {
             connection.close.notify_one();
+            return;
         }
+        connection
+            .outbox
+            .push(|out| message.encode(client.channel, None, out));
         self.mark_connection(client.connection);
     }
 

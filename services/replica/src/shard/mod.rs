@@ -29,6 +29,7 @@ use crate::auth::Permission;
 use crate::disk::Places;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
+use crate::shared::Slot;
 use crate::usage::{self, ShardSample};
 
 /// What reaches a shard from other threads.
@@ -48,6 +49,7 @@ pub enum ShardMessage {
     Client {
         stream: StdTcpStream,
         rest: Bytes,
+        slot: Slot,
     },
     /// A link opened by a peer, or by this server's dialer.
     Link {
@@ -139,6 +141,17 @@ impl Shard {
             )
         });
         self.with_group(group_id, |group, io| group.configure(io, config));
+        // A group that comes while the disk is full was not there when that was told.
+        if self
+            .io
+            .shared
+            .storage_fault
+            .lock()
+            .expect("storage fault")
+            .is_some()
+        {
+            self.event(group_id, Event::StorageFault(true));
+        }
     }
 
     pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places) {

@@ -18,13 +18,19 @@ const PAGE_BYTES_MAX: u32 = 1 << 20;
 const CREDIT_BYTES_MAX: i64 = BATCH_BYTES_MAX as i64;
 /// Longest wait of a single read.
 const READ_WAIT_MS_MAX: u32 = 60_000;
+/// How long after a failed read from disk it is tried again for a successor.
+const LOAD_RETRY: std::time::Duration = std::time::Duration::from_secs(1);
 /// Single reads that wait in one group.
 const WAITING_READS_MAX: usize = 4_096;
+/// Single reads of one channel that wait, for entries or for the disk: each may hold a page.
+const READS_PER_CHANNEL_MAX: usize = 64;
 
 #[derive(Default)]
 pub struct Readers {
     waiting: Vec<WaitingRead>,
     subscriptions: Vec<Subscription>,
+    /// Single reads whose payloads are being read from disk.
+    from_disk: Vec<(ClientRef, u32)>,
     /// Entries were committed since the readers were last served.
     pub is_behind: bool,
 }
@@ -65,6 +71,7 @@ impl Readers {
     pub fn forget(&mut self, client: ClientRef) {
         self.waiting.retain(|w| w.client != client);
         self.subscriptions.retain(|s| s.client != client);
+        self.from_disk.retain(|(of, _)| *of != client);
     }
 
     pub fn cancel(&mut self, client: ClientRef, request: u32) {
@@ -76,6 +83,11 @@ impl Readers {
 
     pub fn next_deadline(&self) -> Option<Micros> {
         self.waiting.iter().map(|w| w.deadline).min()
+    }
+
+    fn outstanding(&self, client: ClientRef) -> usize {
+        let waiting = self.waiting.iter().filter(|w| w.client == client).count();
+        waiting + self.from_disk.iter().filter(|(of, _)| *of == client).count()
     }
 
     fn find(&mut self, client: ClientRef, request: u32) -> Option<&mut Subscription> {
@@ -98,6 +110,13 @@ impl Group {
         offset: Offset,
     ) {
         if !self.may_read(io, client, kind::READ, request) {
+            return;
+        }
+        if self.readers.outstanding(client) >= READS_PER_CHANNEL_MAX {
+            io.refuse(
+                client,
+                Refusal::new(kind::READ, u64::from(request), Code::Overloaded),
+            );
             return;
         }
         let max_bytes = if max_bytes == 0 {
@@ -183,6 +202,10 @@ impl Group {
     }
 
     pub fn credit(&mut self, io: &mut Io, client: ClientRef, request: u32, bytes: u32) {
+        if !self.may_read(io, client, kind::CREDIT, request) {
+            self.readers.cancel(client, request);
+            return;
+        }
         match self.readers.find(client, request) {
             Some(subscription) => {
                 subscription.credit = (subscription.credit + i64::from(bytes)).min(CREDIT_BYTES_MAX);
@@ -258,6 +281,9 @@ impl Group {
             self.send_entries(io, page, &purpose);
             return;
         }
+        if let Purpose::Answer { client, request } = purpose {
+            self.readers.from_disk.push((client, request));
+        }
         let locations = page.pieces.iter().map(|p| self.places.get(p.index)).collect();
         let read = DiskRead {
             group_id: self.id,
@@ -275,6 +301,17 @@ impl Group {
         {
             subscription.is_loading = false;
             self.readers.is_behind = true;
+        }
+        if let Purpose::Answer { client, request } = read.purpose {
+            let outstanding = self
+                .readers
+                .from_disk
+                .iter()
+                .position(|r| *r == (client, request));
+            let Some(at) = outstanding else {
+                return; // Its channel is gone.
+            };
+            self.readers.from_disk.swap_remove(at);
         }
         match payloads {
             Ok(payloads) => {
@@ -349,7 +386,11 @@ impl Group {
                 // What cannot be read ends the run: the replica asks again from there.
                 wanted.into_iter().map_while(read_one).collect::<Vec<_>>()
             });
-            let batches = read.await.unwrap_or_default();
+            let batches: Vec<(Index, Bytes)> = read.await.unwrap_or_default();
+            if batches.is_empty() {
+                tracing::error!(group = %group_id, from_index, "cannot read batches back for a replica that catches up");
+                tokio::time::sleep(LOAD_RETRY).await;
+            }
             let _stopped = done.send((group_id, Event::Loaded { batches })).is_err();
         });
     }

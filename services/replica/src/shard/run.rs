@@ -155,9 +155,9 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             places,
         } => shard.recovered(group_id, *replica, places),
         ShardMessage::Journal(event) => journal_event(&mut shard, event),
-        ShardMessage::Client { stream, rest } => {
+        ShardMessage::Client { stream, rest, slot } => {
             if let Some(stream) = adopt(stream) {
-                spawn_local(clients::run(owner.clone(), stream, rest));
+                spawn_local(clients::run(owner.clone(), stream, rest, slot));
             }
         }
         ShardMessage::Link { server, stream, rest } => {

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
@@ -20,10 +21,16 @@ async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limi
         organizations = await WorkerRepository(connection).organization_ids()
     issued = 0
     for organization_id in organizations:
-        async with engine.begin() as connection:  # one organization's trouble does not hold up the others' invoices
-            scope = Scope(connection, organization_id)
-            await scope.renew()
-            made = await billing.close_months(scope, until)
+        try:
+            async with engine.begin() as connection:
+                scope = Scope(connection, organization_id)
+                await scope.renew()
+                made = await billing.close_months(scope, until)
+        except (OperationalError, InterfaceError):
+            raise  # PostgreSQL is away, for all alike
+        except Exception:  # one organization's trouble does not hold up the others' invoices; it is tried again
+            log.exception("months not closed", organization_id=str(organization_id))
+            continue
         if made:
             log.info("closed", organization_id=str(organization_id), documents=made)
         issued += made

@@ -6,10 +6,11 @@ from typing import Any
 
 import structlog
 from sqlalchemy import Row
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
-from quorate_api.coordinator.client import Coordinator, Refused, RequestInvalid
+from quorate_api.coordinator.client import Coordinator, CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.groups.repository import GroupRepository
@@ -32,10 +33,12 @@ class Reconciler:
             unsettled = await repository.unsettled(now - timedelta(seconds=self.age_s))
             await repository.sweep(now, now - timedelta(seconds=limits.IDEMPOTENCY_RETENTION_S))
         for row in unsettled:
-            if row.status == "deleting":
-                await self._delete(row)
-            else:
-                await self._admit(row)
+            try:
+                await (self._delete(row) if row.status == "deleting" else self._admit(row))
+            except (CoordinatorUnavailable, OperationalError, InterfaceError):
+                raise  # away for all rows alike
+            except Exception:  # one group's trouble does not hold up the others; it is tried again
+                log.exception("not reconciled", group_id=str(row.id))
 
     async def _admit(self, row: Row[Any]) -> None:
         try:

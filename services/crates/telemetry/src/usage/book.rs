@@ -19,7 +19,7 @@ use crate::usage::{Record, Sample, Totals, WINDOW_MS, WINDOW_S};
 /// middle are not reported.
 const WINDOWS_BETWEEN_SAMPLES_MAX: u64 = 12;
 /// A group that was not sampled for so long has left.
-const FORGET_AFTER_MS: u64 = 10_000;
+const FORGET_AFTER_ROUNDS: u32 = 10;
 
 /// Oldest window first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,8 @@ struct Tracked {
     /// Entries and bytes read, of windows that were dropped before it was sent: reads are billed, so these go
     /// into the group's next record.
     carried_reads: (u64, u64),
+    /// Rounds that ended since its last sample, that sample's own included.
+    rounds_missed: u32,
 }
 
 /// Records to be sent together.
@@ -137,6 +139,7 @@ impl WindowBook {
             committed: sample.committed(),
             totals: sample.totals,
             carried_reads: (0, 0),
+            rounds_missed: 0,
         };
         self.groups.insert(sample.group, after);
         self.bound();
@@ -144,8 +147,12 @@ impl WindowBook {
 
     /// To be called behind the samples of each second: forgets groups that left, and what need not be kept.
     pub fn end_round(&mut self, now_ms: u64) {
-        self.groups
-            .retain(|_, tracked| tracked.at_ms + FORGET_AFTER_MS > now_ms);
+        // Counted in rounds, not in time: a round that took long must not make a group look new, and all that it
+        // ever counted be counted again.
+        self.groups.retain(|_, tracked| {
+            tracked.rounds_missed += 1;
+            tracked.rounds_missed <= FORGET_AFTER_ROUNDS
+        });
         let keep_from_s = (now_ms / 1000).saturating_sub(TELEMETRY_RESEND_S + WINDOW_S);
         self.kept
             .retain(|key, kept| kept.is_pending() || key.window_start_s >= keep_from_s);
@@ -240,6 +247,7 @@ impl Tracked {
             committed: sample.committed(),
             totals: Totals::default(),
             carried_reads: (0, 0),
+            rounds_missed: 0,
         }
     }
 }
