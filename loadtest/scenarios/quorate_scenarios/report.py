@@ -10,6 +10,7 @@ from quorate_scenarios.verdict import Verdict
 
 FAILOVER_GAP_MS_MAX = 3_000
 SERVER_MEMORY_BYTES_MAX = 300_000_000
+CLAUSES = ("availability", "throughput", "latency")
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class Outcome:
             ("append p50, p99", [_latency(group.latency) for group in self.groups]),
             ("the same without failover", [_latency(group.latency_steady) for group in self.groups]),
             ("longest gap at failover", [_gap(group) for group in self.groups]),
-            ("SLA attained this month", [_attained(group.sla) for group in self.groups]),
+            *(("SLA, " + name, [_attained(group.sla, name) for group in self.groups]) for name in CLAUSES),
             ("invoice so far", [money(group.invoice_total_micros, group.currency) for group in self.groups]),
         ]
         table = [f"  {title:<30}" + "".join(f"{value:>26}" for value in values) for title, values in rows]
@@ -162,8 +163,9 @@ def _gap(group: GroupOutcome) -> str:
     return f"{group.failover_gap_ms:,} ms" + (" (head lost)" if group.was_head_killed else "")
 
 
-def _attained(sla: dict[str, Any]) -> str:
-    """Each clause's attainment, in per cent; a clause is judged from its first whole minute on."""
-    judged = [clause for clause in sla.get("clauses", []) if clause["attained"] is not None]
-    words = [f"{clause['clause']} {100 * float(clause['attained']):.4g} %" for clause in judged]
-    return ", ".join(words) or "no whole minute yet"
+def _attained(sla: dict[str, Any], clause: str) -> str:
+    """In per cent; a clause is judged from its first whole minute on."""
+    found = [each["attained"] for each in sla.get("clauses", []) if each["clause"] == clause]
+    if not found or found[0] is None:
+        return "no whole minute yet"
+    return f"{100 * float(found[0]):.4g} %"
