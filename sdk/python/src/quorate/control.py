@@ -19,6 +19,7 @@ import httpx2
 from quorate import limits
 from quorate.errors import QuorateError
 from quorate.handle import Handle
+from quorate.tracing import context_headers
 from quorate.version import CLIENT_NAME
 
 Json = dict[str, Any]
@@ -165,7 +166,9 @@ class Control:
                 return
 
     async def _call(self, method: str, path: str, body: Json | None = None, query: Json | None = None) -> Json:
-        headers = {"Idempotency-Key": str(uuid.uuid4())} if method == "POST" else {}
+        headers = context_headers()
+        if method == "POST":
+            headers["Idempotency-Key"] = str(uuid.uuid4())
         params = {key: value for key, value in (query or {}).items() if value}
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s

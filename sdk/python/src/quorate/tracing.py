@@ -8,10 +8,20 @@ from typing import Any
 from quorate.handle import Handle
 
 otel: Any
+propagate: Any
 try:
+    from opentelemetry import propagate
     from opentelemetry import trace as otel
 except ImportError:  # the API is an optional dependency
-    otel = None
+    otel = propagate = None
+
+
+def context_headers() -> dict[str, str]:
+    """Headers that make a call to the API part of the caller's trace; none outside of one."""
+    headers: dict[str, str] = {}
+    if propagate is not None:
+        propagate.inject(headers)
+    return headers
 
 
 class Tracing:
