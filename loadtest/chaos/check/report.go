@@ -50,14 +50,18 @@ func judge(g *group, isLost bool, timeout time.Duration, htmlFolder string) (*gr
 	return report, nil
 }
 
+// clientsPerLoad: each load that wrote a part of the history numbers its clients from another multiple of this.
+const clientsPerLoad = 1000
+
 func (r *groupReport) count(g *group, log *reference) {
-	returns := []int64{}
+	returns := map[uint64][]int64{} // by load: between two of them nobody appended
 	for _, op := range g.appends {
 		switch op.outcome {
 		case acked:
 			r.Acked++
 			r.EntriesAcked += op.count
-			returns = append(returns, op.ret)
+			load := op.client / clientsPerLoad
+			returns[load] = append(returns[load], op.ret)
 			continue
 		case refused:
 			r.Refused++
@@ -77,10 +81,12 @@ func (r *groupReport) count(g *group, log *reference) {
 	}
 	r.Operations = r.Appends + r.Reads + r.Ends + len(g.logs)
 	r.Replicas, r.EntriesInLog = len(g.logs), log.length()
-	sort.Slice(returns, func(i, j int) bool { return returns[i] < returns[j] })
-	for i := 1; i < len(returns); i++ {
-		if gap := (returns[i] - returns[i-1]) / 1e6; gap > r.LongestGapMs {
-			r.LongestGapMs, r.LongestGapAtNs = gap, returns[i-1]
+	for _, of := range returns {
+		sort.Slice(of, func(i, j int) bool { return of[i] < of[j] })
+		for i := 1; i < len(of); i++ {
+			if gap := (of[i] - of[i-1]) / 1e6; gap > r.LongestGapMs {
+				r.LongestGapMs, r.LongestGapAtNs = gap, of[i-1]
+			}
 		}
 	}
 }
