@@ -311,6 +311,8 @@ class Fleet:
         except urllib.error.HTTPError as error:
             if error.code >= 500:
                 raise  # an OSError, like no answer at all
-            raise Unready(f"{method} {path} was answered {error.code}: {error.read().decode(errors='replace')}") from error
+            raise Unready(
+                f"{method} {path} was answered {error.code}: {error.read().decode(errors='replace')}"
+            ) from error
         assert isinstance(value, dict), f"{path} answers with an object"
         return value

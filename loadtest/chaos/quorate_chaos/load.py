@@ -28,7 +28,9 @@ class LoadFailed(Exception):
 class Load:
     """`quorate-load history` over all groups, while the handles follow the coordinator's view."""
 
-    def __init__(self, fleet: Fleet, out: Path, seconds: float, seed: int, entry_bytes: int, first_client: int = 0) -> None:
+    def __init__(
+        self, fleet: Fleet, out: Path, seconds: float, seed: int, entry_bytes: int, first_client: int = 0
+    ) -> None:
         self._fleet = fleet
         self._seconds = seconds
         self._ended = threading.Event()

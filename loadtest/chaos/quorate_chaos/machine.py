@@ -27,7 +27,9 @@ class Unfit(Exception):
 def require() -> None:
     """Raise `Unfit` unless everything is there. Nothing is left out in silence."""
     if os.geteuid() != 0:
-        raise Unfit("Chaos needs root, to make network namespaces and mounts. Run it with sudo, or in a container as root.")
+        raise Unfit(
+            "Chaos needs root, to make network namespaces and mounts. Run it with sudo, or in a container as root."
+        )
     missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
     if faketime() is None:
         missing.append("libfaketime")
@@ -43,8 +45,8 @@ def require() -> None:
         raise Unfit(
             "This machine does not let chaos make namespaces, bridges or packet filters:\n"
             f"  {done.stderr.strip() or 'unshare failed'}\n"
-            "In a container: give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged). On a machine of your own:\n"
-            "  the kernel needs veth, bridge and nf_tables (modprobe veth bridge nf_tables)."
+            "In a container: give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged).\n"
+            "On a machine of your own: its kernel needs veth, bridge and nf_tables (modprobe veth bridge nf_tables)."
         )
 
 

@@ -1,6 +1,6 @@
 """One run, inside its namespaces: a fleet, a load, a fault, healing, reading back, judging.
 
-`python -m quorate_chaos.run FAULT SEED FOLDER`; writes FOLDER/run.json and ends with 0 when the run is clean.
+`python -m quorate_chaos.run FAULT SEED FOLDER [LOAD_S]`; writes FOLDER/run.json and ends with 0 when the run is clean.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class Outcome:
     text: str = ""
 
 
-def run(fault: Fault, seed: int, folder: Path, tell: Any = print) -> Outcome:
+def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[str], None]) -> Outcome:
     """`folder` is made anew."""
     choice = random.Random(f"{fault.name} {seed}")
     degree = choice.choice(fault.degrees)
@@ -62,7 +63,7 @@ def run(fault: Fault, seed: int, folder: Path, tell: Any = print) -> Outcome:
     try:
         fleet.start()
         fleet.create_groups(READY_S)
-        _try(fault, seed, trial, folder, outcome)
+        _try(fault, load_s, trial, folder, outcome)
     except (Unready, ProcessFailed, load.LoadFailed, OSError) as error:
         outcome.trouble.append(f"{type(error).__name__}: {error}")
     except Exception:
@@ -80,18 +81,17 @@ def run(fault: Fault, seed: int, folder: Path, tell: Any = print) -> Outcome:
     return outcome
 
 
-def _try(fault: Fault, seed: int, trial: Trial, folder: Path, outcome: Outcome) -> None:
-    fleet = trial.fleet
+def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outcome) -> None:
+    fleet, seed = trial.fleet, outcome.seed
     history = folder / "history.jsonl"
-    begun = time.monotonic()
-    main = load.Load(fleet, history, LOAD_S, seed, fault.entry_bytes)
+    main = load.Load(fleet, history, load_s + fault.more_s, seed, fault.entry_bytes)
     main.start()
     time.sleep(BEFORE_S)
     trial.say(f"groups: {', '.join(f'{name} on {fleet.chain(name)}' for name in fleet.groups)}")
     try:
         fault.act(trial)
         trial.heal()
-        time.sleep(max(AFTER_S, BEFORE_S - (time.monotonic() - begun)))
+        time.sleep(AFTER_S)
     finally:
         main.wait()
     healing = time.monotonic()
@@ -125,8 +125,9 @@ def _acked_again(path: Path) -> dict[str, int]:
 
 
 def main() -> int:
-    name, seed, folder = sys.argv[1:]
-    outcome = run(FAULTS[name], int(seed), Path(folder), lambda text: print(f"    {text}", flush=True))
+    name, seed, folder, *more = sys.argv[1:]
+    load_s = float(more[0]) if more else LOAD_S
+    outcome = run(FAULTS[name], int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
     for line in outcome.trouble:
         print(line)
     print(outcome.text)

@@ -84,7 +84,6 @@ class Trial:
         self.say("heal" + (f": start {', '.join(dead)}" if dead else ""))
         fleet.start_servers(servers)
 
-
     def notice_crashes(self) -> None:
         """A process that ended by itself is a finding, whatever the history says."""
         for name, code in self.fleet.crashed().items():
@@ -96,15 +95,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class Fault:
-    """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost."""
+    """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost.
+    `more_s`: how much longer than others it takes, and the load with it."""
 
     name: str
     summary: str
     act: Callable[[Trial], Any]
-    shape: Shape = Shape()
+    shape: Shape = field(default_factory=Shape)
     entry_bytes: int = 64
     may_lose: frozenset[str] = frozenset()
     degrees: tuple[int, ...] = (3, 3, 3, 2, 5)
+    more_s: float = 0.0
 
 
 __all__ = ["CATCH_UP_S", "COORDINATOR", "DISK", "MEMORY", "Event", "Fault", "Shape", "Trial"]

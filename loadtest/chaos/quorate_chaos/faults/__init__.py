@@ -4,6 +4,5 @@ from quorate_chaos.faults import clocks, combined, disks, links, processes
 from quorate_chaos.trial import Fault
 
 FAULTS: dict[str, Fault] = {
-    fault.name: fault
-    for fault in [*processes.FAULTS, *links.FAULTS, *disks.FAULTS, *clocks.FAULTS, *combined.FAULTS]
+    fault.name: fault for fault in [*processes.FAULTS, *links.FAULTS, *disks.FAULTS, *clocks.FAULTS, *combined.FAULTS]
 }

@@ -45,5 +45,6 @@ FAULTS = [
         at_random,
         Shape(servers=6),
         may_lose=frozenset({MEMORY}),
+        more_s=12.0,
     ),
 ]

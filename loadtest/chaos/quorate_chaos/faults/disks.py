@@ -123,5 +123,5 @@ FAULTS = [
     Fault("wiped_disk", "a journal is wiped", wiped_disk),
     Fault("replaced_disk", "a disk is replaced by an empty one", replaced_disk),
     Fault("bits_of_stopped", "bits of a stopped server's journal flip", bits_of_stopped),
-    Fault("bits_of_running", "bits of a running server's journal flip", bits_of_running, degrees=(3, 3, 5)),
+    Fault("bits_of_running", "bits of a running server's journal flip", bits_of_running, degrees=(3, 3, 5), more_s=6.0),
 ]

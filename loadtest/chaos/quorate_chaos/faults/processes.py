@@ -44,7 +44,7 @@ def kill_and_return(trial: Trial) -> None:
 
 
 def stop_and_resume(trial: Trial) -> None:
-    """SIGSTOP: its sockets stay open. Longer than a lease or shorter; a deposed head wakes up and must not be believed."""
+    """SIGSTOP: its sockets stay open. Shorter or longer than a lease; a deposed head wakes and must not be believed."""
     group = trial.group()
     victim = trial.random.choice([trial.head(group), trial.member(group)])
     for _ in range(2):

@@ -19,6 +19,8 @@ use crate::entry::EntryWriter;
 const CONDITIONAL_EVERY: Duration = Duration::from_millis(25);
 /// One in so many goes behind the others on purpose, so that refusals are on record whatever the load.
 const ONE_IN: u32 = 4;
+/// The shortest deadline, as a part of the longest.
+const DEADLINE_PART_MIN: f64 = 0.05;
 
 struct Appender {
     group: Rc<Group>,
@@ -46,7 +48,9 @@ impl Appender {
         }
     }
 
-    fn call(&mut self, count: u32, expected_offset: Option<u64>, token: u64) -> Called {
+    /// Deadlines differ, and some are shorter than a failover: then its outcome is unknown, and the client sends the
+    /// batch on to learn what became of it.
+    fn call(&mut self, count: u32, expected_offset: Option<u64>, token: u64, random: &mut StdRng) -> Called {
         let first = self.entries.written();
         let entries = (0..count).map(|_| {
             let mut buffer = BytesMut::with_capacity(self.group.size as usize);
@@ -63,8 +67,9 @@ impl Appender {
             expected: expected_offset,
             token,
         });
+        let part = random.random_range(DEADLINE_PART_MIN..=1.0);
         let options = AppendOptions {
-            timeout: None,
+            timeout: Some(self.group.timeout.mul_f64(part)),
             expected_offset,
             fencing_token: token,
         };
@@ -76,12 +81,11 @@ impl Appender {
         }
     }
 
-    /// Calls and waits. `true`: acknowledged.
-    async fn one(&mut self, count: u32, expected_offset: Option<u64>, token: u64) -> bool {
-        let called = self.call(count, expected_offset, token);
+    /// Calls and waits.
+    async fn one(&mut self, expected_offset: Option<u64>, token: u64, random: &mut StdRng) {
+        let called = self.call(random.random_range(1..=4), expected_offset, token, random);
         let outcome = self.client.append_many(called.entries, called.options).await;
         ended(&self.group, self.number, called.first, called.count, &outcome);
-        outcome.is_ok()
     }
 }
 
@@ -117,7 +121,8 @@ pub async fn pipelined(
     let room = Arc::new(Semaphore::new(outstanding));
     while !group.is_over() {
         let permit = room.clone().acquire_owned().await.expect("it is never closed");
-        let called = appender.call(random.random_range(1..=group.batch_entries_max), None, 0);
+        let count = random.random_range(1..=group.batch_entries_max);
+        let called = appender.call(count, None, 0, &mut random);
         // The append is queued here; only its end is waited for elsewhere.
         let outcome = appender.client.append_many(called.entries, called.options);
         let group = group.clone();
@@ -139,7 +144,7 @@ pub async fn expecting(group: Rc<Group>, number: u64, mut random: StdRng) {
         let end = group.acked_end.get();
         let behind = if random.random_ratio(1, ONE_IN) { 1 } else { 0 };
         appender
-            .one(random.random_range(1..=4), Some(end.saturating_sub(behind)), 0)
+            .one(Some(end.saturating_sub(behind)), 0, &mut random)
             .await;
         pause(CONDITIONAL_EVERY, &mut random).await;
     }
@@ -159,7 +164,7 @@ pub async fn fencing(group: Rc<Group>, number: u64, mut random: StdRng) {
             newest
         };
         group.token.set(newest.max(token));
-        appender.one(random.random_range(1..=4), None, token).await;
+        appender.one(None, token, &mut random).await;
         pause(CONDITIONAL_EVERY, &mut random).await;
     }
     appender.client.close().await;
