@@ -42,6 +42,7 @@ class Shape:
     servers: int = 5
     degree: int = 3
     disk_bytes: int = 0
+    entry_bytes: int = 64
     clocks: bool = False
 
 
@@ -221,7 +222,7 @@ class Fleet:
                 "durability": DURABILITY[name],
                 "replication_degree": self.shape.degree,
                 "min_replicas": None,
-                "request_size_bytes": 64,
+                "request_size_bytes": self.shape.entry_bytes,
                 "rate_per_s": RATE_PER_S,
                 "region": "local",
                 "retention_bytes": RETENTION_BYTES,

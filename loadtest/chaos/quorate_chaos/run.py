@@ -84,7 +84,7 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
 def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outcome) -> None:
     fleet, seed = trial.fleet, outcome.seed
     history = folder / "history.jsonl"
-    main = load.Load(fleet, history, load_s + fault.more_s, seed, fault.entry_bytes)
+    main = load.Load(fleet, history, load_s + fault.more_s, seed, fault.shape.entry_bytes)
     main.start()
     time.sleep(BEFORE_S)
     trial.say(f"groups: {', '.join(f'{name} on {fleet.chain(name)}' for name in fleet.groups)}")

@@ -102,7 +102,6 @@ class Fault:
     summary: str
     act: Callable[[Trial], Any]
     shape: Shape = field(default_factory=Shape)
-    entry_bytes: int = 64
     may_lose: frozenset[str] = frozenset()
     degrees: tuple[int, ...] = (3, 3, 3, 2, 5)
     more_s: float = 0.0

@@ -119,7 +119,7 @@ def _fill(path: Path) -> None:
 
 
 FAULTS = [
-    Fault("full_disk", "a disk is filled, then freed", full_disk, Shape(disk_bytes=DISK_BYTES), entry_bytes=2048),
+    Fault("full_disk", "a disk is filled, then freed", full_disk, Shape(disk_bytes=DISK_BYTES, entry_bytes=2048)),
     Fault("wiped_disk", "a journal is wiped", wiped_disk),
     Fault("replaced_disk", "a disk is replaced by an empty one", replaced_disk),
     Fault("bits_of_stopped", "bits of a stopped server's journal flip", bits_of_stopped),
