@@ -62,10 +62,11 @@ def bits_of_stopped(trial: Trial) -> None:
 
 def bits_of_running(trial: Trial) -> None:
     """The same below a server that runs, which finds out when it reads: from disk for a peer, or at its next start."""
-    victim = trial.member(DISK)
+    trial.pause(3, 4)  # until more has been written than memory keeps
+    victim = trial.random.choice([trial.tail(DISK), trial.member(DISK)])  # it is the tail that a learner learns from
     flipped = flip(trial.fleet.journal(victim), trial.random)
     trial.say(f"{victim} (of {DISK}) runs with {flipped}")
-    trial.pause(1, 2)
+    trial.pause(0, 1)
     other = trial.random.choice([name for name in trial.fleet.chain(DISK) if name != victim] or [victim])
     trial.kill(other, why=f"of {DISK}: a replacement must learn, perhaps from {victim}")
     trial.pause(3, 4)
@@ -118,10 +119,22 @@ def _fill(path: Path) -> None:
                 continue
 
 
+# Larger entries, so that segments fill up within the run.
+_FILLS_SEGMENTS = Shape(disk_bytes=DISK_BYTES, entry_bytes=2048)
+# More than is kept in memory, so that a replica that learns is given what was read from disk.
+_READS_DISK = Shape(entry_bytes=2048)
+
 FAULTS = [
-    Fault("full_disk", "a disk is filled, then freed", full_disk, Shape(disk_bytes=DISK_BYTES, entry_bytes=2048)),
+    Fault("full_disk", "a disk is filled, then freed", full_disk, _FILLS_SEGMENTS),
     Fault("wiped_disk", "a journal is wiped", wiped_disk),
     Fault("replaced_disk", "a disk is replaced by an empty one", replaced_disk),
     Fault("bits_of_stopped", "bits of a stopped server's journal flip", bits_of_stopped),
-    Fault("bits_of_running", "bits of a running server's journal flip", bits_of_running, degrees=(3, 3, 5), more_s=6.0),
+    Fault(
+        "bits_of_running",
+        "bits of a running server's journal flip",
+        bits_of_running,
+        _READS_DISK,
+        degrees=(3, 3, 5),
+        more_s=9.0,
+    ),
 ]
