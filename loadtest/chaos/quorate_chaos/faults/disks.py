@@ -7,7 +7,7 @@ import random
 import shutil
 from pathlib import Path
 
-from quorate_chaos.trial import DISK, Fault, Shape, Trial
+from quorate_chaos.trial import DISK, MEMORY, Fault, Shape, Trial
 
 DISK_BYTES = 384 << 20
 FILL_CHUNK_BYTES = 1 << 20
@@ -46,6 +46,24 @@ def replaced_disk(trial: Trial) -> None:
     trial.fleet.mint_join_token(victim)
     trial.fleet.start_server(victim)
     trial.say(f"start {victim} with an empty disk")
+    trial.pause(2, 3)
+
+
+def wiped_and_restarted(trial: Trial) -> None:
+    """All servers die; one of them comes back with nothing. The others have everything, and it must not be believed."""
+    victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
+    names = list(trial.fleet.names)
+    trial.kill(*names, why=f"all servers, {victim} to lose its disk")
+    shutil.rmtree(trial.fleet.journal(victim))
+    order = trial.random.choice([[victim], []])
+    for name in order:
+        trial.fleet.launch_server(name)
+        trial.pause(0, 2)
+    trial.fleet.start_servers([name for name in names if name not in order and name != victim])
+    if not order:
+        trial.pause(0, 2)
+        trial.fleet.start_server(victim)
+    trial.say(f"start all servers, {victim} with its journal wiped, {'first' if order else 'last'}")
     trial.pause(2, 3)
 
 
@@ -127,6 +145,12 @@ _READS_DISK = Shape(entry_bytes=2048)
 FAULTS = [
     Fault("full_disk", "a disk is filled, then freed", full_disk, _FILLS_SEGMENTS),
     Fault("wiped_disk", "a journal is wiped", wiped_disk),
+    Fault(
+        "wiped_and_restarted",
+        "all servers restart, one with its journal wiped",
+        wiped_and_restarted,
+        may_lose=frozenset({MEMORY}),
+    ),
     Fault("replaced_disk", "a disk is replaced by an empty one", replaced_disk),
     Fault("bits_of_stopped", "bits of a stopped server's journal flip", bits_of_stopped),
     Fault(

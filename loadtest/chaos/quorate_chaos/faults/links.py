@@ -52,6 +52,14 @@ def without_coordinator(trial: Trial) -> None:
     trial.pause(3, 5)
 
 
+def coordinator_alone(trial: Trial) -> None:
+    """Nobody reaches the coordinator. To it all servers have failed; they have not, and nothing may be lost by it."""
+    network = trial.fleet.network
+    network.block(COORDINATOR, trial.fleet.names)
+    trial.say("partition the coordinator from all servers")
+    trial.pause(2, 5)
+
+
 def halves(trial: Trial) -> None:
     """The servers fall into two parts; the coordinator and the clients reach one of them, or both."""
     names = list(trial.fleet.names)
@@ -84,6 +92,7 @@ FAULTS = [
     Fault("one_way", "one-way partition of a member", one_way),
     Fault("cut_link", "two neighbours cannot reach one another", cut_link, degrees=(3, 3, 2, 5)),
     Fault("without_coordinator", "a head cannot reach the coordinator", without_coordinator),
+    Fault("coordinator_alone", "no server reaches the coordinator", coordinator_alone),
     Fault("halves", "the servers fall into two parts", halves),
     Fault("flapping", "a member's links come and go", flapping),
 ]
