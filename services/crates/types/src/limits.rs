@@ -58,6 +58,10 @@ pub const SYNC_RETRY_MS: u64 = 200;
 /// window of batches back from a busy disk takes.
 pub const SYNC_STALL_MS: u64 = 1_000;
 
+/// A server is reported as slow (`control::SlowReport`) when what waits for it has waited so long: far above any
+/// sync of a sound disk and any round trip, and below what a customer would take for an outage.
+pub const SLOW_REPORT_MS: u64 = 250;
+
 /// What a group keeps when its SLA names nothing.
 pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
 pub const RETENTION_BYTES_MIN: u64 = 1 << 20;
