@@ -39,7 +39,7 @@ mod golden;
 mod handle;
 mod janitor;
 mod open;
-mod record;
+pub mod record;
 mod scan;
 mod segment;
 mod writer;
@@ -51,7 +51,7 @@ use quorate_types::limits;
 pub use disk::{Faults, Operation};
 pub use handle::{Journal, Stats, Submitted, Submitter};
 pub use record::{Location, Lsn, Record, StoredRecord};
-pub use scan::{Damage, Recovery, Torn};
+pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Source, Torn, scan};
 
 /// How the journal uses its directory.
 #[derive(Clone)]
