@@ -29,7 +29,11 @@ impl Journal {
         let lock = lock(dir)?;
         let disk = Disk::new(dir, options.faults.clone());
         let (found, mut spares, next_number) = list(&disk).map_err(io("list segments"))?;
-        let Scanned { recovery, heads, end } = scan::scan(&found, &mut visit).map_err(io("read segments"))?;
+        let mut scanned = scan::scan(&found, &mut visit).map_err(io("read segments"))?;
+        if scanned.heads.iter().all(|head| *head == Head::Unused) {
+            scanned.recovery.next_lsn = scanned.recovery.next_lsn.max(options.first_lsn);
+        }
+        let Scanned { recovery, heads, end } = scanned;
         let table = Table::default();
         let found = found.into_iter().zip(heads);
         let resumed =
@@ -47,6 +51,8 @@ impl Journal {
         let shared = Shared {
             filling: Buffer::default(),
             writing_bytes: 0,
+            filling_since: None,
+            writing_since: None,
             next_lsn: recovery.next_lsn,
             current,
             position,

@@ -9,7 +9,7 @@
 use std::io;
 use std::ops::Range;
 
-use crate::record::{self, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead};
+use crate::record::{self, Location, Lsn, PAGE_BYTES, Record, SEGMENT_HEAD_BYTES, SegmentHead};
 
 /// What opening a journal found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -64,6 +64,25 @@ impl<T: AsRef<[u8]>> Source for T {
     }
 }
 
+/// Reads with zeros in place of pages that the disk does not give, so that one bad sector costs what lies on it. A
+/// disk that gives nothing at all is an error.
+pub(crate) fn read_around<S: Source>(source: &S, buffer: &mut [u8], position: u64) -> io::Result<()> {
+    let Err(error) = source.read_at(buffer, position) else {
+        return Ok(());
+    };
+    let mut is_any_good = false;
+    for (at, page) in (position..)
+        .step_by(PAGE_BYTES as usize)
+        .zip(buffer.chunks_mut(PAGE_BYTES as usize))
+    {
+        match source.read_at(page, at) {
+            Ok(()) => is_any_good = true,
+            Err(_) => page.fill(0),
+        }
+    }
+    if is_any_good { Ok(()) } else { Err(error) }
+}
+
 /// A segment as it was found; `number` is the one in its name.
 #[derive(Debug, Clone)]
 pub struct SegmentFile<S> {
@@ -102,7 +121,7 @@ pub struct End {
 
 fn read_head(number: u32, source: &impl Source) -> io::Result<Head> {
     let mut pages = vec![0; SEGMENT_HEAD_BYTES.min(source.bytes()) as usize];
-    source.read_at(&mut pages, 0)?;
+    read_around(source, &mut pages, 0)?;
     Ok(match SegmentHead::decode(&pages) {
         Some(head) if head.segment == number => Head::Begun(head),
         Some(_) => Head::Unused,
@@ -147,7 +166,7 @@ pub fn scan<S: Source>(
             walk.recovery.next_lsn = head.first_lsn;
         }
         buffer.resize(file.source.bytes() as usize, 0);
-        file.source.read_at(&mut buffer, 0)?;
+        read_around(&file.source, &mut buffer, 0)?;
         walk.segment(&buffer, *head, next_first_lsn);
     }
     Ok(Scanned {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use quorate_journal::record::{self, HEADER_BYTES, Header, SEGMENT_HEAD_BYTES, SegmentHead};
-use quorate_journal::{Head, Scanned, SegmentFile, scan};
+use quorate_journal::{Head, Scanned, SegmentFile, Step, Walk, scan};
 
 const SALT: u64 = 0x5eed;
 
@@ -25,7 +25,7 @@ fn segment(number: u32, first_lsn: u64, bodies: &[&[u8]]) -> Vec<u8> {
         };
         record::encode(&header, SALT, b"h", payload, &mut bytes);
     }
-    bytes.resize(64 << 10, 0);
+    bytes.resize((64 << 10).max(bytes.len() + 4096), 0);
     bytes
 }
 
@@ -105,4 +105,38 @@ proptest! {
         prop_assert!(records.windows(2).all(|w| w[0].0 < w[1].0));
         prop_assert!(records.last().is_none_or(|(lsn, _)| *lsn < scanned.recovery.next_lsn));
     }
+}
+
+#[test]
+fn a_sealed_segment_is_walked_over_a_hole() {
+    let long = vec![3; 3 << 20];
+    let head = SegmentHead {
+        segment: 1,
+        salt: SALT,
+        first_lsn: 1,
+    };
+    let mut bytes = segment(1, 1, &[b"one", b"two", &long, b"four", b"five"]);
+    let second = SEGMENT_HEAD_BYTES as usize + record::stride(4);
+    bytes[second] ^= 1;
+    let steps = |bytes: Vec<u8>, end_lsn| {
+        let mut walk = Walk::new(bytes, head, end_lsn);
+        let mut seen = Vec::new();
+        while let Some(step) = walk.next().expect("memory can be read") {
+            seen.push(match step {
+                Step::Record(r) => (r.lsn, r.lsn + 1, r.payload.len()),
+                Step::Hole { first_lsn, end_lsn } => (first_lsn, end_lsn, usize::MAX),
+            });
+        }
+        seen
+    };
+    let lost = usize::MAX;
+    let expected = [(1, 2, 3), (2, 3, lost), (3, 4, long.len()), (4, 5, 4), (5, 6, 4)];
+    assert_eq!(steps(bytes.clone(), 6), expected);
+    let end = bytes.len() - (bytes.iter().rev().take_while(|b| **b == 0).count());
+    bytes[end - 8] ^= 1;
+    assert_eq!(
+        steps(bytes, 6)[4],
+        (5, 6, lost),
+        "a hole at the end reaches to the next segment"
+    );
 }
