@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench e2e
+.PHONY: help setup build up down status logs demo test verify fix gen bench claims e2e
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -66,6 +66,9 @@ gen: setup ## Write every generated file again from its source
 
 bench: rust $(stamps)/python ## Measure appends per second through a degree-3 in-memory group
 	@$(venv)/quorate-bench
+
+claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
+	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
