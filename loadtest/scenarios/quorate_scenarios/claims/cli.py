@@ -18,13 +18,17 @@ import httpx2
 from quorate_local import ProcessFailed
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY, BadOptions
-from quorate_scenarios.claims import failover
+from quorate_scenarios.claims import catchup, failover, idle, stopped, syncs
 from quorate_scenarios.claims.claim import Claim, ClaimFailed, Conditions
 from quorate_scenarios.customer import Refused
 from quorate_scenarios.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 
 CLAIMS = [
     Claim("failover", "losing a head under load stops appends for less than a second", failover.measure),
+    Claim("catchup", "a replacement that learns 1 GB leaves its neighbours their SLA", catchup.measure),
+    Claim("syncs", "a persistent append costs the hops plus one sync, whatever the degree", syncs.measure),
+    Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),
+    Claim("idle", "an idle group costs a server little memory", idle.measure),
 ]
 RESULTS = REPOSITORY / "loadtest" / "results"
 FAILURES = (BadOptions, ProcessFailed, Refused, ClaimFailed, TimeoutError, httpx2.HTTPError, subprocess.SubprocessError)

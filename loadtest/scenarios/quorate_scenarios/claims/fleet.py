@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -172,6 +173,8 @@ def fleet(
     finally:
         with display.step("stopping"):
             stack.stop()
+            for data in ("servers", "postgres", "redis"):
+                shutil.rmtree(options.state / data, ignore_errors=True)
 
 
 def log_lines(log: Path, begin: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
