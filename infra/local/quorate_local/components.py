@@ -71,7 +71,8 @@ def coordinator(
         found = read_json(addresses)
         return found is not None and http_status(f"http://{found['http']}/v1/health") == 200
 
-    return ProcessSpec("coordinator", command, ready, PHASE_COORDINATOR, ready_timeout_s=COORDINATOR_READY_S)
+    env = options.coordinator_env
+    return ProcessSpec("coordinator", command, ready, PHASE_COORDINATOR, env, COORDINATOR_READY_S)
 
 
 def server(
@@ -94,7 +95,8 @@ def server(
         *options.server_resources.flags(),
         *_otlp_flags(options),
     ]
-    env = {"QUORATE_REDIS_URL": redis_url}  # not a flag: it holds a password, and arguments are public
+    # The URL is not a flag: it holds a password, and arguments are public.
+    env = {**options.server_env, "QUORATE_REDIS_URL": redis_url}
 
     def ready(_: Running) -> bool:
         return read_json(ready_file) is not None
