@@ -53,7 +53,7 @@ def without_coordinator(trial: Trial) -> None:
 
 
 def cut_and_kill(trial: Trial) -> None:
-    """A head that its clients reach and its peers do not: what it takes in then is in nobody else's hands when it dies."""
+    """Its clients reach a head, its peers do not: what it takes in then is in nobody else's hands when it dies."""
     group = trial.group()
     victim = trial.head(group)
     trial.fleet.network.block(victim, [name for name in trial.fleet.names if name != victim])
