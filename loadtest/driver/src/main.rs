@@ -30,6 +30,9 @@ use crate::measure::{Measured, Run, Workload, measure};
 struct Flags {
     #[command(subcommand)]
     command: Command,
+    /// Connect without TLS, whatever the handles say; servers must run with --allow-plaintext
+    #[arg(long, global = true)]
+    plaintext: bool,
 }
 
 #[derive(Subcommand)]
@@ -134,10 +137,11 @@ struct BenchFlags {
 
 /// 0: good. 1: it ran, and something is wrong with what was found. 2: it could not run.
 fn main() -> ExitCode {
-    let outcome = match Flags::parse().command {
-        Command::Append(flags) => append(&flags),
-        Command::Verify(flags) => verify(&flags),
-        Command::Bench(flags) => run_bench(flags),
+    let Flags { command, plaintext } = Flags::parse();
+    let outcome = match command {
+        Command::Append(flags) => append(&flags, plaintext),
+        Command::Verify(flags) => verify(&flags, plaintext),
+        Command::Bench(flags) => run_bench(flags, plaintext),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -149,11 +153,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn append(flags: &AppendFlags) -> Result<bool, String> {
+fn append(flags: &AppendFlags, plaintext: bool) -> Result<bool, String> {
     let handles = flags
         .handles
         .iter()
-        .map(|path| read_handle(path))
+        .map(|path| read_handle(path, plaintext))
         .collect::<Result<Vec<_>, _>>()?;
     for handle in &handles {
         if flags.size > handle.limits.max_entry_bytes {
@@ -212,7 +216,7 @@ fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String>
     Ok(is_met)
 }
 
-fn verify(flags: &VerifyFlags) -> Result<bool, String> {
+fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
     let mut expected = Vec::new();
     for path in &flags.results {
         expected.extend(runs_of(path)?);
@@ -221,7 +225,7 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let mut is_sound = true;
     for path in &flags.handles {
-        let handle = read_handle(path)?;
+        let handle = read_handle(path, plaintext)?;
         let name = handle.name.clone();
         let found = runtime.block_on(verify::read_back(handle, &expected))?;
         text::print(&format!(
@@ -260,8 +264,11 @@ fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
         .map_err(|error| wrong(format!("not a result of append: {error}")))
 }
 
-fn run_bench(flags: BenchFlags) -> Result<bool, String> {
-    let read = |path: &Option<PathBuf>| path.as_ref().map(|path| read_handle(path)).transpose();
+fn run_bench(flags: BenchFlags, plaintext: bool) -> Result<bool, String> {
+    let read = |path: &Option<PathBuf>| {
+        let path = path.as_ref();
+        path.map(|path| read_handle(path, plaintext)).transpose()
+    };
     let plan = Plan {
         in_memory: read(&flags.in_memory)?,
         persistent: read(&flags.persistent)?,
@@ -275,10 +282,14 @@ fn run_bench(flags: BenchFlags) -> Result<bool, String> {
     bench(&plan)
 }
 
-fn read_handle(path: &Path) -> Result<Handle, String> {
+fn read_handle(path: &Path, plaintext: bool) -> Result<Handle, String> {
     let text =
         fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    let mut handle = Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    if plaintext {
+        handle.tls = None;
+    }
+    Ok(handle)
 }
 
 fn seconds(flag: &str, value: f64, least: f64) -> Result<Duration, String> {
