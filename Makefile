@@ -37,7 +37,7 @@ setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project ne
 
 build: setup rust go portal sdk-js ## Build the servers, the portal and the TypeScript SDK
 
-up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (0: any free port)
+up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -81,7 +81,8 @@ e2e: build ## Run only the tests of the real stack: short demo, bad input, the p
 up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
   server-ports:SERVER_PORTS,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
-  $($(lastword $(subst :, ,$(pair))))))
+  $($(lastword $(subst :, ,$(pair)))))) \
+  $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links)
 
 .PHONY: system rust go portal sdk-js lock
 

@@ -7,7 +7,7 @@ import time
 from conftest import Owner
 from quorate import wire
 from quorate.codes import Code
-from wire_client import WireClient, append_frame, head_address
+from wire_client import WireClient, append_frame
 
 RATE_PER_S = 20
 TIMEOUT_MS = 5_000
@@ -18,7 +18,7 @@ def test_what_waits_in_the_queue_goes_with_its_channel(alice: Owner) -> None:
     sla = {"durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": RATE_PER_S}
     group = alice.customer.create_group("session-moves", sla)
     handle = alice.customer.get(f"/v1/groups/{group['id']}/handle")
-    with WireClient(head_address(handle)) as first, WireClient(head_address(handle)) as second:
+    with WireClient(handle) as first, WireClient(handle) as second:
         attached = first.attach(handle["group_id"], handle["token"], session=77)
         all_of_it = [b"x" * 64] * RATE_PER_S
         assert isinstance(first.append(1, all_of_it, floor_index=attached.last_index), wire.Acked)

@@ -7,12 +7,10 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use quorate_transport::{FrameReader, Outbox, ReadFault, prepare};
+use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
 use quorate_types::{Code, Micros};
 use quorate_wire::client::{Attached, Message, Refused, VERSION};
 use quorate_wire::{Frame, WireError, client::kind};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 use tokio::time::{sleep_until, timeout};
 
@@ -23,6 +21,7 @@ use crate::handles::Handles;
 use crate::limits::{CONNECT_FRAME_BYTES_MAX, DIAL_TIMEOUT, FRAME_BYTES_CEILING, LIVENESS_TICK_US};
 use crate::liveness::{Liveness, Verdict};
 use crate::route::{Route, Step};
+use crate::trust::{Opened, open};
 use crate::writer::{Reroute, Target};
 
 /// A connection carries one group, so one channel is enough.
@@ -169,23 +168,44 @@ impl<P: Port> Link<P> {
 
     /// Dials, attaches, stays until the connection ends, and tells the route what is to be learnt from it.
     async fn visit(&mut self, address: &str) {
-        let dialled = self
-            .meanwhile(timeout(DIAL_TIMEOUT, TcpStream::connect(address)))
-            .await;
-        let stream = dialled.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
-        let stream = stream.and_then(|stream| prepare(&stream).map(|()| stream));
-        let stream = match stream {
+        let trust = self.handles.current().0.trust();
+        let opening = timeout(DIAL_TIMEOUT, open(address.to_string(), trust));
+        let opened = self.meanwhile(opening).await.unwrap_or_else(|_| {
+            let message = format!("{address}: it did not answer in time");
+            Err(Failure::new(client_side::NO_CONNECTION, message))
+        });
+        let stream = match opened {
             Ok(stream) => stream,
-            Err(error) => {
-                let failure = Failure::new(client_side::NO_CONNECTION, format!("{address}: {error}"));
-                tracing::debug!(address, %error, "cannot connect");
-                self.port.set_trouble(&failure);
-                return;
-            }
+            Err(failure) => return self.not_opened(address, &failure),
         };
         let mut visit = Visit::new(address, stream, now_us());
         let end = visit.stay(self).await;
+        visit.write_half.close();
         self.leave(address, visit.is_attached, end);
+    }
+
+    fn not_opened(&mut self, address: &str, failure: &Failure) {
+        tracing::debug!(address, reason = failure.message, "cannot connect");
+        self.port.set_trouble(failure);
+        if failure.code == client_side::SERVER_UNTRUSTED {
+            tracing::warn!(address, reason = failure.message, "the server is not trusted");
+            self.route.avoid(address);
+            self.rejected(failure);
+        }
+    }
+
+    /// What the handle says does not hold, here as anywhere. A fresh one may, but may be refused once too, while keys
+    /// roll over.
+    fn rejected(&mut self, failure: &Failure) {
+        self.route.want_handle();
+        self.rejections += 1;
+        if !self.handles.can_refresh() || self.rejections > 2 {
+            self.rejections = 0;
+            self.give_up(&Failure {
+                is_retryable: false,
+                ..failure.clone()
+            });
+        }
     }
 
     fn leave(&mut self, address: &str, was_attached: bool, end: End) {
@@ -202,7 +222,7 @@ impl<P: Port> Link<P> {
             End::Silent(_) => self.route.avoid(address),
             End::Goodbye(failure) => {
                 self.route.avoid(address);
-                if failure.is(Code::UnsupportedVersion) {
+                if failure.is(Code::UnsupportedVersion) || failure.is(Code::TlsRequired) {
                     self.give_up(&failure);
                 }
             }
@@ -240,15 +260,7 @@ impl<P: Port> Link<P> {
                 self.route.want_handle();
                 let is_token = [Code::TokenInvalid, Code::TokenExpired].map(|code| code as u16);
                 if is_token.contains(&refused.code) {
-                    // A token is as bad at every replica. A fresh one may be refused once, while keys roll over.
-                    self.rejections += 1;
-                    if !self.handles.can_refresh() || self.rejections > 2 {
-                        self.rejections = 0;
-                        self.give_up(&Failure {
-                            is_retryable: false,
-                            ..Failure::refused(refused)
-                        });
-                    }
+                    self.rejected(&Failure::refused(refused));
                 }
             }
             _ => self.give_up(&Failure::refused(refused)),
@@ -264,8 +276,8 @@ impl<P: Port> Link<P> {
 /// One connection.
 struct Visit<'a> {
     address: &'a str,
-    read_half: OwnedReadHalf,
-    write_half: OwnedWriteHalf,
+    read_half: ReadHalf,
+    write_half: WriteHalf,
     reader: FrameReader,
     outbox: Outbox,
     liveness: Liveness,
@@ -274,13 +286,12 @@ struct Visit<'a> {
 }
 
 impl<'a> Visit<'a> {
-    fn new(address: &'a str, stream: TcpStream, now: Micros) -> Self {
-        let (read_half, write_half) = stream.into_split();
+    fn new(address: &'a str, (read_half, write_half, rest): Opened, now: Micros) -> Self {
         Self {
             address,
             read_half,
             write_half,
-            reader: FrameReader::new(CONNECT_FRAME_BYTES_MAX),
+            reader: FrameReader::with_rest(&rest, CONNECT_FRAME_BYTES_MAX),
             outbox: Outbox::default(),
             liveness: Liveness::new(now),
             is_greeted: false,
@@ -366,7 +377,7 @@ impl<'a> Visit<'a> {
         if is_over {
             self.send(CHANNEL, &Message::Detach);
         }
-        let written = self.outbox.try_write(self.write_half.as_ref());
+        let written = self.outbox.try_write(&self.write_half);
         let is_written = written.map_err(|error| lost(ReadFault::Io(error)))?;
         if is_over { Err(End::Over) } else { Ok(is_written) }
     }
@@ -394,7 +405,7 @@ impl<'a> Visit<'a> {
                             message,
                         },
                     );
-                    let _best_effort = self.outbox.try_write(self.write_half.as_ref());
+                    let _best_effort = self.outbox.try_write(&self.write_half);
                     return Err(End::Goodbye(error.into()));
                 }
             }

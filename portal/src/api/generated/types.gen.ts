@@ -328,6 +328,7 @@ export type Handle = {
     token_expires_at: string;
     sla: HandleSla;
     limits: HandleLimits;
+    tls: HandleTls;
     /**
      * Traceparent
      *
@@ -378,6 +379,24 @@ export type HandleSla = {
      * Rate Per S
      */
     rate_per_s: number;
+};
+
+/**
+ * HandleTls
+ */
+export type HandleTls = {
+    /**
+     * Required
+     *
+     * Whether servers refuse connections without TLS.
+     */
+    required: boolean;
+    /**
+     * Ca Pem
+     *
+     * The fleet's certificate authority, in PEM: the only one to trust.
+     */
+    ca_pem: string;
 };
 
 /**

@@ -13,6 +13,10 @@ use crate::{Epoch, Index, Offset};
 pub enum ToCoordinator {
     Register(Register),
     Heartbeat(Heartbeat),
+    /// Asks for a new certificate before the old one ends; answered by [`ToServer::Certificate`].
+    RenewCertificate {
+        request_pem: String,
+    },
     /// The server adopted this epoch's configuration.
     Applied {
         group_id: GroupId,
@@ -45,6 +49,9 @@ pub struct Register {
     /// What it holds from before: persistent groups found in its journal.
     pub held: Vec<HeldGroup>,
     pub version: String,
+    /// A certificate signing request for the server's own key, in PEM. Of it only the key counts.
+    #[serde(default)]
+    pub certificate_request_pem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,6 +129,10 @@ pub enum ToServer {
     PeerToken {
         token: String,
     },
+    /// A fresh certificate, in PEM, for the key of the request.
+    Certificate {
+        certificate_pem: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,4 +158,7 @@ pub struct Welcome {
     /// JWKS with the coordinator's Ed25519 key, which signs peer tokens.
     pub peer_keys: serde_json::Value,
     pub peer_token: String,
+    /// When the registration asked for one.
+    #[serde(default)]
+    pub certificate_pem: Option<String>,
 }
