@@ -624,7 +624,15 @@ def growth(v):
 
 def generate():
     v = Vectors()
-    for part in (connection_frames, channel_frames, group_frames, trim_frames, append_frames, answer_frames, read_frames):
+    for part in (
+        connection_frames,
+        channel_frames,
+        group_frames,
+        trim_frames,
+        append_frames,
+        answer_frames,
+        read_frames,
+    ):
         part(v)
     for part in (invalid_headers, invalid_heads, invalid_payloads):
         part(v)
