@@ -103,6 +103,27 @@ pub const JOURNAL_BUFFER_BYTES_MAX: usize = 64 << 20;
 /// Free space below which a server turns its persistent groups read-only, leaving room for truncation records.
 pub const DISK_RESERVE_BYTES: u64 = 32 << 20;
 
+/// A group log's file, the unit in which trimming gives space back: small beside what a group retains by default.
+pub const GROUP_LOG_FILE_BYTES: u32 = 16 << 20;
+/// Read from the journal, and then synced, at once: with many groups, the more the fewer syncs a byte …
+pub const GROUP_LOG_ROUND_BYTES: u64 = 128 << 20;
+/// … but no more records than this, of whose new places 24 bytes each are kept until the round ends.
+pub const GROUP_LOG_ROUND_RECORDS_MAX: usize = 512 << 10;
+/// Copying from the journal goes no faster while the journal is short: a disk's other work comes first. The rate
+/// doubles with each full segment that waits.
+pub const GROUP_LOG_COPY_BYTES_PER_S: u64 = 64 << 20;
+/// Re-reading group logs to find damage: 100 GB in half a day.
+pub const GROUP_LOG_SCRUB_BYTES_PER_S: u64 = 2 << 20;
+
+/// Damaged records that one shard has repaired at once; each may hold a batch of the longest.
+pub const REPAIRS_PER_SHARD_MAX: usize = 16;
+/// Batches that one shard reads back for peers that repair at once.
+pub const FETCHES_SERVED_PER_SHARD_MAX: usize = 16;
+/// How long one peer is waited for before the next is asked.
+pub const REPAIR_TRY_MS: u64 = 1_000;
+/// How often all peers are asked before the reader is told that the entries cannot be had for now.
+pub const REPAIR_ROUNDS_MAX: u32 = 3;
+
 /// Bytes queued to one peer's link before the sender stops taking appends for groups that use it.
 pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
 
@@ -167,4 +188,5 @@ const _: () = assert!(
     (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
     "a record fits a segment"
 );
+const _: () = assert!(FRAME_BYTES_MAX < GROUP_LOG_FILE_BYTES, "a record fits a file");
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);

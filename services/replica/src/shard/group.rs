@@ -266,6 +266,7 @@ impl Group {
     }
 
     fn adopted(&mut self, io: &mut Io, epoch: u64) {
+        tracing::debug!(group_id = %self.id, epoch, role = ?self.replica.role(), "epoch adopted");
         io.shared.tell_coordinator(ToCoordinator::Applied {
             group_id: self.id,
             epoch,
