@@ -344,10 +344,16 @@ export class Writer<Call> {
   }
 
   onNotice(notice: Notice): Action<Call>[] {
+    const missed = Number(notice.epoch) > this.epoch + 1;
     this.epoch = Math.max(this.epoch, Number(notice.epoch));
     this.state = notice.state;
     this.ratePerS = Number(notice.ratePerS);
-    if (notice.role === Role.HEAD || notice.role === Role.SOLE || !this.#attached) return [];
+    const head = notice.role === Role.HEAD || notice.role === Role.SOLE;
+    if (!this.#attached || (head && !missed)) return [];
+    // A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor above
+    // all. Nothing more is sent until it is said anew.
+    this.#attached = false;
+    if (head) return [reroute("again", "it may not have been the head all the time")];
     return [reroute("head", "it is no longer the head", notice.head)];
   }
 

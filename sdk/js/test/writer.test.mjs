@@ -276,6 +276,30 @@ test("a notice that the head has moved is followed", () => {
   assert.deepEqual([writer.epoch, writer.ratePerS], [3, 9]);
 });
 
+test("a head that was another in between is asked for the floor anew", () => {
+  const head = { kind: Kind.NOTICE, epoch: 3, role: Role.HEAD, state: 1, ratePerS: 7, head: "h:1" };
+  const deposed = { ...head, epoch: 2, role: Role.FOLLOWER };
+  for (const [notices, to] of [
+    [[deposed, head], "head"],
+    [[head], "again"],
+  ]) {
+    const writer = makeWriter();
+    assert.deepEqual(writer.onAttached(attached({ lastIndex: 100 }), 1), []);
+    const reroutes = notices.flatMap((notice) => writer.onNotice(notice));
+    assert.deepEqual(
+      reroutes.map((reroute) => reroute.to),
+      [to],
+    );
+    append(writer, "a");
+    assert.deepEqual(sent(writer), [], "the floor may be too high by now");
+    writer.onDetached(failure(Code.no_connection));
+    assert.deepEqual(writer.onAttached(attached({ epoch: 3, lastIndex: 50 }), 1), []);
+    const frames = Buffer.concat(writer.takeFrames(0));
+    assert.equal(frames.readBigUInt64LE(16 + 8), 50n);
+    assert.deepEqual(writer.onNotice({ ...head, epoch: 4 }), [], "who stays head keeps its log");
+  }
+});
+
 test("an expired session is replaced without a word when nothing is in doubt", () => {
   const writer = readyWriter();
   alone(writer, "a");

@@ -234,6 +234,21 @@ def test_a_notice_that_the_head_has_moved_is_followed():
     assert (writer.epoch, writer.rate_per_s) == (3, 9)
 
 
+def test_a_head_that_was_another_in_between_is_asked_for_the_floor_anew():
+    deposed, head = wire.Notice(2, wire.Role.FOLLOWER, 1, 7, "h:1"), wire.Notice(3, wire.Role.HEAD, 1, 7, "h:1")
+    for notices, to in (([deposed, head], "head"), ([head], "again")):
+        writer = make_writer()
+        assert writer.on_attached(attached(last_index=100), 1) == []
+        (reroute,) = [action for notice in notices for action in writer.on_notice(notice)]
+        assert reroute.to == to
+        append(writer, "a")
+        assert writer.take_frames(0.0) == []  # the floor may be too high by now
+        writer.on_detached(Failure(Code.NO_CONNECTION))
+        assert writer.on_attached(attached(epoch=3, last_index=50), 1) == []
+        assert b"".join(writer.take_frames(0.0))[16 + 8 :][:8] == (50).to_bytes(8, "little")
+        assert writer.on_notice(head._replace(epoch=4)) == []  # who stays head keeps its log
+
+
 def test_an_expired_session_is_replaced_without_a_word_when_nothing_is_in_doubt():
     writer = ready_writer()
     alone(writer, "a", [b"a"])

@@ -311,10 +311,17 @@ class Writer:
         self._attached = False
 
     def on_notice(self, notice: Notice) -> list[Action]:
+        missed = notice.epoch > self.epoch + 1
         self.epoch = max(self.epoch, notice.epoch)
         self.state, self.rate_per_s = notice.state, notice.rate_per_s
-        if notice.role in (Role.HEAD, Role.SOLE) or not self._attached:
+        head = notice.role in (Role.HEAD, Role.SOLE)
+        if not self._attached or (head and not missed):
             return []
+        # A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor
+        # above all. Nothing more is sent until it is said anew.
+        self._attached = False
+        if head:
+            return [Reroute("again", reason="it may not have been the head all the time")]
         return [Reroute("head", notice.head, "it is no longer the head")]
 
     # Answers.

@@ -409,6 +409,47 @@ fn redirects_name_the_head_and_stale_epochs_are_avoided() {
 }
 
 #[test]
+fn a_head_that_was_another_in_between_is_asked_for_the_floor_anew() {
+    let notice = |epoch, role| Notice {
+        epoch,
+        role: role as u8,
+        state: 1,
+        rate_per_s: 5,
+        head_address: "head:1".into(),
+    };
+    let attached_at = |epoch, last_index| Attached {
+        epoch,
+        last_index,
+        ..attached(1)
+    };
+    for deposed in [Some(notice(2, Role::Follower)), None] {
+        let mut writer = Writer::new(HandleLimits::default(), Batching::default(), 7);
+        let mut actions = Vec::new();
+        writer.on_attached(&attached_at(1, 100), &mut actions);
+        let seen = deposed.is_some();
+        for notice in deposed.iter().chain([&notice(3, Role::Head)]) {
+            writer.on_notice(notice, &mut actions);
+        }
+        let again = if seen {
+            Target::Head("head:1".into())
+        } else {
+            Target::Again
+        };
+        assert_eq!(target(&actions), Some(&again));
+        append(&mut writer, 0..1);
+        assert_eq!(writer.next_append(0), None, "the floor may be too high by now");
+        actions.clear();
+        writer.on_detached(Failure::new(client_side::NO_CONNECTION, "left"));
+        writer.on_attached(&attached_at(3, 50), &mut actions);
+        let (sent, _) = writer.next_append(0).expect("attached anew");
+        assert_eq!((sent.seq, sent.floor_index), (1, 50));
+        actions.clear();
+        writer.on_notice(&notice(4, Role::Sole), &mut actions);
+        assert_eq!(actions, [], "who stays head keeps its log");
+    }
+}
+
+#[test]
 fn a_head_that_answers_what_was_not_sent_or_out_of_order_is_left() {
     let mut writer = writer();
     append(&mut writer, 0..3);
