@@ -1,5 +1,6 @@
 //! The control listener: one connection for each replica server, JSON in length-prefixed frames.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,9 +21,14 @@ use crate::leases::ConnectionId;
 type Frames = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
 type Sink = FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>;
 
+/// Registrations that are read at the same time, each of up to a control message: what strangers can make this process
+/// hold.
+const GREETINGS_MAX: usize = 64;
+
 /// Accepts for ever.
 pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
     let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
+    let greetings = Arc::new(Semaphore::new(GREETINGS_MAX));
     let mut connection: ConnectionId = 0;
     loop {
         let slot = slots
@@ -40,9 +46,9 @@ pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
             }
         };
         connection += 1;
-        let inputs = inputs.clone();
+        let (inputs, greetings) = (inputs.clone(), greetings.clone());
         tokio::spawn(async move {
-            if let Err(reason) = converse(stream, connection, &inputs).await {
+            if let Err(reason) = converse(stream, peer.ip(), connection, &greetings, &inputs).await {
                 debug!(%peer, reason, "control connection ended");
             }
             let _ = inputs.send(Input::Closed { connection }).await;
@@ -53,7 +59,9 @@ pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
 
 async fn converse(
     stream: TcpStream,
+    from: IpAddr,
     connection: ConnectionId,
+    greetings: &Semaphore,
     inputs: &mpsc::Sender<Input>,
 ) -> Result<(), String> {
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
@@ -65,6 +73,7 @@ async fn converse(
     };
     let (mut frames, mut sink) = (FramedRead::new(read, codec()), FramedWrite::new(write, codec()));
 
+    let greeting_slot = greetings.acquire().await.map_err(|e| e.to_string())?;
     let greeting = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
     let register = match greeting.map_err(|_| "no register in time".to_string())? {
         Ok(Some(ToCoordinator::Register(register))) => Box::new(register),
@@ -75,9 +84,11 @@ async fn converse(
     let (outbox, queue) = mpsc::channel(CONTROL_OUTBOX_MESSAGES_MAX);
     let input = Input::Register {
         connection,
+        from,
         outbox,
         register,
     };
+    drop(greeting_slot);
     inputs.send(input).await.map_err(|_| "stopping".to_string())?;
     // Whichever ends first ends the other: the engine closes a connection by dropping its outbox.
     tokio::select! {

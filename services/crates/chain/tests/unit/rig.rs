@@ -44,6 +44,7 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
             },
         ),
         retention_bytes: u64::MAX,
+        beginning: None,
     }
 }
 
