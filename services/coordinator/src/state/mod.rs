@@ -78,6 +78,9 @@ struct Derived {
     lost: BTreeSet<GroupId>,
 }
 
+/// Rounds of moves after one command; the next command goes on.
+const SETTLE_ROUNDS_MAX: usize = 16;
+
 /// Applies a command that happened at `now_ms` (Unix time). The effects may be acted on once the
 /// command is durable.
 pub fn apply(state: &mut State, now_ms: u64, command: &Command) -> Vec<Effect> {
@@ -291,8 +294,16 @@ impl Change<'_> {
             // Failed replicas are replaced before any new applicant is looked at (Filo §4.1).
             self.elect_replacements();
         }
-        self.resolve_partitions();
-        self.pursue_moves();
+        // What one move frees, another may need. Each takes a replica from a server that it should leave to one where
+        // it may stay, so this ends; the bound is for the reader's peace.
+        for _ in 0..SETTLE_ROUNDS_MAX {
+            let before = self.state.epoch_changes;
+            self.resolve_partitions();
+            self.pursue_moves();
+            if self.state.epoch_changes == before {
+                break;
+            }
+        }
     }
 
     fn use_profile(&mut self, profile: &Profile) {
