@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::fmt::{Debug, Write};
 
 use quorate_types::Micros;
 
@@ -88,4 +89,18 @@ pub fn focus(group: Option<usize>) {
 
 pub fn focused() -> Option<usize> {
     FOCUS.with_borrow(|group| *group)
+}
+
+/// The beginning of what it says of itself; payloads may have megabytes.
+pub fn brief(what: &impl Debug) -> String {
+    struct Brief(String);
+    impl Write for Brief {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.push_str(text);
+            if self.0.len() < LINE_CHARS_MAX { Ok(()) } else { Err(std::fmt::Error) }
+        }
+    }
+    let mut brief = Brief(String::new());
+    let _is_cut = write!(brief, "{what:?}").is_err();
+    brief.0
 }

@@ -22,6 +22,8 @@ use crate::trace::{self, Trace};
 
 /// How long the fleet has, undisturbed, until all is well again.
 const HEALING_US: Micros = 90_000_000;
+/// Far more than any run needs; beyond, something goes round in circles.
+const EVENTS_MAX: u64 = 3_000_000;
 const CHECK_US: Micros = 20_000;
 
 pub struct World {
@@ -131,6 +133,7 @@ impl World {
             self.now = self.now.max(at);
             self.trace.now = self.now;
             self.counts.events += 1;
+            assert!(self.counts.events < EVENTS_MAX, "it never ends: {EVENTS_MAX} events by {} µs", self.now);
             if !self.is_healing && self.now >= self.plan.horizon_us {
                 self.is_healing = true;
                 self.trace.line(None, || "=== healing".to_string());

@@ -19,7 +19,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
         return None;
     }
     if let Some(client) = world.clients.iter().find(|c| c.group == g && !c.is_done()) {
-        return Some(format!("a client waits: {client:.300?}"));
+        return Some(format!("a client waits: {}", crate::trace::brief(client)));
     }
     let Some(group) = world.coordinator.state.groups.get(&World::group_id(g)) else {
         return Some("it is not admitted".into());

@@ -183,7 +183,7 @@ impl World {
             return self.break_control(s);
         };
         let message: ToServer = serde_json::from_slice(&bytes).expect("a control message");
-        self.trace.line(None, || format!("s{} is told {:.200}", s + 1, format!("{message:?}")));
+        self.trace.line(None, || format!("s{} is told {}", s + 1, crate::trace::brief(&message)));
         match message {
             ToServer::Welcome(welcome) => self.welcomed(s, welcome.server_id, welcome.credential),
             ToServer::Refuse { code, message } => panic!("s{} is refused: {code:?} {message}", s + 1),

@@ -11,7 +11,7 @@ use super::Hosted;
 use crate::disk::{Body, Durable, DurableWhat};
 use crate::invariants;
 use crate::schedule::What;
-use crate::trace;
+use crate::trace::{self, brief};
 use crate::world::World;
 
 impl World {
@@ -341,8 +341,4 @@ impl super::Server {
     fn in_memory_groups_are_spare(&self, world: &World, s: usize) -> bool {
         world.is_healing || world.in_memory_groups(s).iter().all(|g| world.may_lose(s, *g))
     }
-}
-
-fn brief(what: &impl std::fmt::Debug) -> String {
-    format!("{what:?}").chars().take(220).collect()
 }
