@@ -262,8 +262,10 @@ impl World {
                 Effect::Accept { server, joined } => {
                     self.accept(connection, server, joined.then(|| credential.clone()));
                 }
-                // A token that is not issued yet (it goes with the next tick), or a server that must try again.
-                Effect::Refuse { .. } => self.coordinator.outgoing.push(Outgoing::Close(connection)),
+                Effect::Refuse { code, message } => {
+                    let refusal = ToServer::Refuse { code, message };
+                    self.coordinator.outgoing.push(Outgoing::Message(connection, refusal));
+                }
                 other => self.act(other),
             }
         }

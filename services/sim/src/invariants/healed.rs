@@ -1,6 +1,8 @@
 //! Undisturbed, everything comes back: every client has its answers, each group has its full degree, and every
 //! replica reads back all that was committed and not trimmed.
 
+use quorate_types::ServerId;
+
 use crate::invariants::reads::read;
 use crate::world::World;
 
@@ -18,14 +20,16 @@ fn why_not(world: &World, g: usize) -> Option<String> {
     if ledger.is_lost {
         return None;
     }
-    if let Some(client) = world.clients.iter().find(|c| c.group == g && !c.is_done()) {
-        return Some(format!("a client waits: {}", crate::trace::brief(client)));
-    }
     let Some(group) = world.coordinator.state.groups.get(&World::group_id(g)) else {
         return Some("it is not admitted".into());
     };
     if group.chain.len() < usize::from(plan.degree) {
-        return Some(format!("the chain is short: {:?} learner {:?}", group.chain, group.learner));
+        let ids = |ids: &[ServerId]| ids.iter().map(|id| place(world, *id)).collect::<Vec<_>>().join(" → ");
+        let learner = group.learner.map(|id| place(world, id));
+        return Some(format!("the chain of epoch {} is short: {}, learner {learner:?}", group.epoch, ids(&group.chain)));
+    }
+    if let Some(client) = world.clients.iter().find(|c| c.group == g && !c.is_done()) {
+        return Some(format!("a client waits: {}", crate::trace::brief(client)));
     }
     let last = ledger.last_index();
     for id in &group.chain {
@@ -41,6 +45,15 @@ fn why_not(world: &World, g: usize) -> Option<String> {
         }
     }
     None
+}
+
+/// A server as the coordinator sees it, and where it runs.
+fn place(world: &World, id: ServerId) -> String {
+    let known = if world.coordinator.state.is_alive(id) { "alive" } else { "failed" };
+    match world.server_of(id) {
+        Some(s) => format!("s{} ({known})", s + 1),
+        None => format!("server {id} ({known}, gone for ever)"),
+    }
 }
 
 pub fn at_end(world: &World) {

@@ -1,6 +1,6 @@
 //! The connection to the coordinator, as `services/replica/src/control.rs` keeps it.
 
-use quorate_types::control::{GroupReport, Heartbeat, Register, ToCoordinator, ToServer};
+use quorate_types::control::{GroupReport, Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::cost::ResourceVector;
 use rand::Rng;
 
@@ -30,7 +30,7 @@ impl World {
     }
 
     fn join_token(&self, s: usize) -> String {
-        format!("join-{s}-{}", self.servers[s].machine)
+        format!("join-{s}-{}", self.servers[s].tokens)
     }
 
     pub fn control_dial(&mut self, s: usize, incarnation: u64) {
@@ -186,7 +186,7 @@ impl World {
         self.trace.line(None, || format!("s{} is told {}", s + 1, crate::trace::brief(&message)));
         match message {
             ToServer::Welcome(welcome) => self.welcomed(s, welcome.server_id, welcome.credential),
-            ToServer::Refuse { code, message } => panic!("s{} is refused: {code:?} {message}", s + 1),
+            ToServer::Refuse { code, message } => self.refused_by_coordinator(s, code, &message),
             ToServer::Configure { config } => self.configure(s, config),
             ToServer::Drop { group_id, .. } => self.drop_group(s, group_id),
             ToServer::HeartbeatAck { seq } => {
@@ -195,6 +195,20 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    fn refused_by_coordinator(&mut self, s: usize, code: RefuseCode, message: &str) {
+        match code {
+            // The answer to an earlier process was lost: its operator issues another token.
+            RefuseCode::JoinTokenUsed => {
+                self.servers[s].tokens += 1;
+                self.invite(s);
+            }
+            // Issued with the next tick; free when the former holder of the name has failed.
+            RefuseCode::JoinTokenInvalid | RefuseCode::NameTaken => {}
+            _ => panic!("s{} is refused: {code:?} {message}", s + 1),
+        }
+        self.break_control(s);
     }
 
     fn welcomed(&mut self, s: usize, id: quorate_types::ServerId, credential: Option<String>) {

@@ -33,6 +33,8 @@ pub struct Server {
     credential: Option<String>,
     /// How often this place was taken by another machine.
     machine: u32,
+    /// Join tokens that were used up here.
+    tokens: u32,
     pub alive: bool,
     pub incarnation: u64,
     pub paused_until: Micros,
@@ -95,6 +97,7 @@ impl Server {
             id: None,
             credential: None,
             machine: 0,
+            tokens: 0,
             alive: true,
             incarnation: 1,
             paused_until: 0,
@@ -201,6 +204,7 @@ impl World {
         server.id = None;
         server.credential = None;
         server.machine += 1;
+        server.tokens += 1;
         self.invite(s);
     }
 
