@@ -43,6 +43,8 @@ pub struct Client {
     was_refused: bool,
     offset_seen: Offset,
     token: u64,
+    /// What was committed when its question was sent, while it waits for the answer.
+    pub asked_at: Option<Offset>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +97,7 @@ impl Client {
             was_refused: false,
             offset_seen: 0,
             token: 0,
+            asked_at: None,
         }
     }
 
@@ -120,7 +123,10 @@ impl World {
                 }
             }
             State::Ready if client.was_refused => self.after_refusal(c),
-            State::Ready => self.make_batches(c),
+            State::Ready => {
+                self.make_batches(c);
+                self.ask(c);
+            }
         }
         if !self.clients[c].is_done() {
             let at = now + self.rng.random_range(500..12_000);
@@ -164,6 +170,7 @@ impl World {
         client.since = self.now;
         client.unanswered = 0;
         client.was_refused = false;
+        client.asked_at = None;
         let message = Message::Attach {
             group_id,
             session: client.session,
@@ -241,6 +248,10 @@ impl World {
                 for (seq, base_offset) in acks {
                     self.acked(c, seq, base_offset);
                 }
+            }
+            ToClient::Message(Message::StatusOk(_) | Message::TrimOk { .. }) => self.clients[c].asked_at = None,
+            ToClient::Message(Message::Refused(refused)) if refused.op == client::kind::STATUS => {
+                self.clients[c].asked_at = None;
             }
             ToClient::Message(Message::Refused(refused)) => self.refused(c, &refused),
             ToClient::Message(_) => {}
@@ -377,6 +388,30 @@ impl World {
         {
             self.make_batch(c, g);
         }
+    }
+
+    /// Now and then asks where the log ends, or has some of it trimmed.
+    fn ask(&mut self, c: usize) {
+        let g = self.clients[c].group;
+        let end = self.ledgers[g].end_offset();
+        if self.clients[c].state != State::Ready
+            || self.clients[c].asked_at.is_some()
+            || !self.rng.random_bool(self.plan.groups[g].asks)
+        {
+            return;
+        }
+        let before_offset = self.rng.random_range(0..=end + end / 20 + 1);
+        let message = if self.rng.random_bool(0.5) {
+            Message::Status { request: 1 }
+        } else {
+            Message::Trim { request: 1, before_offset }
+        };
+        self.clients[c].asked_at = Some(end);
+        self.request(c, Request::Message(message));
+    }
+
+    pub fn connection(&self, c: usize) -> u64 {
+        self.clients[c].connection
     }
 
     fn make_batch(&mut self, c: usize, g: usize) {

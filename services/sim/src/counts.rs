@@ -25,6 +25,7 @@ pub struct Counts {
     pub cuts: u64,
     pub bases: u64,
     pub trims: u64,
+    pub answers: u64,
     pub loads: u64,
     pub snapshots: u64,
     pub faults: BTreeMap<Fault, u64>,
@@ -70,6 +71,7 @@ impl Counts {
             ("cuts", &mut self.cuts),
             ("bases written", &mut self.bases),
             ("trims", &mut self.trims),
+            ("answers to STATUS and TRIM", &mut self.answers),
             ("loads", &mut self.loads),
             ("coordinator snapshots", &mut self.snapshots),
         ]

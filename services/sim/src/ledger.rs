@@ -15,7 +15,9 @@ pub struct Ledger {
     issued: Vec<Issued>,
     /// Numbers of the batches that were given (session, seq): a seq given up goes to another batch.
     numbers: BTreeMap<(u64, u64), Vec<usize>>,
-    fence: u64,
+    pub fence: u64,
+    /// Batches up to this were trimmed by clients who were told so.
+    pub trimmed: Index,
     /// Who committed first in each epoch.
     pub heads: BTreeMap<Epoch, usize>,
     /// As servers were told them.
@@ -64,6 +66,16 @@ impl Ledger {
 
     pub fn made(&mut self, number: usize, payload_crc: u32) {
         self.issued[number].payload_crc = payload_crc;
+    }
+
+    /// A client is told that all whole batches before the offset are gone.
+    pub fn trim(&mut self, before_offset: Offset) {
+        let whole = self.committed.partition_point(|h| h.end_offset() <= before_offset);
+        self.trimmed = self.trimmed.max(whole as Index);
+    }
+
+    pub fn end_offset(&self) -> Offset {
+        self.last().map_or(0, BatchHeader::end_offset)
     }
 
     pub fn last_index(&self) -> Index {

@@ -14,6 +14,9 @@ pub struct Plan {
     pub link_delay_us_max: Micros,
     pub control_delay_us_max: Micros,
     pub sync_us_max: Micros,
+    pub segment_bytes: usize,
+    /// What a learner may be sent at each tick; `None`: all that its window takes.
+    pub catchup_bytes: Option<u64>,
     pub coordinator_sync_us_max: Micros,
     /// The coordinator rewrites its log as a snapshot beyond this.
     pub snapshot_bytes: usize,
@@ -39,6 +42,8 @@ pub struct GroupPlan {
     pub durability: Durability,
     pub degree: u8,
     pub min_replicas: Option<u8>,
+    /// Age of a batch that is trimmed.
+    pub retention_age_s: Option<u64>,
     /// In the servers' configuration; smaller than an SLA may ask for, so that trims are many.
     pub retention_bytes: u64,
     pub payload_bytes_max: u32,
@@ -47,6 +52,8 @@ pub struct GroupPlan {
     pub window: usize,
     /// How readily a client gives up what a head says not to hold.
     pub gives_up: f64,
+    /// How often a client asks for the status, or has entries trimmed.
+    pub asks: f64,
     /// How readily a client forgets its session, and all that is not answered.
     pub abandons: f64,
     /// The first client has a session for each batch.
@@ -60,6 +67,8 @@ impl Plan {
             .map(|_| GroupPlan::draw(rng, profile))
             .collect();
         let degree_max = groups.iter().map(|g| usize::from(g.degree)).max().expect("a group");
+        let longest = groups.iter().map(|g| if g.churns { 1 << 20 } else { g.payload_bytes_max as usize });
+        let longest = longest.max().expect("a group");
         let lease_ms = *pick(rng, &[150, 400, 1_500]);
         Self {
             servers: (degree_max + rng.random_range(1..=2)).max(3),
@@ -67,6 +76,8 @@ impl Plan {
             link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
             control_delay_us_max: *pick(rng, &[300, 3_000, 30_000]),
             sync_us_max: *pick(rng, &[100, 2_000, 20_000, 60_000]),
+            segment_bytes: (8 * longest).max(96 << 10),
+            catchup_bytes: *pick(rng, &[None, None, Some(longest as u64)]),
             coordinator_sync_us_max: *pick(rng, &[100, 3_000, 20_000]),
             snapshot_bytes: *pick(rng, &[8 << 10, 64 << 10, 16 << 20]),
             lease_ms,
@@ -126,12 +137,14 @@ impl GroupPlan {
             durability,
             degree,
             min_replicas,
+            retention_age_s: *pick(rng, &[None, None, None, Some(0), Some(1)]),
             retention_bytes: u64::from(payload_bytes_max) * retention_batches,
             payload_bytes_max,
             clients: if churns { 3 } else { rng.random_range(1..=3) },
             batches_per_client,
             window: *pick(rng, &[1, 4, 16]),
             gives_up: *pick(rng, &[0.1, 0.5, 1.0]),
+            asks: *pick(rng, &[0.0, 0.1, 0.5]),
             abandons: *pick(rng, &[0.0, 0.0, 0.05, 0.3]),
             churns,
             // What one shard of a server can promise.

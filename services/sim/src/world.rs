@@ -60,7 +60,7 @@ impl World {
         trace.line(None, || format!("{plan:?}").chars().take(250).collect());
         let drift_max = plan.drift_permille_max as i64;
         let mut drift = || rng.random_range(-drift_max..=drift_max);
-        let servers = (0..plan.servers).map(|_| Server::new(drift())).collect();
+        let servers = (0..plan.servers).map(|_| Server::new(drift(), plan.segment_bytes)).collect();
         let times = LeaseTimes {
             lease_ms: plan.lease_ms,
             reconnect_grace_ms: plan.reconnect_grace_ms,
@@ -113,6 +113,7 @@ impl World {
             rate_per_s: group.rate_per_s,
             region: "local".into(),
             retention_bytes: quorate_types::limits::RETENTION_BYTES_MIN,
+            retention_age_s: None,
         };
         let groups = self.plan.groups.iter().enumerate();
         groups.map(|(g, group)| (Self::group_id(g), sla(group))).collect()
@@ -265,7 +266,7 @@ impl World {
             What::Loaded { server, group, batches, .. } => self.step(server, group, Event::Loaded { batches }),
             What::Flush { server, .. } => self.flush(server),
             What::Tick { server, incarnation } => self.tick(server, incarnation),
-            What::Wake { server, group, .. } => self.step(server, group, Event::Tick),
+            What::Wake { server, group, .. } => self.tick_group(server, group),
             What::ControlDial { server, incarnation } => self.control_dial(server, incarnation),
             What::FromClient { server, client, message, .. } => self.from_client(server, client, *message),
             What::Heartbeat { server, incarnation, connection } => {

@@ -6,7 +6,15 @@ use crate::world::World;
 pub fn check(world: &mut World) {
     for g in 0..world.ledgers.len() {
         let group_id = World::group_id(g);
-        let says_lost = world.coordinator.state.groups.get(&group_id).is_some_and(|group| group.lost);
+        let Some(group) = world.coordinator.state.groups.get(&group_id) else { continue };
+        // Machines that are gone for ever: their operators know, and nothing is left to wait for.
+        let is_gone = !group.chain.is_empty() && group.chain.iter().all(|id| world.server_of(*id).is_none());
+        if is_gone && !world.ledgers[g].is_lost {
+            world.ledgers[g].is_lost = true;
+            world.counts.lost_groups += 1;
+            continue;
+        }
+        let says_lost = group.lost;
         if !says_lost || world.ledgers[g].is_lost {
             continue;
         }

@@ -10,10 +10,12 @@ mod lost;
 mod min_replicas;
 mod one_head_commits;
 mod reads;
+mod tail_is_current;
 
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use lost::check as look_for_lost;
 pub use reads::read_somewhere;
+pub use tail_is_current::after_answer;
 
 use quorate_types::GroupConfig;
 

@@ -129,6 +129,7 @@ impl World {
             groups: groups.collect(),
             unreachable: Vec::new(),
             storage_fault: server.disk_fault.then(|| "full".to_string()),
+            slow: Vec::new(),
         };
         self.send_up(s, &ToCoordinator::Heartbeat(heartbeat));
         let drift = self.servers[s].drift_permille;

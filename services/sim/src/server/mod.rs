@@ -92,7 +92,7 @@ impl Hosted {
 }
 
 impl Server {
-    pub fn new(drift_permille: i64) -> Self {
+    pub fn new(drift_permille: i64, segment_bytes: usize) -> Self {
         Self {
             id: None,
             credential: None,
@@ -102,7 +102,7 @@ impl Server {
             incarnation: 1,
             paused_until: 0,
             deferred: Vec::new(),
-            disk: Disk::default(),
+            disk: Disk::new(segment_bytes),
             disk_fault: false,
             fails_until: None,
             sync_factor: 1,
@@ -240,15 +240,15 @@ impl World {
     fn recover(&mut self, s: usize, id: ServerId) {
         let found = self.servers[s].disk.recover(id);
         for (group_id, replica) in found.groups {
-            let is_hurt = self.servers[s].disk.is_damaged(group_id);
             let is_damaged = found.damaged.contains(&group_id);
-            if !is_hurt {
-                assert!(!is_damaged, "an undamaged journal lacks a part of a log");
-                self.servers[s].disk.check_recovered(group_id, &replica);
-            }
+            let replica = self.paced(replica);
             let log = replica.log();
+            if !found.has_damage {
+                assert!(!is_damaged, "an undamaged journal lacks a part of a log");
+                self.servers[s].image(group_id).cloned().unwrap_or_default().check(log);
+            }
             if !is_damaged {
-                self.servers[s].disk.reimage(group_id, log);
+                self.servers[s].disk.reimage(group_id, &replica);
                 self.servers[s].held.push(HeldGroup {
                     group_id,
                     epoch: log.epoch_at(log.last_index()).unwrap_or(0),

@@ -1,13 +1,14 @@
 //! What clients ask of a group, with the rules of `services/replica/src/shard/serve.rs`.
 
 use bytes::BytesMut;
-use quorate_chain::{AppendRequest, ClientRef, Event};
+use quorate_chain::{AppendRequest, Asked, ClientRef, Event};
 use quorate_qos::Offer;
 use quorate_types::limits::{APPEND_TIMEOUT_MS_DEFAULT, SESSION_WINDOW_BATCHES};
 use quorate_types::{Code, Durability, GroupId, Offset};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{cursor, decode_frame};
 
+use crate::invariants;
 use crate::world::World;
 
 #[derive(Debug)]
@@ -40,6 +41,13 @@ impl World {
             Request::Message(Message::Append(append)) if is_here => self.append(s, group_id, client, append),
             Request::Message(Message::Append(append)) => {
                 self.refuse(s, group_id, client, append.seq, Code::GroupNotHere, false);
+            }
+            Request::Message(Message::Status { request }) if is_here => {
+                self.step(s, group_id, Event::Ask { client, request, asked: Asked::Status });
+            }
+            Request::Message(Message::Trim { request, before_offset }) if is_here => {
+                let asked = Asked::Trim { before_offset };
+                self.step(s, group_id, Event::Ask { client, request, asked });
             }
             Request::Message(_) => self.refuse(s, group_id, client, 0, Code::GroupNotHere, false),
         }
@@ -140,7 +148,7 @@ impl World {
         let cost = budget.cost.of(u64::from(entry_count), entry_bytes);
         match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1_000) {
             Offer::Admitted(request) => self.step(s, group_id, Event::Append(request)),
-            Offer::Queued => self.step(s, group_id, Event::Tick),
+            Offer::Queued => self.tick_group(s, group_id),
             Offer::Throttled { item, .. } => {
                 self.refuse(s, group_id, client, item.seq, Code::Throttled, false);
             }
@@ -197,6 +205,51 @@ impl World {
             message: String::new(),
         };
         self.respond(s, client, Message::Refused(refused));
+    }
+}
+
+impl World {
+    /// The replica answers what a client asked.
+    pub fn answer_asked(
+        &mut self,
+        s: usize,
+        group_id: GroupId,
+        client: ClientRef,
+        request: u32,
+        asked: Asked,
+        refused: Option<Code>,
+    ) {
+        let g = Self::index_of(group_id);
+        self.trace.line(Some(g), || format!("s{} answers client {}: {asked:?} {refused:?}", s + 1, client.channel));
+        invariants::after_answer(self, s, g, client, asked, refused);
+        let Some(hosted) = self.servers[s].groups.get(&group_id) else { return };
+        let replica = &hosted.replica;
+        let message = match (asked, refused) {
+            (Asked::Status, None) => Message::StatusOk(client::StatusOk {
+                request,
+                role: replica.role() as u8,
+                state: replica.state() as u8,
+                epoch: replica.epoch(),
+                commit_offset: replica.commit_offset(),
+                durable_offset: replica.durable_offset(),
+                trim_offset: replica.trim_offset(),
+                next_offset: replica.log().next_offset(),
+                head_address: String::new(),
+            }),
+            (Asked::Trim { .. }, None) => Message::TrimOk { request, trim_offset: replica.trim_offset() },
+            (_, Some(code)) => Message::Refused(client::Refused {
+                op: kind::STATUS,
+                outcome: 1,
+                retry: client::retry_byte(code),
+                code: code as u16,
+                retry_after_ms: 0,
+                id: u64::from(request),
+                head_address: String::new(),
+                message: String::new(),
+            }),
+        };
+        self.counts.answers += 1;
+        self.respond(s, client, message);
     }
 }
 

@@ -167,6 +167,10 @@ impl World {
             Command::Adopted { epoch } => {
                 self.tell_coordinator(s, ToCoordinator::Applied { group_id, epoch });
             }
+            Command::PersistTrim { index } => self.write(s, group_id, Body::Trim { index }),
+            Command::Answer { client, request, asked, refused } => {
+                self.answer_asked(s, group_id, client, request, asked, refused);
+            }
             Command::Trimmed { .. } => self.counts.trims += 1,
             Command::Committed => {}
         }
@@ -202,13 +206,15 @@ impl World {
         let group_id = config.group_id;
         let g = Self::index_of(group_id);
         config.retention_bytes = self.plan.groups[g].retention_bytes;
-        let server = &mut self.servers[s];
+        config.retention_age_s = self.plan.groups[g].retention_age_s;
+        let server = &self.servers[s];
         let now = server.clock_us(self.now);
         let me = server.id.expect("a registered server is configured");
-        let hosted = server
-            .groups
-            .entry(group_id)
-            .or_insert_with(|| Hosted::new(Replica::new(me, config.durability)));
+        if !server.groups.contains_key(&group_id) {
+            let replica = self.paced(Replica::new(me, config.durability));
+            self.servers[s].groups.insert(group_id, Hosted::new(replica));
+        }
+        let hosted = self.servers[s].groups.get_mut(&group_id).expect("it is here");
         match &mut hosted.admission {
             Some(admission) => admission.set_budget(now, &config.budget),
             None => hosted.admission = Some(Admission::new(&config.budget, QueueLimits::default(), now)),
@@ -269,6 +275,7 @@ impl World {
         for Durable { group_id, what } in durable {
             let event = match what {
                 DurableWhat::Record { index, epoch } => Event::Persisted { index, epoch },
+                DurableWhat::Trim { index } => Event::TrimPersisted { index },
                 DurableWhat::Cut { number } => Event::CutPersisted { number },
                 DurableWhat::Dropped => continue,
             };
@@ -318,10 +325,26 @@ impl World {
 
     pub fn tick(&mut self, s: usize, incarnation: u64) {
         for group_id in self.servers[s].group_ids() {
-            self.step(s, group_id, Event::Tick);
+            self.tick_group(s, group_id);
             invariants::read_somewhere(self, s, Self::index_of(group_id));
         }
         self.at(self.now + super::TICK_US, What::Tick { server: s, incarnation });
+    }
+
+    pub fn tick_group(&mut self, s: usize, group_id: GroupId) {
+        let wall_us = self.servers[s].wall_us(self.now);
+        self.step(s, group_id, Event::Tick { wall_us });
+        if let Some(bytes) = self.plan.catchup_bytes {
+            self.step(s, group_id, Event::CatchupAllowance { bytes });
+        }
+    }
+
+    /// A replica whose learner is sent no more than the plan allows, if it says so.
+    pub fn paced(&self, mut replica: Replica) -> Replica {
+        if self.plan.catchup_bytes.is_some() {
+            replica.pace_catchup();
+        }
+        replica
     }
 
     /// Whether the replica has the batch for good.
