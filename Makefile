@@ -19,7 +19,7 @@ stamps := build/stamps
 node_folders := $(patsubst %/package-lock.json,%,$(wildcard portal/package-lock.json sdk/js/package-lock.json))
 node_stamps := $(foreach folder,$(node_folders),$(stamps)/npm-$(subst /,-,$(folder)))
 python_inputs := $(wildcard infra/setup/*.txt \
-  services/api/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/scenarios/pyproject.toml) infra/setup/python.sh
+  services/api/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/scenarios/pyproject.toml loadtest/peers/pyproject.toml) infra/setup/python.sh
 portal_inputs = $(shell find portal -path portal/node_modules -prune -o -path portal/dist -prune -o \
   -path portal/e2e -prune -o -path portal/test-results -prune -o -type f -print 2>/dev/null) \
   $(wildcard sdk/contract/openapi.json)
@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench e2e
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers e2e
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -66,6 +66,9 @@ gen: setup ## Write every generated file again from its source
 
 bench: rust $(stamps)/python ## Measure appends per second through a degree-3 in-memory group
 	@$(venv)/quorate-bench
+
+bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3
+	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS))
 
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e

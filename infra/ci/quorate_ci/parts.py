@@ -67,6 +67,7 @@ PARTS = [
     _pytest("local stack", "unit", "infra/local", "tests"),
     _pytest("ci", "unit", "infra/ci", "tests"),
     _pytest("scenarios", "unit", "loadtest/scenarios"),
+    _pytest("peers", "unit", "loadtest/peers"),
     Part(
         "rust",
         "unit",
