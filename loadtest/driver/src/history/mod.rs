@@ -114,6 +114,12 @@ impl Group {
         }
     }
 
+    /// The same with what is known of the group now, the head first.
+    pub fn fresh_client(&self) -> Client {
+        let handle = read_handle(&self.path).unwrap_or_else(|_| self.handle.clone());
+        Client::open(handle, self.options())
+    }
+
     /// A client that finds the head, and any replica to read from.
     pub fn client(&self) -> Client {
         Client::open(self.handle.clone(), self.options())
