@@ -1,11 +1,11 @@
 //! What clients ask of a group: attaching, appending, its status. Reading is in [`crate::shard::reads`].
 
-use quorate_chain::{AppendRequest, ClientRef};
+use quorate_chain::{AppendRequest, ClientRef, Verdict};
 use quorate_qos::Offer;
 use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, SESSION_WINDOW_BATCHES,
 };
-use quorate_types::{Code, Durability};
+use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
@@ -130,6 +130,8 @@ impl Group {
             let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
             refusal.detail = detail;
             refusal.head_address = self.head_address();
+            let session = self.channels.get(&client).map_or(0, |channel| channel.session);
+            refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
             io.refuse(client, refusal);
             return;
         }
@@ -158,6 +160,12 @@ impl Group {
             trace,
         };
         self.counters.offered(entry_count, entry_bytes);
+        // Of a batch that was ordered before, the answer is its place: it costs nothing, and must not be refused for
+        // lack of budget or room, as if it had not happened.
+        if self.may_have_happened(session, request.seq, request.floor_index) {
+            self.order(io, request);
+            return;
+        }
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
@@ -184,6 +192,13 @@ impl Group {
                 io.refuse(client, refusal);
             }
         }
+    }
+
+    /// Whether an earlier sending of the batch was ordered, or the table has forgotten too much to tell: then no
+    /// refusal of this sending may say that it did not happen.
+    pub fn may_have_happened(&self, session: u64, seq: u64, floor_index: Index) -> bool {
+        let verdict = self.replica.log().sessions().judge(session, seq, floor_index);
+        matches!(verdict, Verdict::Ordered(_) | Verdict::Expired)
     }
 
     /// What can be refused before anything is spent on the append.
