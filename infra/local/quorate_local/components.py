@@ -50,15 +50,17 @@ class Secrets:
         return self._folder / f"join-{server}"
 
 
-def coordinator(layout: Layout, options: StackOptions, keys: Secrets, ports: dict[str, int]) -> ProcessSpec:
+def coordinator(
+    layout: Layout, options: StackOptions, keys: Secrets, ports: dict[str, int], host: str = LOOPBACK
+) -> ProcessSpec:
     """`ports`: `control` and `http`; 0 lets the coordinator choose."""
     addresses = layout.coordinator / "addresses.json"
     addresses.unlink(missing_ok=True)
     command = [
         binary(options, "quorate-coordinator"),
         *("--data-dir", str(layout.coordinator)),
-        *("--listen-control", f"{LOOPBACK}:{ports['control']}"),
-        *("--listen-http", f"{LOOPBACK}:{ports['http']}"),
+        *("--listen-control", f"{host}:{ports['control']}"),
+        *("--listen-http", f"{host}:{ports['http']}"),
         *("--profile", str(options.profile_file())),
         *("--token-public-keys", str(keys.public_keys)),
         *("--admin-token-file", str(keys.admin_token)),

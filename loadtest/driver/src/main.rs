@@ -4,6 +4,7 @@ mod bench;
 mod cpu;
 mod entry;
 mod figures;
+mod history;
 mod measure;
 mod producer;
 mod steady;
@@ -23,6 +24,7 @@ use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::bench::{Plan, bench};
 use crate::entry::ENTRY_BYTES_MIN;
 use crate::figures::Figures;
+use crate::history::{HistoryFlags, ReadbackFlags};
 use crate::measure::{Measured, Run, Workload, measure};
 use crate::steady::steady;
 
@@ -45,6 +47,10 @@ enum Command {
     Verify(VerifyFlags),
     /// Measure the standard workloads, print a table, write the figures
     Bench(BenchFlags),
+    /// Append, read and tail with every operation on record, for a checker to judge (loadtest/chaos)
+    History(HistoryFlags),
+    /// Write down the whole log of each replica, behind a history
+    Readback(ReadbackFlags),
 }
 
 #[derive(Args)]
@@ -162,6 +168,8 @@ fn main() -> ExitCode {
         Command::Steady(flags) => run_steady(&flags),
         Command::Verify(flags) => verify(&flags),
         Command::Bench(flags) => run_bench(flags),
+        Command::History(flags) => history::history(&flags),
+        Command::Readback(flags) => history::readback(&flags),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
