@@ -169,6 +169,7 @@ impl Group {
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
         self.counters.throttled(request.entry_count, within_sla);
+        self.note_refused(request.client, request.seq);
         let code = if within_sla {
             Code::DeadlineExceeded
         } else {
