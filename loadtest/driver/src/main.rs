@@ -284,12 +284,13 @@ fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
         let name = handle.name.clone();
         let found = runtime.block_on(verify::read_back(handle, &expected))?;
         text::print(&format!(
-            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} disordered{}",
+            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} doubled, {} disordered{}",
             text::grouped(found.entries),
             found.runs,
             text::grouped(found.first_offset),
             text::grouped(found.end_offset),
             text::grouped(found.missing + found.offsets_missing),
+            text::grouped(found.doubled),
             text::grouped(found.disordered),
             if found.foreign > 0 {
                 format!(", {} foreign", text::grouped(found.foreign))
@@ -297,6 +298,9 @@ fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
                 String::new()
             },
         ));
+        for example in &found.examples {
+            text::print(&format!("  {example}"));
+        }
         is_sound &= found.is_sound();
     }
     Ok(is_sound)
