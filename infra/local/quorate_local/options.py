@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,6 +58,8 @@ class StackOptions:
     certificate_life_s: int | None = None  # of servers' certificates; the coordinator's default is a day
     shards_per_server: int = SHARDS_PER_SERVER_DEFAULT
     server_resources: ServerResources = field(default_factory=ServerResources)
+    coordinator_env: Mapping[str, str] = field(default_factory=dict)  # besides its flags; every flag has a variable
+    server_env: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= self.servers <= SERVERS_MAX:

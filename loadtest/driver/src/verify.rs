@@ -6,7 +6,7 @@ use quorate_client::{Client, Handle, Options};
 use serde::Serialize;
 
 use crate::entry::identity;
-use crate::measure::Run;
+use crate::measure::{Run, Stretch};
 
 /// What was found. Sound when nothing is missing, doubled or out of order.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -19,7 +19,8 @@ pub struct Findings {
     pub foreign: u64,
     /// Offsets that were not given although those after them were.
     pub offsets_missing: u64,
-    /// Numbers of a run that are not there although later ones are, or although they were appended.
+    /// Numbers of a run that are not there although they were acknowledged or, of a run of which nothing else is
+    /// known, although later ones are.
     pub missing: u64,
     /// Entries whose number was not greater than the one before: doubled or out of order.
     pub disordered: u64,
@@ -35,8 +36,8 @@ impl Findings {
 pub struct Judge {
     findings: Findings,
     next_offset: u64,
-    /// The number that each run must come with next.
-    next_number: BTreeMap<u64, u64>,
+    /// The numbers of each run, up to the greatest.
+    seen: BTreeMap<u64, Vec<Stretch>>,
 }
 
 impl Judge {
@@ -49,7 +50,7 @@ impl Judge {
         Self {
             findings,
             next_offset: first_offset,
-            next_number: BTreeMap::new(),
+            seen: BTreeMap::new(),
         }
     }
 
@@ -62,30 +63,58 @@ impl Judge {
             self.findings.foreign += 1;
             return;
         };
-        // Of a log that was trimmed, the beginning of a run may be gone.
-        let is_trimmed = self.findings.first_offset > 0;
-        let next = self
-            .next_number
-            .entry(run)
-            .or_insert(if is_trimmed { number } else { 0 });
-        if number < *next {
+        let seen = self.seen.entry(run).or_default();
+        if seen.last().is_some_and(|last| number < last.end()) {
             self.findings.disordered += 1;
         } else {
-            self.findings.missing += number - *next;
-            *next = number + 1;
+            Stretch::extend(seen, number, 1);
         }
     }
 
-    /// `expected`: runs of which every entry was acknowledged.
+    /// `expected`: what was acknowledged, run by run.
     pub fn end(mut self, expected: &[Run]) -> Result<Findings, String> {
-        for Run { run, entries, .. } in expected {
-            let id = u64::from_str_radix(run, 16).map_err(|_| format!("{run:?} is not a run"))?;
-            let next = self.next_number.get(&id).copied();
-            self.findings.missing += entries.saturating_sub(next.unwrap_or(0));
+        let mut acked = BTreeMap::new();
+        for run in expected {
+            let id = u64::from_str_radix(&run.run, 16).map_err(|_| format!("{:?} is not a run", run.run))?;
+            acked.insert(id, &run.acked);
         }
-        self.findings.runs = self.next_number.len();
+        let is_trimmed = self.findings.first_offset > 0;
+        for (run, acked) in &acked {
+            let seen = self.seen.get(run).map_or(&[][..], Vec::as_slice);
+            // Of a log that was trimmed, the beginning of a run may be gone.
+            let begin = seen.first().filter(|_| is_trimmed).map_or(0, |first| first.first);
+            self.findings.missing += missing(acked, seen, begin);
+        }
+        for (_, seen) in self.seen.iter().filter(|(run, _)| !acked.contains_key(run)) {
+            let begin = if is_trimmed { seen[0].first } else { 0 };
+            let numbers = seen.last().expect("a run was seen by an entry").end() - begin;
+            self.findings.missing += numbers - seen.iter().map(|stretch| stretch.count).sum::<u64>();
+        }
+        self.findings.runs = self.seen.len();
         Ok(self.findings)
     }
+}
+
+/// Numbers from `begin` on that are in `acked` and not in `seen`; both in order.
+fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> u64 {
+    let (mut missing, mut seen) = (0, seen.iter().peekable());
+    for stretch in acked {
+        let mut next = stretch.first.max(begin);
+        while next < stretch.end() {
+            match seen.peek() {
+                Some(found) if found.end() <= next => {
+                    seen.next();
+                }
+                Some(found) if found.first <= next => next = found.end(),
+                found => {
+                    let end = found.map_or(stretch.end(), |found| found.first.min(stretch.end()));
+                    missing += end - next;
+                    next = end;
+                }
+            }
+        }
+    }
+    missing
 }
 
 /// Reads the group's log from its beginning to what is committed now.
@@ -140,10 +169,16 @@ mod tests {
     }
 
     fn run(run: &str, entries: u64) -> Run {
+        run_acked(run, entries, &[(0, entries)])
+    }
+
+    fn run_acked(run: &str, entries: u64, acked: &[(u64, u64)]) -> Run {
+        let stretch = |&(first, count)| Stretch { first, count };
         Run {
             run: run.to_string(),
             group: quorate_types::GroupId(Default::default()),
             entries,
+            acked: acked.iter().map(stretch).collect(),
         }
     }
 
@@ -159,6 +194,22 @@ mod tests {
         );
         let lost = judge(0, &log[..4], &expected);
         assert_eq!((lost.missing, lost.is_sound()), (1, false));
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_may_be_there_or_not() {
+        let a = entries(1, 6);
+        // 1 was refused, 4 and 5 are unknown; 4 was ordered.
+        let expected = [run_acked("1", 6, &[(0, 1), (2, 2)])];
+        let log = [(0, &a[0]), (1, &a[2]), (2, &a[3]), (3, &a[4])];
+        assert!(judge(0, &log, &expected).is_sound());
+        assert_eq!(judge(0, &log[..2], &expected).missing, 1, "3 was acknowledged");
+        assert_eq!(judge(0, &log[2..3], &expected).missing, 2, "0 and 2 were");
+        assert_eq!(judge(0, &[], &expected).missing, 3);
+        assert!(
+            judge(7, &[(7, &a[2]), (8, &a[3])], &expected).is_sound(),
+            "0 was trimmed"
+        );
     }
 
     #[test]

@@ -33,6 +33,7 @@ export const Code = {
   trimmed: 50,
   offset_beyond_end: 51,
   unknown_request: 52,
+  trim_beyond_commit: 53,
   condition_failed: 60,
   fenced: 61,
   shutting_down: 90,
@@ -364,6 +365,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "never",
       meaning: "The credit or cancellation names a subscription that does not exist.",
       action: "Subscribe first.",
+    },
+  ],
+  [
+    53,
+    {
+      name: "trim_beyond_commit",
+      fault: "client",
+      retry: "never",
+      meaning: "The trim would discard entries that are not committed.",
+      action: "Trim to the commit offset at most; STATUS tells it.",
     },
   ],
   [

@@ -26,7 +26,7 @@ pub mod client_side {
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 40] = [
+pub static CODES: [CodeInfo; 41] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -274,6 +274,14 @@ pub static CODES: [CodeInfo; 40] = [
         retry: "never",
         meaning: "The credit or cancellation names a subscription that does not exist.",
         action: "Subscribe first.",
+    },
+    CodeInfo {
+        code: 53,
+        name: "trim_beyond_commit",
+        fault: "client",
+        retry: "never",
+        meaning: "The trim would discard entries that are not committed.",
+        action: "Trim to the commit offset at most; STATUS tells it.",
     },
     CodeInfo {
         code: 60,

@@ -314,6 +314,7 @@ fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
             .copied()
             .collect(),
         storage_fault: shared.storage_fault.lock().expect("storage fault").clone(),
+        slow: shared.slow(),
     }
 }
 

@@ -1,13 +1,13 @@
 //! What the threads of a server share. Everything else belongs to one shard.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use quorate_telemetry::SpanSender;
 use quorate_transport::tls::ServerTls;
-use quorate_types::control::{GroupReport, ToCoordinator};
-use quorate_types::limits::CONNECTIONS_MAX;
+use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
+use quorate_types::limits::{self, CONNECTIONS_MAX};
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use tokio::sync::mpsc;
 
@@ -53,6 +53,10 @@ pub struct Shared {
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
+    /// Bytes a second that learners of this server's groups may be sent. Set before the shards start.
+    pub catchup_bytes_per_s: AtomicU64,
+    /// By shard: whom its groups wait for, for heartbeats.
+    slow: Mutex<BTreeMap<usize, Vec<SlowReport>>>,
 }
 
 /// A server that some group here has to do with.
@@ -86,6 +90,8 @@ impl Shared {
             reports: Mutex::default(),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
+            catchup_bytes_per_s: AtomicU64::new(limits::CATCHUP_BYTES_PER_S_MIN),
+            slow: Mutex::default(),
         }
     }
 
@@ -141,6 +147,22 @@ impl Shared {
         for shard in 0..self.shard_count() {
             self.send(shard, message());
         }
+    }
+
+    pub fn note_slow(&self, shard: usize, reports: Vec<SlowReport>) {
+        self.slow.lock().expect("slow").insert(shard, reports);
+    }
+
+    /// The worst that any shard saw of each server.
+    pub fn slow(&self) -> Vec<SlowReport> {
+        let mut worst: BTreeMap<ServerId, SlowReport> = BTreeMap::new();
+        for report in self.slow.lock().expect("slow").values().flatten() {
+            let known = worst.entry(report.server).or_insert_with(|| report.clone());
+            if report.behind_ms > known.behind_ms {
+                *known = report.clone();
+            }
+        }
+        worst.into_values().collect()
     }
 
     pub fn tell_coordinator(&self, message: ToCoordinator) {

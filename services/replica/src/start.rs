@@ -61,6 +61,9 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         exports.tracer.is_some().then_some(spans),
     ));
     shared.set_server_id(me);
+    shared
+        .catchup_bytes_per_s
+        .store(flags.catchup_bytes_per_s(), std::sync::atomic::Ordering::Relaxed);
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -42,6 +42,7 @@ class Code(IntEnum):
     TRIMMED = 50
     OFFSET_BEYOND_END = 51
     UNKNOWN_REQUEST = 52
+    TRIM_BEYOND_COMMIT = 53
     CONDITION_FAILED = 60
     FENCED = 61
     SHUTTING_DOWN = 90
@@ -281,6 +282,13 @@ CODES: dict[int, CodeInfo] = {
         "never",
         "The credit or cancellation names a subscription that does not exist.",
         "Subscribe first.",
+    ),
+    53: CodeInfo(
+        "trim_beyond_commit",
+        "client",
+        "never",
+        "The trim would discard entries that are not committed.",
+        "Trim to the commit offset at most; STATUS tells it.",
     ),
     60: CodeInfo(
         "condition_failed",

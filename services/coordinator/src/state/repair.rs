@@ -344,6 +344,7 @@ impl super::State {
             learners: group.learner.into_iter().map(member).collect(),
             budget: group.budget.clone(),
             retention_bytes: group.sla.retention_bytes,
+            retention_age_s: group.sla.retention_age_s,
         }
     }
 }

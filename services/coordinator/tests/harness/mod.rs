@@ -35,6 +35,7 @@ pub fn sla(durability: Durability, degree: u8, rate_per_s: u64) -> Sla {
         rate_per_s,
         region: "local".into(),
         retention_bytes: 1 << 20,
+        retention_age_s: None,
     }
 }
 

@@ -304,6 +304,7 @@ impl Server {
             groups,
             unreachable: vec![],
             storage_fault: None,
+            slow: Vec::new(),
         }));
         while let Some(message) = self.receive(Duration::from_millis(5)) {
             match message {

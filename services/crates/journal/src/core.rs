@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -10,7 +11,7 @@ use crate::buffer::Buffer;
 use crate::disk::Disk;
 use crate::handle::Submitted;
 use crate::janitor::Job;
-use crate::record::{self, HEADER_BYTES, Location, Lsn, SEGMENT_HEAD_BYTES, StoredRecord};
+use crate::record::{self, HEADER_BYTES, Header, Location, Lsn, SEGMENT_HEAD_BYTES, StoredRecord};
 use crate::segment::{Segment, Table};
 use crate::{Completion, Event, Options, ReadError, Submission, SubmitError};
 
@@ -38,6 +39,9 @@ pub(crate) struct Shared {
     pub filling: Buffer,
     /// Bytes that the writer is writing.
     pub writing_bytes: usize,
+    /// When the first record came into the filling buffer, and into the one that is being written.
+    pub filling_since: Option<Instant>,
+    pub writing_since: Option<Instant>,
     pub next_lsn: Lsn,
     /// Where the next record goes.
     pub current: Arc<Segment>,
@@ -109,6 +113,7 @@ impl Shared {
             lsn: self.next_lsn,
             location,
         };
+        self.filling_since.get_or_insert_with(Instant::now);
         self.filling.push(submitter, submission, submitted.lsn, location);
         self.position += stride as u64;
         self.next_lsn += 1;
@@ -148,6 +153,30 @@ impl Core {
                 reason: reason.clone(),
             });
         }
+    }
+
+    /// Writes a record over its damaged self. A segment is not freed meanwhile: its file might be another's by then.
+    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), ReadError> {
+        let header = Header {
+            body_len: location.len - HEADER_BYTES as u32,
+            lsn: record.lsn,
+            segment: location.segment,
+            // What was durable then is not known any more: it claims nothing.
+            unsynced: u32::try_from(record.lsn).unwrap_or(u32::MAX),
+            head_len: record.head.len() as u16,
+            kind: record.kind,
+        };
+        let written = self.table.with(location.segment, |segment| {
+            let mut bytes = Vec::new();
+            record::encode(&header, segment.salt, &record.head, &record.payload, &mut bytes);
+            let slices = &mut [std::io::IoSlice::new(&bytes)];
+            self.disk
+                .write_at(&segment.file, slices, u64::from(location.position))
+        });
+        let io = |source| ReadError::Io { location, source };
+        written.ok_or(ReadError::Released)?.map_err(io)?;
+        let segment = self.table.get(location.segment).ok_or(ReadError::Released)?;
+        self.disk.sync(&segment.file).map_err(io)
     }
 
     pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {

@@ -4,12 +4,16 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::core::{Core, Registered};
 use crate::janitor::Job;
 use crate::record::{Location, Lsn, StoredRecord};
+use crate::segment::Segment;
+use crate::source::Source;
+use crate::walk::Walk;
 use crate::{Completion, ReadError, Submission, SubmitError};
 
 /// An open journal. Dropping it writes and syncs what was submitted, then stops its threads.
@@ -69,6 +73,33 @@ impl Journal {
         self.core.ask(Job::Release(lsn));
     }
 
+    /// Writes a record over its damaged self, and syncs it. Blocks.
+    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), ReadError> {
+        self.core.rewrite(location, record)
+    }
+
+    /// The full segments that hold records from `lsn` on, oldest first, to be read one after the other. All their
+    /// records are durable. They must not be released meanwhile.
+    pub fn sealed_from(&self, lsn: Lsn) -> Vec<Sealed> {
+        let sealed = self.core.table.sealed_from(lsn);
+        let of = |(segment, first_lsn, end_lsn)| Sealed {
+            first_lsn,
+            end_lsn,
+            source: SegmentSource {
+                core: self.core.clone(),
+                segment,
+            },
+        };
+        sealed.into_iter().map(of).collect()
+    }
+
+    /// How long the oldest submission that is not durable yet has been waiting. A slow disk shows here.
+    pub fn oldest_unsynced(&self) -> Option<Duration> {
+        let shared = self.core.lock();
+        let since = shared.writing_since.or(shared.filling_since)?;
+        Some(since.elapsed())
+    }
+
     /// The oldest lsn still held.
     pub fn first_lsn(&self) -> Option<Lsn> {
         self.core.table.first_lsn()
@@ -89,6 +120,41 @@ impl Journal {
             durable_lsn: counters.durable_lsn.load(Ordering::Acquire),
             segments: self.core.table.len() as u64,
         }
+    }
+}
+
+/// A full segment.
+pub struct Sealed {
+    pub first_lsn: Lsn,
+    /// The first lsn of the next segment.
+    pub end_lsn: Lsn,
+    source: SegmentSource,
+}
+
+impl Sealed {
+    pub fn bytes(&self) -> u64 {
+        self.source.bytes()
+    }
+
+    pub fn walk(self) -> Walk<SegmentSource> {
+        let head = self.source.segment.head(self.first_lsn);
+        Walk::new(self.source, head, self.end_lsn)
+    }
+}
+
+/// A segment's file, read through the fault hook.
+pub struct SegmentSource {
+    core: Arc<Core>,
+    segment: Arc<Segment>,
+}
+
+impl Source for SegmentSource {
+    fn bytes(&self) -> u64 {
+        self.core.options.segment_bytes
+    }
+
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> std::io::Result<()> {
+        self.core.disk.read_at(&self.segment.file, buffer, position)
     }
 }
 

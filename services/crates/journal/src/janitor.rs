@@ -66,8 +66,12 @@ impl Janitor {
 
     /// Prepares a segment if none is ready; answers whether to try again for want of space.
     fn prepare(&mut self, core: &Core, fill: bool) -> bool {
-        if !core.lock().ready.is_empty() {
-            return false;
+        {
+            // What is dead stays so, however much space there is: nobody must be told of a disk that is free again.
+            let shared = core.lock();
+            if !shared.ready.is_empty() || shared.failed.is_some() {
+                return false;
+            }
         }
         match self.advance(fill) {
             Ok(segment) => {

@@ -39,9 +39,11 @@ mod golden;
 mod handle;
 mod janitor;
 mod open;
-mod record;
+pub mod record;
 mod scan;
 mod segment;
+mod source;
+mod walk;
 mod writer;
 
 use std::sync::Arc;
@@ -49,9 +51,11 @@ use std::sync::Arc;
 use quorate_types::limits;
 
 pub use disk::{Faults, Operation};
-pub use handle::{Journal, Stats, Submitted, Submitter};
+pub use handle::{Journal, Sealed, SegmentSource, Stats, Submitted, Submitter};
 pub use record::{Location, Lsn, Record, StoredRecord};
-pub use scan::{Damage, Recovery, Torn};
+pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Torn, scan};
+pub use source::{Source, Window, read_around};
+pub use walk::{Step, Walk};
 
 /// How the journal uses its directory.
 #[derive(Clone)]
@@ -64,6 +68,8 @@ pub struct Options {
     pub spare_segments_max: usize,
     /// Bytes at the end of the prepared space that only [`Submission::reserved`] records may use.
     pub reserve_bytes: u64,
+    /// The first record's number, if the directory holds none yet.
+    pub first_lsn: Lsn,
     /// For tests: asked before each operation on the disk, may make it fail.
     pub faults: Option<Arc<dyn Faults>>,
 }
@@ -75,6 +81,7 @@ impl Default for Options {
             buffer_bytes_max: limits::JOURNAL_BUFFER_BYTES_MAX,
             spare_segments_max: 2,
             reserve_bytes: 1 << 20,
+            first_lsn: 1,
             faults: None,
         }
     }

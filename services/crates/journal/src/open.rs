@@ -13,8 +13,9 @@ use crate::disk::Disk;
 use crate::handle::Journal;
 use crate::janitor::{Janitor, Job};
 use crate::record::SEGMENT_HEAD_BYTES;
-use crate::scan::{self, End, Found, Head, Recovery};
+use crate::scan::{self, End, Head, Recovery, Scanned, SegmentFile};
 use crate::segment::{self, Name, Segment, Table};
+use crate::source::Source;
 use crate::{OpenError, Options, Record, writer};
 
 impl Journal {
@@ -29,8 +30,13 @@ impl Journal {
         let lock = lock(dir)?;
         let disk = Disk::new(dir, options.faults.clone());
         let (found, mut spares, next_number) = list(&disk).map_err(io("list segments"))?;
-        let (recovery, end) = scan::scan(&disk, &found, &mut visit).map_err(io("read segments"))?;
+        let mut scanned = scan::scan(&found, &mut visit).map_err(io("read segments"))?;
+        if scanned.heads.iter().all(|head| *head == Head::Unused) {
+            scanned.recovery.next_lsn = scanned.recovery.next_lsn.max(options.first_lsn);
+        }
+        let Scanned { recovery, heads, end } = scanned;
         let table = Table::default();
+        let found = found.into_iter().zip(heads);
         let resumed =
             adopt(&disk, &options, &table, found, end, &mut spares).map_err(io("take over segments"))?;
         let mut janitor = Janitor::new(disk.clone(), options.clone(), spares, next_number);
@@ -46,6 +52,8 @@ impl Journal {
         let shared = Shared {
             filling: Buffer::default(),
             writing_bytes: 0,
+            filling_since: None,
+            writing_since: None,
             next_lsn: recovery.next_lsn,
             current,
             position,
@@ -82,6 +90,23 @@ impl Journal {
     }
 }
 
+/// A segment file, read through the fault hook.
+struct OpenFile {
+    disk: Disk,
+    file: File,
+    bytes: u64,
+}
+
+impl Source for OpenFile {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> std::io::Result<()> {
+        self.disk.read_at(&self.file, buffer, position)
+    }
+}
+
 fn io(what: &'static str) -> impl Fn(std::io::Error) -> OpenError {
     move |source| OpenError::Io { what, source }
 }
@@ -102,13 +127,13 @@ fn adopt(
     disk: &Disk,
     options: &Options,
     table: &Table,
-    found: Vec<Found>,
+    found: impl Iterator<Item = (SegmentFile<OpenFile>, Head)>,
     end: Option<End>,
     spares: &mut VecDeque<u32>,
 ) -> std::io::Result<Option<(Arc<Segment>, u64)>> {
     let mut resumed = None;
-    for file in found {
-        match file.head {
+    for (file, head) in found {
+        match head {
             Head::Unused => {
                 disk.rename(
                     &segment::segment_name(file.number),
@@ -121,11 +146,11 @@ fn adopt(
                 let begun = Arc::new(Segment {
                     number: file.number,
                     salt: head.salt,
-                    file: file.file,
+                    file: file.source.file,
                 });
                 table.begin(begun.clone(), head.first_lsn);
                 if let Some(end) = end.filter(|end| end.segment == file.number) {
-                    complete(disk, &begun, file.bytes, &end, options)?;
+                    complete(disk, &begun, file.source.bytes, &end, options)?;
                     resumed = Some((begun, end.position));
                 }
             }
@@ -150,7 +175,7 @@ fn spawn(
 }
 
 /// The segment files of the directory in order of use, spare ones, and the next free number.
-fn list(disk: &Disk) -> std::io::Result<(Vec<Found>, VecDeque<u32>, u32)> {
+fn list(disk: &Disk) -> std::io::Result<(Vec<SegmentFile<OpenFile>>, VecDeque<u32>, u32)> {
     let (mut numbers, mut spares) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(&disk.dir)? {
         let name = entry?.file_name();
@@ -168,13 +193,9 @@ fn list(disk: &Disk) -> std::io::Result<(Vec<Found>, VecDeque<u32>, u32)> {
     for number in numbers {
         let file = disk.open(&segment::segment_name(number))?;
         let bytes = file.metadata()?.len();
-        let head = scan::read_head(disk, number, &file, bytes)?;
-        found.push(Found {
-            number,
-            file,
-            bytes,
-            head,
-        });
+        let disk = disk.clone();
+        let source = OpenFile { disk, file, bytes };
+        found.push(SegmentFile { number, source });
     }
     Ok((found, spares.into(), next_number))
 }

@@ -1,15 +1,23 @@
-//! The bytes of a record and of a segment's head (`docs/internals/journal.md`, format 1; frozen by `tests/golden.rs`).
+//! The bytes of a record and of a segment's head (`docs/internals/journal.md`, format 1; frozen by `src/golden.rs`).
+//!
+//! Pure: what a simulated disk needs to write a journal that the real [`crate::scan`] reads is [`SegmentHead::encode`]
+//! and [`encode`].
 
 use bytes::Bytes;
 
 /// Number of a record, dense from 1 in each directory.
 pub type Lsn = u64;
 
-pub(crate) const HEADER_BYTES: usize = 32;
-pub(crate) const ALIGN_BYTES: usize = 8;
-pub(crate) const PAGE_BYTES: u64 = 4096;
+/// Of a record, in front of its body.
+pub const HEADER_BYTES: usize = 32;
+/// Records begin at multiples of this.
+pub const ALIGN_BYTES: usize = 8;
+/// Each write is filled up with zeros to the end of its page.
+pub const PAGE_BYTES: u64 = 4096;
 /// Two pages, each with a copy of the segment's head; records follow.
-pub(crate) const SEGMENT_HEAD_BYTES: u64 = 2 * PAGE_BYTES;
+pub const SEGMENT_HEAD_BYTES: u64 = 2 * PAGE_BYTES;
+/// No journal lives so long: greater numbers in a header are no record's.
+const LSN_MAX: Lsn = 1 << 62;
 const RECORD_MAGIC: [u8; 4] = *b"QJR1";
 const SEGMENT_MAGIC: [u8; 8] = *b"QJSEGM01";
 const SEGMENT_HEAD_USED: usize = 40;
@@ -55,7 +63,8 @@ pub struct StoredRecord {
 
 /// A record's header without its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub struct Header {
+    /// Head plus payload.
     pub body_len: u32,
     pub lsn: Lsn,
     pub segment: u32,
@@ -92,8 +101,9 @@ impl Header {
             head_len: u16::from_le_bytes([bytes[28], bytes[29]]),
             kind: bytes[30],
         };
-        (u32::from(header.head_len) <= header.body_len && header.lsn >= u64::from(header.unsynced))
-            .then_some(header)
+        let is_sound = u32::from(header.head_len) <= header.body_len
+            && (u64::from(header.unsynced)..LSN_MAX).contains(&header.lsn);
+        is_sound.then_some(header)
     }
 
     pub fn synced_lsn(&self) -> Lsn {
@@ -103,7 +113,7 @@ impl Header {
 
 /// Checksum over the segment's salt, the header behind the checksum, and the body in its parts. The salt is
 /// known to no client, so nobody can forge a record inside a payload.
-pub(crate) fn checksum(salt: u64, header: &[u8], body: &[&[u8]]) -> u32 {
+pub fn checksum(salt: u64, header: &[u8], body: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.to_le_bytes());
     hasher.update(&header[4..HEADER_BYTES]);
@@ -114,7 +124,7 @@ pub(crate) fn checksum(salt: u64, header: &[u8], body: &[&[u8]]) -> u32 {
 }
 
 /// The intact record of this segment at the start of `bytes`, or `None`.
-pub(crate) fn parse(bytes: &[u8], segment: u32, salt: u64) -> Option<(Header, &[u8], &[u8])> {
+pub fn parse(bytes: &[u8], segment: u32, salt: u64) -> Option<(Header, &[u8], &[u8])> {
     let header = Header::decode(bytes)?;
     if header.segment != segment {
         return None;
@@ -128,14 +138,31 @@ pub(crate) fn parse(bytes: &[u8], segment: u32, salt: u64) -> Option<(Header, &[
     Some((header, head, payload))
 }
 
+/// Appends the whole record, padding included, to `out`; `header`'s lengths must be those of `head` and `payload`.
+pub fn encode(header: &Header, salt: u64, head: &[u8], payload: &[u8], out: &mut Vec<u8>) {
+    assert_eq!(
+        (usize::from(header.head_len), header.body_len as usize),
+        (head.len(), head.len() + payload.len()),
+        "a header tells its body's lengths"
+    );
+    let start = out.len();
+    let mut bytes = header.encode();
+    let crc = checksum(salt, &bytes, &[head, payload]);
+    bytes[0..4].copy_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(&bytes);
+    out.extend_from_slice(head);
+    out.extend_from_slice(payload);
+    out.resize(start + stride(header.body_len as usize), 0);
+}
+
 /// Bytes that a record with this body occupies, padding included.
-pub(crate) fn stride(body_len: usize) -> usize {
+pub fn stride(body_len: usize) -> usize {
     (HEADER_BYTES + body_len).next_multiple_of(ALIGN_BYTES)
 }
 
 /// The first bytes of a segment in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SegmentHead {
+pub struct SegmentHead {
     pub segment: u32,
     pub salt: u64,
     pub first_lsn: Lsn,
@@ -165,7 +192,8 @@ impl SegmentHead {
     fn decode_copy(bytes: &[u8]) -> Option<SegmentHead> {
         let head = bytes.get(..SEGMENT_HEAD_USED)?;
         let sound = head[0..8] == SEGMENT_MAGIC
-            && crc32fast::hash(&head[..SEGMENT_HEAD_USED - 4]) == u32_at(head, SEGMENT_HEAD_USED - 4);
+            && crc32fast::hash(&head[..SEGMENT_HEAD_USED - 4]) == u32_at(head, SEGMENT_HEAD_USED - 4)
+            && (1..LSN_MAX).contains(&u64_at(head, 24));
         sound.then(|| SegmentHead {
             segment: u32_at(head, 8),
             salt: u64_at(head, 16),

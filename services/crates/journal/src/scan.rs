@@ -3,12 +3,14 @@
 //! A record says which lsn was durable when it was written, and a segment begins only after the one before it was
 //! synced. So a hole below such a mark is damage to something acknowledged; a hole above every mark was in the
 //! last, unfinished write, and all from there on was never acknowledged.
+//!
+//! Pure over a [`Source`] of bytes: the journal's files, a simulated disk's, a fuzzer's. Any bytes at all may be given.
 
-use std::fs::File;
+use std::io;
 use std::ops::Range;
 
-use crate::disk::Disk;
 use crate::record::{self, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead};
+use crate::source::{Source, read_around};
 
 /// What opening a journal found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,15 +43,26 @@ pub struct Torn {
     pub records_cut: u64,
 }
 
-/// A segment file as it was found.
-pub(crate) struct Found {
+/// A segment as it was found; `number` is the one in its name.
+#[derive(Debug, Clone)]
+pub struct SegmentFile<S> {
     pub number: u32,
-    pub file: File,
-    pub bytes: u64,
-    pub head: Head,
+    pub source: S,
 }
 
-pub(crate) enum Head {
+/// What [`scan`] says of the segments, besides the records.
+#[derive(Debug, Clone)]
+pub struct Scanned {
+    pub recovery: Recovery,
+    /// For each segment given.
+    pub heads: Vec<Head>,
+    /// Where writing goes on; `None`: in a new segment.
+    pub end: Option<End>,
+}
+
+/// What the head of a segment file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Head {
     Begun(SegmentHead),
     /// Prepared and not yet written to in this use.
     Unused,
@@ -59,30 +72,33 @@ pub(crate) enum Head {
 
 /// Where writing goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct End {
+pub struct End {
     pub segment: u32,
     pub position: u64,
     /// Remains of an unfinished write behind `position`, to be wiped before anything is written.
     pub wipe_to: u64,
 }
 
-pub(crate) fn read_head(disk: &Disk, number: u32, file: &File, bytes: u64) -> std::io::Result<Head> {
-    let mut page = vec![0; SEGMENT_HEAD_BYTES.min(bytes) as usize];
-    disk.read_at(file, &mut page, 0)?;
-    Ok(match SegmentHead::decode(&page) {
+fn read_head(number: u32, source: &impl Source) -> io::Result<Head> {
+    let mut pages = vec![0; SEGMENT_HEAD_BYTES.min(source.bytes()) as usize];
+    read_around(source, &mut pages, 0)?;
+    Ok(match SegmentHead::decode(&pages) {
         Some(head) if head.segment == number => Head::Begun(head),
         Some(_) => Head::Unused,
-        None if page.iter().all(|byte| *byte == 0) => Head::Unused,
+        None if pages.iter().all(|byte| *byte == 0) => Head::Unused,
         None => Head::Lost,
     })
 }
 
-/// Yields the intact records of `found`, which is in order of use. The last begun segment is where writing goes on.
-pub(crate) fn scan(
-    disk: &Disk,
-    found: &[Found],
+/// Yields the intact records of `segments`, which are in order of their numbers. Each segment is read whole.
+pub fn scan<S: Source>(
+    segments: &[SegmentFile<S>],
     visit: &mut dyn FnMut(Record<'_>),
-) -> std::io::Result<(Recovery, Option<End>)> {
+) -> io::Result<Scanned> {
+    let heads: Vec<Head> = segments
+        .iter()
+        .map(|file| read_head(file.number, &file.source))
+        .collect::<io::Result<_>>()?;
     let mut walk = Walk {
         visit,
         recovery: Recovery {
@@ -91,25 +107,33 @@ pub(crate) fn scan(
         },
         end: None,
     };
-    let used: Vec<&Found> = found.iter().filter(|f| !matches!(f.head, Head::Unused)).collect();
+    let used: Vec<_> = segments
+        .iter()
+        .zip(&heads)
+        .filter(|(_, head)| **head != Head::Unused)
+        .collect();
     let mut buffer = Vec::new();
-    for (index, file) in used.iter().enumerate() {
-        let next_first_lsn = used[index + 1..].iter().find_map(|f| match f.head {
+    for (index, (file, head)) in used.iter().enumerate() {
+        let next_first_lsn = used[index + 1..].iter().find_map(|(_, head)| match head {
             Head::Begun(head) => Some(head.first_lsn),
             _ => None,
         });
-        let Head::Begun(head) = file.head else {
-            walk.lost_segment(file, next_first_lsn);
+        let Head::Begun(head) = head else {
+            walk.lost_segment(file.number, file.source.bytes(), next_first_lsn);
             continue;
         };
         if index == 0 {
             walk.recovery.next_lsn = head.first_lsn;
         }
-        buffer.resize(file.bytes as usize, 0);
-        disk.read_at(&file.file, &mut buffer, 0)?;
-        walk.segment(&buffer, head, next_first_lsn);
+        buffer.resize(file.source.bytes() as usize, 0);
+        read_around(&file.source, &mut buffer, 0)?;
+        walk.segment(&buffer, *head, next_first_lsn);
     }
-    Ok((walk.recovery, walk.end))
+    Ok(Scanned {
+        recovery: walk.recovery,
+        heads,
+        end: walk.end,
+    })
 }
 
 struct Walk<'v> {
@@ -119,10 +143,10 @@ struct Walk<'v> {
 }
 
 impl Walk<'_> {
-    fn lost_segment(&mut self, file: &Found, next_first_lsn: Option<Lsn>) {
+    fn lost_segment(&mut self, number: u32, bytes: u64, next_first_lsn: Option<Lsn>) {
         let first_lsn = self.recovery.next_lsn;
         let end_lsn = next_first_lsn.filter(|end| *end >= first_lsn);
-        self.damage(file.number, 0..file.bytes, first_lsn, end_lsn);
+        self.damage(number, 0..bytes, first_lsn, end_lsn);
         self.end = None;
     }
 

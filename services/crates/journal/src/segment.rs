@@ -62,6 +62,25 @@ impl Table {
         released
     }
 
+    /// Segments whose successor was begun, hence all durable, that hold records from `lsn` on: each with its first lsn
+    /// and the next one's.
+    pub fn sealed_from(&self, lsn: Lsn) -> Vec<(Arc<Segment>, Lsn, Lsn)> {
+        let begun = self.begun.lock().expect("table");
+        let firsts = begun.values().map(|(first, _)| *first).skip(1);
+        begun
+            .values()
+            .zip(firsts)
+            .filter(|(_, end)| *end > lsn)
+            .map(|((first, segment), end)| (segment.clone(), *first, end))
+            .collect()
+    }
+
+    /// Runs `act` on a segment that is in use, and cannot cease to be before it has returned.
+    pub fn with<T>(&self, number: u32, act: impl FnOnce(&Segment) -> T) -> Option<T> {
+        let begun = self.begun.lock().expect("table");
+        begun.get(&number).map(|(_, segment)| act(segment))
+    }
+
     pub fn len(&self) -> usize {
         self.begun.lock().expect("table").len()
     }

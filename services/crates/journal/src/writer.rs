@@ -59,6 +59,7 @@ fn take(core: &Core, writing: &mut Buffer) -> Option<Lsn> {
     shared.writer_waits = false;
     std::mem::swap(&mut shared.filling, writing);
     shared.writing_bytes = writing.bytes;
+    shared.writing_since = shared.filling_since.take();
     Some(shared.next_lsn - 1)
 }
 
@@ -132,6 +133,7 @@ fn find(core: &Core, number: u32) -> Arc<Segment> {
 fn acknowledge(core: &Core, writing: &mut Buffer) {
     let mut shared = core.lock();
     shared.writing_bytes = 0;
+    shared.writing_since = None;
     shared
         .entered
         .retain(|segment| core.table.get(segment.number).is_none());

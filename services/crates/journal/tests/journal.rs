@@ -386,3 +386,80 @@ fn a_really_full_file_system_loses_nothing() {
     );
     assert_eq!(records.len() as u64, tag);
 }
+
+#[test]
+fn a_damaged_record_is_written_again_in_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, ..) = open(dir.path(), small());
+    let (s, seen) = submitter(&journal);
+    let places: Vec<_> = (1..=3)
+        .map(|i| put(&s, 7, b"head", &payload(i, 3_000), i).location)
+        .collect();
+    seen.durable(3);
+    let sound = journal.read(places[1]).unwrap();
+    let path = dir.path().join(format!("segment-{:08x}", places[1].segment));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[places[1].position as usize + 100] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(matches!(journal.read(places[1]), Err(ReadError::Damaged(_))));
+    journal.rewrite(places[1], &sound).unwrap();
+    assert_eq!(journal.read(places[1]).unwrap(), sound);
+    drop(journal);
+    let (_journal, recovery, records) = open(dir.path(), small());
+    assert_eq!((records.len(), recovery.damages.len()), (3, 0));
+}
+
+#[test]
+fn a_new_journal_can_begin_at_a_later_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        first_lsn: 100,
+        ..small()
+    };
+    let (journal, recovery, _) = open(dir.path(), options.clone());
+    assert_eq!(recovery.next_lsn, 100);
+    let (s, seen) = submitter(&journal);
+    assert_eq!(put(&s, 1, &[], b"x", 1).lsn, 100);
+    seen.durable(1);
+    drop(journal);
+    let (_journal, recovery, records) = open(dir.path(), options);
+    assert_eq!(
+        (recovery.next_lsn, recovery.damages.len(), records[0].lsn),
+        (101, 0, 100)
+    );
+}
+
+/// Holds every sync up until it is let go.
+struct SlowDisk(std::sync::Mutex<()>);
+
+impl Faults for SlowDisk {
+    fn before(&self, operation: Operation) -> io::Result<()> {
+        if operation == Operation::Sync {
+            drop(self.0.lock().unwrap());
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_slow_disk_shows_in_the_age_of_what_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Arc::new(SlowDisk(std::sync::Mutex::new(())));
+    let options = Options {
+        faults: Some(disk.clone()),
+        ..small()
+    };
+    let (journal, ..) = open(dir.path(), options);
+    let (s, seen) = submitter(&journal);
+    assert_eq!(journal.oldest_unsynced(), None);
+    let held = disk.0.lock().unwrap();
+    put(&s, 1, &[], b"waits", 1);
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while journal.oldest_unsynced().unwrap() < Duration::from_millis(20) {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(held);
+    seen.durable(1);
+    assert_eq!(journal.oldest_unsynced(), None);
+}

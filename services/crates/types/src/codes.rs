@@ -66,6 +66,8 @@ pub enum Code {
     OffsetBeyondEnd = 51,
     /// The credit or cancellation names a subscription that does not exist. Subscribe first.
     UnknownRequest = 52,
+    /// The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS tells it.
+    TrimBeyondCommit = 53,
     /// The log does not end at the expected offset. Read what was appended meanwhile, then decide again.
     ConditionFailed = 60,
     /// A newer fencing token has been used on this group. Another owner has taken over; stop.
@@ -123,6 +125,7 @@ impl Code {
         Code::Trimmed,
         Code::OffsetBeyondEnd,
         Code::UnknownRequest,
+        Code::TrimBeyondCommit,
         Code::ConditionFailed,
         Code::Fenced,
         Code::ShuttingDown,
@@ -166,6 +169,7 @@ impl Code {
             Code::Trimmed => "trimmed",
             Code::OffsetBeyondEnd => "offset_beyond_end",
             Code::UnknownRequest => "unknown_request",
+            Code::TrimBeyondCommit => "trim_beyond_commit",
             Code::ConditionFailed => "condition_failed",
             Code::Fenced => "fenced",
             Code::ShuttingDown => "shutting_down",
@@ -206,6 +210,7 @@ impl Code {
             Code::Trimmed => Retry::Never,
             Code::OffsetBeyondEnd => Retry::Never,
             Code::UnknownRequest => Retry::Never,
+            Code::TrimBeyondCommit => Retry::Never,
             Code::ConditionFailed => Retry::Never,
             Code::Fenced => Retry::Never,
             Code::ShuttingDown => Retry::Handle,
@@ -306,6 +311,9 @@ impl Code {
             }
             Code::UnknownRequest => {
                 "The credit or cancellation names a subscription that does not exist. Subscribe first."
+            }
+            Code::TrimBeyondCommit => {
+                "The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS tells it."
             }
             Code::ConditionFailed => {
                 "The log does not end at the expected offset. Read what was appended meanwhile, then decide again."

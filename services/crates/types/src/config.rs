@@ -50,6 +50,9 @@ pub struct GroupConfig {
     pub learners: Vec<Member>,
     pub budget: Budget,
     pub retention_bytes: u64,
+    /// Batches older than this are discarded; `None`: none for their age.
+    #[serde(default)]
+    pub retention_age_s: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -70,6 +70,30 @@ pub struct Heartbeat {
     pub unreachable: Vec<ServerId>,
     /// Why persistent groups on this server are read-only, when they are.
     pub storage_fault: Option<String>,
+    /// Servers (this one among them) that slow groups here by more than `SLOW_REPORT_MS`.
+    #[serde(default)]
+    pub slow: Vec<SlowReport>,
+}
+
+/// A server that holds up groups which this server has a part in: seen by what waits for it, not by its
+/// heartbeat. The server that names itself means its own journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowReport {
+    pub server: ServerId,
+    /// How long the oldest of what waits for it has waited.
+    pub behind_ms: u64,
+    pub cause: SlowCause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlowCause {
+    /// Bytes wait in the outbox of the link to it.
+    Link,
+    /// Records wait for its disk.
+    Journal,
+    /// The replica of a group on it does not get on, though what it needs has been sent.
+    Chain,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

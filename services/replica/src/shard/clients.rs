@@ -167,7 +167,8 @@ impl Shard {
             | Message::Subscribe { .. }
             | Message::Credit { .. }
             | Message::Cancel { .. }
-            | Message::Status { .. } => self.channel_message(client, message, None),
+            | Message::Status { .. }
+            | Message::Trim { .. } => self.channel_message(client, message, None),
             Message::Ping { nonce } => self.io.send_client(client, Message::Pong { nonce }),
             Message::Pong { .. } => {}
             Message::Detach => {
@@ -252,6 +253,7 @@ fn refused_as(message: &Message) -> (u8, u64) {
         | Message::Subscribe { request, .. }
         | Message::Credit { request, .. }
         | Message::Cancel { request }
+        | Message::Trim { request, .. }
         | Message::Status { request } => u64::from(*request),
         _ => 0,
     };

@@ -37,6 +37,10 @@ pub struct Link {
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
     last_heard: Micros,
+    /// Bytes put into the outbox since the link is up.
+    pub pushed_bytes: u64,
+    /// A mark in them that was not yet written, and since when.
+    pub waits: Option<(u64, Micros)>,
     /// Tells this link from the one before it to the same peer.
     generation: u64,
 }
@@ -54,6 +58,8 @@ impl Shard {
             blocked: Rc::new(Notify::new()),
             close: Rc::new(Notify::new()),
             last_heard: now_us(),
+            pushed_bytes: 0,
+            waits: None,
             generation,
         };
         self.io.links.insert(server, link);
@@ -114,7 +120,9 @@ impl Shard {
                 link.close.notify_one();
                 continue;
             }
-            link.outbox.push_bytes(peer::alive_frame());
+            let alive = peer::alive_frame();
+            link.pushed_bytes += alive.len() as u64;
+            link.outbox.push_bytes(alive);
             self.io.mark_link(server);
         }
     }

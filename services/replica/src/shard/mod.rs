@@ -13,6 +13,7 @@ pub mod links;
 pub mod reads;
 pub mod run;
 pub mod serve;
+pub mod slow;
 pub mod traced;
 
 use std::collections::HashMap;
@@ -207,13 +208,14 @@ impl Shard {
     /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
     pub fn tick(&mut self) {
         let ids: Vec<GroupId> = self.groups.keys().copied().collect();
-        let now = crate::clock::now_us();
+        let (now, wall_us) = (crate::clock::now_us(), crate::clock::wall_us());
         for id in ids {
             self.with_group(id, |group, io| {
                 group.account_time(now);
-                group.step(io, Event::Tick);
+                group.step(io, Event::Tick { wall_us });
             });
         }
+        self.report_slow(now);
         let reports: Vec<GroupReport> = self.groups.values().filter_map(Group::report).collect();
         let mut shared = self.io.shared.reports.lock().expect("reports");
         for report in reports {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use quorate_journal::Event as JournalEvent;
 use quorate_transport::{Detached, ReadHalf, WriteHalf};
+use quorate_types::limits::CATCHUP_PACE_MS;
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
@@ -43,6 +44,7 @@ pub fn run(
         spawn_local(flush_task(shard.clone()));
         spawn_local(tick_task(shard.clone()));
         spawn_local(timer_task(shard.clone()));
+        spawn_local(pace_task(shard.clone()));
         spawn_work(&shard, work);
         inbox_task(shard, inbox).await;
     });
@@ -97,6 +99,18 @@ async fn timer_task(shard: Rc<RefCell<Shard>>) {
                 let wait = Duration::from_micros(at.saturating_sub(now).max(1_000));
                 let _woken_early = tokio::time::timeout(wait, timer.notified()).await.is_ok();
             }
+        }
+    }
+}
+
+/// Gives learners their allowance, while any waits for it.
+async fn pace_task(shard: Rc<RefCell<Shard>>) {
+    let pacing = shard.borrow().io.pacing.clone();
+    loop {
+        pacing.notified().await;
+        while !shard.borrow().io.catching_up.is_empty() {
+            tokio::time::sleep(Duration::from_millis(CATCHUP_PACE_MS)).await;
+            shard.borrow_mut().allow_catchup();
         }
     }
 }

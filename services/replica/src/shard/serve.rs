@@ -1,9 +1,10 @@
 //! What clients ask of a group: attaching, appending, its status. Reading is in [`crate::shard::reads`].
 
-use quorate_chain::{AppendRequest, ClientRef};
+use quorate_chain::{AppendRequest, Asked, ClientRef, Event};
 use quorate_qos::Offer;
 use quorate_types::limits::{
-    APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, SESSION_WINDOW_BATCHES,
+    APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
+    SESSION_WINDOW_BATCHES,
 };
 use quorate_types::{Code, Durability};
 use quorate_wire::client::{self, Message, kind};
@@ -112,7 +113,14 @@ impl Group {
             } => self.subscribe(io, client, request, credit_bytes, offset),
             Message::Credit { request, bytes } => self.credit(io, client, request, bytes),
             Message::Cancel { request } => self.readers.cancel(client, request),
-            Message::Status { request } => self.status(io, client, request),
+            Message::Status { request } => self.ask(io, client, request, Asked::Status),
+            Message::Trim {
+                request,
+                before_offset,
+            } => match self.may_append(client) {
+                Ok(()) => self.ask(io, client, request, Asked::Trim { before_offset }),
+                Err(code) => io.refuse(client, Refusal::new(kind::TRIM, u64::from(request), code)),
+            },
             // Whatever else is a connection's business and was handled there.
             _ => {}
         }
@@ -189,15 +197,8 @@ impl Group {
     /// What can be refused before anything is spent on the append.
     fn check_append(&self, client: ClientRef, append: &client::Append) -> Result<(), (Code, Option<String>)> {
         let refuse = |code| Err((code, None));
-        let Some(channel) = self.channels.get(&client) else {
-            return refuse(Code::UnknownChannel);
-        };
-        if !channel.permission.may_append {
-            return refuse(Code::PermissionDenied);
-        }
-        if channel.permission.expires_at_s < wall_us() / 1_000_000 {
-            return refuse(Code::TokenExpired);
-        }
+        self.may_append(client).map_err(|code| (code, None))?;
+        let channel = &self.channels[&client];
         if channel.session == 0 || append.seq == 0 {
             return refuse(Code::SessionMissing);
         }
@@ -225,6 +226,18 @@ impl Group {
         }
     }
 
+    /// Also what it takes to trim: whoever may append can push out what is old anyway, by filling what is retained.
+    fn may_append(&self, client: ClientRef) -> Result<(), Code> {
+        match self.channels.get(&client) {
+            None => Err(Code::UnknownChannel),
+            Some(channel) if !channel.permission.may_append => Err(Code::PermissionDenied),
+            Some(channel) if channel.permission.expires_at_s < wall_us() / 1_000_000 => {
+                Err(Code::TokenExpired)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     pub fn may_read(&self, io: &mut Io, client: ClientRef, op: u8, request: u32) -> bool {
         let code = match self.channels.get(&client) {
             None => Code::UnknownChannel,
@@ -234,6 +247,53 @@ impl Group {
         };
         io.refuse(client, Refusal::new(op, u64::from(request), code));
         false
+    }
+
+    fn ask(&mut self, io: &mut Io, client: ClientRef, request: u32, asked: Asked) {
+        self.step(
+            io,
+            Event::Ask {
+                client,
+                request,
+                asked,
+            },
+        );
+    }
+
+    /// The replica answers what a client asked.
+    pub fn answer_asked(
+        &self,
+        io: &mut Io,
+        client: ClientRef,
+        request: u32,
+        asked: Asked,
+        refused: Option<Code>,
+    ) {
+        match (asked, refused) {
+            (Asked::Status, None) => self.status(io, client, request),
+            (Asked::Trim { .. }, None) => {
+                let trim_offset = self.replica.trim_offset();
+                io.send_client(client, Message::TrimOk { request, trim_offset });
+            }
+            (_, Some(code)) => {
+                let op = match asked {
+                    Asked::Status => kind::STATUS,
+                    Asked::Trim { .. } => kind::TRIM,
+                };
+                let mut refusal = Refusal::new(op, u64::from(request), code);
+                refusal.head_address = self.head_address();
+                // A trim that was under way when the head was deposed may go on under the next one.
+                refusal.unknown = code == Code::EpochChanged;
+                if matches!(code, Code::Paused | Code::Syncing | Code::Overloaded) {
+                    refusal.retry_after_ms = RETRY_AFTER_MS_HELD as u32;
+                }
+                if code == Code::TrimBeyondCommit {
+                    let commit_offset = self.replica.commit_offset();
+                    refusal.detail = Some(format!("The commit offset is {commit_offset}."));
+                }
+                io.refuse(client, refusal);
+            }
+        }
     }
 
     fn status(&self, io: &mut Io, client: ClientRef, request: u32) {
