@@ -15,10 +15,13 @@ from quorate_api.http.services import Services
 
 
 def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
-    """Raises `permission_denied` for a caller who may neither append nor read, `group_not_ready` without servers."""
+    """Raises `permission_denied` for a caller who may neither append nor read, `group_lost`,
+    `group_not_ready` without servers."""
     operations = operations_of(principal)
     if not operations:
         principal.require(Permission.READ)
+    if view.status == "lost":
+        raise Problem(Code.GROUP_LOST)
     if not view.replicas:
         raise Problem(Code.GROUP_NOT_READY, f"The group is {view.status} and has no servers.", retry_after_s=1)
     token = services.signer.sign(str(principal.id), row.id, operations, datetime.now(UTC))
