@@ -17,11 +17,11 @@ M = TypeVar("M")
 
 
 class WireClient:
-    """One connection to one server. Every wait is bounded by `TIMEOUT_S`."""
+    """One connection to one server. Every wait is bounded by `timeout_s`."""
 
-    def __init__(self, address: str, hello: bool = True) -> None:
+    def __init__(self, address: str, hello: bool = True, timeout_s: float = TIMEOUT_S) -> None:
         host, port = address.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         self._frames: list[wire.Frame] = []
         self._splitter = wire.FrameSplitter(64 << 20)
         if hello:

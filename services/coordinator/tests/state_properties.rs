@@ -104,6 +104,7 @@ impl Disks {
             epoch: *epoch,
             durability: Durability::Persistent,
             last_index: 1,
+            damaged: false,
         };
         self.0.get(&server).into_iter().flatten().map(held).collect()
     }

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
+use quorate_group_log::GroupLogs;
 use quorate_telemetry::SpanSender;
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::limits::CONNECTIONS_MAX;
@@ -40,6 +41,8 @@ pub struct Shared {
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
+    /// Owned by whoever started them, who ends them last.
+    group_logs: OnceLock<Weak<GroupLogs>>,
 }
 
 /// A server that some group here has to do with.
@@ -70,7 +73,18 @@ impl Shared {
             reports: Mutex::default(),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
+            group_logs: OnceLock::new(),
         }
+    }
+
+    pub fn set_group_logs(&self, logs: &Arc<GroupLogs>) {
+        let set = self.group_logs.set(Arc::downgrade(logs));
+        assert!(set.is_ok(), "group logs are set once");
+    }
+
+    /// `None` while the server starts or stops.
+    pub fn group_logs(&self) -> Option<Arc<GroupLogs>> {
+        self.group_logs.get().and_then(Weak::upgrade)
     }
 
     /// A place for one more connection, unless there are as many as there may be.

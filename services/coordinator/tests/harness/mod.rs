@@ -58,6 +58,7 @@ pub fn held(n: u128, durability: Durability) -> HeldGroup {
         epoch: 1,
         durability,
         last_index: 7,
+        damaged: false,
     }
 }
 

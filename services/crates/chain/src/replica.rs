@@ -224,6 +224,8 @@ impl Replica {
             } => {
                 self.progress(from, index, level_with_sender, out);
             }
+            // Between disks: the shell's.
+            peer::Message::Fetch { .. } | peer::Message::Fetched { .. } => {}
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
         }
     }

@@ -53,6 +53,10 @@ pub struct HeldGroup {
     pub epoch: Epoch,
     pub durability: Durability,
     pub last_index: Index,
+    /// Records are missing or fail their checksums: what is left may lack committed entries, so the server may
+    /// learn the group anew, and is no replica of it until then.
+    #[serde(default)]
+    pub damaged: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quorate_chain::{ClientRef, Event};
 use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
-use quorate_types::{Code, GroupConfig, GroupId, ServerId};
+use quorate_types::{Code, GroupConfig, GroupId, Index, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::{Notify, mpsc};
 
@@ -36,6 +36,10 @@ pub struct Io {
     next_connection: u64,
     loads: mpsc::UnboundedSender<(GroupId, Event)>,
     disk_reads: mpsc::UnboundedSender<DiskRead>,
+    damaged: mpsc::UnboundedSender<(GroupId, Index)>,
+    /// Repairs for which a peer was asked, and batches being read back for peers that repair.
+    pub repairs: usize,
+    pub fetches_served: usize,
 }
 
 /// Work that the shard's tasks do on the groups' behalf. Unbounded channels, bounded by their use: one load
@@ -43,18 +47,22 @@ pub struct Io {
 pub struct Work {
     pub loads: mpsc::UnboundedReceiver<(GroupId, Event)>,
     pub disk_reads: mpsc::UnboundedReceiver<DiskRead>,
+    /// Batches that were found damaged when they were read for a successor.
+    pub damaged: mpsc::UnboundedReceiver<(GroupId, Index)>,
 }
 
 impl Io {
     pub fn new(shard: usize, shared: Arc<Shared>, journal: JournalPort) -> (Self, Work) {
         let (loads, loads_receiver) = mpsc::unbounded_channel();
         let (disk_reads, disk_reads_receiver) = mpsc::unbounded_channel();
-        let io = Self::with_work(shard, shared, journal, loads, disk_reads);
+        let (damaged, damaged_receiver) = mpsc::unbounded_channel();
+        let io = Self::with_work(shard, shared, journal, loads, disk_reads, damaged);
         (
             io,
             Work {
                 loads: loads_receiver,
                 disk_reads: disk_reads_receiver,
+                damaged: damaged_receiver,
             },
         )
     }
@@ -65,6 +73,7 @@ impl Io {
         journal: JournalPort,
         loads: mpsc::UnboundedSender<(GroupId, Event)>,
         disk_reads: mpsc::UnboundedSender<DiskRead>,
+        damaged: mpsc::UnboundedSender<(GroupId, Index)>,
     ) -> Self {
         Self {
             shard,
@@ -80,7 +89,15 @@ impl Io {
             next_connection: 1,
             loads,
             disk_reads,
+            damaged,
+            repairs: 0,
+            fetches_served: 0,
         }
+    }
+
+    /// Where a batch goes that was found damaged.
+    pub fn damaged(&self) -> mpsc::UnboundedSender<(GroupId, Index)> {
+        self.damaged.clone()
     }
 
     /// Where an event for a group goes that a task of this shard produced.
