@@ -19,7 +19,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quorate_chain::{Base, Replica};
 use quorate_group_log::{Found, Meaning};
-use quorate_journal::{Event, Journal, Location, Lsn, Record, Submission, SubmitError, Submitter};
+use quorate_journal::{
+    Damage, Event, Journal, Location, Lsn, Record, Recovery, Submission, SubmitError, Submitter,
+};
 use quorate_types::limits::JOURNAL_BUFFER_BYTES_MAX;
 use quorate_types::{Durability, Epoch, GroupId, Index, ServerId};
 use quorate_wire::{Batch, BatchHeader};
@@ -363,9 +365,11 @@ impl Scan {
         self.next_lsn = next_lsn;
     }
 
-    /// To be called behind the last record. `next_lsn`: what the journal will give out next.
-    pub fn finish(&mut self, next_lsn: Lsn) {
-        if self.next_lsn.is_some_and(|expected| expected < next_lsn) {
+    /// To be called behind the last record. `lacks_end`: of what the journal had last, something is missing.
+    pub fn finish(&mut self, recovery: &Recovery, lacks_end: bool) {
+        let expected = self.next_lsn.unwrap_or(recovery.next_lsn);
+        let is_open = |damage: &Damage| damage.end_lsn.is_none() && damage.first_lsn >= expected;
+        if lacks_end || expected < recovery.next_lsn || recovery.damages.iter().any(is_open) {
             self.hole();
         }
         for (group_id, recovered) in &mut self.groups {
@@ -513,3 +517,7 @@ fn group_id_of(body: &[u8]) -> Result<GroupId, String> {
     let bytes: &[u8; 16] = body.first_chunk().ok_or("a record is too short for a group")?;
     Ok(GroupId(Uuid::from_bytes(*bytes)))
 }
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;

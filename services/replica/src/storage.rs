@@ -79,7 +79,7 @@ impl Storage {
             )));
         }
         let is_emptied = recovery.records == 0 && logs.copied_lsn() > 0 && journal.first_lsn().is_none();
-        scan.finish(recovery.next_lsn + u64::from(is_emptied));
+        scan.finish(&recovery, is_emptied);
         if (recovery.records > 0 || logs.copied_lsn() > 0) && !has_identity {
             return Err(Exit::DiskUnusable(format!(
                 "{} holds records but identity.json is missing; restore it, or wipe the folder to join anew",
