@@ -15,7 +15,7 @@ import pytest
 from quorate import wire
 from quorate_local import Stack, StackOptions
 from quorate_scenarios.customer import Customer
-from wire_client import CHANNEL, WireClient, head_address
+from wire_client import CHANNEL, WireClient
 
 ENTRY_BYTES = 512 * 1024
 ENTRIES = 110  # 55 MB: two full segments, and some in the third
@@ -63,7 +63,7 @@ def filled(own_state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Filled]
         group = customer.create_group("flipped", sla)
         filled = Filled(stack, customer, group["id"])
         handle = filled.handle()
-        with WireClient(head_address(handle), timeout_s=WAIT_S) as client:
+        with WireClient(handle, timeout_s=WAIT_S) as client:
             floor = client.attach(handle["group_id"], handle["token"]).last_index
             for number in range(ENTRIES):
                 answer = client.append(number + 1, [entry(number)], floor_index=floor, timeout_ms=30_000)
@@ -137,7 +137,7 @@ def read_all(filled: Filled, server: str) -> int:
     address = next(a for a, name in filled.stack.servers_by_address().items() if name == server)
     offset = 0
     deadline = time.monotonic() + WAIT_S
-    with WireClient(address, timeout_s=WAIT_S) as client:
+    with WireClient(handle, timeout_s=WAIT_S, address=address) as client:
         client.attach(handle["group_id"], handle["token"], session=0)
         while offset < ENTRIES and time.monotonic() < deadline:
             client.send(wire.encode(wire.Read(2, 4 << 20, 16, 1000, offset), CHANNEL))

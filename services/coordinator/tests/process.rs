@@ -360,6 +360,7 @@ fn starts_that_cannot_work_say_why_with_the_documented_exit_code() {
     for (extra, code, words) in [
         (&["--listen-http", taken.0.as_str()][..], 4, "port is in use"),
         (&["--listen-http", "0.0.0.0:0"], 2, "--allow-plaintext"),
+        (&["--certificate-life-s", "1"], 2, "--certificate-life-s"),
         (&["--lease-ms", "100"], 2, "three times"),
         (&["--profile", broken.to_str().unwrap()], 2, "version"),
         (&["--token-public-keys", "/nowhere"], 2, "--token-public-keys"),

@@ -7,6 +7,7 @@
 //! | 1 batch | the 96-byte batch header | the entries |
 //! | 2 base | group[16] | an encoded base: the log begins behind it |
 //! | 4 cut | group[16], u64 index | empty: the group's log ends at the index; what lay behind it was never committed |
+//! | 5 trim | group[16], u64 index | empty: clients trimmed the group's log up to the index, and were told |
 //! | 3 dropped | group[16] | empty: all records of the group before this one mean nothing |
 //! | 6 mended | group[16], u64 index, u8 damaged | empty: records of the group before this one are missing, but its log is good up to the index, and goes on behind this record; while `damaged`, more had been durable |
 //!
@@ -31,6 +32,7 @@ pub const KIND_BATCH: u8 = 1;
 pub const KIND_BASE: u8 = 2;
 pub const KIND_DROPPED: u8 = 3;
 pub const KIND_CUT: u8 = 4;
+pub const KIND_TRIM: u8 = 5;
 pub const KIND_MENDED: u8 = 6;
 
 /// Records offered to the journal at once: a refusal costs no more than that many built in vain.
@@ -132,9 +134,19 @@ impl JournalPort {
             epoch: number,
             kind: KIND_CUT,
         };
-        let mut head = group_id.0.as_bytes().to_vec();
-        head.extend_from_slice(&index.to_le_bytes());
+        let head = group_and_index(group_id, index);
         self.push(KIND_CUT, head, Bytes::new(), durable);
+    }
+
+    pub fn trim(&mut self, group_id: GroupId, index: Index) {
+        let durable = Durable {
+            group_id,
+            index,
+            epoch: 0,
+            kind: KIND_TRIM,
+        };
+        let head = group_and_index(group_id, index);
+        self.push(KIND_TRIM, head, Bytes::new(), durable);
     }
 
     pub fn dropped(&mut self, group_id: GroupId) {
@@ -495,6 +507,10 @@ impl Scan {
                     _ => false,
                 };
             }
+            KIND_TRIM => {
+                let index = index.ok_or("a record is too short for an index")?;
+                recovered.replica.recover_trim(index);
+            }
             KIND_DROPPED => {
                 self.groups.remove(&group_id);
                 self.in_doubt.remove(&group_id);
@@ -511,6 +527,12 @@ fn group(groups: &mut HashMap<GroupId, Recovered>, me: ServerId, group_id: Group
         replica: Replica::new(me, Durability::Persistent),
         places: Places::default(),
     })
+}
+
+fn group_and_index(group_id: GroupId, index: Index) -> Vec<u8> {
+    let mut head = group_id.0.as_bytes().to_vec();
+    head.extend_from_slice(&index.to_le_bytes());
+    head
 }
 
 fn group_id_of(body: &[u8]) -> Result<GroupId, String> {
