@@ -382,7 +382,7 @@ export class Writer<Call> {
     }
     this.#popAnswered();
     this.#refusals = this.#stuck = 0;
-    if (this.#rewind !== undefined && this.#drained()) this.#fold(this.#rewind);
+    if (this.#rewind !== undefined && this.#drained(this.#rewind)) this.#fold(this.#rewind);
     if (this.#rewind === undefined && inflight.slice(0, this.#sent).some((batch) => batch.answered)) {
       // Batches are committed in order, so an answer to an earlier one will not come any more.
       actions.push(reroute("again", `no answer to batch ${inflight[0]?.seq}`));
@@ -445,16 +445,17 @@ export class Writer<Call> {
         actions.push(this.#fail(batch, reason, false));
       }
     }
-    if (this.#drained()) this.#fold(this.#rewind);
+    if (this.#drained(this.#rewind)) this.#fold(this.#rewind);
     return actions;
   }
 
   /**
-   * Whether all that was sent from the refused batch on has been answered. Answers to batches sent after it come in
-   * order, so the last one's is enough.
+   * Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in the
+   * head's queue is answered after one behind it that the queue had no room for. Sent again before its answer, it
+   * would be on its way twice, and the first answer taken for the second's.
    */
-  #drained(): boolean {
-    return this.#inflight[this.#sent - 1]?.answered ?? true;
+  #drained(rewind: number): boolean {
+    return this.#inflight.slice(0, this.#sent).every((batch) => batch.answered || batch.seq < rewind);
   }
 
   /** Wait as long as asked; when asked for nothing again and again, longer each time. */

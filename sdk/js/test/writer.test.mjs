@@ -186,6 +186,22 @@ test("goes back after a refusal and waits as asked", () => {
   ]);
 });
 
+test("sends nothing again before each later batch has been answered", () => {
+  // The head's queue had no room for 1 and for 3, and took in 2 between them: its answer comes last.
+  const writer = readyWriter();
+  for (const call of "abc") alone(writer, call);
+  sent(writer);
+  writer.onRefused(refused(1, Code.throttled, RetryHint.HERE, { retryAfterMs: 500 }), 1000);
+  writer.onRefused(refused(3, Code.throttled, RetryHint.HERE, { retryAfterMs: 500 }), 1000);
+  assert.deepEqual(sent(writer, 9000), []);
+  writer.onRefused(refused(2, Code.sequence_gap, RetryHint.HERE), 1100);
+  assert.deepEqual(sent(writer, 9000), [
+    [1, ["a"]],
+    [2, ["b"]],
+    [3, ["c"]],
+  ]);
+});
+
 test("a batch refused for good gives its seq to the next, also when the connection is lost meanwhile", () => {
   for (const lost of [false, true]) {
     const writer = readyWriter();

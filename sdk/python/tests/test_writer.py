@@ -141,6 +141,19 @@ def test_goes_back_after_a_refusal_and_waits_as_asked():
     assert sent(writer, 1.5) == [(2, [b"b"]), (3, [b"c"]), (4, [b"d"])]
 
 
+def test_sends_nothing_again_before_each_later_batch_has_been_answered():
+    """The head's queue had no room for 1 and for 3, and took in 2 between them: its answer comes last."""
+    writer = ready_writer()
+    for call in "abc":
+        alone(writer, call, [call.encode()])
+    sent(writer)
+    writer.on_refused(refused(1, Code.THROTTLED, 1, retry_after_ms=500), now=1.0)
+    writer.on_refused(refused(3, Code.THROTTLED, 1, retry_after_ms=500), now=1.0)
+    assert sent(writer, 9.0) == []
+    writer.on_refused(refused(2, Code.SEQUENCE_GAP, 1), now=1.1)
+    assert sent(writer, 9.0) == [(1, [b"a"]), (2, [b"b"]), (3, [b"c"])]
+
+
 def test_a_batch_refused_for_good_gives_its_seq_to_the_next():
     writer = ready_writer()
     for call in "abc":

@@ -235,6 +235,20 @@ fn after_a_throttled_batch_all_that_followed_is_sent_again_in_order() {
     assert_eq!((good, bad), (vec![(1, 1), (2, 2), (3, 3), (9, 4)], vec![]));
 }
 
+/// The head's queue had no room for 2 and for 4, and took in 3 between them: its answer comes last.
+#[test]
+fn nothing_is_sent_again_before_each_later_batch_has_been_answered() {
+    let mut writer = writer();
+    append(&mut writer, 0..4);
+    take(&mut writer, 0);
+    acked(&mut writer, &[(1, 0)]);
+    refuse(&mut writer, 1_000, refused(2, Code::Throttled, 1, 30));
+    refuse(&mut writer, 1_000, refused(4, Code::Throttled, 1, 30));
+    assert_eq!(take(&mut writer, 90_000), [], "3 waits in the head's queue");
+    refuse(&mut writer, 1_000, refused(3, Code::SequenceGap, 1, 0));
+    assert_eq!(seqs(&take(&mut writer, 90_000)), [2, 3, 4]);
+}
+
 #[test]
 fn a_batch_refused_for_good_gives_its_seq_to_the_next() {
     let mut writer = writer();

@@ -53,6 +53,7 @@ STATEMENT_TIMEOUT_MS = 15_000
 
 # The coordinator answers from memory; admission of a group waits for a durable write.
 COORDINATOR_TIMEOUT_S = 10.0
+AUTHORITY_AGE_S_MAX = 60.0  # the fleet's authority hardly ever changes; when it does, handles follow in a minute
 COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # how long a handle waits for news before it uses what is stored
 
 # At start: how long to wait for what is missing, and how often to say so.

@@ -71,6 +71,13 @@ class Replica(BaseModel):
 GroupStatus = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting"]
 
 
+class Authority(BaseModel):
+    """The fleet's certificate authority: what clients of the data plane trust."""
+
+    ca_pem: str
+    sha256: str
+
+
 class GroupView(BaseModel):
     group_id: UUID
     project_id: UUID | None = None
