@@ -12,6 +12,7 @@ mod identity;
 mod shard;
 mod shared;
 mod start;
+mod storage;
 mod usage;
 
 use std::process::ExitCode;
