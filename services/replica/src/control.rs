@@ -16,10 +16,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-use crate::auth::Keys;
 use crate::identity::{self, Identity};
 use crate::shard::ShardMessage;
 use crate::shared::Shared;
+use quorate_tokens::Keys;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);

@@ -10,8 +10,8 @@ use quorate_types::limits::CONNECTIONS_MAX;
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use tokio::sync::mpsc;
 
-use crate::auth::Keys;
 use crate::shard::ShardMessage;
+use quorate_tokens::Keys;
 
 /// One of the connections that the server may have; given back when it is dropped.
 pub struct Slot(Arc<AtomicUsize>);
