@@ -101,4 +101,3 @@ def _run(target: str, binary: Path, seconds: int) -> Ran:
     executions = int(counted[1]) if counted else 0
     finding = "" if done.returncode == 0 and executions > 0 else "\n".join(done.stderr.splitlines()[-40:])
     return Ran(target, executions, finding)
-

@@ -64,7 +64,12 @@ def _journal_scan() -> Iterator[bytes]:
     yield bytes([1, 1, 1]) + struct.pack("<Q", 1) + bytes([2, 9]) + struct.pack("<QB", 1, 1) + bytes(24)
     record = bytes([3, 7]) + struct.pack("<H", 100) + b"\xaa"
     segment = bytes([4]) + b"".join(record + bytes([mark]) for mark in (0, 1, 2, 0))
-    for faults in (b"", b"\x01\x00\x05\x04", b"\x02\x01\x10\x04\x03\x80\x04", b"\x03\x02\x00\x04\x00\x00\x00\x41\x02\x00"):
+    for faults in (
+        b"",
+        b"\x01\x00\x05\x04",
+        b"\x02\x01\x10\x04\x03\x80\x04",
+        b"\x03\x02\x00\x04\x00\x00\x00\x41\x02\x00",
+    ):
         yield bytes([2, 0, 1]) + segment + segment + faults
         yield bytes([2, 3, 2]) + segment * 3 + faults * 2
 
@@ -89,7 +94,13 @@ def _control_messages() -> Iterator[bytes]:
     report = group | {"role": "tail", "state": "degraded", "last_index": 9, "commit_offset": 12}
     held = group | {"durability": "persistent", "last_index": 9}
     capacity = {"cpu": 1.5, "network_bytes_per_s": 1e8, "storage_io_per_s": 1234.5678}
-    register = {"type": "register", "join_token": "t", "credential": None, "name": "s1", "address": "127.0.0.1:1"}
+    register: dict[str, object] = {
+        "type": "register",
+        "join_token": "t",
+        "credential": None,
+        "name": "s1",
+        "address": "127.0.0.1:1",
+    }
     register |= {"incarnation": "00ff", "capacity": capacity, "failure_domain": None, "region": "local"}
     register |= {"held": [held], "version": "0.1.0"}
     messages: list[dict[str, object]] = [
