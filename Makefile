@@ -19,7 +19,7 @@ stamps := build/stamps
 node_folders := $(patsubst %/package-lock.json,%,$(wildcard portal/package-lock.json sdk/js/package-lock.json))
 node_stamps := $(foreach folder,$(node_folders),$(stamps)/npm-$(subst /,-,$(folder)))
 python_inputs := $(wildcard infra/setup/*.txt \
-  services/api/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/scenarios/pyproject.toml) infra/setup/python.sh
+  services/api/pyproject.toml sdk/python/pyproject.toml infra/*/pyproject.toml loadtest/*/pyproject.toml) infra/setup/python.sh
 portal_inputs = $(shell find portal -path portal/node_modules -prune -o -path portal/dist -prune -o \
   -path portal/e2e -prune -o -path portal/test-results -prune -o -type f -print 2>/dev/null) \
   $(wildcard sdk/contract/openapi.json)
@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench e2e model fuzz
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims e2e model fuzz
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -35,9 +35,9 @@ help: ## Show this list
 
 setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project needs (once; repeating it is free)
 
-build: setup rust portal sdk-js ## Build the servers, the portal and the TypeScript SDK
+build: setup rust go portal sdk-js ## Build the servers, the portal and the TypeScript SDK
 
-up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (0: any free port)
+up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -67,6 +67,15 @@ gen: setup ## Write every generated file again from its source
 bench: rust $(stamps)/python ## Measure appends per second through a degree-3 in-memory group
 	@$(venv)/quorate-bench
 
+chaos: rust go $(stamps)/python ## Break real servers under load, check their histories: RUNS=1 SEED=1 FAULT=name (all faults)
+	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(KEEP)),--keep)
+
+claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
+	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
+
+bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3
+	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS))
+
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
 
@@ -81,9 +90,10 @@ fuzz: setup ## Run every fuzz target: SECONDS=120 each
 up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
   server-ports:SERVER_PORTS,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
-  $($(lastword $(subst :, ,$(pair))))))
+  $($(lastword $(subst :, ,$(pair)))))) \
+  $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links)
 
-.PHONY: system rust portal sdk-js lock
+.PHONY: system rust go portal sdk-js lock
 
 # Versions in production (services/api/requirements.txt) win; the rest is the newest that fits them.
 lock: $(stamps)/python
@@ -98,6 +108,9 @@ system:
 
 rust: system
 	@infra/setup/rust.sh
+
+go: system
+	@infra/setup/go.sh
 
 portal: $(if $(wildcard portal/package-lock.json),$(stamps)/portal)
 

@@ -10,7 +10,12 @@ need() { command -v "$1" >/dev/null || missing+=("$2"); } # command, Debian pack
 need cc build-essential     # Rust links with it
 need chromium chromium      # the portal's tests in a real browser
 need ip iproute2            # network faults in tests
+need nft nftables           # partitions in tests
+need mount mount            # small disks in tests
 need setpriv util-linux     # PostgreSQL refuses to run as root
+# Clock steps in tests: a library, not a command.
+compgen -G '/usr/lib*/*/faketime/libfaketimeMT.so.1' >/dev/null ||
+  compgen -G '/usr/lib*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 install() { # prefix…
@@ -30,7 +35,7 @@ cat >&2 <<TEXT
 
 Some system packages are missing, and there is no root or sudo here to install them. Please run:
   apt-get install --no-install-recommends ${missing[*]}
-What needs them will fail and say so: chromium – the portal's browser tests; iproute2 – network
-faults; build-essential – the Rust build; util-linux – PostgreSQL when started by root.
+What needs them will fail and say so: chromium – the portal's browser tests; iproute2, nftables,
+libfaketime – faults of networks and clocks (make chaos); build-essential – the Rust build; util-linux – PostgreSQL when started by root.
 
 TEXT

@@ -30,6 +30,10 @@ def _npm(folder: str, script: str) -> Command:
     return Command(["npm", "run", "--silent", script], folder, f"{folder}/package.json")
 
 
+def _go(*argv: str) -> Command:
+    return Command(list(argv), "loadtest/chaos/check", "loadtest/chaos/check/go.mod")
+
+
 def _ruff(*arguments: str) -> Command:
     return Command(["ruff", *arguments, *PYTHON_FOLDERS])
 
@@ -57,6 +61,13 @@ CHECKS = [
     Check("Local stack types", _mypy("infra/local")),
     Check("CI types", _mypy("infra/ci")),
     Check("Scenario types", _mypy("loadtest/scenarios")),
+    Check("Chaos types", _mypy("loadtest/chaos")),
+    Check(
+        "Go format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"'),
+        fix=_go("gofmt", "-w", "."),
+    ),
+    Check("Go lints", _go("go", "vet", "./...")),
     Check("Portal lints", _npm("portal", "lint")),
     Check("Portal types", _npm("portal", "typecheck")),
     Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),

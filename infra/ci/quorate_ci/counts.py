@@ -9,6 +9,9 @@ from pathlib import Path
 
 _LIBTEST_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;", re.MULTILINE)
 
+_GO_TEST_RESULT = re.compile(r"^ *--- (PASS|FAIL|SKIP): ", re.MULTILINE)
+_CHAOS_RESULT = re.compile(r"^\d+ runs: (\d+) clean, (\d+) not;", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -48,6 +51,20 @@ def of_libtest(output: str) -> Counts | None:
     if not results:
         return None
     return Counts(*(sum(int(result[column]) for result in results) for column in range(3)))
+
+
+def of_go_test(output: str) -> Counts | None:
+    """Counts of `go test -v`, subtests included; None when no test got to run."""
+    results = _GO_TEST_RESULT.findall(output)
+    if not results:
+        return None
+    return Counts(*(results.count(word) for word in ("PASS", "FAIL", "SKIP")))
+
+
+def of_chaos(output: str) -> Counts | None:
+    """Clean runs count as passed; None when chaos could not run."""
+    found = _CHAOS_RESULT.search(output)
+    return Counts(int(found[1]), int(found[2])) if found else None
 
 
 def settle(reported: Counts | None, exit_code: int) -> Counts:

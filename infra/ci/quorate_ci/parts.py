@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quorate_ci.commands import Command, Finished
-from quorate_ci.counts import Counts, of_junit, of_libtest
+from quorate_ci.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest
 from quorate_local.options import REPOSITORY
 
 REPORTS = REPOSITORY / "build" / "test"
@@ -67,6 +67,14 @@ PARTS = [
     _pytest("local stack", "unit", "infra/local", "tests"),
     _pytest("ci", "unit", "infra/ci", "tests"),
     _pytest("scenarios", "unit", "loadtest/scenarios"),
+    _pytest("chaos runner", "unit", "loadtest/chaos"),
+    Part(
+        "chaos checker",
+        "unit",
+        Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
+        lambda finished: of_go_test(finished.output()),
+    ),
+    _pytest("peers", "unit", "loadtest/peers"),
     Part(
         "rust",
         "unit",
@@ -90,5 +98,11 @@ PARTS = [
     _vitest("portal", "portal"),
     _playwright("portal mock", "unit", "mock", [], timeout_s=420),
     _pytest("e2e", "e2e", "infra/local", "e2e", "--timeout", "300", timeout_s=900),
+    Part(
+        "chaos",
+        "e2e",
+        Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
+        lambda finished: of_chaos(finished.output()),
+    ),
     _playwright("portal journey", "e2e", "stack", WITH_STACK, timeout_s=300),
 ]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quorate_ci.counts import Counts, of_junit, of_libtest, settle
+from quorate_ci.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest, settle
 
 JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase name="a"/><testcase name="b"><failure message="no"/></testcase>
@@ -44,3 +44,14 @@ def test_a_runner_that_reports_no_test_is_one_failure() -> None:
 
 def test_reported_failures_are_not_counted_twice() -> None:
     assert settle(Counts(passed=1, failed=2), 1) == Counts(passed=1, failed=2)
+
+
+def test_go_tests_are_counted_with_their_subtests() -> None:
+    output = "=== RUN   TestA\n--- PASS: TestA (0.00s)\n    --- FAIL: TestB/x (0.00s)\n--- SKIP: TestC (0.00s)\nFAIL\n"
+    assert of_go_test(output) == Counts(passed=1, failed=1, skipped=1)
+    assert of_go_test("check_test.go:3:1: expected declaration") is None
+
+
+def test_chaos_counts_its_clean_runs() -> None:
+    assert of_chaos("   1  kill_head clean\n3 runs: 2 clean, 1 not; 70 s\n") == Counts(passed=2, failed=1)
+    assert of_chaos("Chaos cannot run here.") is None

@@ -50,18 +50,21 @@ class Secrets:
         return self._folder / f"join-{server}"
 
 
-def coordinator(layout: Layout, options: StackOptions, keys: Secrets, ports: dict[str, int]) -> ProcessSpec:
+def coordinator(
+    layout: Layout, options: StackOptions, keys: Secrets, ports: dict[str, int], host: str = LOOPBACK
+) -> ProcessSpec:
     """`ports`: `control` and `http`; 0 lets the coordinator choose."""
     addresses = layout.coordinator / "addresses.json"
     addresses.unlink(missing_ok=True)
     command = [
         binary(options, "quorate-coordinator"),
         *("--data-dir", str(layout.coordinator)),
-        *("--listen-control", f"{LOOPBACK}:{ports['control']}"),
-        *("--listen-http", f"{LOOPBACK}:{ports['http']}"),
+        *("--listen-control", f"{host}:{ports['control']}"),
+        *("--listen-http", f"{host}:{ports['http']}"),
         *("--profile", str(options.profile_file())),
         *("--token-public-keys", str(keys.public_keys)),
         *("--admin-token-file", str(keys.admin_token)),
+        *(["--certificate-life-s", str(options.certificate_life_s)] if options.certificate_life_s else []),
         *_otlp_flags(options),
     ]
 
@@ -69,7 +72,8 @@ def coordinator(layout: Layout, options: StackOptions, keys: Secrets, ports: dic
         found = read_json(addresses)
         return found is not None and http_status(f"http://{found['http']}/v1/health") == 200
 
-    return ProcessSpec("coordinator", command, ready, PHASE_COORDINATOR, ready_timeout_s=COORDINATOR_READY_S)
+    env = options.coordinator_env
+    return ProcessSpec("coordinator", command, ready, PHASE_COORDINATOR, env, COORDINATOR_READY_S)
 
 
 def server(
@@ -90,9 +94,12 @@ def server(
         *("--shards", str(options.shards_per_server)),
         *("--failure-domain", name),
         *options.server_resources.flags(),
+        *(["--allow-plaintext"] if options.plaintext else []),
+        *(["--plaintext-links"] if options.plaintext_links else []),
         *_otlp_flags(options),
     ]
-    env = {"QUORATE_REDIS_URL": redis_url}  # not a flag: it holds a password, and arguments are public
+    # The URL is not a flag: it holds a password, and arguments are public.
+    env = {**options.server_env, "QUORATE_REDIS_URL": redis_url}
 
     def ready(_: Running) -> bool:
         return read_json(ready_file) is not None
@@ -128,6 +135,8 @@ def api_environment(
         "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys.signing_key),
         "QUORATE_SECRET_FILE": str(keys.api_secret),
     }
+    if options.plaintext:
+        env["QUORATE_PLAINTEXT_ALLOWED"] = "true"
     if (options.portal_dir / "index.html").exists():
         env["QUORATE_PORTAL_DIR"] = str(options.portal_dir)
     if options.otlp_endpoint:

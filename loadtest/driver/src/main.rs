@@ -4,8 +4,10 @@ mod bench;
 mod cpu;
 mod entry;
 mod figures;
+mod history;
 mod measure;
 mod producer;
+mod steady;
 mod text;
 mod verify;
 
@@ -22,7 +24,9 @@ use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::bench::{Plan, bench};
 use crate::entry::ENTRY_BYTES_MIN;
 use crate::figures::Figures;
+use crate::history::{HistoryFlags, ReadbackFlags};
 use crate::measure::{Measured, Run, Workload, measure};
+use crate::steady::steady;
 
 /// Puts a known load on groups and says what they made of it.
 #[derive(Parser)]
@@ -30,20 +34,30 @@ use crate::measure::{Measured, Run, Workload, measure};
 struct Flags {
     #[command(subcommand)]
     command: Command,
+    /// Connect without TLS, whatever the handles say; servers must run with --allow-plaintext
+    #[arg(long, global = true)]
+    plaintext: bool,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Append as fast as acknowledgements come (closed loop), or at a fixed rate (open loop)
     Append(AppendFlags),
+    /// Append steadily until stdin ends; each line on stdin ends one window, whose figures are told as a line of
+    /// JSON, and begins the next, which it names
+    Steady(SteadyFlags),
     /// Read a log back and check its order and completeness
     Verify(VerifyFlags),
     /// Measure the standard workloads, print a table, write the figures
     Bench(BenchFlags),
+    /// Append, read and tail with every operation on record, for a checker to judge (loadtest/chaos)
+    History(HistoryFlags),
+    /// Write down the whole log of each replica, behind a history
+    Readback(ReadbackFlags),
 }
 
 #[derive(Args)]
-struct AppendFlags {
+struct LoadFlags {
     /// File with a handle, as GET /v1/groups/{id}/handle gives it; several groups share the connections in turn
     #[arg(long = "handle", value_name = "FILE", required = true)]
     handles: Vec<PathBuf>,
@@ -62,6 +76,24 @@ struct AppendFlags {
     batch_entries_max: Option<u32>,
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     connections: u32,
+    /// How long an append may take before its outcome is unknown
+    #[arg(long, default_value_t = 10.0)]
+    timeout: f64,
+}
+
+#[derive(Args)]
+struct SteadyFlags {
+    #[command(flatten)]
+    load: LoadFlags,
+    /// Write what was appended, acknowledged and not to this file at the end
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct AppendFlags {
+    #[command(flatten)]
+    load: LoadFlags,
     /// Length of the measurement
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -105,7 +137,7 @@ struct VerifyFlags {
     /// File with a handle
     #[arg(long = "handle", value_name = "FILE", required = true)]
     handles: Vec<PathBuf>,
-    /// Result of `append --json`: everything that it appended must be there, unless some of it failed
+    /// Result of `append --json` or `steady --json`: everything that was acknowledged must be there
     #[arg(long = "result", value_name = "FILE")]
     results: Vec<PathBuf>,
 }
@@ -134,10 +166,14 @@ struct BenchFlags {
 
 /// 0: good. 1: it ran, and something is wrong with what was found. 2: it could not run.
 fn main() -> ExitCode {
-    let outcome = match Flags::parse().command {
-        Command::Append(flags) => append(&flags),
-        Command::Verify(flags) => verify(&flags),
-        Command::Bench(flags) => run_bench(flags),
+    let Flags { command, plaintext } = Flags::parse();
+    let outcome = match command {
+        Command::Append(flags) => append(&flags, plaintext),
+        Command::Steady(flags) => run_steady(&flags, plaintext),
+        Command::Verify(flags) => verify(&flags, plaintext),
+        Command::Bench(flags) => run_bench(flags, plaintext),
+        Command::History(flags) => history::history(&flags, plaintext),
+        Command::Readback(flags) => history::readback(&flags, plaintext),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -149,40 +185,54 @@ fn main() -> ExitCode {
     }
 }
 
-fn append(flags: &AppendFlags) -> Result<bool, String> {
-    let handles = flags
-        .handles
-        .iter()
-        .map(|path| read_handle(path))
-        .collect::<Result<Vec<_>, _>>()?;
-    for handle in &handles {
-        if flags.size > handle.limits.max_entry_bytes {
-            return Err(format!(
-                "--size: the group takes at most {} bytes",
-                handle.limits.max_entry_bytes
-            ));
+impl LoadFlags {
+    fn read_handles(&self, plaintext: bool) -> Result<Vec<Handle>, String> {
+        let handles = self.handles.iter().map(|path| read_handle(path, plaintext));
+        let handles = handles.collect::<Result<Vec<_>, _>>()?;
+        for handle in &handles {
+            if self.size > handle.limits.max_entry_bytes {
+                return Err(format!(
+                    "--size: the group takes at most {} bytes",
+                    handle.limits.max_entry_bytes
+                ));
+            }
         }
+        Ok(handles)
     }
-    if flags.rate.is_none() && flags.outstanding < flags.connections {
-        return Err("--outstanding must be at least --connections".to_string());
+
+    /// Without windows, which are the command's own.
+    fn workload(&self) -> Result<Workload, String> {
+        if self.rate.is_none() && self.outstanding < self.connections {
+            return Err("--outstanding must be at least --connections".to_string());
+        }
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
+            return Err("--rate must be above 0 and at most 1000000000".to_string());
+        }
+        let mut batching = Batching::default();
+        if let Some(entries_max) = self.batch_entries_max {
+            batching.entries_max = entries_max;
+        }
+        Ok(Workload {
+            size: self.size,
+            outstanding: self.outstanding,
+            rate_per_s: self.rate,
+            connections: self.connections,
+            batching,
+            warmup: Duration::ZERO,
+            window: Duration::ZERO,
+            timeout: seconds("--timeout", self.timeout, 0.1)?,
+            server_pids: Vec::new(),
+        })
     }
-    if flags.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
-        return Err("--rate must be above 0 and at most 1000000000".to_string());
-    }
-    let mut batching = Batching::default();
-    if let Some(entries_max) = flags.batch_entries_max {
-        batching.entries_max = entries_max;
-    }
+}
+
+fn append(flags: &AppendFlags, plaintext: bool) -> Result<bool, String> {
+    let handles = flags.load.read_handles(plaintext)?;
     let workload = Workload {
-        size: flags.size,
-        outstanding: flags.outstanding,
-        rate_per_s: flags.rate,
-        connections: flags.connections,
-        batching,
         warmup: seconds("--warmup", flags.warmup, 0.0)?,
         window: seconds("--seconds", flags.seconds, 0.1)?,
-        timeout: Duration::from_secs(10),
         server_pids: flags.servers.server_pids.clone(),
+        ..flags.load.workload()?
     };
     let title = handles
         .iter()
@@ -200,6 +250,15 @@ fn append(flags: &AppendFlags) -> Result<bool, String> {
     Ok(is_good && all_acked)
 }
 
+fn run_steady(flags: &SteadyFlags, plaintext: bool) -> Result<bool, String> {
+    let ended = steady(&flags.load.read_handles(plaintext)?, &flags.load.workload()?)?;
+    if let Some(path) = &flags.json {
+        let json = serde_json::to_string(&ended).expect("a result is plain data");
+        fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    Ok(true)
+}
+
 fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String> {
     let Some(name) = &flags.figure else {
         return Ok(true);
@@ -212,7 +271,7 @@ fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String>
     Ok(is_met)
 }
 
-fn verify(flags: &VerifyFlags) -> Result<bool, String> {
+fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
     let mut expected = Vec::new();
     for path in &flags.results {
         expected.extend(runs_of(path)?);
@@ -221,16 +280,17 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let mut is_sound = true;
     for path in &flags.handles {
-        let handle = read_handle(path)?;
+        let handle = read_handle(path, plaintext)?;
         let name = handle.name.clone();
         let found = runtime.block_on(verify::read_back(handle, &expected))?;
         text::print(&format!(
-            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} disordered{}",
+            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} doubled, {} disordered{}",
             text::grouped(found.entries),
             found.runs,
             text::grouped(found.first_offset),
             text::grouped(found.end_offset),
             text::grouped(found.missing + found.offsets_missing),
+            text::grouped(found.doubled),
             text::grouped(found.disordered),
             if found.foreign > 0 {
                 format!(", {} foreign", text::grouped(found.foreign))
@@ -238,30 +298,28 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
                 String::new()
             },
         ));
+        for example in &found.examples {
+            text::print(&format!("  {example}"));
+        }
         is_sound &= found.is_sound();
     }
     Ok(is_sound)
 }
 
-/// The runs that an append's result names, if all of it was acknowledged.
+/// The runs that a result names, with what was acknowledged of each.
 fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
     let wrong = |what: String| format!("{}: {what}", path.display());
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let is_empty = |key: &str| json[key].as_object().is_some_and(serde_json::Map::is_empty);
-    if !is_empty("refused") || !is_empty("unknown") {
-        eprintln!(
-            "{}: some of its appends failed, so only order is checked",
-            path.display()
-        );
-        return Ok(Vec::new());
-    }
     serde_json::from_value(json["runs"].clone())
-        .map_err(|error| wrong(format!("not a result of append: {error}")))
+        .map_err(|error| wrong(format!("not a result of append or steady: {error}")))
 }
 
-fn run_bench(flags: BenchFlags) -> Result<bool, String> {
-    let read = |path: &Option<PathBuf>| path.as_ref().map(|path| read_handle(path)).transpose();
+fn run_bench(flags: BenchFlags, plaintext: bool) -> Result<bool, String> {
+    let read = |path: &Option<PathBuf>| {
+        let path = path.as_ref();
+        path.map(|path| read_handle(path, plaintext)).transpose()
+    };
     let plan = Plan {
         in_memory: read(&flags.in_memory)?,
         persistent: read(&flags.persistent)?,
@@ -275,10 +333,14 @@ fn run_bench(flags: BenchFlags) -> Result<bool, String> {
     bench(&plan)
 }
 
-fn read_handle(path: &Path) -> Result<Handle, String> {
+fn read_handle(path: &Path, plaintext: bool) -> Result<Handle, String> {
     let text =
         fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    let mut handle = Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    if plaintext {
+        handle.tls = None;
+    }
+    Ok(handle)
 }
 
 fn seconds(flag: &str, value: f64, least: f64) -> Result<Duration, String> {

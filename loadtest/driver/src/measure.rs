@@ -20,7 +20,7 @@ use crate::producer::{Arrivals, Producer, Tally};
 use crate::text;
 
 /// How long connecting may take, and how long what is outstanding at the end is waited for.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(15);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the pacer looks whether entries are due: the grain of an open loop.
 const PACE: Duration = Duration::from_micros(100);
@@ -72,6 +72,30 @@ pub struct Run {
     pub run: String,
     pub group: GroupId,
     pub entries: u64,
+    /// Which of them were acknowledged, in order.
+    #[serde(default)]
+    pub acked: Vec<Stretch>,
+}
+
+/// Consecutive numbers of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct Stretch {
+    pub first: u64,
+    pub count: u64,
+}
+
+impl Stretch {
+    pub fn end(&self) -> u64 {
+        self.first + self.count
+    }
+
+    /// Adds numbers to stretches, in as few as possible when they come in order.
+    pub fn extend(stretches: &mut Vec<Stretch>, first: u64, count: u64) {
+        match stretches.last_mut() {
+            Some(last) if last.end() == first => last.count += count,
+            _ => stretches.push(Stretch { first, count }),
+        }
+    }
 }
 
 /// Runs the workload against the groups of the handles, each connection with one of them in turn.
@@ -82,33 +106,59 @@ pub fn measure(handles: &[Handle], workload: &Workload, title: &str) -> Result<M
 }
 
 async fn run(handles: &[Handle], workload: &Workload, title: &str) -> Result<Measured, String> {
-    let tally = Rc::new(RefCell::new(Tally::new()));
-    let (tasks, wakes) = connect(handles, workload, &tally);
-    let pacer = workload.rate_per_s.map(|_| Pacer::start(wakes.clone()));
+    let load = Load::start(handles, workload);
+    let tally = load.tally.clone();
     let outcome = observe(workload, &tally, title).await;
-    tally.borrow_mut().is_stopped = true;
-    drop(pacer);
-    for wake in &wakes {
-        wake.notify_one();
-    }
-    let ended = tokio::time::timeout(PATIENCE, async {
-        for task in tasks {
-            let _panicked = task.await.is_err();
-        }
-    });
-    let in_time = ended.await.is_ok();
+    let ended = load.stop(PATIENCE).await;
     let mut measured = outcome?;
-    if !in_time {
-        return Err(
-            "appends were still outstanding 15 s after the end; the servers do not answer".to_string(),
-        );
-    }
+    ended?;
     let tally = tally.borrow();
     measured.refused = tally.refused.clone();
     measured.unknown = tally.unknown.clone();
     measured.reconnects = tally.reattached;
     measured.runs = tally.runs.clone();
     Ok(measured)
+}
+
+/// Producers at work.
+pub struct Load {
+    pub tally: Rc<RefCell<Tally>>,
+    tasks: Vec<JoinHandle<()>>,
+    wakes: Vec<Arc<Notify>>,
+    pacer: Option<Pacer>,
+}
+
+impl Load {
+    pub fn start(handles: &[Handle], workload: &Workload) -> Self {
+        let tally = Rc::new(RefCell::new(Tally::new()));
+        let (tasks, wakes) = connect(handles, workload, &tally);
+        let pacer = workload.rate_per_s.map(|_| Pacer::start(wakes.clone()));
+        Self {
+            tally,
+            tasks,
+            wakes,
+            pacer,
+        }
+    }
+
+    /// Ends the producers and waits, for a while, for what is outstanding.
+    pub async fn stop(self, patience: Duration) -> Result<(), String> {
+        self.tally.borrow_mut().is_stopped = true;
+        drop(self.pacer);
+        for wake in &self.wakes {
+            wake.notify_one();
+        }
+        let ended = tokio::time::timeout(patience, async {
+            for task in self.tasks {
+                let _panicked = task.await.is_err();
+            }
+        });
+        let late = || {
+            let seconds = patience.as_secs();
+            format!("appends were still outstanding {seconds} s after the end; the servers do not answer")
+        };
+        ended.await.map_err(|_| late())
+    }
 }
 
 type Links = (Vec<JoinHandle<()>>, Vec<Arc<Notify>>);
@@ -145,7 +195,7 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
 
 async fn observe(workload: &Workload, tally: &Rc<RefCell<Tally>>, title: &str) -> Result<Measured, String> {
     let mut progress = Progress::new(title);
-    wait_attached(workload, tally, &mut progress).await?;
+    wait_attached(workload, tally, |what| progress.show(|| what.to_string())).await?;
     pass(workload.warmup, tally, &mut progress, "warming up").await?;
     // One moment for the counters of appends and of processor time, here and at the end.
     let cpu_before = CpuSeconds::now(&workload.server_pids)?;
@@ -180,10 +230,11 @@ async fn observe(workload: &Workload, tally: &Rc<RefCell<Tally>>, title: &str) -
     })
 }
 
-async fn wait_attached(
+/// Waits until every connection has found its head.
+pub async fn wait_attached(
     workload: &Workload,
     tally: &Rc<RefCell<Tally>>,
-    progress: &mut Progress,
+    mut tell: impl FnMut(&str),
 ) -> Result<(), String> {
     let began = Instant::now();
     while tally.borrow().attached < workload.connections {
@@ -196,7 +247,7 @@ async fn wait_attached(
                 tally.attached, workload.connections
             ));
         }
-        progress.show(|| "connecting".to_string());
+        tell("connecting");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())

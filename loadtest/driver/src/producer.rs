@@ -3,6 +3,8 @@
 //! *Closed loop*: each acknowledged entry is replaced by a new one, so that a fixed number is outstanding.
 //! *Open loop*: entries are due at fixed times whatever the servers do; latency counts from when an entry was due,
 //! so that a stall is seen by every entry that it held up (no coordinated omission).
+//!
+//! Which numbers were acknowledged is kept as stretches: one for each run, and one more for each failure in it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,10 +17,12 @@ use quorate_client::{Failure, now_us};
 use quorate_types::{GroupId, Micros, Offset};
 
 use crate::entry::EntryWriter;
-use crate::measure::Run;
+use crate::measure::{Run, Stretch};
 
 /// Longest latency that is told from longer ones.
 const LATENCY_US_MAX: u64 = 120_000_000;
+/// Link events of one window that are kept; a connection that comes and goes all the time says no more by each.
+const LINK_EVENTS_MAX: usize = 1_024;
 
 /// What is counted, shared by the producers of one measurement: they live on one thread.
 pub struct Tally {
@@ -34,6 +38,26 @@ pub struct Tally {
     pub runs: Vec<Run>,
     pub is_stopped: bool,
     pub last_failure: Option<Failure>,
+    /// The last acknowledgement, of any window.
+    pub acked_at: Option<Micros>,
+    /// The longest time without one that ended in this window.
+    pub gap: Option<Gap>,
+    /// Of this window.
+    pub link_events: Vec<LinkEvent>,
+}
+
+/// Two acknowledgements with none between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    pub from: Micros,
+    pub to: Micros,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkEvent {
+    pub at: Micros,
+    /// The epoch of the head that is attached now; `None`: the connection was lost.
+    pub epoch: Option<u64>,
 }
 
 impl Tally {
@@ -48,14 +72,43 @@ impl Tally {
             runs: Vec::new(),
             is_stopped: false,
             last_failure: None,
+            acked_at: None,
+            gap: None,
+            link_events: Vec::new(),
         }
     }
 
-    /// The window begins: what came before was warming up.
+    /// A window begins: what came before does not count in it.
     pub fn begin(&mut self) {
         self.acked = 0;
         self.latency_us.reset();
+        self.gap = None;
+        self.link_events.clear();
     }
+
+    /// Entries were acknowledged.
+    fn see_ack(&mut self, now: Micros) {
+        if let Some(from) = self.acked_at.replace(now)
+            && self.gap.is_none_or(|gap| now - from > gap.to - gap.from)
+        {
+            self.gap = Some(Gap { from, to: now });
+        }
+    }
+
+    fn note_link(&mut self, epoch: Option<u64>) {
+        if self.link_events.len() < LINK_EVENTS_MAX {
+            self.link_events.push(LinkEvent { at: now_us(), epoch });
+        }
+    }
+}
+
+/// What an append of the driver is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    /// From when the latency counts.
+    due: Micros,
+    /// The number of its first entry in the run.
+    first: u64,
 }
 
 /// When entries come.
@@ -90,6 +143,7 @@ pub struct Producer {
     entries: EntryWriter,
     outstanding: u32,
     has_attached: bool,
+    acked: Vec<Stretch>,
 }
 
 impl Producer {
@@ -113,13 +167,16 @@ impl Producer {
             entries,
             outstanding,
             has_attached,
+            acked: Vec::new(),
         }
     }
 
     /// Entries in one call, which share the time from which their latency counts.
-    fn append(&mut self, writer: &mut Writer<Micros>, due: Micros, now: Micros, count: u32) -> u32 {
+    fn append(&mut self, writer: &mut Writer<Ticket>, due: Micros, now: Micros, count: u32) -> u32 {
         let (entries, size) = (&mut self.entries, self.size);
-        let taken = writer.append_run(now + self.timeout_us, due, count, size, |buffer| {
+        let first = entries.written();
+        let ticket = Ticket { due, first };
+        let taken = writer.append_run(now + self.timeout_us, ticket, count, size, |buffer| {
             entries.put(buffer)
         });
         self.outstanding += taken;
@@ -132,10 +189,9 @@ fn due_us(began_us: Micros, interval_ns: u64, count: u64) -> Micros {
 }
 
 impl Feed for Producer {
-    /// From when the latency counts.
-    type Ticket = Micros;
+    type Ticket = Ticket;
 
-    fn fill(&mut self, writer: &mut Writer<Micros>, now: Micros) {
+    fn fill(&mut self, writer: &mut Writer<Ticket>, now: Micros) {
         if self.tally.borrow().is_stopped {
             return;
         }
@@ -167,18 +223,20 @@ impl Feed for Producer {
         }
     }
 
-    fn acked(&mut self, share: Share<Micros>, _base_offset: Offset, now: Micros) {
+    fn acked(&mut self, share: Share<Ticket>, _base_offset: Offset, now: Micros) {
         self.outstanding -= share.count;
+        Stretch::extend(&mut self.acked, share.ticket.first, u64::from(share.count));
         let mut tally = self.tally.borrow_mut();
         tally.acked += u64::from(share.count);
-        let latency_us = now.saturating_sub(share.ticket).clamp(1, LATENCY_US_MAX);
+        tally.see_ack(now);
+        let latency_us = now.saturating_sub(share.ticket.due).clamp(1, LATENCY_US_MAX);
         tally
             .latency_us
             .record_n(latency_us, u64::from(share.count))
             .expect("clamped to the bounds");
     }
 
-    fn failed(&mut self, share: Share<Micros>, failure: &Failure, is_unknown: bool, _now: Micros) {
+    fn failed(&mut self, share: Share<Ticket>, failure: &Failure, is_unknown: bool, _now: Micros) {
         self.outstanding -= share.count;
         let mut tally = self.tally.borrow_mut();
         let counts = if is_unknown {
@@ -205,14 +263,19 @@ impl Feed for Producer {
         self.tally.borrow().is_stopped
     }
 
-    fn attached(&mut self, _attached: &quorate_client::Attached) {
+    fn attached(&mut self, attached: &quorate_client::Attached) {
         let mut tally = self.tally.borrow_mut();
+        tally.note_link(Some(attached.epoch));
         if self.has_attached {
             tally.reattached += 1;
         } else {
             tally.attached += 1;
         }
         self.has_attached = true;
+    }
+
+    fn detached(&mut self) {
+        self.tally.borrow_mut().note_link(None);
     }
 
     fn hopeless(&mut self, failure: &Failure) {
@@ -226,6 +289,12 @@ impl Drop for Producer {
     fn drop(&mut self) {
         let (group, entries) = (self.group, self.entries.written());
         let run = format!("{:016x}", self.run);
-        self.tally.borrow_mut().runs.push(Run { run, group, entries });
+        let acked = std::mem::take(&mut self.acked);
+        self.tally.borrow_mut().runs.push(Run {
+            run,
+            group,
+            entries,
+            acked,
+        });
     }
 }

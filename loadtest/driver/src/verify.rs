@@ -1,12 +1,12 @@
 //! Reading a log back: every entry at its offset, every run's entries once and in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_client::{Client, Handle, Options};
 use serde::Serialize;
 
 use crate::entry::identity;
-use crate::measure::Run;
+use crate::measure::{Run, Stretch};
 
 /// What was found. Sound when nothing is missing, doubled or out of order.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -19,15 +19,29 @@ pub struct Findings {
     pub foreign: u64,
     /// Offsets that were not given although those after them were.
     pub offsets_missing: u64,
-    /// Numbers of a run that are not there although later ones are, or although they were appended.
+    /// Numbers of a run that are not there although they were acknowledged or, of a run of which nothing else is
+    /// known, although later ones are.
     pub missing: u64,
-    /// Entries whose number was not greater than the one before: doubled or out of order.
+    /// Entries that were there before.
+    pub doubled: u64,
+    /// Entries that came behind a later one of their run.
     pub disordered: u64,
+    /// What was wrong, for the first few.
+    pub examples: Vec<String>,
 }
+
+/// More would not tell more.
+const EXAMPLES_MAX: usize = 8;
 
 impl Findings {
     pub fn is_sound(&self) -> bool {
-        self.offsets_missing == 0 && self.missing == 0 && self.disordered == 0
+        self.offsets_missing == 0 && self.missing == 0 && self.doubled == 0 && self.disordered == 0
+    }
+
+    fn note(&mut self, example: String) {
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(example);
+        }
     }
 }
 
@@ -35,8 +49,37 @@ impl Findings {
 pub struct Judge {
     findings: Findings,
     next_offset: u64,
-    /// The number that each run must come with next.
-    next_number: BTreeMap<u64, u64>,
+    seen: BTreeMap<u64, Seen>,
+}
+
+/// The numbers of a run that were seen.
+#[derive(Default)]
+struct Seen {
+    /// Those that came in order.
+    stretches: Vec<Stretch>,
+    /// Those that came behind a later one.
+    late: BTreeSet<u64>,
+}
+
+impl Seen {
+    fn has(&self, number: u64) -> bool {
+        let before = self.stretches.partition_point(|stretch| stretch.first <= number);
+        let is_in_order = before > 0 && number < self.stretches[before - 1].end();
+        is_in_order || self.late.contains(&number)
+    }
+
+    /// All of them, in order.
+    fn all(&self) -> Vec<Stretch> {
+        let mut all = Vec::new();
+        let mut late = self.late.iter().copied().peekable();
+        for stretch in &self.stretches {
+            while let Some(number) = late.next_if(|number| *number < stretch.first) {
+                Stretch::extend(&mut all, number, 1);
+            }
+            Stretch::extend(&mut all, stretch.first, stretch.count);
+        }
+        all
+    }
 }
 
 impl Judge {
@@ -49,7 +92,7 @@ impl Judge {
         Self {
             findings,
             next_offset: first_offset,
-            next_number: BTreeMap::new(),
+            seen: BTreeMap::new(),
         }
     }
 
@@ -62,30 +105,85 @@ impl Judge {
             self.findings.foreign += 1;
             return;
         };
-        // Of a log that was trimmed, the beginning of a run may be gone.
-        let is_trimmed = self.findings.first_offset > 0;
-        let next = self
-            .next_number
-            .entry(run)
-            .or_insert(if is_trimmed { number } else { 0 });
-        if number < *next {
-            self.findings.disordered += 1;
+        let seen = self.seen.entry(run).or_default();
+        let Some(last) = seen.stretches.last().filter(|last| number < last.end()) else {
+            Stretch::extend(&mut seen.stretches, number, 1);
+            return;
+        };
+        let after = last.end() - 1;
+        let what = if seen.has(number) {
+            self.findings.doubled += 1;
+            "once more"
         } else {
-            self.findings.missing += number - *next;
-            *next = number + 1;
-        }
+            seen.late.insert(number);
+            self.findings.disordered += 1;
+            "out of order"
+        };
+        let example = format!("offset {offset}: number {number} of run {run:016x} {what}, after {after}");
+        self.findings.note(example);
     }
 
-    /// `expected`: runs of which every entry was acknowledged.
+    /// `expected`: what was acknowledged, run by run.
     pub fn end(mut self, expected: &[Run]) -> Result<Findings, String> {
-        for Run { run, entries, .. } in expected {
-            let id = u64::from_str_radix(run, 16).map_err(|_| format!("{run:?} is not a run"))?;
-            let next = self.next_number.get(&id).copied();
-            self.findings.missing += entries.saturating_sub(next.unwrap_or(0));
+        let mut acked = BTreeMap::new();
+        for run in expected {
+            let id = u64::from_str_radix(&run.run, 16).map_err(|_| format!("{:?} is not a run", run.run))?;
+            acked.insert(id, &run.acked);
         }
-        self.findings.runs = self.next_number.len();
+        let is_trimmed = self.findings.first_offset > 0;
+        for (run, acked) in &acked {
+            let seen = self.seen.get(run).map(Seen::all).unwrap_or_default();
+            // Of a log that was trimmed, the beginning of a run may be gone, or all of one that ended early.
+            let begin = match seen.first() {
+                Some(first) if is_trimmed => first.first,
+                None if is_trimmed => u64::MAX,
+                _ => 0,
+            };
+            for Stretch { first, count } in missing(acked, &seen, begin) {
+                self.findings.missing += count;
+                let last = first + count - 1;
+                let example = format!(
+                    "numbers {first} to {last} of run {run:016x} were acknowledged, and are not there"
+                );
+                self.findings.note(example);
+            }
+        }
+        for (_, seen) in self.seen.iter().filter(|(run, _)| !acked.contains_key(run)) {
+            let seen = seen.all();
+            let begin = if is_trimmed { seen[0].first } else { 0 };
+            let numbers = seen.last().expect("a run was seen by an entry").end() - begin;
+            self.findings.missing += numbers - seen.iter().map(|stretch| stretch.count).sum::<u64>();
+        }
+        self.findings.runs = self.seen.len();
         Ok(self.findings)
     }
+}
+
+/// Numbers from `begin` on that are in `acked` and not in `seen`, which is in order.
+fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> Vec<Stretch> {
+    let (mut missing, mut seen) = (Vec::new(), seen.iter().peekable());
+    let mut acked = acked.to_vec();
+    acked.sort_unstable_by_key(|stretch| stretch.first);
+    for stretch in acked {
+        let mut next = stretch.first.max(begin);
+        while next < stretch.end() {
+            match seen.peek() {
+                Some(found) if found.end() <= next => {
+                    seen.next();
+                }
+                Some(found) if found.first <= next => next = found.end(),
+                found => {
+                    let end = found.map_or(stretch.end(), |found| found.first.min(stretch.end()));
+                    missing.push(Stretch {
+                        first: next,
+                        count: end - next,
+                    });
+                    next = end;
+                }
+            }
+        }
+    }
+    missing
 }
 
 /// Reads the group's log from its beginning to what is committed now.
@@ -140,10 +238,16 @@ mod tests {
     }
 
     fn run(run: &str, entries: u64) -> Run {
+        run_acked(run, entries, &[(0, entries)])
+    }
+
+    fn run_acked(run: &str, entries: u64, acked: &[(u64, u64)]) -> Run {
+        let stretch = |&(first, count)| Stretch { first, count };
         Run {
             run: run.to_string(),
             group: quorate_types::GroupId(Default::default()),
             entries,
+            acked: acked.iter().map(stretch).collect(),
         }
     }
 
@@ -162,10 +266,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_acknowledged_may_be_there_or_not() {
+        let a = entries(1, 6);
+        // 1 was refused, 4 and 5 are unknown; 4 was ordered.
+        let expected = [run_acked("1", 6, &[(0, 1), (2, 2)])];
+        let log = [(0, &a[0]), (1, &a[2]), (2, &a[3]), (3, &a[4])];
+        assert!(judge(0, &log, &expected).is_sound());
+        assert_eq!(judge(0, &log[..2], &expected).missing, 1, "3 was acknowledged");
+        assert_eq!(judge(0, &log[2..3], &expected).missing, 2, "0 and 2 were");
+        assert_eq!(judge(0, &[], &expected).missing, 3);
+        assert!(
+            judge(7, &[(7, &a[2]), (8, &a[3])], &expected).is_sound(),
+            "0 was trimmed"
+        );
+    }
+
+    #[test]
     fn gaps_doubles_and_disorder_are_found() {
         let a = entries(1, 4);
         assert_eq!(judge(0, &[(0, &a[0]), (1, &a[2])], &[]).missing, 1);
-        assert_eq!(judge(0, &[(0, &a[0]), (1, &a[0])], &[]).disordered, 1);
+        let doubled = judge(0, &[(0, &a[0]), (1, &a[0])], &[]);
+        assert_eq!((doubled.doubled, doubled.is_sound()), (1, false));
+        let late = judge(0, &[(0, &a[1]), (1, &a[0]), (2, &a[0])], &[run("1", 2)]);
+        assert_eq!((late.disordered, late.doubled, late.missing), (1, 1, 0));
         assert_eq!(judge(0, &[(0, &a[1])], &[]).missing, 1, "the beginning is lost");
         assert!(
             judge(9, &[(9, &a[1]), (10, &a[2])], &[]).is_sound(),

@@ -72,6 +72,15 @@ pub fn large() -> Vec<Bounds> {
             faults(0, 1, 1),
         ),
         world("memory, all fail", InMemory, (3, 3), (1, 3), faults(3, 0, 0)),
+        world("disks, two appends", Persistent, (3, 2), (2, 3), faults(1, 0, 0)),
+    ]);
+    worlds
+}
+
+/// Larger ones, for a machine with time and memory: several million states each, and more.
+pub fn longer() -> Vec<Bounds> {
+    use Durability::{InMemory, Persistent};
+    vec![
         world(
             "memory, two appends, suspected",
             InMemory,
@@ -86,7 +95,6 @@ pub fn large() -> Vec<Bounds> {
             (1, 3),
             faults(2, 0, 0),
         ),
-        world("disks, two appends", Persistent, (3, 2), (2, 3), faults(1, 0, 0)),
         world(
             "disks, all fail twice",
             Persistent,
@@ -96,6 +104,5 @@ pub fn large() -> Vec<Bounds> {
         ),
         world("disks, suspected", Persistent, (3, 2), (1, 4), faults(1, 0, 1)),
         world("memory, a spare", InMemory, (4, 3), (1, 3), faults(1, 0, 1)),
-    ]);
-    worlds
+    ]
 }

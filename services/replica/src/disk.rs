@@ -7,6 +7,7 @@
 //! | 1 batch | the 96-byte batch header | the entries |
 //! | 2 base | group[16] | an encoded base: the log begins behind it |
 //! | 4 cut | group[16], u64 index | empty: the group's log ends at the index; what lay behind it was never committed |
+//! | 5 trim | group[16], u64 index | empty: clients trimmed the group's log up to the index, and were told |
 //! | 3 dropped | group[16] | empty: all records of the group before this one mean nothing |
 
 use std::collections::{HashMap, VecDeque};
@@ -24,6 +25,7 @@ pub const KIND_BATCH: u8 = 1;
 pub const KIND_BASE: u8 = 2;
 pub const KIND_DROPPED: u8 = 3;
 pub const KIND_CUT: u8 = 4;
+pub const KIND_TRIM: u8 = 5;
 
 /// Records offered to the journal at once: a refusal costs no more than that many built in vain.
 const SUBMIT_RECORDS_MAX: usize = 1_024;
@@ -114,9 +116,19 @@ impl JournalPort {
             epoch: number,
             kind: KIND_CUT,
         };
-        let mut head = group_id.0.as_bytes().to_vec();
-        head.extend_from_slice(&index.to_le_bytes());
+        let head = group_and_index(group_id, index);
         self.push(KIND_CUT, head, Bytes::new(), durable);
+    }
+
+    pub fn trim(&mut self, group_id: GroupId, index: Index) {
+        let durable = Durable {
+            group_id,
+            index,
+            epoch: 0,
+            kind: KIND_TRIM,
+        };
+        let head = group_and_index(group_id, index);
+        self.push(KIND_TRIM, head, Bytes::new(), durable);
     }
 
     pub fn dropped(&mut self, group_id: GroupId) {
@@ -304,14 +316,14 @@ impl Scan {
                 recovered.replica.recover_base(base);
             }
             KIND_CUT => {
-                let group_id = group_id_of(record.head)?;
-                let index: &[u8; 8] = record
-                    .head
-                    .get(16..)
-                    .and_then(<[u8]>::first_chunk)
-                    .ok_or("a cut record is too short")?;
-                let recovered = group(&mut self.groups, me, group_id);
-                recovered.replica.recover_cut(Index::from_le_bytes(*index));
+                let index = index_of(record.head)?;
+                let recovered = group(&mut self.groups, me, group_id_of(record.head)?);
+                recovered.replica.recover_cut(index);
+            }
+            KIND_TRIM => {
+                let index = index_of(record.head)?;
+                let recovered = group(&mut self.groups, me, group_id_of(record.head)?);
+                recovered.replica.recover_trim(index);
             }
             KIND_DROPPED => {
                 let group_id = group_id_of(record.head)?;
@@ -328,6 +340,19 @@ fn group(groups: &mut HashMap<GroupId, Recovered>, me: ServerId, group_id: Group
         replica: Replica::new(me, Durability::Persistent),
         places: Places::default(),
     })
+}
+
+fn group_and_index(group_id: GroupId, index: Index) -> Vec<u8> {
+    let mut head = group_id.0.as_bytes().to_vec();
+    head.extend_from_slice(&index.to_le_bytes());
+    head
+}
+
+fn index_of(head: &[u8]) -> Result<Index, String> {
+    let index: Option<&[u8; 8]> = head.get(16..).and_then(<[u8]>::first_chunk);
+    index
+        .map(|bytes| Index::from_le_bytes(*bytes))
+        .ok_or_else(|| "a record is too short for an index".to_string())
 }
 
 fn group_id_of(body: &[u8]) -> Result<GroupId, String> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
+use quorate_types::names::host_of;
 
 /// A replica server of Quorate: hosts replicas of many groups.
 #[derive(Debug, Clone, Parser)]
@@ -53,12 +54,19 @@ pub struct Flags {
     /// request of up to 8 KiB. Group commit makes one sync of many, so this is far above the device's own rate.
     #[arg(long, env = "QUORATE_STORAGE_IO_PER_S", default_value_t = 400_000.0)]
     pub storage_io_per_s: f64,
+    /// Bytes a second that replicas here may send to others that catch up; by default a share of what admission may
+    /// promise of network and storage.
+    #[arg(long, env = "QUORATE_CATCHUP_BYTES_PER_S")]
+    pub catchup_bytes_per_s: Option<u64>,
     /// Size of one journal segment.
     #[arg(long, env = "QUORATE_JOURNAL_SEGMENT_BYTES", default_value_t = limits::JOURNAL_SEGMENT_BYTES)]
     pub journal_segment_bytes: u64,
-    /// Listen on, and connect to, addresses other than loopback though links are not encrypted.
+    /// Accept clients and peers without TLS too. Whoever sees the network then sees entries and tokens.
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
+    /// Connect to peers without TLS; they must all allow it. For measurements.
+    #[arg(long, env = "QUORATE_PLAINTEXT_LINKS", requires = "allow_plaintext")]
+    pub plaintext_links: bool,
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
 }
@@ -79,6 +87,16 @@ impl Flags {
         )
     }
 
+    /// What replicas here may send to learners, in bytes a second.
+    pub fn catchup_bytes_per_s(&self) -> u64 {
+        // An operation of the cost profile is one half of a request of up to 8 KiB.
+        let storage_bytes_per_s = self.storage_io_per_s * 4096.0;
+        let least = self.network_bytes_per_s.min(storage_bytes_per_s);
+        let share = least * limits::RECOVERY_SHARE_PERCENT as f64 / 100.0;
+        let bytes_per_s = self.catchup_bytes_per_s.unwrap_or(share as u64);
+        bytes_per_s.max(limits::CATCHUP_BYTES_PER_S_MIN)
+    }
+
     /// The first flag at fault, and what to do.
     pub fn validate(&self) -> Result<(), String> {
         if !self.capacity().is_valid() {
@@ -86,12 +104,26 @@ impl Flags {
                 "--cpu, --network-bytes-per-s and --storage-io-per-s must be positive numbers".into(),
             );
         }
-        if !self.listen.ip().is_loopback() && !self.allow_plaintext {
+        if self
+            .catchup_bytes_per_s
+            .is_some_and(|b| b < limits::CATCHUP_BYTES_PER_S_MIN)
+        {
+            let least = limits::CATCHUP_BYTES_PER_S_MIN;
             return Err(format!(
-                "--listen {} is not a loopback address and links are not encrypted in this version; \
-                 pass --allow-plaintext on a private network",
+                "--catchup-bytes-per-s must be at least {least}, or catching up never ends"
+            ));
+        }
+        if self.listen.ip().is_unspecified() && self.advertise.is_none() {
+            return Err(format!(
+                "--listen {} is no address that others can connect to: say with --advertise host:port where this \
+                 server is reached; its certificate will carry that host",
                 self.listen
             ));
+        }
+        if let Some(advertise) = &self.advertise
+            && host_of(advertise).is_none()
+        {
+            return Err(format!("--advertise {advertise} must be host:port"));
         }
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
         if self.journal_segment_bytes < least || !self.journal_segment_bytes.is_multiple_of(4096) {

@@ -2,6 +2,7 @@
 //! for the listener, the control connection and telemetry (`docs/internals/replica.md`).
 
 mod accept;
+mod certificate;
 mod clock;
 mod control;
 mod disk;

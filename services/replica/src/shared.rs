@@ -1,13 +1,14 @@
 //! What the threads of a server share. Everything else belongs to one shard.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use quorate_telemetry::SpanSender;
-use quorate_types::control::{GroupReport, ToCoordinator};
-use quorate_types::limits::CONNECTIONS_MAX;
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_transport::tls::ServerTls;
+use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
+use quorate_types::limits::{self, CONNECTIONS_MAX};
+use quorate_types::{GroupConfig, GroupId, Role, ServerId};
 use tokio::sync::mpsc;
 
 use crate::shard::ShardMessage;
@@ -22,6 +23,15 @@ impl Drop for Slot {
     }
 }
 
+/// What an operator allows without TLS.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Plaintext {
+    /// Clients and peers may connect so.
+    pub is_accepted: bool,
+    /// This server dials its peers so.
+    pub is_dialed: bool,
+}
+
 pub struct Shared {
     connections: Arc<AtomicUsize>,
     /// Random at each start, so that others can tell this process from the one before it.
@@ -30,6 +40,9 @@ pub struct Shared {
     pub client_keys: RwLock<Keys>,
     pub peer_keys: RwLock<Keys>,
     pub peer_token: RwLock<String>,
+    /// Set at the first registration, before any connection of the data plane.
+    pub tls: OnceLock<ServerTls>,
+    pub plaintext: Plaintext,
     peers: Mutex<HashMap<ServerId, Peer>>,
     shards: OnceLock<Vec<mpsc::UnboundedSender<ShardMessage>>>,
     /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
@@ -40,6 +53,10 @@ pub struct Shared {
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
+    /// Bytes a second that learners of this server's groups may be sent. Set before the shards start.
+    pub catchup_bytes_per_s: AtomicU64,
+    /// By shard: whom its groups wait for, for heartbeats.
+    slow: Mutex<BTreeMap<usize, Vec<SlowReport>>>,
 }
 
 /// A server that some group here has to do with.
@@ -53,6 +70,7 @@ struct Peer {
 impl Shared {
     pub fn new(
         incarnation: String,
+        plaintext: Plaintext,
         to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
         spans: Option<SpanSender>,
     ) -> Self {
@@ -63,6 +81,8 @@ impl Shared {
             client_keys: RwLock::default(),
             peer_keys: RwLock::default(),
             peer_token: RwLock::default(),
+            tls: OnceLock::new(),
+            plaintext,
             peers: Mutex::default(),
             shards: OnceLock::new(),
             to_coordinator,
@@ -70,6 +90,8 @@ impl Shared {
             reports: Mutex::default(),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
+            catchup_bytes_per_s: AtomicU64::new(limits::CATCHUP_BYTES_PER_S_MIN),
+            slow: Mutex::default(),
         }
     }
 
@@ -78,6 +100,12 @@ impl Shared {
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
         let slot = Slot(self.connections.clone());
         (before < CONNECTIONS_MAX).then_some(slot)
+    }
+
+    pub fn tls(&self) -> &ServerTls {
+        self.tls
+            .get()
+            .expect("a server has registered before it has connections")
     }
 
     pub fn server_id(&self) -> ServerId {
@@ -121,6 +149,22 @@ impl Shared {
         }
     }
 
+    pub fn note_slow(&self, shard: usize, reports: Vec<SlowReport>) {
+        self.slow.lock().expect("slow").insert(shard, reports);
+    }
+
+    /// The worst that any shard saw of each server.
+    pub fn slow(&self) -> Vec<SlowReport> {
+        let mut worst: BTreeMap<ServerId, SlowReport> = BTreeMap::new();
+        for report in self.slow.lock().expect("slow").values().flatten() {
+            let known = worst.entry(report.server).or_insert_with(|| report.clone());
+            if report.behind_ms > known.behind_ms {
+                *known = report.clone();
+            }
+        }
+        worst.into_values().collect()
+    }
+
     pub fn tell_coordinator(&self, message: ToCoordinator) {
         let _stopped = self.to_coordinator.send(message).is_err();
     }
@@ -129,6 +173,9 @@ impl Shared {
     pub fn note_peers(&self, config: &GroupConfig) {
         self.forget_peers_of(config.group_id);
         let me = self.server_id();
+        if config.role_of(me) == Role::None {
+            return;
+        }
         let mut peers = self.peers.lock().expect("peers");
         for member in config.line().filter(|m| m.server_id != me) {
             let peer = peers.entry(member.server_id).or_default();

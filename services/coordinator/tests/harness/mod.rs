@@ -35,6 +35,7 @@ pub fn sla(durability: Durability, degree: u8, rate_per_s: u64) -> Sla {
         rate_per_s,
         region: "local".into(),
         retention_bytes: 1 << 20,
+        retention_age_s: None,
     }
 }
 
@@ -48,6 +49,7 @@ pub fn registration(proof: Proof, n: u32, incarnation: &str) -> Registration {
         failure_domain: None,
         region: "local".into(),
         held: Vec::new(),
+        previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
     }
 }
@@ -58,6 +60,7 @@ pub fn held(n: u128, durability: Durability) -> HeldGroup {
         epoch: 1,
         durability,
         last_index: 7,
+        damaged: false,
     }
 }
 

@@ -32,10 +32,25 @@ pub struct AppendRequest {
     pub trace: Option<TraceContext>,
 }
 
+/// What a client may ask of a group besides entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Discard all whole batches that end at or before the offset.
+    Trim { before_offset: Offset },
+    /// Where the log ends. At the head the answer comes when it is known to be still the head.
+    Status,
+}
+
 #[derive(Debug, Clone)]
 pub enum Event {
     Configure(GroupConfig),
     Append(AppendRequest),
+    /// Answered by [`Command::Answer`].
+    Ask {
+        client: ClientRef,
+        request: u32,
+        asked: Asked,
+    },
     Peer {
         from: ServerId,
         epoch: Epoch,
@@ -50,6 +65,10 @@ pub enum Event {
     CutPersisted {
         number: u64,
     },
+    /// The record asked for by the [`Command::PersistTrim`] of this index, and all before it, are on stable storage.
+    TrimPersisted {
+        index: Index,
+    },
     /// Payloads asked for by [`Command::Load`], in index order.
     Loaded {
         batches: Vec<(Index, Bytes)>,
@@ -62,7 +81,14 @@ pub enum Event {
     },
     /// The server's disk refuses writes, or takes them again.
     StorageFault(bool),
-    Tick,
+    /// So many more bytes may be sent to a learner that catches up ([`crate::Replica::pace_catchup`]).
+    CatchupAllowance {
+        bytes: u64,
+    },
+    /// A tenth of a second or so has passed. `wall_us` since 1970, for retention by age.
+    Tick {
+        wall_us: u64,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -85,6 +111,11 @@ pub enum Command {
         index: Index,
         number: u64,
     },
+    /// Write to the journal that clients trimmed the log up to `index` ([`crate::Replica::recover_trim`]). Answer
+    /// with [`Event::TrimPersisted`].
+    PersistTrim {
+        index: Index,
+    },
     /// Read payloads that were evicted from memory, for a successor that catches up.
     Load {
         from_index: Index,
@@ -105,9 +136,18 @@ pub enum Command {
         happened: Happened,
         retry_after_ms: u32,
     },
+    /// To [`Event::Ask`]. What the answer tells is read from the replica when this is carried out: its
+    /// `trim_offset()`, its `commit_offset()` and so on. A refused trim may have happened all the same when the
+    /// code is `EpochChanged`.
+    Answer {
+        client: ClientRef,
+        request: u32,
+        asked: Asked,
+        refused: Option<Code>,
+    },
     /// Committed entries became readable.
     Committed,
-    /// What lies before `first_index` is gone.
+    /// What lies before `first_index` is held no more.
     Trimmed {
         first_index: Index,
     },

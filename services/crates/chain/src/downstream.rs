@@ -28,8 +28,8 @@ pub(crate) struct Stream {
     arrived: Index,
     /// Payloads are being read back from disk.
     loading: bool,
-    /// Commit index, level and storage fault as last told.
-    told: Option<(Index, Index, bool)>,
+    /// What a notice would have said, when it was last told.
+    told: Option<peer::ChainNotice>,
 }
 
 /// A learner that may join the chain as its new tail. From here on, to the end of the epoch, nothing is
@@ -41,6 +41,11 @@ pub(crate) struct Joining {
     confirmed: Index,
     /// What may have been committed without it: it must have this to join.
     needed: Index,
+    /// The last of the head's rounds that has reached it.
+    pub round: u64,
+    /// The same two for what clients trimmed.
+    trim_level: Index,
+    trim_needed: Index,
 }
 
 impl Downstream {
@@ -78,14 +83,6 @@ impl Downstream {
                 loading: false,
                 told: None,
             };
-        }
-    }
-
-    /// The first index that the successor may still need from memory or disk; unbounded when it must ask.
-    pub fn needed_from(&self) -> Index {
-        match self {
-            Downstream::Streaming(stream) => stream.next.min(stream.arrived + 1),
-            _ => Index::MAX,
         }
     }
 }
@@ -147,16 +144,91 @@ impl Replica {
         });
     }
 
+    /// The successor, what was sent to it, and what it has of that as far as is known here. A replica of the chain
+    /// has what is committed.
+    pub(crate) fn sent_and_arrived(&self) -> Option<(ServerId, Index, Index)> {
+        let Downstream::Streaming(stream) = &self.downstream else {
+            return None;
+        };
+        let committed = if self.feeds_learner { 0 } else { self.commit_index };
+        Some((stream.server, stream.next - 1, stream.arrived.max(committed)))
+    }
+
+    /// The first index that the successor may still need from memory or disk; unbounded when it must ask: then it
+    /// gets a base, if it needs one.
+    pub(crate) fn needed_downstream(&self) -> Index {
+        self.sent_and_arrived()
+            .map_or(Index::MAX, |(_, sent, arrived)| sent.min(arrived) + 1)
+    }
+
+    /// From now on a learner is sent no more than [`crate::Event::CatchupAllowance`] allows, and as much as is
+    /// appended meanwhile: so what it lacks shrinks at the rate of the allowance. One that is about to join is not
+    /// held back, since commitment waits for it.
+    pub fn pace_catchup(&mut self) {
+        self.catchup_allowance = Some(0);
+    }
+
+    fn is_paced(&self) -> bool {
+        self.catchup_allowance.is_some() && self.feeds_learner && self.joining.is_none()
+    }
+
+    pub(crate) fn allow_catchup(&mut self, bytes: u64) {
+        if let Some(allowance) = &mut self.catchup_allowance {
+            // What a learner cannot take now is not saved up for it.
+            *allowance = allowance
+                .saturating_add_unsigned(bytes)
+                .min(CATCHUP_WINDOW_BYTES as i64);
+        }
+    }
+
+    /// Bytes that a learner could be sent now, if they were allowed.
+    pub fn catchup_wanted_bytes(&self) -> u64 {
+        let Downstream::Streaming(stream) = &self.downstream else {
+            return 0;
+        };
+        let allowance = self
+            .catchup_allowance
+            .filter(|_| self.is_paced() && !stream.loading);
+        let Some(debt) = allowance
+            .filter(|allowance| *allowance <= 0)
+            .map(i64::unsigned_abs)
+        else {
+            return 0;
+        };
+        let sent = self.log.weight(stream.next - 1);
+        let window = (self.log.weight(stream.arrived) + CATCHUP_WINDOW_BYTES).saturating_sub(sent);
+        let lacks = self.log.weight(self.log.last_index()).saturating_sub(sent);
+        match window.min(lacks) {
+            0 => 0,
+            bytes => debt + bytes,
+        }
+    }
+
+    /// The last batch may overdraw it.
+    fn spend_allowance(&mut self, bytes: u64) {
+        if self.is_paced()
+            && let Some(allowance) = &mut self.catchup_allowance
+        {
+            *allowance = allowance.saturating_sub_unsigned(bytes);
+        }
+    }
+
     /// Sends what the successor lacks, as far as its window allows.
     pub(crate) fn pump(&mut self, out: &mut Vec<Command>) {
-        let (commit_index, level, fault) = (self.commit_index, self.level(), self.fault());
+        let notice = self.notice();
+        let is_paced = self.is_paced();
         let Downstream::Streaming(stream) = &mut self.downstream else {
             return;
         };
         let last_index = self.log.last_index();
         let arrived_weight = self.log.weight(stream.arrived);
         while !stream.loading && stream.next <= last_index {
-            if self.log.weight(stream.next - 1).saturating_sub(arrived_weight) >= CATCHUP_WINDOW_BYTES {
+            let sent = self.log.weight(stream.next - 1);
+            if sent.saturating_sub(arrived_weight) >= CATCHUP_WINDOW_BYTES {
+                return;
+            }
+            let allowance = self.catchup_allowance.filter(|_| is_paced);
+            if allowance.is_some_and(|allowance| allowance <= 0) {
                 return;
             }
             let stored = self
@@ -165,9 +237,11 @@ impl Replica {
                 .expect("what the successor needs is not trimmed");
             let Some(payload) = stored.payload.clone() else {
                 stream.loading = true;
-                let to_index = self
-                    .log
-                    .load_end(stream.next, LOAD_BATCHES_MAX, CATCHUP_WINDOW_BYTES);
+                let to_index = self.log.load_end(
+                    stream.next,
+                    LOAD_BATCHES_MAX,
+                    allowance.map_or(CATCHUP_WINDOW_BYTES, i64::unsigned_abs),
+                );
                 out.push(Command::Load {
                     from_index: stream.next,
                     to_index,
@@ -179,17 +253,22 @@ impl Replica {
                 payload,
                 trace: stored.trace,
             };
-            stream.send(batch, commit_index, level, last_index, fault, out);
+            stream.send(batch, notice, last_index, out);
+            if is_paced && let Some(allowance) = &mut self.catchup_allowance {
+                // The last batch may overdraw it.
+                *allowance = allowance.saturating_sub_unsigned(self.log.weight(stream.next - 1) - sent);
+            }
         }
     }
 
     pub(crate) fn loaded(&mut self, batches: Vec<(Index, Bytes)>, out: &mut Vec<Command>) {
-        let (commit_index, level, fault) = (self.commit_index, self.level(), self.fault());
+        let notice = self.notice();
         let last_index = self.log.last_index();
         let Downstream::Streaming(stream) = &mut self.downstream else {
             return;
         };
         stream.loading = false;
+        let sent = self.log.weight(stream.next - 1);
         for (index, payload) in batches {
             let header = self.log.header(index).copied();
             let Some(header) = header.filter(|_| index == stream.next) else {
@@ -200,13 +279,28 @@ impl Replica {
                 payload,
                 trace: None,
             };
-            stream.send(batch, commit_index, level, last_index, fault, out);
+            stream.send(batch, notice, last_index, out);
+        }
+        let bytes = self.log.weight(stream.next - 1) - sent;
+        self.spend_allowance(bytes);
+    }
+
+    /// What the successor should know now.
+    fn notice(&self) -> peer::ChainNotice {
+        peer::ChainNotice {
+            commit_index: self.commit_index,
+            level: self.level(),
+            storage_fault: self.fault(),
+            trim_index: self.trim.target,
+            trim_asked: self.trim.asked,
+            trim_level: self.trim.level(),
+            round: self.rounds.seen,
         }
     }
 
-    /// Commit index and level, when no batch carried them.
+    /// What no batch carried.
     pub(crate) fn tell_successor(&mut self, out: &mut Vec<Command>) {
-        let now = (self.commit_index, self.level(), self.fault());
+        let now = self.notice();
         let Downstream::Streaming(stream) = &mut self.downstream else {
             return;
         };
@@ -214,26 +308,20 @@ impl Replica {
             return;
         }
         stream.told = Some(now);
-        let (commit_index, level, storage_fault) = now;
-        let message = peer::Message::ChainNotice {
-            commit_index,
-            level,
-            storage_fault,
-        };
         out.push(Command::Send {
             to: stream.server,
-            message,
+            message: peer::Message::ChainNotice(now),
         });
     }
 
     /// Takes note of how far the successor is, and reports a learner that may join now.
-    pub(crate) fn progress(
-        &mut self,
-        from: ServerId,
-        index: Index,
-        level_with_sender: bool,
-        out: &mut Vec<Command>,
-    ) {
+    pub(crate) fn progress(&mut self, from: ServerId, progress: peer::Progress, out: &mut Vec<Command>) {
+        let peer::Progress {
+            index,
+            level_with_sender,
+            round,
+            trim_level,
+        } = progress;
         self.downstream.progress(from, index);
         let closes_ring = matches!(self.role, Role::Tail | Role::Sole);
         let is_learner = self
@@ -252,9 +340,14 @@ impl Replica {
             learner: from,
             confirmed: 0,
             needed,
+            round: 0,
+            trim_level: 0,
+            trim_needed: self.trim.level(),
         });
-        let is_news = joining.confirmed < joining.needed || joining.confirmed == 0;
+        let is_news = !joining.may_join() || joining.confirmed == 0;
         joining.confirmed = joining.confirmed.max(index);
+        joining.round = joining.round.max(round);
+        joining.trim_level = joining.trim_level.max(trim_level);
         if is_news {
             self.report_learner(out);
         }
@@ -265,33 +358,42 @@ impl Replica {
         self.level().min(self.joining.map_or(Index::MAX, |j| j.confirmed))
     }
 
+    /// The same of what clients trimmed.
+    pub(crate) fn trim_level_here(&self) -> Index {
+        self.trim
+            .level()
+            .min(self.joining.map_or(Index::MAX, |j| j.trim_level))
+    }
+
     /// Tells the coordinator (again at each tick, it may have missed it) that the learner may join.
     pub(crate) fn report_learner(&self, out: &mut Vec<Command>) {
-        if let Some(Joining {
-            learner,
-            confirmed,
-            needed,
-        }) = self.joining
-            && confirmed >= needed
-        {
-            out.push(Command::LearnerCaughtUp { learner });
+        if let Some(joining) = self.joining.filter(Joining::may_join) {
+            out.push(Command::LearnerCaughtUp {
+                learner: joining.learner,
+            });
         }
     }
 }
 
+impl Joining {
+    fn may_join(&self) -> bool {
+        self.confirmed >= self.needed && self.trim_level >= self.trim_needed
+    }
+}
+
 impl Stream {
-    fn send(
-        &mut self,
-        batch: Batch,
-        commit_index: Index,
-        level: Index,
-        last_index: Index,
-        storage_fault: bool,
-        out: &mut Vec<Command>,
-    ) {
+    fn send(&mut self, batch: Batch, now: peer::ChainNotice, last_index: Index, out: &mut Vec<Command>) {
         assert_eq!(batch.header.index, self.next, "the successor is fed in order");
         self.next += 1;
-        self.told = Some((commit_index, level, storage_fault));
+        let peer::ChainNotice {
+            commit_index,
+            level,
+            storage_fault,
+            ..
+        } = now;
+        if let Some(told) = &mut self.told {
+            (told.commit_index, told.level, told.storage_fault) = (commit_index, level, storage_fault);
+        }
         let message = peer::Replicate {
             commit_index,
             level,

@@ -1,11 +1,13 @@
 //! The head's part: ordering appends, once each, and answering them when they are committed.
 
+use quorate_types::limits::RETRY_AFTER_MS_HELD;
 use quorate_types::{Code, Index, Micros, Role};
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 use quorate_wire::{Batch, BatchHeader};
 
 use crate::command::{AppendRequest, ClientRef, Command, Happened};
 use crate::replica::Replica;
+use crate::rounds::RestsOn;
 use crate::sessions::{Placed, Verdict};
 
 /// How long a client should wait before it tries a paused or read-only group again.
@@ -21,28 +23,34 @@ pub(crate) struct Waiter {
     pub received_us: Micros,
 }
 
+/// Why an append is not ordered.
+enum Judgement {
+    /// It was not, nor will this sending of it be.
+    Refused(Code, RestsOn),
+    /// It was ordered so long ago that its place is forgotten; the client must have been told.
+    Forgotten,
+}
+
 impl Replica {
     pub(crate) fn append(&mut self, request: AppendRequest, out: &mut Vec<Command>) {
         match self.judge_append(&request) {
             Ok(None) => self.order(request, out),
             Ok(Some(placed)) => self.answer_again(&request, placed, out),
-            Err((code, happened)) => out.push(Command::Refuse {
+            Err(Judgement::Refused(code, rests_on)) => self.refuse_append(&request, code, rests_on, out),
+            Err(Judgement::Forgotten) => out.push(Command::Refuse {
                 client: request.client,
                 seq: request.seq,
                 entry_count: request.entry_count,
-                code,
-                happened,
-                retry_after_ms: match code {
-                    Code::Paused | Code::ReadOnly => RETRY_PAUSED_MS,
-                    _ => 0,
-                },
+                code: Code::SessionExpired,
+                happened: Happened::Unknown,
+                retry_after_ms: 0,
             }),
         }
     }
 
     /// `Ok(None)`: to be ordered now; `Ok(Some)`: it lies there already.
-    fn judge_append(&self, request: &AppendRequest) -> Result<Option<Placed>, (Code, Happened)> {
-        let refuse = |code| Err((code, Happened::No));
+    fn judge_append(&self, request: &AppendRequest) -> Result<Option<Placed>, Judgement> {
+        let refuse = |code| Err(Judgement::Refused(code, RestsOn::Nothing));
         if self.role == Role::None {
             return refuse(Code::GroupNotHere);
         }
@@ -58,8 +66,7 @@ impl Replica {
             .judge(request.session, request.seq, request.floor_index)
         {
             Verdict::Ordered(Some(placed)) => return Ok(Some(placed)),
-            // It was ordered so long ago that the client must have been told.
-            Verdict::Ordered(None) => return Err((Code::SessionExpired, Happened::Unknown)),
+            Verdict::Ordered(None) => return Err(Judgement::Forgotten),
             Verdict::Gap { .. } => return refuse(Code::SequenceGap),
             Verdict::Expired => return refuse(Code::SessionExpired),
             Verdict::Next => {}
@@ -70,14 +77,29 @@ impl Replica {
         if self.fault() || self.ring_fault {
             return refuse(Code::ReadOnly);
         }
-        if request.expected_offset != NO_EXPECTED_OFFSET && request.expected_offset != self.log.next_offset()
-        {
-            return refuse(Code::ConditionFailed);
+        self.judge_conditions(request)?;
+        Ok(None)
+    }
+
+    /// A condition that fails is judged on the head's log, of which the end is not certain yet: the refusal waits for
+    /// that ([`RestsOn`]), or a client could be told of entries that are lost with this head, or be told too little.
+    fn judge_conditions(&self, request: &AppendRequest) -> Result<(), Judgement> {
+        let (expected, end) = (request.expected_offset, self.log.next_offset());
+        if expected != NO_EXPECTED_OFFSET && expected != end {
+            let rests_on = match self.log.index_of(expected) {
+                // The log has grown beyond it, by this batch.
+                Some(index) => RestsOn::Commit(index),
+                None if expected < end => RestsOn::Nothing,
+                // The log has not grown so far, unless another head has made it grow.
+                None => RestsOn::Round,
+            };
+            return Err(Judgement::Refused(Code::ConditionFailed, rests_on));
         }
         if request.fencing_token != 0 && request.fencing_token < self.log.sessions().fence() {
-            return refuse(Code::Fenced);
+            let rests_on = RestsOn::Commit(self.log.last_index());
+            return Err(Judgement::Refused(Code::Fenced, rests_on));
         }
-        Ok(None)
+        Ok(())
     }
 
     fn order(&mut self, request: AppendRequest, out: &mut Vec<Command>) {
@@ -147,6 +169,15 @@ impl Replica {
             let waiter = self.waiters.pop_front().expect("there is a front");
             out.push(ack(waiter.client, waiter.seq, waiter.placed, waiter.received_us));
         }
+    }
+}
+
+/// How long the client of a refused append should wait.
+pub(crate) fn retry_after_ms(code: Code) -> u32 {
+    match code {
+        Code::Paused | Code::ReadOnly => RETRY_PAUSED_MS,
+        Code::Overloaded => RETRY_AFTER_MS_HELD as u32,
+        _ => 0,
     }
 }
 

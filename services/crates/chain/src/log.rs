@@ -117,6 +117,11 @@ impl Log {
         self.header(index).map(|h| h.epoch)
     }
 
+    /// The epoch of the last batch, or of the base; 0 when there is neither.
+    pub(crate) fn last_epoch(&self) -> Epoch {
+        self.history.last().map_or(0, |(epoch, _)| *epoch)
+    }
+
     pub(crate) fn history(&self) -> &[(Epoch, Index)] {
         &self.history
     }
@@ -128,6 +133,32 @@ impl Log {
         }
         let at = self.batches.partition_point(|b| b.header.end_offset() <= offset);
         Some(self.first_index() + at as u64)
+    }
+
+    /// The last batch that ends at or before `offset`; at least the base's.
+    pub(crate) fn index_ending_by(&self, offset: Offset) -> Index {
+        let count = self.batches.partition_point(|b| b.header.end_offset() <= offset);
+        self.base.index + count as u64
+    }
+
+    /// The least index behind which lie no more than so many bytes of payload.
+    pub(crate) fn index_leaving(&self, payload_bytes: u64) -> Index {
+        let payload = |h: &BatchHeader| h.cumulative_bytes + 4 * h.end_offset();
+        let Some(last) = self.batches.back() else {
+            return self.base.index;
+        };
+        if self.payload_bytes <= payload_bytes {
+            return self.base.index;
+        }
+        let goes = payload(&last.header).saturating_sub(payload_bytes);
+        let count = self.batches.partition_point(|b| payload(&b.header) < goes);
+        self.base.index + count as u64 + 1
+    }
+
+    /// The end of the run of batches from `from` to at most `to` that were stamped before `oldest_us`.
+    pub(crate) fn index_older_than(&self, oldest_us: u64, from: Index, to: Index) -> Index {
+        let is_old = |index: &Index| self.header(*index).is_some_and(|h| h.timestamp_us < oldest_us);
+        (from..=to).take_while(is_old).last().unwrap_or(0)
     }
 
     pub fn push(&mut self, batch: Batch) {

@@ -100,17 +100,24 @@ impl Replica {
         self.durable_index = self.log.last_index();
     }
 
+    /// Takes in a trim found in the journal: clients asked for it, and were told.
+    pub fn recover_trim(&mut self, index: Index) {
+        self.trim.recover(index);
+    }
+
     /// Ends recovery; to be called behind the last record. An error means that the journal lacks a part of the
     /// log: the replica is of no use.
     pub fn recovered_all(&mut self) -> Result<(), RecoverError> {
         match (self.recovery.gap, self.recovery.aside.take()) {
-            (None, _) => Ok(()),
-            (Some(_), Some(aside)) => {
-                self.begin(aside);
-                Ok(())
-            }
-            (Some(gap), None) => Err(gap),
+            (None, _) => {}
+            (Some(_), Some(aside)) => self.begin(aside),
+            (Some(gap), None) => return Err(gap),
         }
+        self.trim.recover(self.log.base().index);
+        // Only what is committed is trimmed.
+        let trimmed = self.trim.target.min(self.log.last_index());
+        self.commit_index = self.commit_index.max(trimmed);
+        Ok(())
     }
 
     fn begin(&mut self, base: Base) {

@@ -1,8 +1,8 @@
 //! One replica of one group: its state, and the dispatch of events.
 //!
 //! The parts of the protocol live beside it: [`crate::head`] orders appends and commits,
-//! [`crate::upstream`] follows the predecessor, [`crate::downstream`] feeds the successor,
-//! [`crate::read`] serves readers.
+//! [`crate::rounds`] confirms that the head is the head, [`crate::trim`] discards, [`crate::upstream`] follows the
+//! predecessor, [`crate::downstream`] feeds the successor, [`crate::read`] serves readers.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,12 @@ use crate::base::Base;
 use crate::command::{Command, Event, Happened};
 use crate::downstream::{Downstream, Joining};
 use crate::head::Waiter;
+use crate::lag::Lag;
 use crate::log::Log;
 use crate::recover::Recovery;
+use crate::rounds::Rounds;
+use crate::trim::Trim;
 use crate::upstream::Upstream;
-
-/// Journal space that a base must free before it is worth writing.
-const PERSIST_BASE_BYTES: u64 = 16 << 20;
 
 #[derive(Debug)]
 pub struct Replica {
@@ -49,7 +49,7 @@ pub struct Replica {
     /// At the head: the tail has spoken in this epoch.
     ring_closed: bool,
     /// At the tail: what the head was last told in this epoch.
-    pub(crate) told_head: Option<(Index, bool)>,
+    pub(crate) told_head: Option<peer::ChainAck>,
     /// At the head: appends that wait for commitment, by index.
     pub(crate) waiters: VecDeque<Waiter>,
     pub(crate) nonce: u32,
@@ -59,8 +59,14 @@ pub struct Replica {
     pending_cut: Option<(u64, Index)>,
     /// While the journal is read.
     pub(crate) recovery: Recovery,
-    /// Trimmed since a base was last written to the journal.
-    trimmed_unwritten_bytes: u64,
+    pub(crate) trim: Trim,
+    pub(crate) rounds: Rounds,
+    pub(crate) lag: Lag,
+    /// The successor is a learner.
+    pub(crate) feeds_learner: bool,
+    /// Bytes that a learner may still be sent, negative when one batch overdrew it; `None`: as many as its window
+    /// takes.
+    pub(crate) catchup_allowance: Option<i64>,
     /// A request that came before this replica could answer it.
     pub(crate) parked: Option<(ServerId, Epoch, peer::SyncRequest)>,
 }
@@ -74,6 +80,8 @@ impl Replica {
     /// A replica whose log begins behind `base`; [`Replica::recover`] and its like add what the journal has. It
     /// has no role until it is configured, whatever its last epoch was: only the coordinator knows the present one.
     pub fn recovered(me: ServerId, durability: Durability, base: Base) -> Self {
+        let mut trim = Trim::new();
+        trim.recover(base.index);
         Self {
             me,
             durability,
@@ -97,7 +105,11 @@ impl Replica {
             cuts: 0,
             pending_cut: None,
             recovery: Recovery::default(),
-            trimmed_unwritten_bytes: 0,
+            trim,
+            rounds: Rounds::default(),
+            lag: Lag::default(),
+            feeds_learner: false,
+            catchup_allowance: None,
             parked: None,
         }
     }
@@ -107,26 +119,41 @@ impl Replica {
         match event {
             Event::Configure(config) => self.configure(now, config, out),
             Event::Append(request) => self.append(request, out),
+            Event::Ask {
+                client,
+                request,
+                asked,
+            } => self.ask(now, client, request, asked, out),
             Event::Peer { from, epoch, message } => self.peer(now, from, epoch, message, out),
             Event::Persisted { index, epoch } => self.persisted(index, epoch),
             Event::CutPersisted { number } => self.cut_persisted(number, out),
+            Event::TrimPersisted { index } => self.trim_persisted(index),
             Event::Loaded { batches } => self.loaded(batches, out),
             Event::LinkUp { server } => self.link_up(now, server, out),
             Event::LinkDown { server } => self.downstream.link_down(server),
             Event::StorageFault(fault) => {
                 self.fault_here = fault && self.durability == Durability::Persistent
             }
-            Event::Tick => self.tick(now, out),
+            Event::CatchupAllowance { bytes } => self.allow_catchup(bytes),
+            Event::Tick { wall_us } => self.tick(now, wall_us, out),
         }
     }
 
     /// Ends a round: commits what can be, feeds the successor, tells levels that changed.
     pub fn flush(&mut self, out: &mut Vec<Command>) {
+        self.free_trimmed(out);
         if self.role == Role::Sole {
             self.ring_level = self.ring_level.max(self.ring_level_here());
             self.ring_fault = self.fault_here;
         }
         self.commit_from_ring(out);
+        self.begin_round();
+        self.answer_rounds(out);
+        self.take_in_trim(out);
+        if self.role == Role::Sole {
+            self.trim.ring_level = self.trim_level_here();
+        }
+        self.answer_trims(out);
         self.pump(out);
         self.tell_successor(out);
         self.tell_progress(out);
@@ -150,14 +177,18 @@ impl Replica {
             out.push(Command::Adopted { epoch: config.epoch });
             return;
         }
+        self.begin_anew(&config, out);
         let role = config.role_of(self.me);
         let successor = config.successor_of(self.me).map(|m| m.server_id);
         let epoch = config.epoch;
+        self.feeds_learner = successor.is_some_and(|id| config.role_of(id) == Role::Learner);
         self.config = Some(config);
         self.role = role;
         if !self.is_head() {
-            self.abandon_waiters(out);
+            self.abandon_waiters(Code::NotHead, out);
         }
+        self.trim.begin_epoch(self.is_head());
+        self.rounds.begin_epoch();
         self.level_before = if self.is_head() { Index::MAX } else { 0 };
         self.fault_before = false;
         self.ring_level = 0;
@@ -181,6 +212,21 @@ impl Replica {
         self.answer_parked(out);
     }
 
+    /// The group was lost, and its owner had it begin anew: what this replica holds from before is no part of the
+    /// new log. Every replica comes to the same base by itself, so none has to be taught it.
+    fn begin_anew(&mut self, config: &GroupConfig, out: &mut Vec<Command>) {
+        let Some(beginning) = config.beginning else { return };
+        if self.log.last_epoch() >= beginning.epoch {
+            return;
+        }
+        self.abandon_waiters(Code::EpochChanged, out);
+        self.replace_log(Base::of_beginning(&beginning), out);
+        out.push(Command::Trimmed {
+            first_index: self.log.first_index(),
+        });
+        out.push(Command::Committed);
+    }
+
     fn peer(
         &mut self,
         now: Micros,
@@ -199,33 +245,31 @@ impl Replica {
         }
         match message {
             peer::Message::Replicate(m) => self.replicate(now, from, m, out),
-            peer::Message::ChainNotice {
-                commit_index,
-                level,
-                storage_fault,
-            } => {
-                self.chain_notice(now, from, commit_index, level, storage_fault, out);
-            }
+            peer::Message::ChainNotice(m) => self.chain_notice(now, from, m, out),
             peer::Message::SyncReply(reply) => self.sync_reply(now, from, reply, out),
-            peer::Message::ChainAck { level, storage_fault } => {
-                let from_tail = self
-                    .config
-                    .as_ref()
-                    .is_some_and(|c| c.role_of(from) == Role::Tail);
-                if self.role == Role::Head && from_tail {
-                    self.ring_closed = true;
-                    self.ring_level = self.ring_level.max(level);
-                    self.ring_fault = storage_fault;
-                }
-            }
-            peer::Message::Progress {
-                index,
-                level_with_sender,
-            } => {
-                self.progress(from, index, level_with_sender, out);
-            }
+            peer::Message::ChainAck(ack) => self.chain_ack(from, ack),
+            peer::Message::Progress(m) => self.progress(from, m, out),
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
         }
+    }
+
+    fn chain_ack(&mut self, from: ServerId, ack: peer::ChainAck) {
+        let from_tail = self
+            .config
+            .as_ref()
+            .is_some_and(|c| c.role_of(from) == Role::Tail);
+        if self.role != Role::Head || !from_tail {
+            return;
+        }
+        assert!(
+            ack.round <= self.rounds.seen,
+            "a round is begun before it is closed"
+        );
+        self.ring_closed = true;
+        self.ring_level = self.ring_level.max(ack.level);
+        self.ring_fault = ack.storage_fault;
+        self.trim.ring_level = self.trim.ring_level.max(ack.trim_level);
+        self.rounds.closed = self.rounds.closed.max(ack.round);
     }
 
     fn persisted(&mut self, index: Index, epoch: Epoch) {
@@ -265,39 +309,13 @@ impl Replica {
         }
     }
 
-    fn tick(&mut self, now: Micros, out: &mut Vec<Command>) {
+    fn tick(&mut self, now: Micros, wall_us: u64, out: &mut Vec<Command>) {
         self.ask_again(now, out);
         self.report_learner(out);
-        self.trim_by_retention(out);
-    }
-
-    /// Keeps at most `retention_bytes` of committed payload, and always what the successor still needs.
-    fn trim_by_retention(&mut self, out: &mut Vec<Command>) {
-        let Some(config) = &self.config else { return };
-        let (retention_bytes, first_before) = (config.retention_bytes, self.log.first_index());
-        let mut through = self
-            .commit_index
-            .min(self.downstream.needed_from().saturating_sub(1));
-        if self.durability == Durability::Persistent {
-            through = through.min(self.durable_index);
-        }
-        while self.log.payload_bytes() > retention_bytes && self.log.first_index() <= through {
-            let bytes = self
-                .log
-                .header(self.log.first_index())
-                .map_or(0, |h| h.payload_len);
-            self.trimmed_unwritten_bytes += u64::from(bytes);
-            self.log.trim_first();
-        }
-        let first_index = self.log.first_index();
-        if first_index == first_before {
-            return;
-        }
-        if self.durability == Durability::Persistent && self.trimmed_unwritten_bytes >= PERSIST_BASE_BYTES {
-            self.trimmed_unwritten_bytes = 0;
-            self.persist_base(out);
-        }
-        out.push(Command::Trimmed { first_index });
+        self.report_progress(out);
+        self.trim_by_retention(now, wall_us);
+        self.expire_asked(now, out);
+        self.mark_lag(now);
     }
 
     pub(crate) fn persist_base(&self, out: &mut Vec<Command>) {
@@ -314,7 +332,10 @@ impl Replica {
         if self.durability == Durability::Persistent {
             out.push(Command::Persist(batch.clone()));
         }
+        let before = self.log.weight(self.log.last_index());
         self.log.push(batch);
+        // What is appended while a learner catches up does not come out of what it may be sent.
+        self.allow_catchup(self.log.weight(self.log.last_index()) - before);
         if self.durability == Durability::InMemory {
             self.durable_index = self.log.last_index();
         }
@@ -351,7 +372,7 @@ impl Replica {
         self.durable_index = self.log.last_index();
         if self.durability == Durability::Persistent {
             self.durable_index = 0;
-            self.trimmed_unwritten_bytes = 0;
+            self.trim.freed_unwritten_bytes = 0;
             // Whoever reads the journal must not take what it holds for what lies behind the base.
             self.cuts += 1;
             self.pending_cut = None;
@@ -376,7 +397,10 @@ impl Replica {
         }
     }
 
-    pub(crate) fn abandon_waiters(&mut self, out: &mut Vec<Command>) {
+    /// No longer the head: nobody here learns what becomes of what they wait for.
+    fn abandon_waiters(&mut self, code: Code, out: &mut Vec<Command>) {
+        self.abandon_rounds(code, out);
+        self.abandon_trims(Code::EpochChanged, out);
         for waiter in self.waiters.drain(..) {
             out.push(Command::Refuse {
                 client: waiter.client,
@@ -391,7 +415,7 @@ impl Replica {
 
     /// The group leaves this server: who waits for a commitment is told that it is not known here.
     pub fn leave(&mut self, out: &mut Vec<Command>) {
-        self.abandon_waiters(out);
+        self.abandon_waiters(Code::GroupNotHere, out);
     }
 
     /// What this replica has of the log, as it counts for commitment.
@@ -464,7 +488,16 @@ impl Replica {
         self.log.end_offset(self.commit_index)
     }
 
-    /// Bytes of all committed entries ever: with the commit offset, the group's usage.
+    /// All committed entries ever, those of a lost log before this one included: the group's usage.
+    pub fn committed_entries(&self) -> u64 {
+        let beginning = self.config.as_ref().and_then(|c| c.beginning);
+        match beginning {
+            Some(b) => b.entries_before + self.commit_offset().saturating_sub(b.offset),
+            None => self.commit_offset(),
+        }
+    }
+
+    /// Bytes of all committed entries ever.
     pub fn committed_bytes(&self) -> u64 {
         self.log.cumulative_bytes_at(self.commit_index)
     }
@@ -474,7 +507,12 @@ impl Replica {
     }
 
     pub fn trim_offset(&self) -> Offset {
-        self.log.base().end_offset
+        self.log.end_offset(self.trim_index())
+    }
+
+    /// Batches up to this are not served to readers any more, once they are known to be committed here.
+    pub fn trimmed_through(&self) -> Index {
+        self.trim.target.max(self.log.base().index)
     }
 
     /// Payload bytes ordered here and not yet committed.

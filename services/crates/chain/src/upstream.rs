@@ -27,6 +27,8 @@ pub(crate) struct Following {
     told_weight: u64,
     /// What this replica has for good, as last sent; `None` before it was first level with its predecessor.
     confirmed: Option<Index>,
+    /// The round and the trim level last sent with that.
+    told_besides: (u64, Index),
     /// The predecessor's last index, as last told.
     predecessor_last: Index,
     /// When the predecessor last said anything.
@@ -116,8 +118,9 @@ impl Replica {
             None => self.cut_to(reply.common_index, out),
         }
         self.upstream = Upstream::Following(Following {
-            told_weight: self.log.weight(self.log.last_index()),
+            told_weight: self.log.weight(self.arrived()),
             confirmed: None,
+            told_besides: (0, 0),
             predecessor_last: reply.last_index,
             heard_at: now,
         });
@@ -187,9 +190,7 @@ impl Replica {
         &mut self,
         now: Micros,
         from: ServerId,
-        commit_index: Index,
-        level: Index,
-        storage_fault: bool,
+        notice: peer::ChainNotice,
         out: &mut Vec<Command>,
     ) {
         let Upstream::Following(following) = &mut self.upstream else {
@@ -204,30 +205,62 @@ impl Replica {
             return;
         }
         // What is committed there is held there.
-        following.predecessor_last = following.predecessor_last.max(commit_index);
+        following.predecessor_last = following.predecessor_last.max(notice.commit_index);
         following.heard_at = now;
-        self.fault_before = storage_fault;
-        self.level_before = self.level_before.max(level);
-        self.advance_commit(commit_index, out);
+        self.fault_before = notice.storage_fault;
+        self.level_before = self.level_before.max(notice.level);
+        self.rounds.seen = self.rounds.seen.max(notice.round);
+        self.hear_trim(&notice);
+        self.advance_commit(notice.commit_index, out);
+    }
+
+    /// What opens the predecessor's window. A learner is as far as its disk: what waits for the disk is in its
+    /// memory, and without this a slow disk would have it hold the rest of the log.
+    fn arrived(&self) -> Index {
+        match self.role {
+            Role::Learner => self.own_level(),
+            _ => self.log.last_index(),
+        }
+    }
+
+    /// At a tick: says what has arrived though it is little, when it shows that this replica gets on while
+    /// commitment does not.
+    pub(crate) fn report_progress(&mut self, out: &mut Vec<Command>) {
+        let is_waited_for = self.role == Role::Learner || self.commit_index < self.log.last_index();
+        if is_waited_for {
+            self.tell_arrived(1, out);
+        }
+    }
+
+    fn tell_arrived(&mut self, step_bytes: u64, out: &mut Vec<Command>) {
+        let index = self.arrived();
+        let weight = self.log.weight(index);
+        let (Some(to), Upstream::Following(following)) = (self.predecessor(), &mut self.upstream) else {
+            return;
+        };
+        if weight.saturating_sub(following.told_weight) < step_bytes {
+            return;
+        }
+        following.told_weight = weight;
+        let message = peer::Message::Progress(peer::Progress {
+            index,
+            level_with_sender: false,
+            ..peer::Progress::default()
+        });
+        out.push(Command::Send { to, message });
     }
 
     /// Opens the predecessor's window every so many bytes, says once that nothing is behind and, as a learner
     /// about to join, goes on to say what it has for good.
     pub(crate) fn tell_progress(&mut self, out: &mut Vec<Command>) {
+        self.tell_arrived(CATCHUP_PROGRESS_BYTES, out);
         let Upstream::Following(mut following) = self.upstream else {
             return;
         };
         let Some(to) = self.predecessor() else { return };
         let (last, level) = (self.log.last_index(), self.own_level());
         let weight = self.log.weight(last);
-        if weight - following.told_weight >= CATCHUP_PROGRESS_BYTES {
-            following.told_weight = weight;
-            let message = peer::Message::Progress {
-                index: last,
-                level_with_sender: false,
-            };
-            out.push(Command::Send { to, message });
-        }
+        let besides = (self.rounds.seen, self.trim.durable);
         let news = match following.confirmed {
             // What is not durable yet delays the ring from here on, so it should be little.
             // A cut that a restart could undo must not come into the chain either.
@@ -236,14 +269,19 @@ impl Replica {
                 let unsynced = weight.saturating_sub(self.log.weight(level));
                 last >= following.predecessor_last && unsynced < CATCHUP_PROGRESS_BYTES
             }
-            Some(confirmed) => self.role == Role::Learner && level > confirmed,
+            Some(confirmed) => {
+                self.role == Role::Learner && (level > confirmed || besides != following.told_besides)
+            }
         };
         if news {
             following.confirmed = Some(level);
-            let message = peer::Message::Progress {
+            following.told_besides = besides;
+            let message = peer::Message::Progress(peer::Progress {
                 index: level,
                 level_with_sender: true,
-            };
+                round: besides.0,
+                trim_level: besides.1,
+            });
             out.push(Command::Send { to, message });
         }
         self.upstream = Upstream::Following(following);
@@ -254,8 +292,13 @@ impl Replica {
         if self.role != Role::Tail || !self.is_settled() {
             return;
         }
-        let told_level = self.told_head.map_or(0, |(level, _)| level);
-        let told = (told_level.max(self.ring_level_here()), self.fault());
+        let before = self.told_head.unwrap_or_default();
+        let told = peer::ChainAck {
+            level: before.level.max(self.ring_level_here()),
+            storage_fault: self.fault(),
+            trim_level: before.trim_level.max(self.trim_level_here()),
+            round: before.round.max(self.round_here()),
+        };
         if self.told_head == Some(told) {
             return;
         }
@@ -263,13 +306,9 @@ impl Replica {
             return;
         };
         self.told_head = Some(told);
-        let message = peer::Message::ChainAck {
-            level: told.0,
-            storage_fault: told.1,
-        };
         out.push(Command::Send {
             to: head.server_id,
-            message,
+            message: peer::Message::ChainAck(told),
         });
     }
 }

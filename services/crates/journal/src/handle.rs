@@ -11,8 +11,8 @@ use bytes::Bytes;
 use crate::core::{Core, Registered};
 use crate::janitor::Job;
 use crate::record::{Location, Lsn, StoredRecord};
-use crate::scan::Source;
 use crate::segment::Segment;
+use crate::source::Source;
 use crate::walk::Walk;
 use crate::{Completion, ReadError, Submission, SubmitError};
 
@@ -132,6 +132,10 @@ pub struct Sealed {
 }
 
 impl Sealed {
+    pub fn bytes(&self) -> u64 {
+        self.source.bytes()
+    }
+
     pub fn walk(self) -> Walk<SegmentSource> {
         let head = self.source.segment.head(self.first_lsn);
         Walk::new(self.source, head, self.end_lsn)

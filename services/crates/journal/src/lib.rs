@@ -42,6 +42,7 @@ mod open;
 pub mod record;
 mod scan;
 mod segment;
+mod source;
 mod walk;
 mod writer;
 
@@ -52,7 +53,8 @@ use quorate_types::limits;
 pub use disk::{Faults, Operation};
 pub use handle::{Journal, Sealed, SegmentSource, Stats, Submitted, Submitter};
 pub use record::{Location, Lsn, Record, StoredRecord};
-pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Source, Torn, scan};
+pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Torn, scan};
+pub use source::{Source, Window, read_around};
 pub use walk::{Step, Walk};
 
 /// How the journal uses its directory.

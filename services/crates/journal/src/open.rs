@@ -13,8 +13,9 @@ use crate::disk::Disk;
 use crate::handle::Journal;
 use crate::janitor::{Janitor, Job};
 use crate::record::SEGMENT_HEAD_BYTES;
-use crate::scan::{self, End, Head, Recovery, Scanned, SegmentFile, Source};
+use crate::scan::{self, End, Head, Recovery, Scanned, SegmentFile};
 use crate::segment::{self, Name, Segment, Table};
+use crate::source::Source;
 use crate::{OpenError, Options, Record, writer};
 
 impl Journal {

@@ -9,7 +9,8 @@
 use std::io;
 use std::ops::Range;
 
-use crate::record::{self, Location, Lsn, PAGE_BYTES, Record, SEGMENT_HEAD_BYTES, SegmentHead};
+use crate::record::{self, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead};
+use crate::source::{Source, read_around};
 
 /// What opening a journal found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,47 +41,6 @@ pub struct Torn {
     pub position: u64,
     /// Whole records behind the cut, never acknowledged.
     pub records_cut: u64,
-}
-
-/// The bytes of one segment.
-pub trait Source {
-    /// Length in bytes.
-    fn bytes(&self) -> u64;
-
-    /// Fills `buffer` from `position`; both lie within the source.
-    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()>;
-}
-
-impl<T: AsRef<[u8]>> Source for T {
-    fn bytes(&self) -> u64 {
-        self.as_ref().len() as u64
-    }
-
-    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()> {
-        let at = position as usize;
-        let bytes = self.as_ref().get(at..at + buffer.len());
-        buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
-    }
-}
-
-/// Reads with zeros in place of pages that the disk does not give, so that one bad sector costs what lies on it. A
-/// disk that gives nothing at all is an error.
-pub(crate) fn read_around<S: Source>(source: &S, buffer: &mut [u8], position: u64) -> io::Result<()> {
-    let Err(error) = source.read_at(buffer, position) else {
-        return Ok(());
-    };
-    let mut is_any_good = false;
-    for (at, page) in (position..)
-        .step_by(PAGE_BYTES as usize)
-        .zip(buffer.chunks_mut(PAGE_BYTES as usize))
-    {
-        match source.read_at(page, at) {
-            Ok(()) => is_any_good = true,
-            Err(_) => page.fill(0),
-        }
-    }
-    if is_any_good { Ok(()) } else { Err(error) }
 }
 
 /// A segment as it was found; `number` is the one in its name.

@@ -5,21 +5,16 @@ use std::io;
 use crate::record::{
     self, ALIGN_BYTES, HEADER_BYTES, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead,
 };
-use crate::scan::{Source, read_around};
-
-/// What is read at once, unless a record is longer.
-const WINDOW_BYTES: usize = 1 << 20;
+use crate::source::{Source, Window};
 
 /// The records of a segment all of which are durable, in order.
 pub struct Walk<S> {
-    source: S,
     head: SegmentHead,
     /// The first lsn of the next segment.
     end_lsn: Lsn,
     next_lsn: Lsn,
     position: u64,
-    window: Vec<u8>,
-    window_at: u64,
+    window: Window<S>,
 }
 
 /// What comes next in a segment.
@@ -36,13 +31,11 @@ pub enum Step<'a> {
 impl<S: Source> Walk<S> {
     pub fn new(source: S, head: SegmentHead, end_lsn: Lsn) -> Self {
         Self {
-            source,
             head,
             end_lsn,
             next_lsn: head.first_lsn,
             position: SEGMENT_HEAD_BYTES,
-            window: Vec::new(),
-            window_at: 0,
+            window: Window::new(source),
         }
     }
 
@@ -59,7 +52,7 @@ impl<S: Source> Walk<S> {
         }
         while lsn.is_none_or(|lsn| lsn < hole_lsn || lsn >= self.end_lsn) {
             self.position += ALIGN_BYTES as u64;
-            if self.position >= self.source.bytes() {
+            if self.position >= self.window.source().bytes() {
                 self.next_lsn = self.end_lsn;
                 break;
             }
@@ -74,44 +67,32 @@ impl<S: Source> Walk<S> {
         }))
     }
 
-    /// Puts [position, position + len) into the window, as far as the source goes.
-    fn look(&mut self, position: u64, len: usize) -> io::Result<&[u8]> {
-        let end = (position + len as u64).min(self.source.bytes());
-        let held = self.window_at..self.window_at + self.window.len() as u64;
-        if position < held.start || end > held.end {
-            let want = (len.max(WINDOW_BYTES) as u64).min(self.source.bytes().saturating_sub(position));
-            self.window.resize(want as usize, 0);
-            self.window_at = position;
-            read_around(&self.source, &mut self.window, position)?;
-        }
-        let from = (position - self.window_at) as usize;
-        Ok(&self.window[from..from + end.saturating_sub(position) as usize])
-    }
-
     /// The lsn of the intact record at `position`, if there is one; it is in the window then.
     fn intact_at(&mut self, position: u64) -> io::Result<Option<Lsn>> {
         let segment = self.head.segment;
-        let left = self.source.bytes().saturating_sub(position);
-        let header = record::Header::decode(self.look(position, HEADER_BYTES)?);
+        let left = self.window.source().bytes().saturating_sub(position);
+        let header = record::Header::decode(self.window.look(position, HEADER_BYTES)?);
         let Some(header) =
             header.filter(|h| h.segment == segment && u64::from(h.body_len) + HEADER_BYTES as u64 <= left)
         else {
             return Ok(None);
         };
         let salt = self.head.salt;
-        let bytes = self.look(position, HEADER_BYTES + header.body_len as usize)?;
+        let bytes = self
+            .window
+            .look(position, HEADER_BYTES + header.body_len as usize)?;
         Ok(record::parse(bytes, segment, salt).map(|(header, ..)| header.lsn))
     }
 
     /// The record at the position, known to be intact.
     fn take(&mut self) -> io::Result<Step<'_>> {
         let at = self.position;
-        let from = (at - self.window_at) as usize;
-        let header = record::Header::decode(&self.window[from..]).expect("checked");
+        let header = self.window.look(at, HEADER_BYTES)?;
+        let header = record::Header::decode(header).expect("it was intact");
         self.next_lsn += 1;
         self.position += record::stride(header.body_len as usize) as u64;
         let len = HEADER_BYTES + header.body_len as usize;
-        let body = &self.window[from + HEADER_BYTES..from + len];
+        let body = &self.window.look(at, len)?[HEADER_BYTES..];
         let (head, payload) = body.split_at(usize::from(header.head_len));
         Ok(Step::Record(Record {
             lsn: header.lsn,

@@ -16,6 +16,8 @@ pub enum Code {
     TooManyChannels = 5,
     /// The frame names a channel that was not attached. ATTACH first.
     UnknownChannel = 6,
+    /// The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls says whom to trust.
+    TlsRequired = 7,
     /// The token is malformed or was not signed by this fleet. Get a new handle from the API.
     TokenInvalid = 10,
     /// The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.
@@ -64,6 +66,8 @@ pub enum Code {
     OffsetBeyondEnd = 51,
     /// The credit or cancellation names a subscription that does not exist. Subscribe first.
     UnknownRequest = 52,
+    /// The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS tells it.
+    TrimBeyondCommit = 53,
     /// The log does not end at the expected offset. Read what was appended meanwhile, then decide again.
     ConditionFailed = 60,
     /// A newer fencing token has been used on this group. Another owner has taken over; stop.
@@ -96,6 +100,7 @@ impl Code {
         Code::UnsupportedVersion,
         Code::TooManyChannels,
         Code::UnknownChannel,
+        Code::TlsRequired,
         Code::TokenInvalid,
         Code::TokenExpired,
         Code::PermissionDenied,
@@ -120,6 +125,7 @@ impl Code {
         Code::Trimmed,
         Code::OffsetBeyondEnd,
         Code::UnknownRequest,
+        Code::TrimBeyondCommit,
         Code::ConditionFailed,
         Code::Fenced,
         Code::ShuttingDown,
@@ -138,6 +144,7 @@ impl Code {
             Code::UnsupportedVersion => "unsupported_version",
             Code::TooManyChannels => "too_many_channels",
             Code::UnknownChannel => "unknown_channel",
+            Code::TlsRequired => "tls_required",
             Code::TokenInvalid => "token_invalid",
             Code::TokenExpired => "token_expired",
             Code::PermissionDenied => "permission_denied",
@@ -162,6 +169,7 @@ impl Code {
             Code::Trimmed => "trimmed",
             Code::OffsetBeyondEnd => "offset_beyond_end",
             Code::UnknownRequest => "unknown_request",
+            Code::TrimBeyondCommit => "trim_beyond_commit",
             Code::ConditionFailed => "condition_failed",
             Code::Fenced => "fenced",
             Code::ShuttingDown => "shutting_down",
@@ -177,6 +185,7 @@ impl Code {
             Code::UnsupportedVersion => Retry::Never,
             Code::TooManyChannels => Retry::Never,
             Code::UnknownChannel => Retry::Never,
+            Code::TlsRequired => Retry::Never,
             Code::TokenInvalid => Retry::Handle,
             Code::TokenExpired => Retry::Handle,
             Code::PermissionDenied => Retry::Never,
@@ -201,6 +210,7 @@ impl Code {
             Code::Trimmed => Retry::Never,
             Code::OffsetBeyondEnd => Retry::Never,
             Code::UnknownRequest => Retry::Never,
+            Code::TrimBeyondCommit => Retry::Never,
             Code::ConditionFailed => Retry::Never,
             Code::Fenced => Retry::Never,
             Code::ShuttingDown => Retry::Handle,
@@ -227,6 +237,9 @@ impl Code {
                 "The connection has as many groups attached as it may have. Detach a group or open another connection."
             }
             Code::UnknownChannel => "The frame names a channel that was not attached. ATTACH first.",
+            Code::TlsRequired => {
+                "The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls says whom to trust."
+            }
             Code::TokenInvalid => {
                 "The token is malformed or was not signed by this fleet. Get a new handle from the API."
             }
@@ -298,6 +311,9 @@ impl Code {
             }
             Code::UnknownRequest => {
                 "The credit or cancellation names a subscription that does not exist. Subscribe first."
+            }
+            Code::TrimBeyondCommit => {
+                "The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS tells it."
             }
             Code::ConditionFailed => {
                 "The log does not end at the expected offset. Read what was appended meanwhile, then decide again."

@@ -52,15 +52,45 @@ pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 pub const CATCHUP_WINDOW_BYTES: u64 = 4 << 20;
 /// A successor that catches up tells how far it is after so many bytes.
 pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
+/// Of a server's network and of its storage, what replicas on it may take to catch up others: little enough that
+/// other groups keep their SLA (the cost profile promises no more than the rest), enough for 1 GB in well under a
+/// minute on a 10 Gbit/s network.
+pub const RECOVERY_SHARE_PERCENT: u64 = 4;
+/// However little a share comes to, catching up gets this much, or it would never end.
+pub const CATCHUP_BYTES_PER_S_MIN: u64 = 1 << 20;
+/// How much catching up may be done at once after a pause, in time at its rate. What is sent at once is in the way
+/// of other groups' batches on the link, and of their syncs at the learner.
+pub const CATCHUP_BURST_MS: u64 = 10;
+/// How often allowances are given out.
+pub const CATCHUP_PACE_MS: u64 = 5;
 /// How long a successor waits for an answer before it asks again to be synchronised.
 pub const SYNC_RETRY_MS: u64 = 200;
 /// How long a successor that knows itself behind hears nothing before it asks again: longer than reading a
 /// window of batches back from a busy disk takes.
 pub const SYNC_STALL_MS: u64 = 1_000;
 
+/// A server is reported as slow (`control::SlowReport`) when what waits for it has waited so long: far above any
+/// sync of a sound disk and any round trip, above twice the tick by which an innocent replica shows that it gets on,
+/// and below what a customer would take for an outage.
+pub const SLOW_REPORT_MS: u64 = 500;
+
+/// Trims and questions for the status that wait for the ring, per group and kind.
+pub const ASKED_WAITING_MAX: usize = 4_096;
+/// A head whose question does not come round the ring by then says that it cannot answer.
+pub const STATUS_WAIT_MS_MAX: u64 = 2_000;
+/// Refusals of conditions that wait until what they rest on is committed, per group: sixteen sessions with full
+/// windows. Beyond, appends with a failed condition are refused as overload.
+pub const HELD_REFUSALS_MAX: usize = 4_096;
+/// Batches freed in one round after a trim: milliseconds.
+pub const TRIM_BATCHES_PER_ROUND: u64 = 10_000;
+
 /// What a group keeps when its SLA names nothing.
 pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
 pub const RETENTION_BYTES_MIN: u64 = 1 << 20;
+/// Retention by age is looked at each tick by a clock that may be seconds off: below a minute it promises nothing.
+pub const RETENTION_AGE_S_MIN: u64 = 60;
+/// A century: more is a mistake, and sums in microseconds stay far from overflow.
+pub const RETENTION_AGE_S_MAX: u64 = 100 * 366 * 86_400;
 pub const RATE_PER_S_MAX: u64 = 100_000_000;
 
 /// Committed payload of persistent groups kept in memory for readers, per group; the rest is on disk.
@@ -72,6 +102,27 @@ pub const JOURNAL_SEGMENT_BYTES: u64 = 64 << 20;
 pub const JOURNAL_BUFFER_BYTES_MAX: usize = 64 << 20;
 /// Free space below which a server turns its persistent groups read-only, leaving room for truncation records.
 pub const DISK_RESERVE_BYTES: u64 = 32 << 20;
+
+/// A group log's file, the unit in which trimming gives space back: small beside what a group retains by default.
+pub const GROUP_LOG_FILE_BYTES: u32 = 16 << 20;
+/// Read from the journal, and then synced, at once: with many groups, the more the fewer syncs a byte …
+pub const GROUP_LOG_ROUND_BYTES: u64 = 128 << 20;
+/// … but no more records than this, of whose new places 24 bytes each are kept until the round ends.
+pub const GROUP_LOG_ROUND_RECORDS_MAX: usize = 512 << 10;
+/// Copying from the journal goes no faster while the journal is short: a disk's other work comes first. The rate
+/// doubles with each full segment that waits.
+pub const GROUP_LOG_COPY_BYTES_PER_S: u64 = 64 << 20;
+/// Re-reading group logs to find damage: 100 GB in half a day.
+pub const GROUP_LOG_SCRUB_BYTES_PER_S: u64 = 2 << 20;
+
+/// Damaged records that one shard has repaired at once; each may hold a batch of the longest.
+pub const REPAIRS_PER_SHARD_MAX: usize = 16;
+/// Batches that one shard reads back for peers that repair at once.
+pub const FETCHES_SERVED_PER_SHARD_MAX: usize = 16;
+/// How long one peer is waited for before the next is asked.
+pub const REPAIR_TRY_MS: u64 = 1_000;
+/// How often all peers are asked before the reader is told that the entries cannot be had for now.
+pub const REPAIR_ROUNDS_MAX: u32 = 3;
 
 /// Bytes queued to one peer's link before the sender stops taking appends for groups that use it.
 pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
@@ -110,6 +161,20 @@ pub const DELETED_GROUPS_MAX: usize = 100_000;
 pub const JOIN_TOKENS_MAX: usize = 10_000;
 /// An invitation that lies around longer is a risk.
 pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
+/// Groups that a server says it holds: more than any has room for, and what a control message has room for.
+pub const HELD_GROUPS_MAX: usize = 16_384;
+/// Incarnations that a server remembers while the coordinator has not confirmed one: failed starts in a row.
+pub const INCARNATIONS_KEPT_MAX: usize = 16;
+/// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at
+/// another server, within the window of one catch-up (4 MiB under way): few enough that the rest of a server's
+/// groups do not notice, enough that one slow log does not hold up the others.
+pub const DRAIN_MOVES_MAX: usize = 4;
+/// A group lost and begun anew begins so far above where its offsets had got to. A chain that the coordinator
+/// cannot hear must commit half of it unheard before an offset could be used twice: 1.5 hours at
+/// [`RATE_PER_S_MAX`], 6 days at a million a second. A smaller number would save nothing.
+pub const RESET_GAP_OFFSETS: u64 = 1 << 40;
+/// Offsets are exact in every language's numbers up to here; a group that would pass it cannot be reset again.
+pub const RESET_OFFSET_MAX: u64 = 1 << 53;
 /// Body of one call to the coordinator: an SLA is 300 bytes.
 pub const COORDINATOR_BODY_BYTES_MAX: usize = 64 << 10;
 /// Requests and messages that wait for the coordinator's state machine.
@@ -130,6 +195,14 @@ const _: () = assert!(
 const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
 const _: () = assert!(
+    RESET_GAP_OFFSETS / 2 / RATE_PER_S_MAX >= 3_600,
+    "an hour unheard uses no offset twice"
+);
+const _: () = assert!(
+    HELD_GROUPS_MAX * 200 <= CONTROL_MESSAGE_BYTES_MAX,
+    "what a server holds fits its registration"
+);
+const _: () = assert!(
     READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
     "descriptors fit the head"
 );
@@ -137,4 +210,5 @@ const _: () = assert!(
     (FRAME_BYTES_MAX as u64) * 2 < JOURNAL_SEGMENT_BYTES,
     "a record fits a segment"
 );
+const _: () = assert!(FRAME_BYTES_MAX < GROUP_LOG_FILE_BYTES, "a record fits a file");
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);

@@ -32,6 +32,9 @@ pub struct Sla {
     pub region: String,
     #[serde(default = "default_retention_bytes")]
     pub retention_bytes: u64,
+    /// Entries older than this are discarded, however few bytes there are; `None`: none for their age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_age_s: Option<u64>,
 }
 
 fn default_region() -> String {
@@ -73,6 +76,11 @@ impl Sla {
                 "retention_bytes",
                 format!("must be at least {}", limits::RETENTION_BYTES_MIN),
             ));
+        }
+        let ages = limits::RETENTION_AGE_S_MIN..=limits::RETENTION_AGE_S_MAX;
+        if self.retention_age_s.is_some_and(|age_s| !ages.contains(&age_s)) {
+            let (min, max) = (limits::RETENTION_AGE_S_MIN, limits::RETENTION_AGE_S_MAX);
+            return Err(("retention_age_s", format!("must be {min} to {max}, or null")));
         }
         Ok(())
     }

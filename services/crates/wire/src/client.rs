@@ -34,6 +34,8 @@ pub mod kind {
     pub const GOODBYE: u8 = 17;
     pub const DETACH: u8 = 18;
     pub const NOTICE: u8 = 19;
+    pub const TRIM: u8 = 20;
+    pub const TRIM_OK: u8 = 21;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +91,16 @@ pub enum Message {
     },
     Detach,
     Notice(Notice),
+    /// Discard all whole batches that end at or before the offset.
+    Trim {
+        request: u32,
+        before_offset: Offset,
+    },
+    /// Every replica has: entries before `trim_offset` are gone.
+    TrimOk {
+        request: u32,
+        trim_offset: Offset,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,6 +247,20 @@ impl Message {
             }
             kind::DETACH => Ok(Message::Detach),
             kind::NOTICE => decode_notice(head),
+            kind::TRIM => {
+                let mut r = Reader::new(head, "TRIM");
+                Ok(Message::Trim {
+                    request: r.u32()?,
+                    before_offset: r.u64()?,
+                })
+            }
+            kind::TRIM_OK => {
+                let mut r = Reader::new(head, "TRIM_OK");
+                Ok(Message::TrimOk {
+                    request: r.u32()?,
+                    trim_offset: r.u64()?,
+                })
+            }
             unknown => Err(WireError::UnknownKind { kind: unknown }),
         }
     }
@@ -260,6 +286,8 @@ impl Message {
             Message::Goodbye { .. } => kind::GOODBYE,
             Message::Detach => kind::DETACH,
             Message::Notice(_) => kind::NOTICE,
+            Message::Trim { .. } => kind::TRIM,
+            Message::TrimOk { .. } => kind::TRIM_OK,
         }
     }
 
@@ -339,6 +367,17 @@ impl Message {
             Message::Credit { request, bytes } => {
                 out.put_u32_le(*request);
                 out.put_u32_le(*bytes);
+            }
+            Message::Trim {
+                request,
+                before_offset: offset,
+            }
+            | Message::TrimOk {
+                request,
+                trim_offset: offset,
+            } => {
+                out.put_u32_le(*request);
+                out.put_u64_le(*offset);
             }
             Message::Cancel { request } | Message::Status { request } => out.put_u32_le(*request),
             Message::StatusOk(m) => put_status_ok(out, m),

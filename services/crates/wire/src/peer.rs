@@ -27,20 +27,54 @@ pub mod kind {
 pub enum Message {
     /// Predecessor → successor: the next batch of the log.
     Replicate(Replicate),
-    /// Tail → head, closing the ring: every replica holds (durably, in persistent mode) up to `level`.
-    ChainAck { level: Index, storage_fault: bool },
-    /// Predecessor → successor, when no batch carries it: what a Replicate would have said besides.
-    ChainNotice {
-        commit_index: Index,
-        level: Index,
-        storage_fault: bool,
-    },
+    /// Tail → head, closing the ring: what every replica has.
+    ChainAck(ChainAck),
+    /// Predecessor → successor, when no batch carries it: what a Replicate would have said besides, and what is
+    /// told too seldom to travel with every batch.
+    ChainNotice(ChainNotice),
     /// Successor → predecessor, in a new epoch or after a broken link: where my log stands.
     SyncRequest(SyncRequest),
     /// Predecessor → successor: cut your log to `common_index` (or start from the base); batches follow.
     SyncReply(SyncReply),
     /// Successor → predecessor: what has arrived, so that the sender's window opens.
-    Progress { index: Index, level_with_sender: bool },
+    Progress(Progress),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChainAck {
+    /// Every replica holds (durably, in persistent mode) up to this.
+    pub level: Index,
+    pub storage_fault: bool,
+    /// Every replica has taken in (durably, in persistent mode) that clients trimmed up to this.
+    pub trim_level: Index,
+    /// The last of the head's rounds that has reached every replica.
+    pub round: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChainNotice {
+    pub commit_index: Index,
+    pub level: Index,
+    pub storage_fault: bool,
+    /// All up to this may be discarded: the head's decision.
+    pub trim_index: Index,
+    /// Of that, what a client asked for: it must outlast this process before the client is told.
+    pub trim_asked: Index,
+    /// As `level`, for `trim_asked`.
+    pub trim_level: Index,
+    /// The head's last question, numbered in each epoch from 1, whether it is still the head.
+    pub round: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// What has arrived; at a learner of a persistent group, what is on stable storage.
+    pub index: Index,
+    pub level_with_sender: bool,
+    /// The last round that has reached the sender.
+    pub round: u64,
+    /// What the sender has taken in (durably, in persistent mode) of what clients trimmed.
+    pub trim_level: Index,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,21 +210,29 @@ impl Envelope {
         let epoch = r.u64()?;
         let message = match frame.kind {
             kind::REPLICATE => decode_replicate(&mut r, frame)?,
-            kind::CHAIN_ACK => Message::ChainAck {
+            kind::CHAIN_ACK => Message::ChainAck(ChainAck {
                 level: r.position()?,
                 storage_fault: r.u8()? != 0,
-            },
-            kind::CHAIN_NOTICE => Message::ChainNotice {
+                trim_level: r.position()?,
+                round: r.u64()?,
+            }),
+            kind::CHAIN_NOTICE => Message::ChainNotice(ChainNotice {
                 commit_index: r.position()?,
                 level: r.position()?,
                 storage_fault: r.u8()? != 0,
-            },
+                trim_index: r.position()?,
+                trim_asked: r.position()?,
+                trim_level: r.position()?,
+                round: r.u64()?,
+            }),
             kind::SYNC_REQUEST => decode_sync_request(&mut r)?,
             kind::SYNC_REPLY => decode_sync_reply(&mut r, frame)?,
-            kind::PROGRESS => Message::Progress {
+            kind::PROGRESS => Message::Progress(Progress {
                 index: r.position()?,
                 level_with_sender: r.u8()? != 0,
-            },
+                round: r.u64()?,
+                trim_level: r.position()?,
+            }),
             unknown => return Err(WireError::UnknownKind { kind: unknown }),
         };
         Ok(Envelope {
@@ -208,11 +250,11 @@ impl Envelope {
                 m.batch.trace.as_ref(),
                 Some(m.batch.payload.clone()),
             ),
-            Message::ChainAck { .. } => (kind::CHAIN_ACK, None, None),
-            Message::ChainNotice { .. } => (kind::CHAIN_NOTICE, None, None),
+            Message::ChainAck(_) => (kind::CHAIN_ACK, None, None),
+            Message::ChainNotice(_) => (kind::CHAIN_NOTICE, None, None),
             Message::SyncRequest(_) => (kind::SYNC_REQUEST, None, None),
             Message::SyncReply(m) => (kind::SYNC_REPLY, None, m.base.clone()),
-            Message::Progress { .. } => (kind::PROGRESS, None, None),
+            Message::Progress(_) => (kind::PROGRESS, None, None),
         };
         let payload_len = payload.as_ref().map_or(0, Bytes::len);
         encode_frame(out, kind, 0, trace, payload_len, |out| {
@@ -243,18 +285,19 @@ impl Message {
                 out.put_u8(u8::from(m.storage_fault));
                 out.put_slice(&m.batch.header.encode());
             }
-            Message::ChainAck { level, storage_fault } => {
-                out.put_u64_le(*level);
-                out.put_u8(u8::from(*storage_fault));
+            Message::ChainAck(m) => {
+                out.put_u64_le(m.level);
+                out.put_u8(u8::from(m.storage_fault));
+                out.put_u64_le(m.trim_level);
+                out.put_u64_le(m.round);
             }
-            Message::ChainNotice {
-                commit_index,
-                level,
-                storage_fault,
-            } => {
-                out.put_u64_le(*commit_index);
-                out.put_u64_le(*level);
-                out.put_u8(u8::from(*storage_fault));
+            Message::ChainNotice(m) => {
+                out.put_u64_le(m.commit_index);
+                out.put_u64_le(m.level);
+                out.put_u8(u8::from(m.storage_fault));
+                for field in [m.trim_index, m.trim_asked, m.trim_level, m.round] {
+                    out.put_u64_le(field);
+                }
             }
             Message::SyncRequest(m) => {
                 out.put_u32_le(m.nonce);
@@ -274,12 +317,11 @@ impl Message {
                 out.put_u8(u8::from(m.base.is_some()));
                 out.put_u32_le(m.base.as_ref().map_or(0, |base| crc32fast::hash(base)));
             }
-            Message::Progress {
-                index,
-                level_with_sender,
-            } => {
-                out.put_u64_le(*index);
-                out.put_u8(u8::from(*level_with_sender));
+            Message::Progress(m) => {
+                out.put_u64_le(m.index);
+                out.put_u8(u8::from(m.level_with_sender));
+                out.put_u64_le(m.round);
+                out.put_u64_le(m.trim_level);
             }
         }
     }

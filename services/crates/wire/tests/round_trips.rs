@@ -9,7 +9,9 @@ use quorate_wire::client::{
     self, Append, Attached, Entries, EntriesBatch, HelloOk, Notice, Refused, StatusOk,
 };
 use quorate_wire::cursor::{POSITION_MAX, check_entries, entries, payload_of};
-use quorate_wire::peer::{self, Envelope, Greeting, Replicate, SyncReply, SyncRequest};
+use quorate_wire::peer::{
+    self, ChainAck, ChainNotice, Envelope, Greeting, Progress, Replicate, SyncReply, SyncRequest,
+};
 use quorate_wire::{Batch, BatchHeader, Frame, TraceContext, WireError, decode_frame};
 use uuid::Uuid;
 
@@ -167,6 +169,12 @@ fn control() -> impl Strategy<Value = client::Message> {
         any::<u64>().prop_map(|nonce| client::Message::Pong { nonce }),
         (any::<u16>(), ".{0,200}").prop_map(|(code, message)| client::Message::Goodbye { code, message }),
         Just(client::Message::Detach),
+        any::<(u32, u64)>().prop_map(|(request, before_offset)| client::Message::Trim {
+            request,
+            before_offset
+        }),
+        any::<(u32, u64)>()
+            .prop_map(|(request, trim_offset)| client::Message::TrimOk { request, trim_offset }),
         (any::<[u64; 2]>(), any::<[u8; 2]>(), ".{0,60}").prop_map(|(n, b, head_address)| {
             let (epoch, rate_per_s, role, state) = (n[0], n[1], b[0], b[1]);
             client::Message::Notice(Notice {
@@ -225,15 +233,32 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
                 })
             }
         ),
-        (position(), any::<bool>())
-            .prop_map(|(level, storage_fault)| peer::Message::ChainAck { level, storage_fault }),
-        (position(), position(), any::<bool>()).prop_map(|(commit_index, level, storage_fault)| {
-            peer::Message::ChainNotice {
-                commit_index,
-                level,
-                storage_fault,
+        (position(), any::<bool>(), position(), any::<u64>()).prop_map(
+            |(level, storage_fault, trim_level, round)| {
+                peer::Message::ChainAck(ChainAck {
+                    level,
+                    storage_fault,
+                    trim_level,
+                    round,
+                })
             }
-        }),
+        ),
+        (
+            [position(), position(), position(), position(), position()],
+            any::<bool>(),
+            any::<u64>()
+        )
+            .prop_map(|(n, storage_fault, round)| {
+                peer::Message::ChainNotice(ChainNotice {
+                    commit_index: n[0],
+                    level: n[1],
+                    storage_fault,
+                    trim_index: n[2],
+                    trim_asked: n[3],
+                    trim_level: n[4],
+                    round,
+                })
+            }),
         (any::<u32>(), position(), position(), history).prop_map(
             |(nonce, last_index, commit_index, history)| {
                 peer::Message::SyncRequest(SyncRequest {
@@ -257,10 +282,16 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
                 level: n[3],
                 base,
             })),
-        (position(), any::<bool>()).prop_map(|(index, level_with_sender)| peer::Message::Progress {
-            index,
-            level_with_sender
-        }),
+        (position(), any::<bool>(), any::<u64>(), position()).prop_map(
+            |(index, level_with_sender, round, trim_level)| {
+                peer::Message::Progress(Progress {
+                    index,
+                    level_with_sender,
+                    round,
+                    trim_level,
+                })
+            }
+        ),
     ];
     (group(), any::<u64>(), message).prop_map(|(group_id, epoch, message)| Envelope {
         group_id,
@@ -415,14 +446,20 @@ fn a_frame_over_the_limit_is_refused_by_its_header() {
 fn absurd_positions_are_refused() {
     let (group_id, storage_fault) = (GroupId(Uuid::nil()), false);
     for message in [
-        peer::Message::ChainAck {
+        peer::Message::ChainAck(ChainAck {
             level: u64::MAX,
             storage_fault,
-        },
-        peer::Message::Progress {
+            ..ChainAck::default()
+        }),
+        peer::Message::ChainNotice(ChainNotice {
+            trim_asked: POSITION_MAX,
+            ..ChainNotice::default()
+        }),
+        peer::Message::Progress(Progress {
             index: POSITION_MAX,
             level_with_sender: true,
-        },
+            ..Progress::default()
+        }),
         peer::Message::SyncRequest(SyncRequest {
             nonce: 0,
             last_index: 1,

@@ -13,7 +13,7 @@ use quorate_wire::client::{self, kind};
 use quorate_wire::peer::Envelope;
 
 use crate::clock::now_us;
-use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, Placed, Places};
+use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, KIND_TRIM, Placed, Places};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
 use crate::shard::serve::Channel;
@@ -48,7 +48,8 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(id: GroupId, replica: Replica, places: Places, now: Micros) -> Self {
+    pub fn new(id: GroupId, mut replica: Replica, places: Places, now: Micros) -> Self {
+        replica.pace_catchup();
         Self {
             id,
             replica,
@@ -111,6 +112,9 @@ impl Group {
         self.send_acks(io);
         self.serve_readers(io);
         self.end_spans(io);
+        if self.replica.catchup_wanted_bytes() > 0 {
+            io.wants_catchup(self.id);
+        }
     }
 
     fn order_queue(&mut self, io: &mut Io) {
@@ -151,10 +155,8 @@ impl Group {
             return;
         }
         self.counters.totals.refused_entries += u64::from(request.entry_count);
-        io.refuse(
-            request.client,
-            Refusal::new(kind::APPEND, request.seq, Code::SessionMoved),
-        );
+        let refusal = self.refusal_of(&request, Code::SessionMoved);
+        io.refuse(request.client, refusal);
     }
 
     fn is_disk_behind(&self, io: &Io) -> bool {
@@ -167,12 +169,13 @@ impl Group {
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
         self.counters.throttled(request.entry_count, within_sla);
+        self.note_refused(request.client, request.seq);
         let code = if within_sla {
             Code::DeadlineExceeded
         } else {
             Code::Throttled
         };
-        let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+        let mut refusal = self.refusal_of(&request, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         io.refuse(request.client, refusal);
     }
@@ -182,10 +185,16 @@ impl Group {
         let waiting = self.admission.as_mut().map(Admission::drain).unwrap_or_default();
         for request in waiting {
             self.counters.totals.refused_entries += u64::from(request.entry_count);
-            let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+            let mut refusal = self.refusal_of(&request, code);
             refusal.head_address = self.head_address();
             io.refuse(request.client, refusal);
         }
+    }
+
+    fn refusal_of(&self, request: &AppendRequest, code: Code) -> Refusal {
+        let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+        refusal.unknown = self.may_have_happened(request.session, request.seq, request.floor_index);
+        refusal
     }
 
     /// The group leaves this server.
@@ -211,6 +220,7 @@ impl Group {
                 Command::Persist(batch) => io.journal.batch(&batch),
                 Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
                 Command::Cut { index, number } => io.journal.cut(self.id, index, number),
+                Command::PersistTrim { index } => io.journal.trim(self.id, index),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
                 Command::Ack {
                     client,
@@ -238,6 +248,12 @@ impl Group {
                     refusal.head_address = self.head_address();
                     io.refuse(client, refusal);
                 }
+                Command::Answer {
+                    client,
+                    request,
+                    asked,
+                    refused,
+                } => self.answer_asked(io, client, request, asked, refused),
                 Command::Committed => self.readers.is_behind = true,
                 // The journal's places go when a base is durable, which is what recovery needs.
                 Command::Trimmed { .. } => {}
@@ -255,6 +271,7 @@ impl Group {
     }
 
     fn adopted(&mut self, io: &mut Io, epoch: u64) {
+        tracing::debug!(group_id = %self.id, epoch, role = ?self.replica.role(), "epoch adopted");
         io.shared.tell_coordinator(ToCoordinator::Applied {
             group_id: self.id,
             epoch,
@@ -318,6 +335,7 @@ impl Group {
             KIND_CUT => Event::CutPersisted {
                 number: durable.epoch,
             },
+            KIND_TRIM => Event::TrimPersisted { index: durable.index },
             _ => Event::Persisted {
                 index: durable.index,
                 epoch: durable.epoch,

@@ -1,18 +1,22 @@
 //! The shard's ways out: connections, links, the journal, other shards. Groups use them; they know no groups.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use quorate_chain::{ClientRef, Event};
-use quorate_types::limits::{CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
+use quorate_qos::Pace;
+use quorate_types::limits::{CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
 use quorate_types::{Code, GroupConfig, GroupId, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::{Notify, mpsc};
 
+use crate::clock::now_us;
 use crate::disk::JournalPort;
 use crate::shard::ShardMessage;
 use crate::shard::clients::Connection;
+use crate::shard::crossing::Crossings;
 use crate::shard::links::Link;
 use crate::shard::reads::DiskRead;
 use crate::shared::Shared;
@@ -25,6 +29,8 @@ pub struct Io {
     pub shared: Arc<Shared>,
     pub connections: HashMap<u64, Connection>,
     pub links: HashMap<ServerId, Link>,
+    /// Clients of other shards' connections.
+    pub crossings: Crossings,
     pub journal: JournalPort,
     pub dirty_groups: Vec<GroupId>,
     dirty_connections: Vec<u64>,
@@ -36,6 +42,12 @@ pub struct Io {
     next_connection: u64,
     loads: mpsc::UnboundedSender<(GroupId, Event)>,
     disk_reads: mpsc::UnboundedSender<DiskRead>,
+    /// What learners of this shard's groups may be sent.
+    pub pace: Pace,
+    /// Groups whose learner waits for its allowance.
+    pub catching_up: BTreeSet<GroupId>,
+    /// Wakes the pace task: one of them waits.
+    pub pacing: Rc<Notify>,
 }
 
 /// Work that the shard's tasks do on the groups' behalf. Unbounded channels, bounded by their use: one load
@@ -66,11 +78,15 @@ impl Io {
         loads: mpsc::UnboundedSender<(GroupId, Event)>,
         disk_reads: mpsc::UnboundedSender<DiskRead>,
     ) -> Self {
+        let bytes_per_s = shared.catchup_bytes_per_s.load(Ordering::Relaxed) / shared.shard_count() as u64;
+        let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
+        let pace = Pace::new(bytes_per_s, burst_bytes, now_us());
         Self {
             shard,
             shared,
             connections: HashMap::new(),
             links: HashMap::new(),
+            crossings: Crossings::default(),
             journal,
             dirty_groups: Vec::new(),
             dirty_connections: Vec::new(),
@@ -80,7 +96,16 @@ impl Io {
             next_connection: 1,
             loads,
             disk_reads,
+            pace,
+            catching_up: BTreeSet::new(),
+            pacing: Rc::new(Notify::new()),
         }
+    }
+
+    /// The group's learner waits until it may be sent more.
+    pub fn wants_catchup(&mut self, group_id: GroupId) {
+        self.catching_up.insert(group_id);
+        self.pacing.notify_one();
     }
 
     /// Where an event for a group goes that a task of this shard produced.
@@ -101,8 +126,10 @@ impl Io {
     pub fn send_client(&mut self, client: ClientRef, message: client::Message) {
         let owner = (client.connection >> CONNECTION_SHARD_SHIFT) as usize;
         if owner != self.shard {
-            self.shared
-                .send(owner, ShardMessage::ToClient { client, message });
+            let message = self.crossings.to_client(client, message);
+            if let Some(message) = message {
+                self.shared.send(owner, message);
+            }
             return;
         }
         let Some(connection) = self.connections.get_mut(&client.connection) else {
@@ -140,7 +167,9 @@ impl Io {
         let Some(link) = self.links.get_mut(&to) else {
             return;
         };
+        let before = link.outbox.len();
         link.outbox.push(|out| envelope.encode(out));
+        link.pushed_bytes += (link.outbox.len() - before) as u64;
         if link.outbox.len() > LINK_OUTBOX_BYTES_MAX {
             tracing::warn!(peer = to.0, "link is too far behind; it is opened anew");
             link.close.notify_one();
@@ -166,7 +195,7 @@ impl Io {
                 continue;
             };
             connection.is_dirty = false;
-            match connection.outbox.try_write((*connection.stream).as_ref()) {
+            match connection.outbox.try_write(&connection.stream) {
                 Ok(true) => {}
                 Ok(false) => connection.blocked.notify_one(),
                 Err(_) => connection.close.notify_one(),
@@ -177,7 +206,7 @@ impl Io {
                 continue;
             };
             link.is_dirty = false;
-            match link.outbox.try_write((*link.stream).as_ref()) {
+            match link.outbox.try_write(&link.stream) {
                 Ok(true) => {}
                 Ok(false) => link.blocked.notify_one(),
                 Err(_) => link.close.notify_one(),

@@ -1,11 +1,12 @@
 //! What clients ask of a group: attaching, appending, its status. Reading is in [`crate::shard::reads`].
 
-use quorate_chain::{AppendRequest, ClientRef};
+use quorate_chain::{AppendRequest, Asked, ClientRef, Event, Verdict};
 use quorate_qos::Offer;
 use quorate_types::limits::{
-    APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, SESSION_WINDOW_BATCHES,
+    APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
+    SESSION_WINDOW_BATCHES,
 };
-use quorate_types::{Code, Durability};
+use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
@@ -19,6 +20,8 @@ use quorate_tokens::Permission;
 pub struct Channel {
     pub session: u64,
     pub permission: Permission,
+    /// A batch refused for lack of budget or room: until it comes again, those behind it cannot be ordered.
+    pub refused_seq: Option<u64>,
 }
 
 impl Group {
@@ -31,7 +34,12 @@ impl Group {
     }
 
     fn attach(&mut self, io: &mut Io, client: ClientRef, session: u64, permission: Permission) {
-        self.channels.insert(client, Channel { session, permission });
+        let channel = Channel {
+            session,
+            permission,
+            refused_seq: None,
+        };
+        self.channels.insert(client, channel);
         // Also where this server is not the head: it may become it, and the client need not attach again then.
         if session != 0 {
             self.sessions.insert(session, client);
@@ -112,7 +120,14 @@ impl Group {
             } => self.subscribe(io, client, request, credit_bytes, offset),
             Message::Credit { request, bytes } => self.credit(io, client, request, bytes),
             Message::Cancel { request } => self.readers.cancel(client, request),
-            Message::Status { request } => self.status(io, client, request),
+            Message::Status { request } => self.ask(io, client, request, Asked::Status),
+            Message::Trim {
+                request,
+                before_offset,
+            } => match self.may_append(client) {
+                Ok(()) => self.ask(io, client, request, Asked::Trim { before_offset }),
+                Err(code) => io.refuse(client, Refusal::new(kind::TRIM, u64::from(request), code)),
+            },
             // Whatever else is a connection's business and was handled there.
             _ => {}
         }
@@ -130,6 +145,8 @@ impl Group {
             let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
             refusal.detail = detail;
             refusal.head_address = self.head_address();
+            let session = self.channels.get(&client).map_or(0, |channel| channel.session);
+            refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
             io.refuse(client, refusal);
             return;
         }
@@ -158,6 +175,18 @@ impl Group {
             trace,
         };
         self.counters.offered(entry_count, entry_bytes);
+        // Of a batch that was ordered before, the answer is its place: it costs nothing, and must not be refused for
+        // lack of budget or room, as if it had not happened.
+        if self.may_have_happened(session, request.seq, request.floor_index) {
+            self.order(io, request);
+            return;
+        }
+        if self.is_behind_a_refused(client, request.seq) {
+            self.counters.totals.refused_entries += u64::from(entry_count);
+            let refusal = Refusal::new(kind::APPEND, request.seq, Code::SequenceGap);
+            io.refuse(client, refusal);
+            return;
+        }
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
@@ -174,6 +203,7 @@ impl Group {
                 within_sla,
             } => {
                 self.counters.throttled(entry_count, within_sla);
+                self.note_refused(client, item.seq);
                 let code = if within_sla {
                     Code::Overloaded
                 } else {
@@ -186,18 +216,39 @@ impl Group {
         }
     }
 
+    /// Whether an earlier sending of the batch was ordered, or the table has forgotten too much to tell: then no
+    /// refusal of this sending may say that it did not happen.
+    pub fn may_have_happened(&self, session: u64, seq: u64, floor_index: Index) -> bool {
+        let verdict = self.replica.log().sessions().judge(session, seq, floor_index);
+        session != 0 && matches!(verdict, Verdict::Ordered(_) | Verdict::Expired)
+    }
+
+    /// A batch of the channel was refused for lack of budget or room.
+    pub fn note_refused(&mut self, client: ClientRef, seq: u64) {
+        if let Some(channel) = self.channels.get_mut(&client) {
+            let least = channel.refused_seq.map_or(seq, |refused| refused.min(seq));
+            channel.refused_seq = Some(least);
+        }
+    }
+
+    /// Whether the batch would leave a gap, since one before it was refused. Told at once, it takes neither budget nor
+    /// room from batches that can be ordered.
+    fn is_behind_a_refused(&mut self, client: ClientRef, seq: u64) -> bool {
+        let Some(channel) = self.channels.get_mut(&client) else {
+            return false;
+        };
+        let is_behind = channel.refused_seq.is_some_and(|refused| seq > refused);
+        if !is_behind {
+            channel.refused_seq = None;
+        }
+        is_behind
+    }
+
     /// What can be refused before anything is spent on the append.
     fn check_append(&self, client: ClientRef, append: &client::Append) -> Result<(), (Code, Option<String>)> {
         let refuse = |code| Err((code, None));
-        let Some(channel) = self.channels.get(&client) else {
-            return refuse(Code::UnknownChannel);
-        };
-        if !channel.permission.may_append {
-            return refuse(Code::PermissionDenied);
-        }
-        if channel.permission.expires_at_s < wall_us() / 1_000_000 {
-            return refuse(Code::TokenExpired);
-        }
+        self.may_append(client).map_err(|code| (code, None))?;
+        let channel = &self.channels[&client];
         if channel.session == 0 || append.seq == 0 {
             return refuse(Code::SessionMissing);
         }
@@ -225,6 +276,18 @@ impl Group {
         }
     }
 
+    /// Also what it takes to trim: whoever may append can push out what is old anyway, by filling what is retained.
+    fn may_append(&self, client: ClientRef) -> Result<(), Code> {
+        match self.channels.get(&client) {
+            None => Err(Code::UnknownChannel),
+            Some(channel) if !channel.permission.may_append => Err(Code::PermissionDenied),
+            Some(channel) if channel.permission.expires_at_s < wall_us() / 1_000_000 => {
+                Err(Code::TokenExpired)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     pub fn may_read(&self, io: &mut Io, client: ClientRef, op: u8, request: u32) -> bool {
         let code = match self.channels.get(&client) {
             None => Code::UnknownChannel,
@@ -234,6 +297,53 @@ impl Group {
         };
         io.refuse(client, Refusal::new(op, u64::from(request), code));
         false
+    }
+
+    fn ask(&mut self, io: &mut Io, client: ClientRef, request: u32, asked: Asked) {
+        self.step(
+            io,
+            Event::Ask {
+                client,
+                request,
+                asked,
+            },
+        );
+    }
+
+    /// The replica answers what a client asked.
+    pub fn answer_asked(
+        &self,
+        io: &mut Io,
+        client: ClientRef,
+        request: u32,
+        asked: Asked,
+        refused: Option<Code>,
+    ) {
+        match (asked, refused) {
+            (Asked::Status, None) => self.status(io, client, request),
+            (Asked::Trim { .. }, None) => {
+                let trim_offset = self.replica.trim_offset();
+                io.send_client(client, Message::TrimOk { request, trim_offset });
+            }
+            (_, Some(code)) => {
+                let op = match asked {
+                    Asked::Status => kind::STATUS,
+                    Asked::Trim { .. } => kind::TRIM,
+                };
+                let mut refusal = Refusal::new(op, u64::from(request), code);
+                refusal.head_address = self.head_address();
+                // A trim that was under way when the head was deposed may go on under the next one.
+                refusal.unknown = code == Code::EpochChanged;
+                if matches!(code, Code::Paused | Code::Syncing | Code::Overloaded) {
+                    refusal.retry_after_ms = RETRY_AFTER_MS_HELD as u32;
+                }
+                if code == Code::TrimBeyondCommit {
+                    let commit_offset = self.replica.commit_offset();
+                    refusal.detail = Some(format!("The commit offset is {commit_offset}."));
+                }
+                io.refuse(client, refusal);
+            }
+        }
     }
 
     fn status(&self, io: &mut Io, client: ClientRef, request: u32) {

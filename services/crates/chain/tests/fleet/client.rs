@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use quorate_chain::{AppendRequest, ClientRef};
+use quorate_chain::{AppendRequest, Asked, ClientRef, Event};
 use quorate_types::{Code, Epoch, Index, Micros, Offset};
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 use rand::Rng;
@@ -31,6 +31,8 @@ pub struct Client {
     was_refused: bool,
     offset_seen: Offset,
     token: u64,
+    /// What was committed when its question was sent, while it waits for the answer.
+    asked_at: Option<Offset>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +50,13 @@ pub struct Out {
     entry_count: u32,
     expected_offset: Offset,
     fencing_token: u64,
+    /// What was committed when it was last sent.
+    sent_at: Offset,
 }
 
 #[derive(Debug, Clone)]
 pub enum ToServer {
+    Ask(Asked),
     Attach,
     Append(Box<AppendRequest>),
 }
@@ -61,6 +66,7 @@ pub enum ToClient {
     /// `None`: not the head, or not sure of its log yet.
     Attached(Option<Attached>),
     Reply(Reply),
+    Answered,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +106,7 @@ impl Client {
             was_refused: false,
             offset_seen: 0,
             token: 0,
+            asked_at: None,
         }
     }
 
@@ -122,7 +129,10 @@ impl World {
                 }
             }
             State::Ready if client.was_refused => self.after_refusal(c),
-            State::Ready => self.make_batches(c),
+            State::Ready => {
+                self.make_batches(c);
+                self.ask(c);
+            }
         }
         if !self.clients[c].is_done() {
             let at = now + self.rng.random_range(500..6_000);
@@ -142,6 +152,7 @@ impl World {
         client.last_at = self.now;
         client.unanswered = 0;
         client.was_refused = false;
+        client.asked_at = None;
         self.request(c, ToServer::Attach);
     }
 
@@ -165,6 +176,21 @@ impl World {
     pub fn at_server(&mut self, s: usize, c: usize, connection: u64, message: ToServer) {
         match message {
             ToServer::Append(request) => self.append(s, connection, *request),
+            ToServer::Ask(asked) => {
+                let client = ClientRef {
+                    connection,
+                    channel: c as u32,
+                };
+                let request = 1;
+                self.step(
+                    s,
+                    Event::Ask {
+                        client,
+                        request,
+                        asked,
+                    },
+                );
+            }
             ToServer::Attach => {
                 let session = self.clients[c].session;
                 let server = &mut self.servers[s];
@@ -194,7 +220,68 @@ impl World {
             self.ledger
                 .check_ack(session, reply.seq, base_offset, entry_count);
         }
+        if let Answer::Refused { code, .. } = reply.answer {
+            self.check_refusal(client, reply.seq, code);
+        }
         self.respond(client.channel as usize, client.connection, ToClient::Reply(reply));
+    }
+
+    /// A condition is refused on what is committed: at some time since the batch was sent, it did not hold.
+    fn check_refusal(&self, client: ClientRef, seq: u64, code: Code) {
+        let of = &self.clients[client.channel as usize];
+        let Some(out) = of.outstanding.iter().find(|o| o.seq == seq) else {
+            return;
+        };
+        if of.connection != client.connection {
+            return;
+        }
+        let end = self.ledger.last().map_or(0, |h| h.end_offset());
+        match code {
+            Code::ConditionFailed => assert!(
+                out.sent_at != out.expected_offset || end != out.expected_offset,
+                "refused for its condition, which held: {out:?}"
+            ),
+            Code::Fenced => assert!(
+                out.fencing_token < self.ledger.fence,
+                "fenced by a token that was never committed: {out:?}"
+            ),
+            _ => {}
+        }
+    }
+
+    /// What a server answers to a question is true of the whole group.
+    pub fn answer_asked(&mut self, s: usize, client: ClientRef, asked: Asked, refused: Option<Code>) {
+        let replica = self.servers[s].replica.as_ref().expect("it answers");
+        let (commit_offset, trim_offset) = (replica.commit_offset(), replica.trim_offset());
+        self.trace
+            .line(|| format!("           s{} answers {asked:?}: {refused:?}", s + 1));
+        let of = &self.clients[client.channel as usize];
+        let asked_at = of.asked_at.filter(|_| of.connection == client.connection);
+        let end = self.ledger.last().map_or(0, |h| h.end_offset());
+        match (asked, refused) {
+            (Asked::Status, None) if replica.is_head() => {
+                assert!(
+                    commit_offset <= end && asked_at.is_none_or(|at| commit_offset >= at),
+                    "s{} says that the log ends at {commit_offset}; it ended at {asked_at:?} before",
+                    s + 1
+                );
+                self.answers += 1;
+            }
+            (Asked::Trim { before_offset }, None) => {
+                assert!(trim_offset <= end);
+                self.ledger.trim(before_offset);
+                crate::invariants::trim_is_kept(self);
+                self.answers += 1;
+            }
+            (Asked::Trim { before_offset }, Some(Code::TrimBeyondCommit)) => {
+                assert!(
+                    asked_at.is_none_or(|at| at < before_offset),
+                    "all before {before_offset} was committed"
+                );
+            }
+            _ => {}
+        }
+        self.respond(client.channel as usize, client.connection, ToClient::Answered);
     }
 
     fn respond(&mut self, client: usize, connection: u64, message: ToClient) {
@@ -223,6 +310,7 @@ impl World {
             ToClient::Attached(None) => self.clients[c].state = State::Idle,
             ToClient::Attached(Some(attached)) => self.attached(c, attached),
             ToClient::Reply(reply) => self.replied(c, reply),
+            ToClient::Answered => self.clients[c].asked_at = None,
         }
     }
 
@@ -275,6 +363,10 @@ impl World {
     fn send_append(&mut self, c: usize, out: &Out) {
         let client = &mut self.clients[c];
         client.unanswered += 1;
+        let end = self.ledger.last().map_or(0, |h| h.end_offset());
+        if let Some(kept) = client.outstanding.iter_mut().find(|o| o.seq == out.seq) {
+            kept.sent_at = end;
+        }
         let request = AppendRequest {
             client: ClientRef {
                 connection: client.connection,
@@ -337,6 +429,22 @@ impl World {
         self.send_all(c);
     }
 
+    /// Now and then asks where the log ends, or has some of it trimmed.
+    fn ask(&mut self, c: usize) {
+        let end = self.ledger.last().map_or(0, |h| h.end_offset());
+        if !self.rng.random_bool(self.plan.asks) || self.clients[c].asked_at.is_some() {
+            return;
+        }
+        let before_offset = self.rng.random_range(0..=end + end / 20 + 1);
+        let asked = if self.rng.random_bool(0.5) {
+            Asked::Status
+        } else {
+            Asked::Trim { before_offset }
+        };
+        self.clients[c].asked_at = Some(end);
+        self.request(c, ToServer::Ask(asked));
+    }
+
     fn make_batches(&mut self, c: usize) {
         let is_busy = self.rng.random_bool(0.8);
         while is_busy && self.clients[c].remaining > 0 && self.clients[c].outstanding.len() < self.plan.window
@@ -371,6 +479,7 @@ impl World {
                 entry_count,
                 expected_offset,
                 fencing_token,
+                sent_at: 0,
             };
             client.outstanding.push_back(out.clone());
             client.since = self.now;

@@ -14,6 +14,7 @@ pub enum Record {
     Batch(Batch),
     Base { base: Bytes, index: Index, epoch: Epoch },
     Cut { index: Index, number: u64 },
+    Trim { index: Index },
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +33,8 @@ pub struct Disk {
 #[derive(Debug, Default, Clone)]
 pub struct Image {
     base: Index,
+    /// What clients trimmed.
+    pub trimmed: Index,
     epochs: VecDeque<Epoch>,
 }
 
@@ -48,6 +51,10 @@ impl Image {
                 self.epochs.push_back(batch.header.epoch);
             }
             Record::Cut { index, .. } => self.truncate(*index),
+            Record::Trim { index } => {
+                assert!(*index <= self.last(), "trimmed what is not there");
+                self.trimmed = self.trimmed.max(*index);
+            }
             Record::Base { index, epoch, .. } => {
                 if *index >= self.base && self.epoch_at(*index) == Some(*epoch) {
                     self.epochs.drain(..(*index - self.base) as usize);
@@ -73,6 +80,11 @@ impl Image {
 
     pub fn last(&self) -> Index {
         self.base + self.epochs.len() as u64
+    }
+
+    /// Batches up to this are gone for readers.
+    pub fn trimmed_through(&self) -> Index {
+        self.trimmed.max(self.base)
     }
 
     fn epoch_at(&self, index: Index) -> Option<Epoch> {
@@ -125,6 +137,7 @@ impl Disk {
                     epoch: *epoch,
                 },
                 Record::Cut { number, .. } => Event::CutPersisted { number: *number },
+                Record::Trim { index } => Event::TrimPersisted { index: *index },
             };
             let kind = std::mem::discriminant(&record);
             match events.last_mut() {
@@ -187,6 +200,7 @@ impl Disk {
                 Record::Batch(batch) => replica.recover(batch.clone()),
                 Record::Base { base, .. } => replica.recover_base(Base::decode(base).expect("a base")),
                 Record::Cut { index, .. } => replica.recover_cut(*index),
+                Record::Trim { index } => replica.recover_trim(*index),
             }
         }
         replica.recovered_all().expect("the journal has the whole log");

@@ -88,7 +88,8 @@ impl World {
         }
         server.alive = true;
         if self.plan.durability == Durability::Persistent && server.disk.image.last() > 0 {
-            let replica = server.disk.recover(server.id);
+            let is_paced = self.plan.catchup_bytes.is_some();
+            let replica = crate::server::paced(server.disk.recover(server.id), is_paced);
             server.commit_seen = replica.commit_index();
             server.replica = Some(replica);
         }

@@ -13,7 +13,9 @@ pub struct Ledger {
     /// Index of each committed (session, seq).
     placed: BTreeMap<(u64, u64), Index>,
     issued: Vec<Issued>,
-    fence: u64,
+    pub fence: u64,
+    /// Batches up to this were trimmed by clients who were told so.
+    pub trimmed: Index,
     pub heads: BTreeMap<Epoch, usize>,
 }
 
@@ -97,6 +99,14 @@ impl Ledger {
         self.fence = self.fence.max(header.fencing_token);
         issued.index = Some(header.index);
         self.committed.push(*header);
+    }
+
+    /// A client is told that all whole batches before the offset are gone.
+    pub fn trim(&mut self, before_offset: Offset) {
+        let whole = self
+            .committed
+            .partition_point(|h| h.end_offset() <= before_offset);
+        self.trimmed = self.trimmed.max(whole as Index);
     }
 
     /// A head sends an ack: what it says must be committed.

@@ -24,6 +24,11 @@ pub struct Plan {
     pub horizon_us: Micros,
     /// The journal's port tells only the last record of each run of one kind.
     pub completions_are_merged: bool,
+    /// What a learner may be sent at each tick; `None`: all that its window takes.
+    pub catchup_bytes: Option<u64>,
+    /// How often a client asks for the status, or to trim.
+    pub asks: f64,
+    pub retention_age_s: Option<u64>,
     /// The shell takes several events before it flushes.
     pub flush_at_once: f64,
 }
@@ -62,6 +67,9 @@ impl Plan {
             horizon_us: 1_000_000,
             completions_are_merged: rng.random_bool(0.5),
             flush_at_once: *pick(rng, &[1.0, 0.5]),
+            catchup_bytes: *pick(rng, &[None, Some(u64::from(payload_bytes_max))]),
+            asks: *pick(rng, &[0.0, 0.1, 0.5]),
+            retention_age_s: *pick(rng, &[None, None, Some(0)]),
         }
     }
 }

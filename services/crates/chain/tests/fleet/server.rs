@@ -64,6 +64,14 @@ impl Server {
     }
 }
 
+/// A replica whose learner is sent no more than the plan allows, if it says so.
+pub fn paced(mut replica: Replica, is_paced: bool) -> Replica {
+    if is_paced {
+        replica.pace_catchup();
+    }
+    replica
+}
+
 impl World {
     pub fn step(&mut self, s: usize, event: Event) {
         let now = self.now;
@@ -143,6 +151,13 @@ impl World {
             Command::Persist(batch) => self.write(s, Record::Batch(batch)),
             Command::PersistBase { base, index, epoch } => self.write(s, Record::Base { base, index, epoch }),
             Command::Cut { index, number } => self.write(s, Record::Cut { index, number }),
+            Command::PersistTrim { index } => self.write(s, Record::Trim { index }),
+            Command::Answer {
+                client,
+                asked,
+                refused,
+                ..
+            } => self.answer_asked(s, client, asked, refused),
             Command::Load { from_index, to_index } => self.load(s, from_index, to_index),
             Command::Ack {
                 client,
@@ -259,7 +274,10 @@ impl World {
             Instruction::Configure(config) => {
                 let server = &mut self.servers[s];
                 let me = server.id;
-                server.replica.get_or_insert_with(|| Replica::new(me, durability));
+                let is_paced = self.plan.catchup_bytes.is_some();
+                server
+                    .replica
+                    .get_or_insert_with(|| paced(Replica::new(me, durability), is_paced));
                 self.step(s, Event::Configure(config));
             }
             Instruction::Drop => {

@@ -113,6 +113,7 @@ pub struct Outcome {
     pub epochs: u64,
     pub promotions: u64,
     pub loads: u64,
+    pub answers: u64,
 }
 
 impl Outcome {
@@ -125,6 +126,7 @@ impl Outcome {
         self.epochs += other.epochs;
         self.promotions += other.promotions;
         self.loads += other.loads;
+        self.answers += other.answers;
     }
 }
 
@@ -145,6 +147,7 @@ pub struct World {
     pub acks: u64,
     pub crashes: u64,
     pub loads: u64,
+    pub answers: u64,
 }
 
 impl World {
@@ -170,6 +173,7 @@ impl World {
             acks: 0,
             crashes: 0,
             loads: 0,
+            answers: 0,
             plan,
             rng,
         }
@@ -241,6 +245,7 @@ impl World {
             epochs: self.master.epoch,
             promotions: self.master.promotions,
             loads: self.loads,
+            answers: self.answers,
         }
     }
 
@@ -351,7 +356,10 @@ impl World {
             What::Loaded { server, batches, .. } => self.step(server, Event::Loaded { batches }),
             What::Flush { server, .. } => self.flush(server),
             What::Tick { server, incarnation } => {
-                self.step(server, Event::Tick);
+                self.step(server, Event::Tick { wall_us: self.now });
+                if let Some(bytes) = self.plan.catchup_bytes {
+                    self.step(server, Event::CatchupAllowance { bytes });
+                }
                 invariants::reads_committed(self, server);
                 self.at(self.now + TICK_US, What::Tick { server, incarnation });
             }

@@ -2,7 +2,7 @@
 
 use quorate_chain::{Command, Event};
 use quorate_types::{Code, Durability, GroupState};
-use quorate_wire::peer::Message;
+use quorate_wire::peer::{ChainAck, Message};
 
 use crate::rig::{Fleet, acks, append, config, peer, refusals};
 
@@ -89,10 +89,11 @@ fn only_the_tail_of_this_epoch_closes_the_ring() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.cut.push((2, 3));
     fleet.append(1, append(1, 1));
-    let ack = Message::ChainAck {
+    let ack = Message::ChainAck(ChainAck {
         level: 1,
         storage_fault: false,
-    };
+        ..ChainAck::default()
+    });
     let head = fleet.nodes.get_mut(&1).expect("head");
     for from in [2, 4] {
         peer(head, from, ack.clone());
@@ -117,10 +118,11 @@ fn a_ring_level_of_an_earlier_epoch_counts_for_nothing() {
     peer(
         head,
         2,
-        Message::ChainAck {
+        Message::ChainAck(ChainAck {
             level: 9,
             storage_fault: false,
-        },
+            ..ChainAck::default()
+        }),
     );
     assert_eq!((head.commit_index(), head.state()), (0, GroupState::Paused));
     // Alone with another log, the level that was told then must not commit it.

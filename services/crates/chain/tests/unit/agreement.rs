@@ -3,9 +3,9 @@
 use quorate_chain::{Base, Command, Event, Replica};
 use quorate_types::limits::CATCHUP_WINDOW_BYTES;
 use quorate_types::{Durability, Epoch, GroupConfig, GroupState, Index, ServerId};
-use quorate_wire::peer::{Message, SyncReply, SyncRequest};
+use quorate_wire::peer::{Message, Progress, SyncReply, SyncRequest};
 
-use crate::rig::{Fleet, append, batch_after, batches, config, payload, peer, sends, step};
+use crate::rig::{Fleet, TICK, append, batch_after, batches, config, payload, peer, sends, step};
 
 /// A head that holds batches of these epochs, all but the last `kept` trimmed, and its successor's question.
 fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
@@ -19,7 +19,7 @@ fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
         ..config(101, &[1], &[])
     };
     step(&mut replica, Event::Configure(trimming));
-    step(&mut replica, Event::Tick);
+    step(&mut replica, TICK);
     step(&mut replica, Event::Configure(config(200, &[1, 2], &[])));
     replica
 }
@@ -131,7 +131,7 @@ fn a_question_waits_until_it_can_be_answered() {
     let commands = peer(&mut middle, 1, Message::SyncReply(settled));
     assert!(matches!(
         &sends(&commands, 3)[..],
-        [Message::SyncReply(_), Message::ChainNotice { .. }]
+        [Message::SyncReply(_), Message::ChainNotice(_)]
     ));
 
     let newer = Event::Peer {
@@ -224,10 +224,11 @@ fn the_window_bounds_what_is_on_its_way() {
         count(&peer(
             head,
             2,
-            Message::Progress {
+            Message::Progress(Progress {
                 index: 2,
-                level_with_sender: false
-            }
+                level_with_sender: false,
+                ..Progress::default()
+            })
         )),
         2
     );
@@ -235,10 +236,11 @@ fn the_window_bounds_what_is_on_its_way() {
         count(&peer(
             head,
             2,
-            Message::Progress {
+            Message::Progress(Progress {
                 index: 1,
-                level_with_sender: false
-            }
+                level_with_sender: false,
+                ..Progress::default()
+            })
         )),
         0
     );
@@ -246,16 +248,17 @@ fn the_window_bounds_what_is_on_its_way() {
         count(&peer(
             head,
             3,
-            Message::Progress {
+            Message::Progress(Progress {
                 index: 9,
-                level_with_sender: false
-            }
+                level_with_sender: false,
+                ..Progress::default()
+            })
         )),
         0,
         "a stranger"
     );
     step(head, Event::LinkDown { server: ServerId(2) });
-    assert_eq!(count(&step(head, Event::Tick)), 0, "it must ask again");
+    assert_eq!(count(&step(head, TICK)), 0, "it must ask again");
 }
 
 #[test]
@@ -352,7 +355,7 @@ fn a_learner_that_feeds_another_begins_anew_without_harm() {
     assert_eq!(fleet.node(2).log().first_index(), 6);
     assert_eq!(fleet.node(3).log().last_index(), 3);
     fleet.now = 2_000_000;
-    fleet.event(3, Event::Tick);
+    fleet.event(3, TICK);
     assert_eq!(
         fleet.node(3).log().first_index(),
         6,

@@ -2,9 +2,9 @@
 
 use quorate_chain::{Command, Event};
 use quorate_types::{Durability, GroupState, ServerId};
-use quorate_wire::peer::Message;
+use quorate_wire::peer::{ChainNotice, Message};
 
-use crate::rig::{Fleet, acks, append, sends, step};
+use crate::rig::{Fleet, TICK, acks, append, sends, step};
 
 #[test]
 fn every_order_of_syncs_commits_at_the_last() {
@@ -149,13 +149,14 @@ fn levels_travel_without_batches() {
     fleet.append(1, append(1, 1));
     let head = fleet.nodes.get_mut(&1).expect("head");
     let commands = step(head, Event::Persisted { index: 1, epoch: 1 });
-    let notice = Message::ChainNotice {
+    let notice = Message::ChainNotice(ChainNotice {
         commit_index: 0,
         level: 1,
         storage_fault: false,
-    };
+        ..ChainNotice::default()
+    });
     assert_eq!(sends(&commands, 2), [notice]);
-    assert!(step(head, Event::Tick).is_empty(), "told once");
+    assert!(step(head, TICK).is_empty(), "told once");
     assert!(step(head, Event::LinkDown { server: ServerId(2) }).is_empty());
 }
 

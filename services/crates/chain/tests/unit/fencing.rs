@@ -2,7 +2,7 @@
 
 use quorate_chain::{Event, Replica};
 use quorate_types::{Durability, Epoch, ServerId};
-use quorate_wire::peer::{Message, Replicate, SyncReply, SyncRequest};
+use quorate_wire::peer::{ChainAck, ChainNotice, Message, Progress, Replicate, SyncReply, SyncRequest};
 
 use crate::rig::{Fleet, append, batches, config, step};
 
@@ -17,16 +17,22 @@ fn kinds() -> Vec<Message> {
             storage_fault,
             batch,
         }),
-        Message::ChainAck { level, storage_fault },
-        Message::ChainNotice {
+        Message::ChainAck(ChainAck {
+            level,
+            storage_fault,
+            ..ChainAck::default()
+        }),
+        Message::ChainNotice(ChainNotice {
             commit_index,
             level,
             storage_fault,
-        },
-        Message::Progress {
+            ..ChainNotice::default()
+        }),
+        Message::Progress(Progress {
             index: 1,
             level_with_sender: true,
-        },
+            ..Progress::default()
+        }),
     ];
     for nonce in 0..4 {
         let (common_index, base) = (0, None);

@@ -4,9 +4,9 @@ use quorate_chain::{Command, Event, Replica};
 use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
 use quorate_types::{Durability, GroupState, Role, ServerId};
 use quorate_wire::Batch;
-use quorate_wire::peer::{Message, Replicate, SyncReply};
+use quorate_wire::peer::{ChainAck, ChainNotice, Message, Replicate, SyncReply};
 
-use crate::rig::{Fleet, append, batch_after, batches, config, peer, sends, step, step_at};
+use crate::rig::{Fleet, TICK, append, batch_after, batches, config, peer, sends, step, step_at};
 
 fn follower() -> Replica {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
@@ -104,11 +104,12 @@ fn it_listens_to_its_predecessor_alone() {
         peer(
             &mut replica,
             from,
-            Message::ChainNotice {
+            Message::ChainNotice(ChainNotice {
                 commit_index: 9,
                 level: 9,
                 storage_fault: true,
-            },
+                ..ChainNotice::default()
+            }),
         );
     }
     assert_eq!(
@@ -129,11 +130,12 @@ fn it_commits_no_more_than_it_holds() {
     peer(
         &mut replica,
         1,
-        Message::ChainNotice {
+        Message::ChainNotice(ChainNotice {
             commit_index: 50,
             level: 50,
             storage_fault: false,
-        },
+            ..ChainNotice::default()
+        }),
     );
     assert_eq!(replica.commit_index(), 1);
 }
@@ -141,28 +143,29 @@ fn it_commits_no_more_than_it_holds() {
 #[test]
 fn it_asks_again_when_no_answer_comes_or_nothing_more_comes() {
     let mut replica = follower();
-    assert!(step_at(&mut replica, SYNC_RETRY_MS * 1000 - 1, Event::Tick).is_empty());
+    assert!(step_at(&mut replica, SYNC_RETRY_MS * 1000 - 1, TICK).is_empty());
     assert_eq!(
-        sends(&step_at(&mut replica, SYNC_RETRY_MS * 1000, Event::Tick), 1).len(),
+        sends(&step_at(&mut replica, SYNC_RETRY_MS * 1000, TICK), 1).len(),
         1
     );
 
     let mut replica = settled();
-    let notice = Message::ChainNotice {
+    let notice = Message::ChainNotice(ChainNotice {
         commit_index: 5,
         level: 5,
         storage_fault: false,
-    };
+        ..ChainNotice::default()
+    });
     peer(&mut replica, 1, notice);
-    assert!(step_at(&mut replica, SYNC_STALL_MS * 1000 - 1, Event::Tick).is_empty());
+    assert!(step_at(&mut replica, SYNC_STALL_MS * 1000 - 1, TICK).is_empty());
     assert_eq!(
-        sends(&step_at(&mut replica, SYNC_STALL_MS * 1000, Event::Tick), 1).len(),
+        sends(&step_at(&mut replica, SYNC_STALL_MS * 1000, TICK), 1).len(),
         1,
         "it is behind"
     );
     let mut level = settled();
     assert!(
-        step_at(&mut level, 3_600_000_000, Event::Tick).is_empty(),
+        step_at(&mut level, 3_600_000_000, TICK).is_empty(),
         "it is not behind"
     );
 }
@@ -184,19 +187,18 @@ fn the_tail_repeats_itself_to_a_head_that_is_back() {
     let commands = step(tail, Event::LinkUp { server: ServerId(1) });
     assert_eq!(
         sends(&commands, 1),
-        [Message::ChainAck {
+        [Message::ChainAck(ChainAck {
             level: 1,
-            storage_fault: false
-        }]
+            storage_fault: false,
+            ..ChainAck::default()
+        })]
     );
 }
 
 #[test]
 fn progress_opens_the_window_whatever_is_trimmed() {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
-    let mut small = config(1, &[1, 2, 3], &[]);
-    small.retention_bytes = 100_000;
-    step(&mut replica, Event::Configure(small));
+    step(&mut replica, Event::Configure(config(1, &[1, 2, 3], &[])));
     peer(&mut replica, 1, reply(1, 0));
     let (mut last, mut told) = (None, 0);
     for seq in 1..=100 {
@@ -205,9 +207,15 @@ fn progress_opens_the_window_whatever_is_trimmed() {
         let commands = peer(&mut replica, 1, replicate(&batch, seq));
         told += sends(&commands, 1)
             .iter()
-            .filter(|m| matches!(m, Message::Progress { .. }))
+            .filter(|m| matches!(m, Message::Progress(_)))
             .count();
-        step(&mut replica, Event::Tick);
+        let notice = ChainNotice {
+            commit_index: seq,
+            level: seq,
+            trim_index: seq - 1,
+            ..ChainNotice::default()
+        };
+        peer(&mut replica, 1, Message::ChainNotice(notice));
         assert!(replica.log().payload_bytes() <= 200_000);
     }
     assert!(

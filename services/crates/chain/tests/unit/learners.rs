@@ -3,7 +3,7 @@
 use quorate_chain::{Command, Event};
 use quorate_types::{Durability, GroupConfig, Role, ServerId};
 
-use crate::rig::{Fleet, acks, append, config};
+use crate::rig::{Fleet, TICK, acks, append, config};
 
 fn reports(fleet: &mut Fleet) -> usize {
     let told = fleet.take_told();
@@ -27,13 +27,13 @@ fn it_learns_and_is_reported_by_the_tail_once_and_at_ticks() {
     );
     assert_eq!(reports(&mut fleet), 1);
     for id in [1, 2, 4] {
-        fleet.event(id, Event::Tick);
+        fleet.event(id, TICK);
         assert_eq!(reports(&mut fleet), 0, "{id} is not the tail");
     }
-    fleet.event(3, Event::Tick);
+    fleet.event(3, TICK);
     assert_eq!(reports(&mut fleet), 1, "the coordinator may have missed it");
     fleet.configure(3, &[1, 2, 3, 4], &[]);
-    fleet.event(3, Event::Tick);
+    fleet.event(3, TICK);
     assert_eq!(reports(&mut fleet), 0);
     fleet.append(1, append(1, 6));
     assert_eq!(fleet.commits(&[1, 2, 3, 4]), [6, 6, 6, 6]);
@@ -123,7 +123,7 @@ fn a_learner_too_far_behind_gets_a_base() {
             ..config(epoch, &[1], learners)
         };
         fleet.event(1, Event::Configure(trimming(2, &[])));
-        fleet.event(1, Event::Tick);
+        fleet.event(1, TICK);
         assert_eq!(fleet.node(1).log().first_index(), 8);
         fleet.take_told();
         for id in [1, 4] {

@@ -3,7 +3,7 @@
 use quorate_chain::{Base, Event, Log};
 use quorate_types::{Durability, GroupConfig};
 
-use crate::rig::{append, batches, config, payload, sole, step};
+use crate::rig::{TICK, append, batches, config, payload, sole, step};
 
 fn log_of(epochs: &[u64]) -> Log {
     let mut log = Log::new(Base::default());
@@ -88,7 +88,7 @@ fn retention_trims_what_is_committed() {
         step(&mut replica, Event::Append(request));
     }
     assert_eq!(replica.log().first_index(), 1);
-    let commands = step(&mut replica, Event::Tick);
+    let commands = step(&mut replica, TICK);
     assert!(
         commands
             .iter()
@@ -102,8 +102,5 @@ fn retention_trims_what_is_committed() {
         (replica.trim_offset(), replica.log().sessions().next_seq(1)),
         (12, 11)
     );
-    assert!(
-        step(&mut replica, Event::Tick).is_empty(),
-        "nothing is trimmed twice"
-    );
+    assert!(step(&mut replica, TICK).is_empty(), "nothing is trimmed twice");
 }

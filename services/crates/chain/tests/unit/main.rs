@@ -2,13 +2,17 @@
 
 mod acks;
 mod agreement;
+mod beginning;
 mod durability;
 mod fencing;
 mod following;
 mod learners;
 mod log;
 mod ordering;
+mod pace;
 mod reads;
 mod recovery;
 mod rig;
+mod rounds;
 mod sessions;
+mod trim;

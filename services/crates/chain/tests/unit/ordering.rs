@@ -3,7 +3,7 @@
 use quorate_chain::{Command, Event, Happened, Replica};
 use quorate_types::{Code, Durability, GroupConfig, GroupState, Role, ServerId};
 
-use crate::rig::{Fleet, acks, append, config, refusals, sends, sole, step};
+use crate::rig::{Fleet, TICK, acks, append, config, refusals, sends, sole, step};
 
 #[test]
 fn only_the_head_orders() {
@@ -190,7 +190,7 @@ fn the_ring_closes_when_every_replica_has_agreed() {
     );
     fleet.cut.clear();
     fleet.now += 1_000_000;
-    fleet.event(3, Event::Tick);
+    fleet.event(3, TICK);
     assert!(fleet.node(1).ring_closed());
     assert!(sole(Durability::InMemory, &[], 1).ring_closed());
 }

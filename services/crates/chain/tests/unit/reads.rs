@@ -3,7 +3,7 @@
 use quorate_chain::{Event, ReadError, Replica};
 use quorate_types::{Code, Durability, GroupConfig};
 
-use crate::rig::{Fleet, append, config, payload, sole, step};
+use crate::rig::{Fleet, TICK, append, config, payload, sole, step};
 
 fn with_batches(count: u64) -> Replica {
     let mut replica = sole(Durability::InMemory, &[], 1);
@@ -90,7 +90,7 @@ fn what_is_trimmed_says_so() {
             ..config(2, &[1], &[])
         }),
     );
-    step(&mut replica, Event::Tick);
+    step(&mut replica, TICK);
     let error = replica.read(5, 1, 1, 1).expect_err("trimmed");
     assert_eq!(
         (error, error.code()),

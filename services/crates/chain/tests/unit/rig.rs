@@ -17,6 +17,8 @@ pub const CLIENT: ClientRef = ClientRef {
     connection: 1,
     channel: 1,
 };
+/// A tick of a test that has nothing to do with the wall clock.
+pub const TICK: Event = Event::Tick { wall_us: 0 };
 static ZEROS: [u8; 4 << 20] = [0; 4 << 20];
 
 pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
@@ -44,6 +46,8 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
             },
         ),
         retention_bytes: u64::MAX,
+        retention_age_s: None,
+        beginning: None,
     }
 }
 
@@ -152,6 +156,15 @@ pub fn acks(commands: &[Command]) -> Vec<(u64, Offset)> {
     commands.iter().filter_map(ack).collect()
 }
 
+/// What was asked and answered: request, and why not.
+pub fn answers(commands: &[Command]) -> Vec<(u32, Option<Code>)> {
+    let answer = |c: &Command| match c {
+        Command::Answer { request, refused, .. } => Some((*request, *refused)),
+        _ => None,
+    };
+    commands.iter().filter_map(answer).collect()
+}
+
 pub fn refusals(commands: &[Command]) -> Vec<(u64, Code)> {
     let refusal = |c: &Command| match c {
         Command::Refuse { seq, code, .. } => Some((*seq, *code)),
@@ -177,6 +190,7 @@ pub struct Fleet {
     pub nodes: BTreeMap<u32, Replica>,
     pub cut: Vec<(u32, u32)>,
     queue: VecDeque<(u32, u32, Epoch, Message)>,
+    pub delivered: u64,
     /// Per server: records submitted and not synced.
     pub unsynced: BTreeMap<u32, Vec<Event>>,
     /// What every replica wanted besides sending and writing, in order.
@@ -192,6 +206,7 @@ impl Fleet {
             nodes: servers.iter().map(node).collect(),
             cut: Vec::new(),
             queue: VecDeque::new(),
+            delivered: 0,
             unsynced: BTreeMap::new(),
             told: Vec::new(),
             now: 0,
@@ -244,6 +259,12 @@ impl Fleet {
                         .or_default()
                         .push(Event::CutPersisted { number });
                 }
+                Command::PersistTrim { index } => {
+                    self.unsynced
+                        .entry(id)
+                        .or_default()
+                        .push(Event::TrimPersisted { index });
+                }
                 other => self.told.push((id, other)),
             }
         }
@@ -251,7 +272,18 @@ impl Fleet {
 
     /// Delivers until nobody has anything to say.
     pub fn settle(&mut self) {
-        while let Some((from, to, epoch, message)) = self.queue.pop_front() {
+        while self.deliver() {}
+    }
+
+    /// All that is on the way is lost.
+    pub fn lose_on_the_way(&mut self) {
+        self.queue.clear();
+    }
+
+    /// Delivers the next message, if there is one.
+    pub fn deliver(&mut self) -> bool {
+        if let Some((from, to, epoch, message)) = self.queue.pop_front() {
+            self.delivered += 1;
             let is_cut = self.cut.contains(&(from, to)) || self.cut.contains(&(to, from));
             if self.nodes.contains_key(&to) && !is_cut {
                 self.give(
@@ -263,7 +295,9 @@ impl Fleet {
                     },
                 );
             }
+            return true;
         }
+        false
     }
 
     pub fn event(&mut self, id: u32, event: Event) {

@@ -4,6 +4,7 @@
 use crate::world::World;
 
 pub fn after_issue(world: &World) {
+    super::trim_is_kept(world);
     after_commit(world);
 }
 

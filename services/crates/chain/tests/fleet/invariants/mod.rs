@@ -7,10 +7,12 @@ mod durable_means_durable;
 mod healed;
 mod one_head_commits;
 mod reads;
+mod trim_is_kept;
 
 pub use acked_is_kept::{after_issue, member as durable_member};
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use reads::reads_committed;
+pub use trim_is_kept::check as trim_is_kept;
 
 use crate::world::World;
 

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds the checker of recorded histories. Its one module comes by the sums in go.sum.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. infra/setup/say.sh
+
+command -v go >/dev/null || stop 'Go 1.24 or newer is needed and was not found.' \
+  'Debian: apt-get install golang-go (from backports where it is older); elsewhere see go.dev'
+say 'history checker (go)'
+mkdir -p build/bin
+(cd loadtest/chaos/check && go build -mod=readonly -buildvcs=false -trimpath -o ../../../build/bin/.quorate-chaos-check .)
+mv -f build/bin/.quorate-chaos-check build/bin/quorate-chaos-check

@@ -1,0 +1,167 @@
+"""`make chaos`: runs every fault, or those asked for, and says what came of it.
+
+Exit code 0: every run clean. 1: some were not. 2: chaos could not run here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from quorate_chaos import machine, results
+from quorate_chaos.faults import FAULTS
+from quorate_chaos.run import LOAD_S
+from quorate_local.options import REPOSITORY
+
+FOLDER = REPOSITORY / "build" / "chaos"
+RUN_TIMEOUT_S = 180.0
+END_GRACE_S = 10.0
+# In `make test`: a failover, a disk that is gone, a link that only one side can use.
+SHORT = (("kill_head", 1), ("wiped_disk", 1), ("one_way", 1))
+SHORT_LOAD_S = 9.0
+_BINARIES = ("quorate-coordinator", "quorate-replica", "quorate-load", "quorate-chaos-check")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    try:
+        machine.require()
+        _require_binaries()
+    except machine.Unfit as unfit:
+        print(f"Chaos cannot run here.\n{unfit}", file=sys.stderr)
+        return 2
+    plan = _plan(options)
+    load_s = SHORT_LOAD_S if options.short else LOAD_S
+    print(f"{len(plan)} runs; each tries an in-memory and a persistent group under load")
+    begun = time.monotonic()
+    runs = []
+    for number, (fault, seed) in enumerate(plan, 1):
+        run = one(fault, seed, load_s, options.verbose)
+        runs.append(run)
+        print(f"{number:>4}  {line(run)}", flush=True)
+        if not run["clean"]:
+            print(explanation(run), flush=True)
+        elif not options.keep:
+            shutil.rmtree(folder_of(fault, seed), ignore_errors=True)
+    _conclude(runs, options, time.monotonic() - begun)
+    return 0 if all(run["clean"] for run in runs) else 1
+
+
+def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str, Any]:
+    """One run, in namespaces of its own and bounded in time; what its run.json says."""
+    folder = folder_of(fault, seed)
+    shutil.rmtree(folder, ignore_errors=True)
+    command = machine.inside([sys.executable, "-m", "quorate_chaos.run", fault, str(seed), str(folder), str(load_s)])
+    begun = time.monotonic()
+    child = subprocess.Popen(
+        command,
+        cwd=REPOSITORY,
+        stdin=subprocess.DEVNULL,
+        stdout=None if verbose else subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        output, _ = child.communicate(timeout=RUN_TIMEOUT_S)
+        trouble = f"it ended with code {child.returncode} before it could judge\n{(output or '')[-2000:]}"
+    except subprocess.TimeoutExpired:
+        trouble = f"it took longer than {RUN_TIMEOUT_S:.0f} s"
+    finally:
+        _end(child)
+    try:
+        found = json.loads((folder / "run.json").read_text())
+        assert isinstance(found, dict), "run.json holds an object"
+    except (FileNotFoundError, json.JSONDecodeError):
+        seconds = round(time.monotonic() - begun, 1)
+        found = {"fault": fault, "seed": seed, "degree": 0, "clean": False, "seconds": seconds, "healed_s": 0.0}
+        found |= {"lost": [], "trouble": [trouble], "events": [], "groups": [], "text": ""}
+    return found
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """With `unshare` ends the first process of its namespaces, and with that one everything in them."""
+    if child.poll() is None:
+        child.send_signal(signal.SIGKILL)
+        child.wait(END_GRACE_S)
+
+
+def folder_of(fault: str, seed: int) -> Path:
+    return FOLDER / f"{fault}-{seed}"
+
+
+def line(run: dict[str, Any]) -> str:
+    operations = sum(group["operations"] for group in run["groups"])
+    unknown = sum(group["unknown"] for group in run["groups"])
+    gap_ms = max((group["longest_gap_ms"] for group in run["groups"]), default=0)
+    verdict = "clean" if run["clean"] else "NOT CLEAN"
+    lost = f", lost: {', '.join(run['lost'])}" if run["lost"] else ""
+    return (
+        f"{run['fault']:<22} seed {run['seed']:<6} degree {run['degree']}  {verdict:<9}  {operations:>6} operations, "
+        f"{unknown:>3} unknown, gap {gap_ms:>5} ms, {run['seconds']:5.1f} s{lost}"
+    )
+
+
+def explanation(run: dict[str, Any]) -> str:
+    lines = [*run["events"], *run["trouble"], *run["text"].splitlines()]
+    lines += [f"again:    {results.repeat(run['fault'], run['seed'])}"]
+    lines += [f"evidence: {folder_of(run['fault'], run['seed']).relative_to(REPOSITORY)} (history, logs, disks)"]
+    return "\n".join(f"        {text}" for text in lines)
+
+
+def _conclude(runs: list[dict[str, Any]], options: argparse.Namespace, seconds: float) -> None:
+    clean = sum(run["clean"] for run in runs)
+    print(f"{len(runs)} runs: {clean} clean, {len(runs) - clean} not; {seconds:.0f} s")
+    if options.short or options.fault:
+        return  # a part of the table is no figure
+    command = f"make chaos RUNS={options.runs} SEED={options.seed}"
+    results.append_figure(results.figure(clean, len(runs), command))
+    for path in results.write(runs, command):
+        print(f"wrote {path.relative_to(REPOSITORY)}")
+
+
+def _plan(options: argparse.Namespace) -> list[tuple[str, int]]:
+    if options.short:
+        return list(SHORT)
+    names = options.fault or list(FAULTS)
+    # Round by round, so that a table that is cut short has seen every fault.
+    return [(name, options.seed + number) for number in range(options.runs) for name in names]
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    known = "\n".join(f"  {fault.name:<22}{fault.summary}" for fault in FAULTS.values())
+    parser = argparse.ArgumentParser(
+        prog="quorate-chaos",
+        description="Real servers under faults and load, their histories checked for linearizability.",
+        epilog=f"faults:\n{known}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runs", type=int, default=1, help="runs of each fault (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="the first run's; the next one's is one more")
+    parser.add_argument(
+        "--fault", action="append", choices=list(FAULTS), metavar="NAME", help="only this one; repeatable"
+    )
+    parser.add_argument("--short", action="store_true", help=f"{len(SHORT)} quick runs, as in `make test`")
+    parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs, too")
+    parser.add_argument("--verbose", action="store_true", help="say what each run does as it does it")
+    options = parser.parse_args(arguments)
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+    return options
+
+
+def _require_binaries() -> None:
+    missing = [name for name in _BINARIES if not (REPOSITORY / "build" / "bin" / name).exists()]
+    if missing:
+        raise machine.Unfit(f"Not built: {', '.join(missing)}. `make build` builds {shlex.join(missing)}.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

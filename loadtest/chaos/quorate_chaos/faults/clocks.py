@@ -1,0 +1,41 @@
+"""Wall clocks that step. Time spans are measured on the monotonic clock, which nobody can set."""
+
+from __future__ import annotations
+
+from quorate_chaos.trial import COORDINATOR, Fault, Shape, Trial
+
+STEPS_S = (-86_400, -3_600, -10, 10, 1_200, 2_400)
+# More than a token's lifetime: the server refuses tokens then, and serves again when its clock is right.
+FAR_STEPS_S = (7_200, 10 * 86_400, -3_650 * 86_400)
+
+
+def clock_steps(trial: Trial) -> None:
+    """Several processes' clocks step, forth and back."""
+    names = [*trial.fleet.names, COORDINATOR]
+    for _ in range(4):
+        name = trial.random.choice(names)
+        step_s = trial.random.choice(STEPS_S)
+        trial.has_stepped.add(name)
+        trial.fleet.set_clock(name, step_s)
+        trial.say(f"clock of {name}: {step_s:+d} s")
+        trial.pause(0.5, 1.5)
+    if trial.random.random() < 0.5:
+        group = trial.group()
+        trial.kill(trial.head(group), why=f"head of {group}, while clocks differ")
+        trial.pause(2, 3)
+
+
+def clock_far(trial: Trial) -> None:
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group), COORDINATOR])
+    step_s = trial.random.choice(FAR_STEPS_S)
+    trial.has_stepped.add(victim)
+    trial.fleet.set_clock(victim, step_s)
+    trial.say(f"clock of {victim}: {step_s:+d} s")
+    trial.pause(4, 6)
+
+
+FAULTS = [
+    Fault("clock_steps", "wall clocks step by seconds to a day", clock_steps, Shape(clocks=True)),
+    Fault("clock_far", "a wall clock steps beyond the life of tokens", clock_far, Shape(clocks=True)),
+]

@@ -1,0 +1,121 @@
+"""Partitions: packets are dropped, connections are not told."""
+
+from __future__ import annotations
+
+from quorate_chaos.network import CLIENTS
+from quorate_chaos.trial import COORDINATOR, Fault, Trial
+
+
+def isolate(trial: Trial) -> None:
+    """A member reaches nobody and nobody reaches it."""
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group)])
+    network = trial.fleet.network
+    network.block(victim, network.others(victim))
+    trial.say(f"partition {victim} (of {group}) from everybody")
+    trial.pause(1, 5)
+
+
+def one_way(trial: Trial) -> None:
+    """What a member sends is lost, or what is sent to it; of everybody or of its peers only."""
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group)])
+    network = trial.fleet.network
+    peers = [name for name in trial.fleet.names if name != victim]
+    others = trial.random.choice([peers, network.others(victim), [*peers, CLIENTS]])
+    is_deaf = trial.random.random() < 0.5
+    network.block(victim, others, incoming=is_deaf, outgoing=not is_deaf)
+    direction = "hears nothing from" if is_deaf else "is not heard by"
+    trial.say(f"one way: {victim} (of {group}) {direction} {', '.join(others)}")
+    trial.pause(2, 5)
+
+
+def cut_link(trial: Trial) -> None:
+    """Two neighbours of a chain do not reach one another; the coordinator and the clients reach both."""
+    group = trial.group()
+    chain = trial.fleet.chain(group)
+    at = trial.random.randrange(len(chain) - 1)
+    first, second = chain[at], chain[at + 1]
+    is_both_ways = trial.random.random() < 0.5
+    trial.fleet.network.block(second, [first], incoming=True, outgoing=is_both_ways)
+    trial.say(f"cut the link {first} – {second} (of {group}), {'both ways' if is_both_ways else 'one way'}")
+    trial.pause(2, 5)
+
+
+def without_coordinator(trial: Trial) -> None:
+    """A head that the coordinator does not hear serves on until it is deposed, and a little longer."""
+    group = trial.group()
+    victim = trial.head(group)
+    network = trial.fleet.network
+    network.block(victim, [COORDINATOR])
+    trial.say(f"partition {victim} (head of {group}) from the coordinator")
+    trial.pause(3, 5)
+
+
+def cut_and_kill(trial: Trial) -> None:
+    """Its clients reach a head, its peers do not: what it takes in then is in nobody else's hands when it dies."""
+    group = trial.group()
+    victim = trial.head(group)
+    trial.fleet.network.block(victim, [name for name in trial.fleet.names if name != victim])
+    trial.say(f"partition {victim} (head of {group}) from its peers")
+    trial.pause(0.3, 2)
+    trial.kill(victim, why="cut off from its peers")
+    trial.pause(2, 4)
+
+
+def deposed_head(trial: Trial) -> None:
+    """A head that only its clients reach, for longer than a lease: it is deposed and does not know."""
+    group = trial.group()
+    victim = trial.head(group)
+    network = trial.fleet.network
+    network.block(victim, [name for name in network.others(victim) if name != CLIENTS])
+    trial.say(f"partition {victim} (head of {group}) from all but its clients")
+    trial.pause(2.5, 5)
+
+
+def coordinator_alone(trial: Trial) -> None:
+    """Nobody reaches the coordinator. To it all servers have failed; they have not, and nothing may be lost by it."""
+    network = trial.fleet.network
+    network.block(COORDINATOR, trial.fleet.names)
+    trial.say("partition the coordinator from all servers")
+    trial.pause(2, 5)
+
+
+def halves(trial: Trial) -> None:
+    """The servers fall into two parts; the coordinator and the clients reach one of them, or both."""
+    names = list(trial.fleet.names)
+    trial.random.shuffle(names)
+    cut = trial.random.randrange(1, len(names))
+    here, there = names[:cut], names[cut:]
+    also = [COORDINATOR, CLIENTS] if trial.random.random() < 0.5 else []
+    for name in there:
+        trial.fleet.network.block(name, [*here, *also])
+    trial.say(f"halves: {', '.join([*here, *also])} | {', '.join(there)}")
+    trial.pause(2, 5)
+
+
+def flapping(trial: Trial) -> None:
+    """A link that comes and goes faster than anybody can be replaced."""
+    group = trial.group()
+    victim = trial.member(group)
+    network = trial.fleet.network
+    for _ in range(5):
+        network.block(victim, [name for name in trial.fleet.names if name != victim])
+        trial.say(f"partition {victim} (of {group}) from its peers")
+        trial.pause(0.1, 1.0)
+        network.unblock()
+        trial.say("unblock")
+        trial.pause(0.1, 0.8)
+
+
+FAULTS = [
+    Fault("isolate", "full partition of a member", isolate),
+    Fault("one_way", "one-way partition of a member", one_way),
+    Fault("cut_link", "two neighbours cannot reach one another", cut_link, degrees=(3, 3, 2, 5)),
+    Fault("without_coordinator", "a head cannot reach the coordinator", without_coordinator),
+    Fault("cut_and_kill", "a head loses its peers, then dies", cut_and_kill),
+    Fault("deposed_head", "a head reaches nobody but its clients", deposed_head),
+    Fault("coordinator_alone", "no server reaches the coordinator", coordinator_alone),
+    Fault("halves", "the servers fall into two parts", halves),
+    Fault("flapping", "a member's links come and go", flapping),
+]

@@ -1,0 +1,148 @@
+"""Processes that end, stand still, or all go at once."""
+
+from __future__ import annotations
+
+from quorate_chaos.trial import COORDINATOR, MEMORY, Fault, Trial
+
+
+def kill_head(trial: Trial) -> None:
+    group = trial.group()
+    trial.kill(trial.head(group), why=f"head of {group}")
+    trial.pause(3, 5)
+
+
+def kill_middle(trial: Trial) -> None:
+    group = trial.group()
+    trial.kill(trial.middle(group), why=f"middle of {group}")
+    trial.pause(3, 5)
+
+
+def kill_tail(trial: Trial) -> None:
+    group = trial.group()
+    trial.kill(trial.tail(group), why=f"tail of {group}")
+    trial.pause(3, 5)
+
+
+def kill_several(trial: Trial) -> None:
+    """All but one of a chain at once, the head among them in half of the runs."""
+    group = trial.group()
+    chain = trial.fleet.chain(group)
+    spared = trial.random.choice([chain[0], trial.random.choice(chain)])
+    trial.kill(*[name for name in chain if name != spared], why=f"all of {group} but {spared}")
+    trial.pause(3, 5)
+
+
+def kill_and_return(trial: Trial) -> None:
+    """Restarted at once, again and again: back before anybody has missed it, or in the middle of being replaced."""
+    group = trial.group()
+    for _ in range(3):
+        victim = trial.member(group)
+        trial.kill(victim, why=f"of {group}, to come back at once")
+        trial.pause(0, 0.8)
+        trial.fleet.launch_server(victim)
+        trial.pause(0.5, 2)
+
+
+def stop_and_resume(trial: Trial) -> None:
+    """SIGSTOP: its sockets stay open. Shorter or longer than a lease; a deposed head wakes and must not be believed."""
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group)])
+    for _ in range(2):
+        trial.fleet.freeze(victim)
+        trial.say(f"SIGSTOP {victim} (of {group})")
+        trial.pause(0.3, 3.5)
+        trial.fleet.resume(victim)
+        trial.say(f"SIGCONT {victim}")
+        trial.pause(0.5, 1.5)
+
+
+def coordinator_down(trial: Trial) -> None:
+    trial.kill(COORDINATOR, why="servers must go on without it")
+    trial.pause(3, 5)
+
+
+def coordinator_and_head(trial: Trial) -> None:
+    """Nobody is there to see the head die; the coordinator finds out when it is back."""
+    group = trial.group()
+    victim = trial.head(group)
+    names = [COORDINATOR, victim]
+    trial.random.shuffle(names)
+    trial.kill(names[0], why="with the other soon after")
+    trial.pause(0, 0.4)
+    trial.kill(names[1], why=f"{victim} is head of {group}")
+    trial.pause(1, 2.5)
+    trial.fleet.start_coordinator()
+    trial.say("start coordinator")
+    trial.pause(2, 4)
+
+
+def restart_all(trial: Trial) -> None:
+    """All servers at once. What was only in memory is lost, and must say so."""
+    names = list(trial.fleet.names)
+    trial.kill(*names, why="all servers")
+    trial.pause(0, 2)
+    trial.say("start all servers")
+    trial.fleet.start_servers(names)
+    trial.pause(2, 3)
+
+
+def power_cut(trial: Trial) -> None:
+    """Coordinator and servers at once; they come back in any order."""
+    names = [*trial.fleet.names, COORDINATOR]
+    trial.kill(*names, why="everything")
+    trial.pause(0, 1)
+    first, rest = trial.random.choice([(True, False), (False, True)])
+    if first:
+        trial.fleet.start_coordinator()
+    for name in trial.random.sample(trial.fleet.names, len(trial.fleet.names)):
+        trial.fleet.launch_server(name)
+        trial.pause(0, 0.5)
+    if rest:
+        trial.fleet.start_coordinator()
+    trial.say(f"start everything, the coordinator {'first' if first else 'last'}")
+    trial.pause(2, 3)
+
+
+def freeze_coordinator(trial: Trial) -> None:
+    """It wakes to heartbeats that are late only because it slept; nobody has failed."""
+    trial.fleet.freeze(COORDINATOR)
+    trial.say("SIGSTOP coordinator")
+    trial.pause(1, 5)
+    trial.fleet.resume(COORDINATOR)
+    trial.say("SIGCONT coordinator")
+    trial.pause(2, 3)
+
+
+def freeze_all(trial: Trial) -> None:
+    """As when a machine sleeps: every server stops at once, and goes on."""
+    for name in trial.fleet.names:
+        trial.fleet.freeze(name)
+    trial.say("SIGSTOP all servers")
+    trial.pause(0.5, 4)
+    for name in trial.random.sample(trial.fleet.names, len(trial.fleet.names)):
+        trial.fleet.resume(name)
+        trial.pause(0, 0.3)
+    trial.say("SIGCONT all servers")
+    trial.pause(2, 3)
+
+
+FAULTS = [
+    Fault("kill_head", "kill -9 a head", kill_head),
+    Fault("kill_middle", "kill -9 a replica in the middle", kill_middle, degrees=(3, 3, 5)),
+    Fault("kill_tail", "kill -9 a tail", kill_tail),
+    Fault("kill_several", "kill -9 all of a chain but one, at once", kill_several),
+    Fault(
+        "kill_and_return",
+        "kill -9 and start at once, three times",
+        kill_and_return,
+        # Three restarts, quicker than a replacement learns, may take all that a memory has.
+        may_lose=frozenset({MEMORY}),
+    ),
+    Fault("stop_and_resume", "SIGSTOP, then SIGCONT, twice", stop_and_resume),
+    Fault("coordinator_down", "kill -9 the coordinator", coordinator_down),
+    Fault("coordinator_and_head", "kill -9 coordinator and head together", coordinator_and_head),
+    Fault("restart_all", "kill -9 all servers at once, start them again", restart_all, may_lose=frozenset({MEMORY})),
+    Fault("power_cut", "kill -9 everything at once, start it again", power_cut, may_lose=frozenset({MEMORY})),
+    Fault("freeze_coordinator", "SIGSTOP the coordinator, then SIGCONT", freeze_coordinator),
+    Fault("freeze_all", "SIGSTOP all servers, then SIGCONT", freeze_all),
+]

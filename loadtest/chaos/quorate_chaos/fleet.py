@@ -1,0 +1,319 @@
+"""A coordinator and servers, each in a network namespace, and the two groups that are tried: in memory, persistent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner, make_keys
+from quorate_chaos import machine
+from quorate_chaos.network import COORDINATOR, Network
+from quorate_local import components
+from quorate_local.layout import Layout, write_json, write_text
+from quorate_local.options import ServerResources, StackOptions
+from quorate_local.process import ProcessSpec, Running, stop_all
+
+SERVER_PORT = 7000
+CONTROL_PORT, HTTP_PORT = 7400, 7401
+HTTP_TIMEOUT_S = 2.0
+SEGMENT_BYTES = 20 << 20  # small, so that a run sees segments end and begin
+RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
+RATE_PER_S = 20_000  # far above the load, so that a budget never explains a gap
+# A server announces more than it has: the machine is shared by all of them, and admission is not what is tried here.
+RESOURCES = ServerResources(cpu_cores=8.0)
+MEMORY, DISK = "memory", "disk"
+DURABILITY = {MEMORY: "in_memory", DISK: "persistent"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a run's fleet is like. `disk_bytes`: each server's data folder is a file system of this size."""
+
+    servers: int = 5
+    degree: int = 3
+    disk_bytes: int = 0
+    entry_bytes: int = 64
+    clocks: bool = False
+
+
+class Unready(Exception):
+    """The fleet did not come to what it should be; the message says how far it came."""
+
+
+class Fleet:
+    def __init__(self, folder: Path, shape: Shape) -> None:
+        self.shape = shape
+        self.names = [f"s{number}" for number in range(1, shape.servers + 1)]
+        self.network = Network(self.names)
+        self.layout = Layout(folder.resolve() / "state")
+        self._options = StackOptions(state=self.layout.root, servers=shape.servers, server_resources=RESOURCES)
+        self._secrets = components.Secrets(self.layout)
+        self._running: dict[str, Running] = {}
+        self._stopped: set[str] = set()  # by SIGSTOP
+        self._killed: set[str] = set()
+        self.groups = {name: str(uuid.uuid4()) for name in DURABILITY}
+        self.control = f"{self.network.addresses[COORDINATOR]}:{CONTROL_PORT}"
+        self.http = f"{self.network.addresses[COORDINATOR]}:{HTTP_PORT}"
+
+    # -- beginning and end -------------------------------------------------------------------
+
+    def start(self) -> None:
+        machine.settle_in()
+        self.layout.create()
+        self.network.create()
+        self._secrets.create_admin_token()
+        make_keys(self.layout.secrets)
+        self._signer = TokenSigner((self.layout.secrets / SIGNING_KEY_FILE).read_text())
+        for name in self.names:
+            self._make_disk(name)
+        self.start_coordinator()
+        for name in self.names:
+            self.mint_join_token(name)
+        launched = [(name, self._launch(self._server_spec(name))) for name in self.names]
+        for name, spec in launched:
+            self._running[name].wait_ready(spec)
+
+    def stop(self) -> None:
+        self.network.unblock()
+        for name in list(self._stopped):
+            self.resume(name)
+        # The coordinator first, lest it sees its servers leave one by one.
+        coordinator = [running for name, running in self._running.items() if name == COORDINATOR]
+        servers = [running for name, running in self._running.items() if name != COORDINATOR]
+        stop_all(coordinator)
+        stop_all(servers)
+
+    def _make_disk(self, name: str) -> None:
+        folder = self.layout.server(name)
+        folder.mkdir(parents=True)
+        if self.shape.disk_bytes:
+            size = f"size={self.shape.disk_bytes}"
+            subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
+
+    # -- processes ---------------------------------------------------------------------------
+
+    def start_coordinator(self) -> None:
+        ports = {"control": CONTROL_PORT, "http": HTTP_PORT}
+        host = self.network.addresses[COORDINATOR]
+        spec = components.coordinator(self.layout, self._options, self._secrets, ports, host)
+        spec = self._placed(spec, COORDINATOR)
+        self._launch(spec)
+        self._running[COORDINATOR].wait_ready(spec)
+
+    def start_server(self, name: str) -> None:
+        """Start it again with what its disk holds, and wait until it serves."""
+        spec = self._server_spec(name)
+        self._launch(spec)
+        self._running[name].wait_ready(spec)
+
+    def start_servers(self, names: list[str]) -> None:
+        """All at once, then wait for each."""
+        launched = [(name, self._launch(self._server_spec(name))) for name in names]
+        for name, spec in launched:
+            self._running[name].wait_ready(spec)
+
+    def launch_server(self, name: str) -> None:
+        """Start it and do not wait: it may be unable to become ready yet."""
+        self._launch(self._server_spec(name))
+
+    def mint_join_token(self, name: str) -> None:
+        components.mint_join_token(self.http, self._secrets, name)
+
+    def kill(self, *names: str) -> None:
+        """kill -9, all at once."""
+        for name in names:
+            self._running[name].identity.send(signal.SIGKILL)
+            self._stopped.discard(name)
+            self._killed.add(name)
+        for name in names:
+            self._running[name].kill()
+
+    def freeze(self, name: str) -> None:
+        self._running[name].identity.send(signal.SIGSTOP)
+        self._stopped.add(name)
+
+    def resume(self, name: str) -> None:
+        self._running[name].identity.send(signal.SIGCONT)
+        self._stopped.discard(name)
+
+    def stopped(self) -> set[str]:
+        """By SIGSTOP, and not resumed."""
+        return set(self._stopped)
+
+    def filler(self, name: str) -> Path:
+        """A file in the way of a server's data."""
+        return self.layout.server(name) / "filler"
+
+    def journal(self, name: str) -> Path:
+        return self.layout.server(name) / "journal"
+
+    def dead(self) -> list[str]:
+        return [name for name, running in self._running.items() if not running.is_alive()]
+
+    def crashed(self) -> dict[str, int | None]:
+        """Processes that ended and were not killed, with their exit codes."""
+        return {name: self._running[name].exit_code() for name in self.dead() if name not in self._killed}
+
+    def panics(self) -> list[str]:
+        """Lines by which a process says that one of its invariants did not hold."""
+        found = []
+        for name in self._running:
+            lines = self.layout.log(name).read_text(errors="replace").splitlines()
+            for number, line in enumerate(lines):
+                if "panicked at" in line:
+                    found.append(f"{name}: {line} {' '.join(lines[number + 1 : number + 3])}")
+        return found
+
+    def _launch(self, spec: ProcessSpec) -> ProcessSpec:
+        self._running[spec.name] = Running.start(spec, self.layout)
+        self._killed.discard(spec.name)
+        return spec
+
+    def _server_spec(self, name: str) -> ProcessSpec:
+        listen = f"{self.network.addresses[name]}:{SERVER_PORT}"
+        spec = components.server(name, self.layout, self._options, self._secrets, listen, self.control, "")
+        spec = replace(spec, command=[*spec.command, "--journal-segment-bytes", str(SEGMENT_BYTES)], env={})
+        return self._placed(spec, name)
+
+    def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:
+        command = [*spec.command, "--allow-plaintext"]
+        return replace(spec, command=self.network.command(name, [*self._clock(name), *command]))
+
+    # -- clocks ------------------------------------------------------------------------------
+
+    def _clock(self, name: str) -> list[str]:
+        """`env` and what gives the process a wall clock of its own. Its monotonic clock stays true."""
+        if not self.shape.clocks:
+            return []
+        library = machine.faketime()
+        assert library is not None, "looked for before the run"
+        if not self._clock_file(name).exists():
+            self.set_clock(name, 0)
+        variables = {
+            "LD_PRELOAD": str(library),
+            "FAKETIME_TIMESTAMP_FILE": str(self._clock_file(name)),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+        return ["env", *(f"{key}={value}" for key, value in variables.items())]
+
+    def set_clock(self, name: str, step_s: int) -> None:
+        """From now on its wall clock is off by so many seconds."""
+        write_text(self._clock_file(name), f"{step_s:+d}s\n")
+
+    def _clock_file(self, name: str) -> Path:
+        return self.layout.run / f"clock-{name}"
+
+    # -- groups ------------------------------------------------------------------------------
+
+    def create_groups(self, timeout_s: float) -> None:
+        for name, group in self.groups.items():
+            sla = {
+                "durability": DURABILITY[name],
+                "replication_degree": self.shape.degree,
+                "min_replicas": None,
+                "request_size_bytes": self.shape.entry_bytes,
+                "rate_per_s": RATE_PER_S,
+                "region": "local",
+                "retention_bytes": RETENTION_BYTES,
+            }
+            self._call("PUT", f"/v1/groups/{group}", {"sla": sla, "project_id": str(uuid.uuid4())})
+        self.wait_whole(timeout_s)
+
+    def view(self, name: str) -> dict[str, Any]:
+        """The coordinator's view of a group; `OSError` when it does not answer."""
+        return self._call("GET", f"/v1/groups/{self.groups[name]}")
+
+    def chain(self, name: str) -> list[str]:
+        """Names of the servers of a group's chain, head first."""
+        return [replica["name"] for replica in self.view(name)["replicas"]]
+
+    def handle_file(self, name: str) -> Path:
+        return self.layout.root / f"handle-{name}.json"
+
+    def write_handles(self) -> None:
+        """What clients know of the groups: the chains as the coordinator knows them, and a token."""
+        for name, group in self.groups.items():
+            view = self.view(name)
+            if not view["replicas"]:
+                continue
+            endpoints = [{key: member[key] for key in ("server_id", "address", "role")} for member in view["replicas"]]
+            token = self._signer.sign("chaos", uuid.UUID(group), ["append", "read"], datetime.now(UTC))
+            handle = {"group_id": group, "name": name, "epoch": view["epoch"], "endpoints": endpoints}
+            write_json(self.handle_file(name), {**handle, "token": token.text}, 0o600)
+
+    def is_whole(self, name: str) -> bool:
+        """All replicas of the degree are in the chain and alive, and nobody learns."""
+        view = self.view(name)
+        alive = [replica for replica in view["replicas"] if replica["alive"]]
+        return view["status"] == "active" and len(alive) == self.shape.degree and not view["learners"]
+
+    def status(self, name: str) -> str:
+        return str(self.view(name)["status"])
+
+    def wait_whole(self, timeout_s: float, may_be_lost: frozenset[str] = frozenset()) -> set[str]:
+        """Wait until every group is whole; names of those that are lost instead, if that may be."""
+        deadline = time.monotonic() + timeout_s
+        lost: set[str] = set()
+        waiting = set(self.groups)
+        while waiting:
+            for name in sorted(waiting):
+                try:
+                    if self.is_whole(name):
+                        waiting.discard(name)
+                    elif name in may_be_lost and self.status(name) == "lost":
+                        waiting.discard(name)
+                        lost.add(name)
+                except OSError:
+                    continue
+            if waiting and time.monotonic() > deadline:
+                raise Unready(f"after {timeout_s:.0f} s: {'; '.join(self._describe(name) for name in sorted(waiting))}")
+            time.sleep(0.1)
+        return lost
+
+    def wait_whole_or(self, timeout_s: float) -> None:
+        """Wait until every group is whole, or for so long."""
+        with contextlib.suppress(Unready):
+            self.wait_whole(timeout_s)
+
+    def _describe(self, name: str) -> str:
+        try:
+            view = self.view(name)
+        except OSError as error:
+            return f"{name}: the coordinator does not answer ({error})"
+        members = [f"{r['name']}{'' if r['alive'] else ' (failed)'}" for r in view["replicas"]]
+        learners = [f"{r['name']}{'' if r['alive'] else ' (failed)'}" for r in view["learners"]]
+        text = f"{name} is {view['status']} in epoch {view['epoch']} on {', '.join(members) or 'nobody'}"
+        return text + (f", learning: {', '.join(learners)}" if learners else "")
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"http://{self.http}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {self._secrets.admin_token.read_text().strip()}",
+                "Content-Type": "application/json",
+            },
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=HTTP_TIMEOUT_S) as response:
+                value = json.load(response)
+        except urllib.error.HTTPError as error:
+            if error.code >= 500:
+                raise  # an OSError, like no answer at all
+            raise Unready(
+                f"{method} {path} was answered {error.code}: {error.read().decode(errors='replace')}"
+            ) from error
+        assert isinstance(value, dict), f"{path} answers with an object"
+        return value

@@ -1,0 +1,71 @@
+"""What a run needs of the machine, and the namespaces that it lives in.
+
+Every run is a process of its own in fresh network, mount and process namespaces. All that it makes — bridge,
+interfaces, network namespaces, mounts, servers — is inside them and vanishes with their first process, also when
+that one is killed. So nothing needs a name that is unique on the machine, and nothing can be left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+FAKETIME = "libfaketime (clock steps)"
+_FAKETIME_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
+_TOOLS = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "nft": "nftables"}
+_ENTER = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+_PROBE = "ip link add probe type veth peer name probe2 && ip link add bridge0 type bridge && nft add table inet probe"
+_PROBE_TIMEOUT_S = 20
+
+
+class Unfit(Exception):
+    """This machine cannot run chaos; the message says what is missing and what to do."""
+
+
+def require() -> None:
+    """Raise `Unfit` unless everything is there. Nothing is left out in silence."""
+    if os.geteuid() != 0:
+        raise Unfit(
+            "Chaos needs root, to make network namespaces and mounts. Run it with sudo, or in a container as root."
+        )
+    missing = sorted({package for tool, package in _TOOLS.items() if shutil.which(tool) is None})
+    if faketime() is None:
+        missing.append("libfaketime")
+    if missing:
+        raise Unfit(
+            f"Missing: {', '.join(missing)}. `make setup` installs them as root; by hand:\n"
+            f"  apt-get install --no-install-recommends {' '.join(missing)}"
+        )
+    done = subprocess.run(
+        [*_ENTER, "sh", "-c", _PROBE], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        raise Unfit(
+            "This machine does not let chaos make namespaces, bridges or packet filters:\n"
+            f"  {done.stderr.strip() or 'unshare failed'}\n"
+            "In a container: give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged).\n"
+            "On a machine of your own: its kernel needs veth, bridge and nf_tables (modprobe veth bridge nf_tables)."
+        )
+
+
+def inside(command: list[str]) -> list[str]:
+    """The command, run in namespaces of its own that end with it."""
+    return [*_ENTER, *command]
+
+
+def faketime() -> Path | None:
+    """The library that gives a process another wall clock, for several threads."""
+    for folder in _FAKETIME_FOLDERS:
+        found = sorted(Path(folder).glob("**/faketime/libfaketimeMT.so.1"))
+        if found:
+            return found[0]
+    return None
+
+
+def settle_in() -> None:
+    """First thing inside: what would reach out of the namespaces is covered with empty file systems."""
+    for folder in ("/run/netns", "/dev/shm"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)

@@ -1,0 +1,73 @@
+"""A network of network namespaces: one for each server and one for the coordinator, on a bridge.
+
+Clients and the orchestrator are on the bridge itself. A packet filter in each namespace can refuse what comes from,
+or what goes to, any of the others: one-way and full partitions, between two or of one from all.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable
+
+CLIENTS = "clients"
+COORDINATOR = "coordinator"
+_NETWORK = "10.77.0"
+_PREFIX = 24
+_RULES = """
+table inet chaos {{
+  set from {{ type ipv4_addr; }}
+  set to {{ type ipv4_addr; }}
+  chain incoming {{ type filter hook input priority 0; ip saddr @from drop; }}
+  chain outgoing {{ type filter hook output priority 0; ip daddr @to drop; }}
+}}
+"""
+
+
+class Network:
+    def __init__(self, servers: list[str]) -> None:
+        self.addresses = {CLIENTS: f"{_NETWORK}.254", COORDINATOR: f"{_NETWORK}.100"}
+        self.addresses |= {name: f"{_NETWORK}.{number}" for number, name in enumerate(servers, 1)}
+
+    def create(self) -> None:
+        _ip("link", "set", "lo", "up")
+        _ip("link", "add", "bridge0", "type", "bridge")
+        _ip("addr", "add", f"{self.addresses[CLIENTS]}/{_PREFIX}", "dev", "bridge0")
+        _ip("link", "set", "bridge0", "up")
+        for name, address in self.addresses.items():
+            if name == CLIENTS:
+                continue
+            _ip("netns", "add", name)
+            _ip("link", "add", f"to-{name}"[:15], "type", "veth", "peer", "name", "eth0", "netns", name)
+            _ip("link", "set", f"to-{name}"[:15], "master", "bridge0", "up")
+            _ip("-n", name, "addr", "add", f"{address}/{_PREFIX}", "dev", "eth0")
+            _ip("-n", name, "link", "set", "eth0", "up")
+            _ip("-n", name, "link", "set", "lo", "up")
+            self._nft(name, _RULES.format())
+
+    def command(self, name: str, command: list[str]) -> list[str]:
+        """The command, run in that namespace."""
+        return ["ip", "netns", "exec", name, *command]
+
+    def block(self, name: str, others: Iterable[str], incoming: bool = True, outgoing: bool = True) -> None:
+        """Packets of these others do not reach `name`, or those of `name` do not reach them, or both."""
+        addresses = ", ".join(self.addresses[other] for other in others if other != name)
+        if addresses and incoming:
+            self._nft(name, f"add element inet chaos from {{ {addresses} }}")
+        if addresses and outgoing:
+            self._nft(name, f"add element inet chaos to {{ {addresses} }}")
+
+    def unblock(self) -> None:
+        """Everybody reaches everybody again."""
+        for name in self.addresses:
+            if name != CLIENTS:
+                self._nft(name, "flush set inet chaos from\nflush set inet chaos to")
+
+    def others(self, name: str) -> list[str]:
+        return [other for other in self.addresses if other != name]
+
+    def _nft(self, name: str, rules: str) -> None:
+        subprocess.run(self.command(name, ["nft", "-f", "-"]), input=rules, text=True, check=True, timeout=10)
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, timeout=10)

@@ -1,0 +1,163 @@
+"""What many runs came to: a table for people, lines for programs, and the figure. Pure, but for writing files."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from quorate_chaos.faults import FAULTS
+from quorate_chaos.fleet import DISK, MEMORY
+from quorate_local.options import REPOSITORY
+
+FIGURE = "chaos_runs_clean"
+FIGURES_FILE = REPOSITORY / "build" / "figures" / "chaos.jsonl"
+RESULTS = REPOSITORY / "loadtest" / "results"
+_HEADER = (
+    "fault",
+    "what happens",
+    "runs",
+    "clean",
+    "operations",
+    "entries acked",
+    "refused",
+    "unknown",
+    "longest gap, in memory",
+    "longest gap, persistent",
+    "whole again after",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """All runs of one fault. Gaps are times without any acknowledgement, of the worst run, in ms."""
+
+    fault: str
+    runs: int
+    clean: int
+    lost: int
+    operations: int
+    entries: int
+    refused: int
+    unknown: int
+    gap_memory_ms: int
+    gap_disk_ms: int
+    healed_s: float
+
+
+def rows(runs: list[dict[str, Any]]) -> list[Row]:
+    """One for each fault that was run, in the table's order. `runs` are contents of run.json."""
+    return [_row(name, mine) for name in FAULTS if (mine := [run for run in runs if run["fault"] == name])]
+
+
+def _row(fault: str, runs: list[dict[str, Any]]) -> Row:
+    groups = [group for run in runs for group in run["groups"]]
+
+    def total(key: str) -> int:
+        return sum(int(group[key]) for group in groups)
+
+    def worst(name: str) -> int:
+        return max((group["longest_gap_ms"] for group in groups if group["group"] == name), default=0)
+
+    return Row(
+        fault,
+        len(runs),
+        sum(run["clean"] for run in runs),
+        sum(bool(run["lost"]) for run in runs),
+        total("operations"),
+        total("entries_acked"),
+        total("refused"),
+        total("unknown"),
+        worst(MEMORY),
+        worst(DISK),
+        max((run["healed_s"] for run in runs), default=0.0),
+    )
+
+
+def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str]) -> str:
+    """The table as a page of its own."""
+    lines = ["# Real servers under faults", ""]
+    lines += [f"{key}: {value}  " for key, value in circumstances.items()]
+    lines += [
+        "",
+        "A run is clean when its history is linearizable, no acked entry is lost, doubled or reordered, no refused",
+        "one is present, every replica holds the same log, no server ended by itself, and all groups came back to",
+        "full degree. Every run tries an in-memory and a persistent group at once. Operations are appends (batches),",
+        "reads, pages of tails and questions for the log's end.",
+        "",
+        f"| {' | '.join(_HEADER)} |",
+        f"|{' --- |' * len(_HEADER)}",
+    ]
+    for row in rows(runs):
+        what = FAULTS[row.fault].summary
+        if row.lost:
+            what += f" (the in-memory group was lost in {row.lost}, and said so)"
+        counts = [row.runs, row.clean, row.operations, row.entries, row.refused, row.unknown]
+        texts = [row.fault, what, *(f"{count:,}".replace(",", " ") for count in counts)]
+        texts += [f"{row.gap_memory_ms} ms", f"{row.gap_disk_ms} ms", f"{row.healed_s:.1f} s"]
+        lines.append(f"| {' | '.join(texts)} |")
+    clean = sum(run["clean"] for run in runs)
+    lines += ["", f"{clean} of {len(runs)} runs clean."]
+    for run in runs:
+        if not run["clean"]:
+            lines.append(f"Not clean: `{repeat(run['fault'], run['seed'])}`.")
+    return "\n".join(lines) + "\n"
+
+
+def figure(clean: int, runs: int, command: str) -> dict[str, Any]:
+    """Of `chaos_runs_clean`: met when every run is clean."""
+    return {
+        "name": FIGURE,
+        "value": clean,
+        "unit": "runs",
+        "goal": runs,
+        "met": clean == runs,
+        "command": command,
+        "commit": commit(),
+        "machine": machine_text(),
+    }
+
+
+def repeat(fault: str, seed: int) -> str:
+    """The command that makes the same choices again. What the machine does meanwhile is its own."""
+    return f"make chaos FAULT={fault} SEED={seed} RUNS=1"
+
+
+def write(runs: list[dict[str, Any]], command: str) -> list[Path]:
+    """Table and lines, named by the day; what was written."""
+    today = datetime.now(UTC).date().isoformat()
+    circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine_text(), "Day": today}
+    table, lines = RESULTS / f"{today}-chaos.md", RESULTS / f"{today}-chaos.jsonl"
+    table.write_text(markdown(runs, circumstances))
+    lines.write_text("".join(json.dumps(_line(run, circumstances)) + "\n" for run in runs))
+    return [table, lines]
+
+
+def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
+    left_out = ("text", "events")
+    groups = [{key: value for key, value in group.items() if key != "picture"} for group in run["groups"]]
+    kept = {key: value for key, value in run.items() if key not in left_out}
+    return {**kept, "groups": groups, "commit": circumstances["Commit"], "repeat": repeat(run["fault"], run["seed"])}
+
+
+def append_figure(value: dict[str, Any], path: Path = FIGURES_FILE) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(value) + "\n")
+
+
+def commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def machine_text() -> str:
+    """As the load generator says it."""
+    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    model = models[0].split(": ", 1)[1] if models else "unknown processor"
+    memory_kib = int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0])
+    return f"{len(models)} × {model}, {memory_kib / (1 << 20):.0f} GiB, Linux {platform.release()}"

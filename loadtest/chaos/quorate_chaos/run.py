@@ -1,0 +1,138 @@
+"""One run, inside its namespaces: a fleet, a load, a fault, healing, reading back, judging.
+
+`python -m quorate_chaos.run FAULT SEED FOLDER [LOAD_S]`; writes FOLDER/run.json and ends with 0 when the run is clean.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from quorate_chaos import load
+from quorate_chaos.faults import FAULTS
+from quorate_chaos.fleet import Fleet, Unready
+from quorate_chaos.trial import Fault, Trial
+from quorate_local.layout import write_json
+from quorate_local.process import ProcessFailed
+
+LOAD_S = 16.0  # longer faults are waited for, and the load lasts with them
+BEFORE_S = 2.5
+AFTER_S = 2.0
+READY_S = 20.0
+HEAL_S = 45.0  # everything must be whole by then
+
+
+@dataclass
+class Outcome:
+    """`trouble` says why a run is not clean beside the checker's findings in `groups`."""
+
+    fault: str
+    seed: int
+    degree: int
+    clean: bool = False
+    seconds: float = 0.0
+    healed_s: float = 0.0
+    lost: list[str] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    text: str = ""
+
+
+def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[str], None]) -> Outcome:
+    """`folder` is made anew."""
+    choice = random.Random(f"{fault.name} {seed}")
+    degree = choice.choice(fault.degrees)
+    servers = max(fault.shape.servers, degree + 1)
+    shape = replace(fault.shape, degree=degree, servers=servers)
+    outcome = Outcome(fault.name, seed, degree)
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    begun = time.monotonic()
+    fleet = Fleet(folder, shape)
+    trial = Trial(fleet, choice, tell)
+    try:
+        fleet.start()
+        fleet.create_groups(READY_S)
+        _try(fault, load_s, trial, folder, outcome)
+    except (Unready, ProcessFailed, load.LoadFailed, OSError) as error:
+        outcome.trouble.append(f"{type(error).__name__}: {error}")
+    except Exception:
+        outcome.trouble.append(traceback.format_exc())
+    finally:
+        trial.notice_crashes()
+        outcome.trouble += trial.crashes
+        outcome.trouble += fleet.panics()
+        fleet.stop()
+    start_ns = trial.events[0].at_ns if trial.events else 0
+    outcome.events = [f"{(event.at_ns - start_ns) / 1e9:+.2f} s  {event.text}" for event in trial.events]
+    outcome.seconds = round(time.monotonic() - begun, 1)
+    outcome.clean = not outcome.trouble and bool(outcome.groups) and all(group["clean"] for group in outcome.groups)
+    write_json(folder / "run.json", asdict(outcome))
+    return outcome
+
+
+def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outcome) -> None:
+    fleet, seed = trial.fleet, outcome.seed
+    history = folder / "history.jsonl"
+    main = load.Load(fleet, history, load_s + fault.more_s, seed, fault.shape.entry_bytes)
+    main.start()
+    time.sleep(BEFORE_S)
+    trial.say(f"groups: {', '.join(f'{name} on {fleet.chain(name)}' for name in fleet.groups)}")
+    try:
+        fault.act(trial)
+        trial.heal()
+        time.sleep(AFTER_S)
+    finally:
+        main.wait()
+    healing = time.monotonic()
+    lost = fleet.wait_whole(HEAL_S, fault.may_lose)
+    outcome.healed_s = round(time.monotonic() - healing, 1)
+    outcome.lost = sorted(lost)
+    trial.say("whole" + (f"; lost: {', '.join(sorted(lost))}" if lost else ""))
+    kept = [name for name in fleet.groups if name not in lost]
+    fleet.write_handles()
+    again = folder / "again.jsonl"
+    recovered = load.Load(fleet, again, load.RECOVERED_S, seed + 1, 64, load.RECOVERED_FIRST_CLIENT)
+    recovered.start()
+    recovered.wait()
+    with history.open("ab") as out:
+        out.write(again.read_bytes())
+    fleet.write_handles()
+    load.read_back(fleet, kept, history)
+    _, outcome.groups, outcome.text = load.check(history, lost, folder)
+    acked = _acked_again(again)
+    outcome.trouble += [f"{name} takes no appends although it is whole" for name in kept if not acked.get(name)]
+    outcome.trouble += [f"{name} is lost and took appends" for name in lost if acked.get(name)]
+
+
+def _acked_again(path: Path) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for line in path.read_text().splitlines():
+        event = json.loads(line)
+        if event.get("outcome") == "acked":
+            counts[event["group"]] = counts.get(event["group"], 0) + 1
+    return counts
+
+
+def main() -> int:
+    name, seed, folder, *more = sys.argv[1:]
+    load_s = float(more[0]) if more else LOAD_S
+    outcome = run(FAULTS[name], int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
+    for line in outcome.trouble:
+        print(line)
+    print(outcome.text)
+    return 0 if outcome.clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""What a fault works on: the fleet, the seed's choices, and a book of what was done when."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from quorate_chaos.fleet import DISK, DURABILITY, MEMORY, Fleet, Shape
+from quorate_chaos.network import COORDINATOR
+
+CATCH_UP_S = 12.0  # how long a fault waits for the fleet to be whole before it goes on regardless
+
+
+@dataclass(frozen=True)
+class Event:
+    """`at_ns` is CLOCK_MONOTONIC, as in the history."""
+
+    at_ns: int
+    text: str
+
+
+@dataclass
+class Trial:
+    fleet: Fleet
+    random: random.Random
+    tell: Callable[[str], None]
+    events: list[Event] = field(default_factory=list)
+    has_filled: set[str] = field(default_factory=set)
+    has_stepped: set[str] = field(default_factory=set)
+    crashes: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.events.append(Event(time.monotonic_ns(), text))
+        self.tell(text)
+
+    def pause(self, least_s: float, most_s: float) -> None:
+        time.sleep(self.random.uniform(least_s, most_s))
+
+    def group(self) -> str:
+        return self.random.choice(sorted(DURABILITY))
+
+    def head(self, group: str) -> str:
+        return self.fleet.chain(group)[0]
+
+    def tail(self, group: str) -> str:
+        return self.fleet.chain(group)[-1]
+
+    def middle(self, group: str) -> str:
+        """Neither head nor tail, where there is one."""
+        chain = self.fleet.chain(group)
+        return self.random.choice(chain[1:-1] or chain[-1:])
+
+    def member(self, group: str) -> str:
+        return self.random.choice(self.fleet.chain(group))
+
+    def running(self) -> list[str]:
+        dead = self.fleet.dead()
+        return [name for name in self.fleet.names if name not in dead] or self.fleet.names
+
+    def kill(self, *names: str, why: str) -> None:
+        self.fleet.kill(*names)
+        self.say(f"kill -9 {', '.join(names)} ({why})")
+
+    def heal(self) -> None:
+        """Take every fault back. What was damaged stays damaged."""
+        fleet = self.fleet
+        fleet.network.unblock()
+        for name in sorted(fleet.stopped()):
+            fleet.resume(name)
+        for name in sorted(self.has_filled):
+            fleet.filler(name).unlink(missing_ok=True)
+        self.has_filled.clear()
+        for name in sorted(self.has_stepped):
+            fleet.set_clock(name, 0)
+        self.has_stepped.clear()
+        self.notice_crashes()
+        dead = fleet.dead()
+        if COORDINATOR in dead:
+            fleet.start_coordinator()
+        servers = [name for name in dead if name != COORDINATOR]
+        self.say("heal" + (f": start {', '.join(dead)}" if dead else ""))
+        fleet.start_servers(servers)
+
+    def notice_crashes(self) -> None:
+        """A process that ended by itself is a finding, whatever the history says."""
+        for name, code in self.fleet.crashed().items():
+            crash = f"{name} ended by itself with code {code}"
+            if crash not in self.crashes:
+                self.crashes.append(crash)
+                self.say(crash)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost.
+    `more_s`: how much longer than others it takes, and the load with it."""
+
+    name: str
+    summary: str
+    act: Callable[[Trial], Any]
+    shape: Shape = field(default_factory=Shape)
+    may_lose: frozenset[str] = frozenset()
+    degrees: tuple[int, ...] = (3, 3, 3, 2, 5)
+    more_s: float = 0.0
+
+
+__all__ = ["CATCH_UP_S", "COORDINATOR", "DISK", "MEMORY", "Event", "Fault", "Shape", "Trial"]

@@ -1,0 +1,56 @@
+"""The table says what the runs said, and a run that was not clean cannot hide in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from quorate_chaos import results
+from quorate_chaos.faults import FAULTS
+
+
+def run(fault: str, seed: int = 1, clean: bool = True, lost: tuple[str, ...] = ()) -> dict[str, Any]:
+    def group(name: str, gap_ms: int) -> dict[str, Any]:
+        counts = {"operations": 600, "entries_acked": 1000, "refused": 5, "unknown": 2}
+        return {"group": name, "clean": clean, "longest_gap_ms": gap_ms, "violations": [], **counts}
+
+    found = {"fault": fault, "seed": seed, "degree": 3, "clean": clean, "seconds": 20.0, "healed_s": 1.5}
+    groups = [group("memory", 40), group("disk", 900)]
+    return {**found, "lost": list(lost), "trouble": [], "events": ["x"], "groups": groups, "text": "y"}
+
+
+def test_runs_of_a_fault_are_one_row() -> None:
+    rows = results.rows([run("isolate"), run("kill_head"), run("kill_head", 2, clean=False)])
+    assert [row.fault for row in rows] == ["kill_head", "isolate"], "the table's order"
+    row = rows[0]
+    assert (row.runs, row.clean, row.operations, row.entries, row.unknown) == (2, 1, 2400, 4000, 8)
+    assert (row.gap_memory_ms, row.gap_disk_ms) == (40, 900)
+
+
+def test_the_table_names_what_was_not_clean_and_how_to_repeat_it() -> None:
+    text = results.markdown([run("kill_head"), run("restart_all", 7, clean=False, lost=("memory",))], {"Day": "today"})
+    assert "1 of 2 runs clean." in text
+    assert results.repeat("restart_all", 7) in text
+    assert "lost in 1" in text
+    assert text.count("\n# ") == 0
+    assert text.startswith("# ")
+    assert "Day: today" in text
+
+
+def test_the_figure_is_met_only_when_all_runs_are_clean(tmp_path: Path) -> None:
+    file = tmp_path / "figures" / "chaos.jsonl"
+    results.append_figure(results.figure(2, 2, "make chaos"), file)
+    results.append_figure(results.figure(1, 2, "make chaos"), file)
+    good, bad = (json.loads(line) for line in file.read_text().splitlines())
+    assert set(good) == {"name", "value", "unit", "goal", "met", "command", "commit", "machine"}
+    assert (good["name"], good["value"], good["goal"], good["met"]) == ("chaos_runs_clean", 2, 2, True)
+    assert (bad["value"], bad["met"]) == (1, False)
+
+
+def test_every_fault_of_the_issue_is_there() -> None:
+    wanted = {"kill_head", "kill_middle", "kill_tail", "kill_several", "stop_and_resume", "isolate", "one_way"}
+    wanted |= {"full_disk", "wiped_disk", "bits_of_stopped", "bits_of_running", "clock_steps", "coordinator_down"}
+    wanted |= {"coordinator_and_head", "restart_all", "combined"}
+    assert wanted <= set(FAULTS)
+    assert all(fault.summary and fault.name == name for name, fault in FAULTS.items())

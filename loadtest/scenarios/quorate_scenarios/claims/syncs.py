@@ -1,0 +1,129 @@
+"""A persistent append costs the hops plus one sync, not one sync for each replica.
+
+One append at a time, to groups of degree 1, 3 and 5, in memory and persistent, in turn. What persistence costs at a
+degree is the difference of the two medians: it should not grow with the degree. On one machine all servers share one
+disk and a few cores, which may make it grow. So the same is measured with a known delay of 5 ms before each sync, as a
+slow disk has it: by how many such delays an append becomes slower says how many syncs stand one behind the other.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+from quorate_scenarios.claims.claim import ClaimFailed, Conditions, median
+from quorate_scenarios.claims.fleet import Fleet, fleet
+from quorate_scenarios.claims.steady import append_once
+from quorate_scenarios.figures import Figure
+
+SERVERS = 5
+DEGREES = (1, 3, 5)
+# Of each group. One append at a time comes to less within a window, with what a bucket holds at its begin: one second
+# of this rate. So the budget holds nothing back.
+RATE_PER_S = 40_000
+REPEATS, REPEATS_SLOW = 9, 3
+WARMUP_S, SECONDS, SECONDS_SLOW = 0.1, 0.5, 1.0
+DELAY_US = 5_000
+RATIO_MAX = 1.5
+SHIM = Path(__file__).with_name("slow_sync.c")
+
+Cell = tuple[str, int]  # mode ("in_memory", "persistent", "slow"), degree
+
+
+def measure(conditions: Conditions) -> list[Figure]:
+    conditions.folder.mkdir(parents=True, exist_ok=True)
+    delay = Delay(conditions.folder)
+    repeats, repeats_slow = (1, 1) if conditions.quick else (REPEATS, REPEATS_SLOW)
+    with fleet(conditions.folder, conditions.display, SERVERS, server_env=delay.environment()) as servers:
+        handles = {
+            (durability, degree): servers.handle_file(
+                servers.create_group(f"{durability}-{degree}", durability, RATE_PER_S, replication_degree=degree)
+            )
+            for degree in DEGREES
+            for durability in ("in_memory", "persistent")
+        }
+        p50s = _rounds(servers, conditions, handles, repeats)
+        delay.set(DELAY_US)
+        slow = {("slow", degree): handles["persistent", degree] for degree in DEGREES}
+        p50s |= _rounds(servers, conditions, slow, repeats_slow)
+    medians = {cell: median(values) for cell, values in p50s.items()}
+    for line in _table(medians):
+        conditions.display.line(f"  {line}")
+    return figures(medians)
+
+
+def _rounds(servers: Fleet, conditions: Conditions, handles: dict[Cell, Path], repeats: int) -> dict[Cell, list[float]]:
+    """p50 in microseconds of each cell, `repeats` times, the cells in turn."""
+    found: dict[Cell, list[float]] = defaultdict(list)
+    for number in range(repeats):
+        for cell, handle in handles.items():
+            mode, degree = cell
+            conditions.display.progress(f"  round {number + 1} of {repeats}: {mode}, degree {degree}")
+            seconds = SECONDS_SLOW if mode == "slow" else SECONDS
+            flags = ["--outstanding", "1", "--seconds", str(seconds), "--warmup", str(WARMUP_S)]
+            found[cell].append(append_once(servers, handle, conditions.folder, *flags)["p50_us"])
+    return dict(found)
+
+
+def figures(p50_us: dict[Cell, float]) -> list[Figure]:
+    """`p50_us`: of each cell. Pure."""
+
+    def cost(degree: int) -> float:
+        return p50_us["persistent", degree] - p50_us["in_memory", degree]
+
+    def delays(degree: int) -> float:
+        return (p50_us["slow", degree] - p50_us["persistent", degree]) / DELAY_US
+
+    spoken = ", ".join(f"degree {degree}: {cost(degree):,.0f}" for degree in DEGREES)
+    note = f"one append at a time; p50 persistent less p50 in memory, µs: {spoken}; all servers on one disk"
+    slow_note = f"delays of {DELAY_US / 1000:.0f} ms before each sync that an append waits for; 3 if they were serial"
+    return [
+        Figure("sync_cost_degree3_over_degree1_ratio", _ratio(cost(3), cost(1)), "ratio", RATIO_MAX, note=note),
+        Figure("sync_cost_degree5_over_degree1_ratio", _ratio(cost(5), cost(1)), "ratio"),
+        Figure("syncs_in_series_degree3", delays(3), "syncs", RATIO_MAX, note=slow_note),
+        Figure("syncs_in_series_degree5", delays(5), "syncs", RATIO_MAX),
+    ]
+
+
+def _ratio(cost_us: float, of_cost_us: float) -> float:
+    if of_cost_us <= 0:
+        raise ClaimFailed(
+            f"a sync seems to cost {of_cost_us:.0f} µs at degree 1: the disk does not sync, or the load drowns it"
+        )
+    return cost_us / of_cost_us
+
+
+def _table(p50_us: dict[Cell, float]) -> list[str]:
+    names = {
+        "in_memory": "in memory",
+        "persistent": "persistent",
+        "slow": f"persistent, syncs {DELAY_US // 1000} ms slower",
+    }
+    lines = [f"{'p50 of one append, µs':<34}" + "".join(f"{f'degree {degree}':>12}" for degree in DEGREES)]
+    for mode, name in names.items():
+        lines.append(f"{name:<34}" + "".join(f"{p50_us[mode, degree]:>12,.0f}" for degree in DEGREES))
+    return lines
+
+
+class Delay:
+    """The delay before each sync of the servers; none at first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder.resolve() / "slow-sync-us"
+        self._shim = folder.resolve() / "slow_sync.so"
+        self._file.write_bytes(struct.pack("=I", 0))
+        command = ["cc", "-O2", "-shared", "-fPIC", "-o", str(self._shim), str(SHIM), "-ldl"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ClaimFailed(f"a C compiler is needed, and cc failed:\n{done.stderr[-2000:]}")
+
+    def environment(self) -> dict[str, str]:
+        """Of the servers."""
+        return {"LD_PRELOAD": str(self._shim), "SLOW_SYNC_FILE": str(self._file)}
+
+    def set(self, delay_us: int) -> None:
+        """From the next sync on: the servers have this very file mapped."""
+        with self._file.open("r+b") as stream:
+            stream.write(struct.pack("=I", delay_us))

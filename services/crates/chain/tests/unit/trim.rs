@@ -1,0 +1,239 @@
+//! Trimming: the head decides, every replica follows, and a client is told when all have it.
+
+use quorate_chain::{Asked, Command, Event, ReadError};
+use quorate_types::{Code, Durability, GroupConfig, ServerId};
+
+use crate::rig::{CLIENT, Fleet, TICK, answers, append, config, step};
+
+fn trim(request: u32, before_offset: u64) -> Event {
+    Event::Ask {
+        client: CLIENT,
+        request,
+        asked: Asked::Trim { before_offset },
+    }
+}
+
+fn with_batches(durability: Durability, count: u64) -> Fleet {
+    let mut fleet = Fleet::of_three(durability);
+    for seq in 1..=count {
+        fleet.append(1, append(1, seq));
+    }
+    sync_all(&mut fleet);
+    fleet.take_told();
+    fleet
+}
+
+fn sync_all(fleet: &mut Fleet) {
+    for id in [1, 2, 3, 4] {
+        fleet.sync(id);
+    }
+}
+
+fn trim_offsets(fleet: &Fleet) -> Vec<u64> {
+    [1, 2, 3].map(|id| fleet.node(id).trim_offset()).to_vec()
+}
+
+#[test]
+fn every_replica_trims_whole_batches() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    fleet.event(1, trim(7, 5));
+    assert_eq!(answers(&fleet.take_told()), [(7, None)]);
+    assert_eq!(
+        trim_offsets(&fleet),
+        [4, 4, 4],
+        "the third batch holds offsets 4 and 5"
+    );
+    let error = fleet.node(3).read(3, 1, 1, 1).expect_err("gone");
+    assert_eq!(error, ReadError::Trimmed { trim_offset: 4 });
+    for id in [1, 2, 3] {
+        fleet.event(id, TICK);
+        assert_eq!(
+            fleet.node(id).log().first_index(),
+            3,
+            "and is held no more at {id}"
+        );
+    }
+}
+
+#[test]
+fn the_client_is_told_when_the_last_replica_has_it() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    fleet.cut.push((2, 3));
+    fleet.event(1, trim(7, 10));
+    assert_eq!(answers(&fleet.take_told()), []);
+    fleet.configure(2, &[1, 2], &[]);
+    assert_eq!(
+        answers(&fleet.take_told()),
+        [(7, None)],
+        "the next epoch has no third"
+    );
+}
+
+#[test]
+fn a_persistent_group_has_it_on_every_disk() {
+    let mut fleet = with_batches(Durability::Persistent, 5);
+    fleet.event(1, trim(7, 10));
+    assert_eq!(trim_offsets(&fleet), [10, 10, 10], "readers see it at once");
+    for id in [3, 1] {
+        fleet.sync(id);
+        assert_eq!(answers(&fleet.take_told()), []);
+    }
+    fleet.sync(2);
+    assert_eq!(answers(&fleet.take_told()), [(7, None)]);
+}
+
+#[test]
+fn it_outlasts_the_head() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    fleet.event(1, trim(7, 6));
+    fleet.take_told();
+    fleet.configure(2, &[2, 3], &[]);
+    assert_eq!(fleet.node(2).trim_offset(), 6);
+    fleet.event(2, trim(8, 2));
+    assert_eq!(
+        answers(&fleet.take_told()),
+        [(8, None)],
+        "trimming less is no news"
+    );
+    assert_eq!(fleet.node(2).trim_offset(), 6);
+}
+
+#[test]
+fn only_committed_entries_are_trimmed_and_only_at_the_head() {
+    let mut fleet = with_batches(Durability::InMemory, 2);
+    fleet.event(2, trim(1, 2));
+    assert_eq!(answers(&fleet.take_told()), [(1, Some(Code::NotHead))]);
+    fleet.event(1, trim(2, 5));
+    assert_eq!(answers(&fleet.take_told()), [(2, Some(Code::TrimBeyondCommit))]);
+    // The head's last batch is not committed, and may become so: judged when the ring has told.
+    fleet.cut.push((1, 2));
+    fleet.append(1, append(1, 3));
+    fleet.event(1, trim(3, 6));
+    assert_eq!(answers(&fleet.take_told()), []);
+    fleet.cut.clear();
+    fleet.configure(2, &[1, 2, 3], &[]);
+    assert_eq!(answers(&fleet.take_told()), [(3, None)]);
+}
+
+#[test]
+fn a_deposed_head_does_not_know() {
+    let mut fleet = with_batches(Durability::InMemory, 2);
+    fleet.cut.push((1, 2));
+    fleet.event(1, trim(1, 2));
+    fleet.event(1, trim(2, 99));
+    fleet.event(1, Event::Configure(config(2, &[2, 3], &[])));
+    let told = answers(&fleet.take_told());
+    assert_eq!(told, [(2, Some(Code::NotHead)), (1, Some(Code::EpochChanged))]);
+}
+
+#[test]
+fn a_restart_finds_it() {
+    let mut fleet = with_batches(Durability::Persistent, 4);
+    fleet.event(1, trim(1, 4));
+    let mut replica = quorate_chain::Replica::new(ServerId(2), Durability::Persistent);
+    for batch in crate::rig::batches(&[1, 1, 1, 1]) {
+        replica.recover(batch);
+    }
+    replica.recover_trim(2);
+    replica.recovered_all().expect("whole");
+    assert_eq!(
+        (replica.trim_offset(), replica.commit_index()),
+        (4, 2),
+        "what was trimmed was committed"
+    );
+}
+
+#[test]
+fn a_learner_keeps_the_tail_from_freeing_but_not_from_trimming() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    fleet.nodes.get_mut(&3).expect("tail").pace_catchup();
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    fleet.event(1, trim(1, 10));
+    assert_eq!(answers(&fleet.take_told()), [(1, None)]);
+    assert_eq!(trim_offsets(&fleet), [10, 10, 10]);
+    fleet.event(1, TICK);
+    fleet.event(3, TICK);
+    assert_eq!(fleet.node(1).log().first_index(), 6);
+    assert_eq!(
+        fleet.node(3).log().first_index(),
+        1,
+        "it was promised to the learner"
+    );
+    fleet.event(3, Event::CatchupAllowance { bytes: 1 << 20 });
+    assert_eq!(fleet.node(4).trim_offset(), 10);
+    fleet.event(4, TICK);
+    fleet.event(3, TICK);
+    assert_eq!(fleet.node(3).log().first_index(), 6);
+}
+
+#[test]
+fn a_learner_does_not_join_without_it() {
+    let mut fleet = with_batches(Durability::Persistent, 3);
+    fleet.event(1, trim(1, 4));
+    sync_all(&mut fleet);
+    fleet.configure(2, &[1, 2, 3], &[4]);
+    fleet.take_told();
+    let joins = |fleet: &mut Fleet| {
+        let told = fleet.take_told();
+        told.iter().any(|c| matches!(c, Command::LearnerCaughtUp { .. }))
+    };
+    let writes = fleet.unsynced.remove(&4).expect("it writes");
+    let (trims, batches): (Vec<_>, Vec<_>) = writes
+        .into_iter()
+        .partition(|e| matches!(e, Event::TrimPersisted { .. }));
+    assert_eq!(trims.len(), 1);
+    for event in batches {
+        fleet.event(4, event);
+    }
+    assert!(!joins(&mut fleet));
+    for event in trims {
+        fleet.event(4, event);
+    }
+    assert!(joins(&mut fleet));
+}
+
+fn with_age(epoch: u64, retention_age_s: u64) -> GroupConfig {
+    GroupConfig {
+        retention_age_s: Some(retention_age_s),
+        ..config(epoch, &[1], &[])
+    }
+}
+
+#[test]
+fn retention_by_age_goes_by_the_heads_clock() {
+    let mut replica = crate::rig::sole(Durability::InMemory, &[], 1);
+    for (seq, wall_s) in [(1, 1_000), (2, 1_050), (3, 1_100)] {
+        let mut request = append(1, seq);
+        request.wall_us = wall_s * 1_000_000;
+        step(&mut replica, Event::Append(request));
+    }
+    step(&mut replica, Event::Configure(with_age(2, 60)));
+    let mut tick = |now_s: u64, wall_s: u64| {
+        let wall_us = wall_s * 1_000_000;
+        crate::rig::step_at(&mut replica, now_s * 1_000_000, Event::Tick { wall_us });
+        replica.trim_offset()
+    };
+    assert_eq!(tick(0, 1_060), 0, "a minute old is not older than a minute");
+    assert_eq!(tick(1, 1_061), 2);
+    assert_eq!(tick(2, 9_999), 2, "a clock that leaps is not believed at once");
+    assert_eq!(tick(3, 1_063), 2, "and does no harm when it is set right");
+    assert_eq!(tick(60, 1_120), 4);
+}
+
+#[test]
+fn a_follower_trims_by_the_heads_word_alone() {
+    let mut fleet = with_batches(Durability::InMemory, 5);
+    let small = GroupConfig {
+        retention_bytes: 40,
+        ..config(2, &[1, 2, 3], &[])
+    };
+    for id in [2, 3, 1] {
+        fleet.give(id, Event::Configure(small.clone()));
+    }
+    fleet.settle();
+    fleet.event(2, TICK);
+    fleet.event(3, TICK);
+    assert_eq!(trim_offsets(&fleet), [0, 0, 0]);
+    fleet.event(1, TICK);
+    assert_eq!(trim_offsets(&fleet), [6, 6, 6]);
+}

@@ -1,0 +1,69 @@
+//! What is known of one group's files.
+
+use std::collections::VecDeque;
+
+use quorate_journal::Lsn;
+use quorate_types::Index;
+
+use crate::format::FILE_HEAD_BYTES;
+
+/// A group's files, oldest first; numbers are dense and never used twice while the group lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Book {
+    pub files: VecDeque<FileBook>,
+    /// Where the next record goes in the last file.
+    pub end: u32,
+    pub next_number: u32,
+}
+
+/// What decides when a file can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileBook {
+    pub number: u32,
+    pub last_index: Index,
+    pub last_lsn: Lsn,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self {
+            files: VecDeque::new(),
+            end: FILE_HEAD_BYTES,
+            next_number: 1,
+        }
+    }
+}
+
+impl Book {
+    pub fn begin_file(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.end = FILE_HEAD_BYTES;
+        self.files.push_back(FileBook {
+            number,
+            last_index: 0,
+            last_lsn: 0,
+        });
+        number
+    }
+
+    /// Takes out the files of which nothing is needed behind a base at `index` whose record is `lsn`; never the last.
+    pub fn trim(&mut self, index: Index, lsn: Lsn) -> Vec<u32> {
+        let mut freed = Vec::new();
+        while self.files.len() > 1 {
+            let oldest = self.files[0];
+            if oldest.last_index > index || oldest.last_lsn >= lsn {
+                break;
+            }
+            self.files.pop_front();
+            freed.push(oldest.number);
+        }
+        freed
+    }
+
+    /// All files are void; the next one has a number of its own.
+    pub fn clear(&mut self) -> Vec<u32> {
+        self.end = FILE_HEAD_BYTES;
+        self.files.drain(..).map(|file| file.number).collect()
+    }
+}

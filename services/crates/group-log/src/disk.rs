@@ -1,0 +1,134 @@
+//! Calls to the file system, each behind the fault hook of tests.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quorate_journal::{Faults, Operation, Source};
+use quorate_types::GroupId;
+
+#[derive(Clone)]
+pub struct Disk {
+    pub dir: PathBuf,
+    faults: Option<Arc<dyn Faults>>,
+}
+
+impl Disk {
+    pub fn new(dir: &Path, faults: Option<Arc<dyn Faults>>) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            faults,
+        }
+    }
+
+    pub fn check(&self, operation: Operation) -> io::Result<()> {
+        self.faults
+            .as_ref()
+            .map_or(Ok(()), |faults| faults.before(operation))
+    }
+
+    pub fn group_dir(&self, group: GroupId) -> PathBuf {
+        self.dir.join(group.0.to_string())
+    }
+
+    pub fn path(&self, group: GroupId, file: u32) -> PathBuf {
+        self.group_dir(group).join(format!("{file:08x}"))
+    }
+
+    /// Writes into a file, which is made if `is_new`.
+    pub fn write_at(&self, path: &Path, bytes: &[u8], position: u64, is_new: bool) -> io::Result<()> {
+        self.check(Operation::Write { bytes: bytes.len() })?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create(is_new)
+            .truncate(is_new)
+            .open(path)?;
+        file.write_all_at(bytes, position)
+    }
+
+    pub fn cut(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        self.check(Operation::Write { bytes: 0 })?;
+        OpenOptions::new().write(true).open(path)?.set_len(bytes)
+    }
+
+    pub fn sync(&self, path: &Path) -> io::Result<()> {
+        self.check(Operation::Sync)?;
+        // What an earlier descriptor wrote, and an error that nobody has seen yet, are this one's too.
+        OpenOptions::new().write(true).open(path)?.sync_data()
+    }
+
+    pub fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.check(Operation::Prepare)?;
+        File::open(path)?.sync_all()
+    }
+
+    pub fn make_dir(&self, path: &Path) -> io::Result<()> {
+        self.check(Operation::Prepare)?;
+        match std::fs::create_dir(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check(Operation::Rename)?;
+        std::fs::rename(from, to)
+    }
+
+    /// Removing what is not there is no error.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        self.check(Operation::Rename)?;
+        let removed = if path.is_dir() {
+            std::fs::remove_dir_all(path)
+        } else {
+            std::fs::remove_file(path)
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn open(&self, path: &Path) -> io::Result<OpenFile> {
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok(OpenFile {
+            disk: self.clone(),
+            file,
+            bytes,
+        })
+    }
+
+    pub fn free_bytes(&self) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(&self.dir)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+/// A file, read through the fault hook.
+pub struct OpenFile {
+    disk: Disk,
+    file: File,
+    bytes: u64,
+}
+
+impl OpenFile {
+    /// Has the next reads go to the device itself.
+    pub fn forget_cached(&self) {
+        // Advice: where it is not taken, damage is found later.
+        let _not_taken = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed).is_err();
+    }
+}
+
+impl Source for OpenFile {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()> {
+        self.disk.check(Operation::Read)?;
+        self.file.read_exact_at(buffer, position)
+    }
+}

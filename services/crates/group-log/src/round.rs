@@ -1,0 +1,465 @@
+//! One round: records of sealed segments, sorted by group, written, synced, noted; then the segments are released.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use quorate_journal::{Lsn, Sealed, Step};
+use quorate_types::GroupId;
+
+use crate::book::Book;
+use crate::format::{self, FILE_HEAD_BYTES, Header, KIND_HOLE, Place};
+use crate::store::Core;
+use crate::worker::Worker;
+use crate::{Answer, Event, Meaning, Rescued};
+
+/// Waits in memory before it is written, all groups together.
+const PENDING_BYTES_MAX: usize = 8 << 20;
+/// How long those who may have a lost record are waited for.
+const RESCUE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Full segments that may wait while copying keeps to its rate. With each further one the rate doubles.
+const SEGMENTS_CALM: usize = 2;
+/// With so many waiting there is no rate.
+const SEGMENTS_HURRY: usize = 8;
+const PACE_BYTES: u64 = 256 << 10;
+
+impl Worker {
+    /// Copies the next records, if there are full segments; answers whether there were. After an error everything is
+    /// as before, but for bytes behind what counts.
+    pub fn round(&mut self) -> io::Result<bool> {
+        let sealed = self.journal.sealed_from(self.copied_lsn + 1);
+        if sealed.is_empty() {
+            return Ok(false);
+        }
+        self.check_space(sealed.iter().map(Sealed::bytes).sum())?;
+        let mut round = Round::new(self.core.clone(), sealed.len());
+        let outcome = round.copy(self, sealed).and_then(|()| round.sync());
+        if let Err(error) = outcome {
+            round.undo(&mut self.books);
+            return Err(error);
+        }
+        let path = |(group, number): (GroupId, u32)| self.core.disk.path(group, number);
+        let void: Vec<PathBuf> = round.void.drain(..).map(path).collect();
+        if let Err(error) = self.note(round.through) {
+            // Whether the new manifest counts after a crash is open; in this process it does not.
+            round.undo(&mut self.books);
+            return Err(error);
+        }
+        self.remove(void);
+        let counters = &self.core.counters;
+        counters
+            .records
+            .fetch_add(round.records as u64, Ordering::Relaxed);
+        counters.bytes_written.fetch_add(round.written, Ordering::Relaxed);
+        for (group, records) in std::mem::take(&mut round.moved) {
+            (self.events)(Event::Moved { group, records });
+        }
+        if round.is_incomplete {
+            (self.events)(Event::Incomplete { group: None });
+        }
+        self.journal.release_before(round.through + 1);
+        Ok(true)
+    }
+
+    fn check_space(&self, waiting_bytes: u64) -> io::Result<()> {
+        let options = &self.core.options;
+        let needed = options.reserve_bytes + waiting_bytes.min(options.round_bytes);
+        let free = self.core.disk.free_bytes()?;
+        if free < needed {
+            let mib = |bytes: u64| bytes >> 20;
+            return Err(io::Error::other(format!(
+                "the device of the group logs has {} MiB left and {} are needed; free space there, or trim groups",
+                mib(free),
+                mib(needed)
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The state of one round, until it is noted.
+struct Round {
+    core: Arc<Core>,
+    /// The last record that was taken.
+    through: Lsn,
+    records: usize,
+    read: u64,
+    written: u64,
+    pending: BTreeMap<GroupId, Pending>,
+    pending_bytes: usize,
+    dirty: BTreeSet<(GroupId, u32)>,
+    new_files: BTreeSet<GroupId>,
+    /// Files that are full, with their lengths.
+    closed: Vec<(GroupId, u32, u32)>,
+    /// Files whose group was dropped in this round.
+    void: Vec<(GroupId, u32)>,
+    moved: BTreeMap<GroupId, Vec<(Lsn, Place)>>,
+    /// The books as they were before.
+    before: BTreeMap<GroupId, Option<Book>>,
+    is_incomplete: bool,
+    pace: Pace,
+}
+
+/// Bytes to be written to a group's last file.
+struct Pending {
+    file: u32,
+    position: u32,
+    bytes: Vec<u8>,
+}
+
+/// One record on its way.
+struct Copied<'a> {
+    lsn: Lsn,
+    kind: u8,
+    head: &'a [u8],
+    payload: &'a [u8],
+    payload_crc: u32,
+}
+
+impl Round {
+    fn new(core: Arc<Core>, waiting: usize) -> Self {
+        let pace = Pace::new(core.options.copy_bytes_per_s, waiting);
+        Self {
+            core,
+            through: 0,
+            records: 0,
+            read: 0,
+            written: 0,
+            pending: BTreeMap::new(),
+            pending_bytes: 0,
+            dirty: BTreeSet::new(),
+            new_files: BTreeSet::new(),
+            closed: Vec::new(),
+            void: Vec::new(),
+            moved: BTreeMap::new(),
+            before: BTreeMap::new(),
+            is_incomplete: false,
+            pace,
+        }
+    }
+
+    fn copy(&mut self, worker: &mut Worker, sealed: Vec<Sealed>) -> io::Result<()> {
+        self.through = worker.copied_lsn;
+        for segment in sealed {
+            let mut walk = segment.walk();
+            while let Some(step) = walk.next()? {
+                match step {
+                    Step::Record(record) if record.lsn <= self.through => {}
+                    Step::Record(record) => {
+                        let copied = Copied {
+                            lsn: record.lsn,
+                            kind: record.kind,
+                            head: record.head,
+                            payload: record.payload,
+                            payload_crc: crc32fast::hash(record.payload),
+                        };
+                        self.take(&mut worker.books, copied)?;
+                        self.through = record.lsn;
+                        self.read += u64::from(record.location.len);
+                        self.pace.keep(&self.core, u64::from(record.location.len))?;
+                    }
+                    Step::Hole { end_lsn, .. } if end_lsn <= self.through + 1 => {}
+                    Step::Hole { first_lsn, end_lsn } => {
+                        self.cross(worker, first_lsn.max(self.through + 1)..end_lsn)?;
+                        self.through = end_lsn - 1;
+                    }
+                }
+                let is_full = self.read >= self.core.options.round_bytes
+                    || self.records >= self.core.options.round_records;
+                if is_full {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes over a hole of the journal: one that the groups know of from the start is marked in their logs; for
+    /// another, those who may have the records are asked.
+    fn cross(&mut self, worker: &mut Worker, lsns: Range<Lsn>) -> io::Result<()> {
+        if worker
+            .known_holes
+            .iter()
+            .any(|known| known.start < lsns.end && lsns.start < known.end)
+        {
+            let groups: Vec<GroupId> = worker.books.keys().copied().collect();
+            for group in groups {
+                let hole = Copied {
+                    lsn: lsns.start,
+                    kind: KIND_HOLE,
+                    head: &[],
+                    payload: &[],
+                    payload_crc: 0,
+                };
+                self.append(&mut worker.books, group, hole)?;
+            }
+            return Ok(());
+        }
+        tracing::error!(
+            ?lsns,
+            "the journal is damaged where it is to be copied; asking for what is lost"
+        );
+        let (answer, answers) = mpsc::channel();
+        (worker.events)(Event::Lost {
+            lsns: lsns.clone(),
+            answer,
+        });
+        let mut rescued = self.rescued(&answers)?;
+        rescued.sort_by_key(|one| one.lsn);
+        rescued.dedup_by_key(|one| one.lsn);
+        self.is_incomplete |= (rescued.len() as u64) < lsns.end - lsns.start;
+        for one in &rescued {
+            let missing;
+            let (payload, payload_crc) = match &one.payload {
+                Ok(payload) => (&payload[..], crc32fast::hash(payload)),
+                Err(len) => {
+                    missing = vec![0; *len as usize];
+                    // A checksum that it has not: whoever reads it knows that it is not the payload.
+                    (&missing[..], !crc32fast::hash(&missing))
+                }
+            };
+            let copied = Copied {
+                lsn: one.lsn,
+                kind: one.kind,
+                head: &one.head,
+                payload,
+                payload_crc,
+            };
+            self.append(&mut worker.books, one.group, copied)?;
+        }
+        Ok(())
+    }
+
+    fn rescued(&self, answers: &mpsc::Receiver<Answer>) -> io::Result<Vec<Rescued>> {
+        let deadline = Instant::now() + RESCUE_TIMEOUT;
+        let (mut rescued, mut done) = (Vec::new(), 0);
+        while done < self.core.options.answerers {
+            match answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Answer::Record(one)) => rescued.push(one),
+                Ok(Answer::Done) => done += 1,
+                Err(_) => {
+                    return Err(io::Error::other(
+                        "lost records of the journal were not brought in time",
+                    ));
+                }
+            }
+        }
+        Ok(rescued)
+    }
+
+    fn take(&mut self, books: &mut BTreeMap<GroupId, Book>, copied: Copied<'_>) -> io::Result<()> {
+        let Some((group, meaning)) = (self.core.options.classify)(copied.kind, copied.head) else {
+            return Err(io::Error::other(format!(
+                "record {} of the journal, of kind {}, is not one of this version",
+                copied.lsn, copied.kind
+            )));
+        };
+        if meaning == Meaning::Dropped {
+            self.drop_group(books, group);
+            return Ok(());
+        }
+        self.append(books, group, copied)
+    }
+
+    fn drop_group(&mut self, books: &mut BTreeMap<GroupId, Book>, group: GroupId) {
+        let Some(book) = books.get_mut(&group) else {
+            return;
+        };
+        self.before.entry(group).or_insert_with(|| Some(book.clone()));
+        self.void
+            .extend(book.clear().into_iter().map(|number| (group, number)));
+        self.moved.remove(&group);
+        if let Some(pending) = self.pending.remove(&group) {
+            self.pending_bytes -= pending.bytes.len();
+        }
+        self.dirty.retain(|(of, _)| *of != group);
+        self.closed.retain(|(of, ..)| *of != group);
+    }
+
+    fn append(
+        &mut self,
+        books: &mut BTreeMap<GroupId, Book>,
+        group: GroupId,
+        copied: Copied<'_>,
+    ) -> io::Result<()> {
+        let Copied {
+            lsn,
+            kind,
+            head,
+            payload,
+            payload_crc,
+        } = copied;
+        self.before
+            .entry(group)
+            .or_insert_with(|| books.get(&group).cloned());
+        let book = books.entry(group).or_default();
+        let body_len = (head.len() + payload.len()) as u32;
+        let end = u64::from(book.end) + u64::from(format::stride(body_len));
+        let is_full = end > u64::from(self.core.options.file_bytes) && book.end > FILE_HEAD_BYTES;
+        if book.files.is_empty() || is_full {
+            self.flush_group(group)?;
+            if let Some(full) = book.files.back() {
+                self.closed.push((group, full.number, book.end));
+            }
+            let number = book.begin_file();
+            let bytes = format::encode_file_head(self.core.salt, group, number);
+            self.pending_bytes += bytes.len();
+            self.pending.insert(
+                group,
+                Pending {
+                    file: number,
+                    position: 0,
+                    bytes,
+                },
+            );
+            self.new_files.insert(group);
+        }
+        let file = book.files.back_mut().expect("there is a file");
+        let header = Header {
+            lsn,
+            body_len,
+            payload_crc,
+            position: book.end,
+            head_len: head.len() as u16,
+            kind,
+        };
+        let pending = self.pending.entry(group).or_insert_with(|| Pending {
+            file: file.number,
+            position: book.end,
+            bytes: Vec::new(),
+        });
+        let len_before = pending.bytes.len();
+        header.encode(
+            &self.core.seal(group, file.number),
+            head,
+            payload,
+            &mut pending.bytes,
+        );
+        self.pending_bytes += pending.bytes.len() - len_before;
+        file.last_lsn = lsn;
+        if let Some((_, Meaning::Batch { index })) = (self.core.options.classify)(kind, head) {
+            file.last_index = file.last_index.max(index);
+        }
+        book.end += format::stride(body_len);
+        self.dirty.insert((group, file.number));
+        self.moved
+            .entry(group)
+            .or_default()
+            .push((lsn, header.place(file.number)));
+        self.records += 1;
+        if self.pending_bytes > PENDING_BYTES_MAX {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while let Some(group) = self.pending.keys().next().copied() {
+            self.flush_group(group)?;
+        }
+        Ok(())
+    }
+
+    fn flush_group(&mut self, group: GroupId) -> io::Result<()> {
+        let Some(Pending {
+            file,
+            position,
+            bytes,
+        }) = self.pending.remove(&group)
+        else {
+            return Ok(());
+        };
+        self.pending_bytes -= bytes.len();
+        self.written += bytes.len() as u64;
+        let disk = &self.core.disk;
+        if position == 0 {
+            disk.make_dir(&disk.group_dir(group))?;
+        }
+        disk.write_at(
+            &disk.path(group, file),
+            &bytes,
+            u64::from(position),
+            position == 0,
+        )
+    }
+
+    /// Writes what waits and makes all of it durable: contents first, then the folders' entries.
+    fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let disk = &self.core.disk;
+        for (group, file, end) in &self.closed {
+            // An earlier attempt at this round may have written further.
+            disk.cut(&disk.path(*group, *file), u64::from(*end))?;
+        }
+        for (group, file) in &self.dirty {
+            disk.sync(&disk.path(*group, *file))?;
+        }
+        for group in &self.new_files {
+            if disk.group_dir(*group).exists() {
+                disk.sync_dir(&disk.group_dir(*group))?;
+            }
+        }
+        if self.new_files.is_empty() {
+            Ok(())
+        } else {
+            disk.sync_dir(&disk.dir)
+        }
+    }
+
+    fn undo(&mut self, books: &mut BTreeMap<GroupId, Book>) {
+        for (group, before) in std::mem::take(&mut self.before) {
+            match before {
+                Some(book) => books.insert(group, book),
+                None => books.remove(&group),
+            };
+        }
+    }
+}
+
+/// Keeps copying to its rate.
+struct Pace {
+    started: Instant,
+    /// `None`: as fast as it goes.
+    bytes_per_s: Option<u64>,
+    bytes: u64,
+    checked: u64,
+}
+
+impl Pace {
+    fn new(calm_bytes_per_s: u64, waiting: usize) -> Self {
+        let doublings = waiting.saturating_sub(SEGMENTS_CALM) as u32;
+        Self {
+            started: Instant::now(),
+            bytes_per_s: (waiting < SEGMENTS_HURRY).then(|| calm_bytes_per_s << doublings),
+            bytes: 0,
+            checked: 0,
+        }
+    }
+
+    /// Waits until so many more bytes are due; an error when the thread is to stop.
+    fn keep(&mut self, core: &Core, bytes: u64) -> io::Result<()> {
+        self.bytes += bytes;
+        if self.bytes - self.checked < PACE_BYTES {
+            return Ok(());
+        }
+        self.checked = self.bytes;
+        loop {
+            if core.is_stopping.load(Ordering::Acquire) {
+                return Err(io::Error::other("stopping"));
+            }
+            let Some(rate) = self.bytes_per_s else {
+                return Ok(());
+            };
+            let due = Duration::from_secs_f64(self.bytes as f64 / rate as f64);
+            let wait = due.saturating_sub(self.started.elapsed());
+            if wait.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(wait.min(Duration::from_millis(50)));
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Copying, trimming, damage and a full device, on real files with a real journal.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use quorate_journal::{Faults, Operation};
+use quorate_types::GroupId;
+
+use crate::rig::{
+    BATCH, CUT, Contents, DROPPED, Owned, Rig, Writer, assert_same, files, group, head_of, memory_dir,
+    options, payload, start,
+};
+use crate::{Answer, Event, OpenError, Options, ReadError, Rescued, StoredRecord};
+
+/// Writes batches of one group until the journal has filled some segments.
+fn fill(rig: &Rig, id: GroupId, from: u64, count: u64) -> Vec<Owned> {
+    let writer = Writer::new(&rig.journal);
+    let written = (from..from + count)
+        .map(|i| writer.put(BATCH, id, i, &payload(i, 900)))
+        .collect();
+    writer.wait_durable();
+    written
+}
+
+#[test]
+fn the_journal_stays_short_and_everything_is_found_again() {
+    let dir = memory_dir();
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    let mut expected = Contents::new();
+    for round in 0..6 {
+        expected
+            .entry(group(1))
+            .or_default()
+            .extend(fill(&rig, group(1), round * 60 + 1, 60));
+        rig.settle();
+    }
+    expected.insert(group(2), fill(&rig, group(2), 1, 3));
+    let moved: usize = rig
+        .events
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|event| {
+            if let Event::Moved { records, .. } = event {
+                records.len()
+            } else {
+                0
+            }
+        })
+        .sum();
+    assert!(moved > 250, "{moved} records were said to have moved");
+    drop(rig);
+    let mut rig = start(dir.path(), options(), |_| {}).unwrap();
+    assert!(
+        rig.contents[&group(1)]
+            .iter()
+            .filter(|r| r.place.is_some())
+            .count()
+            > 250
+    );
+    rig.read_back();
+    assert_same(&expected, &rig.contents);
+}
+
+#[test]
+fn an_idle_group_pins_no_segment_and_a_dropped_one_leaves_no_file() {
+    let dir = memory_dir();
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    fill(&rig, group(1), 1, 1);
+    for round in 0..4 {
+        fill(&rig, group(2), round * 60 + 1, 60);
+        rig.settle();
+    }
+    assert!(rig.journal.first_lsn().unwrap() > 150);
+    assert_eq!(files(dir.path(), group(1)).len(), 1);
+    Writer::new(&rig.journal).put(DROPPED, group(2), 0, &[]);
+    fill(&rig, group(3), 1, 60);
+    rig.settle();
+    assert_eq!(files(dir.path(), group(2)), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn trimming_frees_whole_files_and_only_below_the_base() {
+    let dir = memory_dir();
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    let written = fill(&rig, group(1), 1, 200);
+    rig.settle();
+    let before = files(dir.path(), group(1)).len();
+    let base_lsn = written[149].lsn;
+    rig.logs().trim(group(1), 100, base_lsn);
+    rig.wait("files to be freed", |_| {
+        files(dir.path(), group(1)).len() <= before - 7
+    });
+    drop(rig);
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    let first = rig.contents[&group(1)][0].lsn;
+    assert!(first > 80 && first <= written[100].lsn, "the oldest is {first}");
+}
+
+#[test]
+fn reads_are_joined_and_wrong_bytes_never_given() {
+    let dir = memory_dir();
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    fill(&rig, group(1), 1, 120);
+    rig.settle();
+    drop(rig);
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    let records: Vec<_> = rig.contents[&group(1)]
+        .iter()
+        .filter(|r| r.place.is_some())
+        .cloned()
+        .collect();
+    let places: Vec<_> = records.iter().map(|r| (r.lsn, r.place.unwrap())).collect();
+    let victim = places[3].1;
+    let path = files(dir.path(), group(1))[0].clone();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[victim.position as usize + 300] ^= 0x10;
+    std::fs::write(&path, bytes).unwrap();
+    let read = rig.logs().read(group(1), &places);
+    for (i, (record, read)) in records.iter().zip(read).enumerate() {
+        match read {
+            Ok(read) => assert_eq!(read.payload, payload(record_index(record), 900)),
+            Err(ReadError::Damaged(place)) => assert_eq!((i, place), (3, victim)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let sound = StoredRecord {
+        lsn: records[3].lsn,
+        kind: BATCH,
+        head: records[3].head.clone().into(),
+        payload: payload(record_index(&records[3]), 900).into(),
+    };
+    rig.logs().rewrite(group(1), victim, &sound).unwrap();
+    assert_eq!(rig.logs().read(group(1), &places[3..4]).remove(0).unwrap(), sound);
+    let other = (places[3].0 + 1, victim);
+    assert!(matches!(
+        rig.logs().read(group(1), &[other])[0],
+        Err(ReadError::Released)
+    ));
+}
+
+fn record_index(record: &Owned) -> u64 {
+    u64::from_le_bytes(record.head[16..24].try_into().unwrap())
+}
+
+/// Flips a byte of the journal's oldest segment, somewhere in the record whose payload is this.
+fn harm_journal(dir: &std::path::Path, payload: &[u8]) {
+    let mut segments: Vec<_> = std::fs::read_dir(dir.join("journal"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    segments.retain(|p| p.file_name().unwrap().to_string_lossy().starts_with("segment-"));
+    for path in segments {
+        let mut bytes = std::fs::read(&path).unwrap();
+        if let Some(at) = bytes.windows(payload.len()).position(|w| w == payload) {
+            bytes[at + 5] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            return;
+        }
+    }
+    panic!("the record is not in the journal");
+}
+
+#[test]
+fn what_the_journal_has_lost_is_asked_for() {
+    for is_to_be_had in [true, false] {
+        let dir = memory_dir();
+        // Copying waits until the damage is done.
+        let go = Arc::new(AtomicBool::new(false));
+        let faults = Arc::new(Gate(go.clone()));
+        let lost = Owned {
+            lsn: 7,
+            kind: BATCH,
+            head: head_of(group(1), 7),
+            payload: payload(7, 900),
+            place: None,
+        };
+        let rescued = Rescued {
+            group: group(1),
+            lsn: lost.lsn,
+            kind: BATCH,
+            head: lost.head.clone().into(),
+            payload: if is_to_be_had {
+                Ok(lost.payload.clone().into())
+            } else {
+                Err(900)
+            },
+        };
+        let respond = move |event: &Event| {
+            if let Event::Lost { lsns, answer } = event {
+                assert_eq!(*lsns, 7..8);
+                answer.send(Answer::Record(rescued.clone())).unwrap();
+                answer.send(Answer::Done).unwrap();
+            }
+        };
+        let rig = start(
+            dir.path(),
+            Options {
+                faults: Some(faults),
+                ..options()
+            },
+            respond,
+        )
+        .unwrap();
+        let written = fill(&rig, group(1), 1, 60);
+        harm_journal(dir.path(), &written[6].payload);
+        go.store(true, Ordering::SeqCst);
+        rig.settle();
+        assert!(
+            !rig.events
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|e| matches!(e, Event::Incomplete { .. }))
+        );
+        drop(rig);
+        let mut rig = start(dir.path(), options(), |_| {}).unwrap();
+        assert_eq!(rig.holes, []);
+        if is_to_be_had {
+            rig.read_back();
+            assert_same(&Contents::from([(group(1), written)]), &rig.contents);
+        } else {
+            let at = &rig.contents[&group(1)][6];
+            let read = rig.logs().read(group(1), &[(at.lsn, at.place.unwrap())]);
+            assert!(
+                matches!(read[0], Err(ReadError::Damaged(_))),
+                "its place is kept, and nothing wrong is read"
+            );
+        }
+    }
+}
+
+/// Writes fail until they may.
+struct Gate(Arc<AtomicBool>);
+
+impl Faults for Gate {
+    fn before(&self, operation: Operation) -> std::io::Result<()> {
+        // The first manifest is written at the start.
+        let is_record = matches!(operation, Operation::Write { bytes } if bytes > 1_000);
+        if is_record && !self.0.load(Ordering::SeqCst) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_hole_known_from_the_start_is_marked_in_every_log_and_asked_of_nobody() {
+    let dir = memory_dir();
+    let gate = || Options {
+        faults: Some(Arc::new(Gate(Arc::default()))),
+        ..options()
+    };
+    let rig = start(dir.path(), gate(), |_| {}).unwrap();
+    let written = fill(&rig, group(1), 1, 60);
+    drop(rig);
+    harm_journal(dir.path(), &written[6].payload);
+    let never = |event: &Event| assert!(!matches!(event, Event::Lost { .. }));
+    let rig = start(dir.path(), options(), never).unwrap();
+    rig.settle();
+    drop(rig);
+    let rig = start(dir.path(), options(), never).unwrap();
+    assert_eq!(rig.holes, [group(1)]);
+}
+
+#[test]
+fn a_full_device_stops_the_copying_and_loses_nothing() {
+    let dir = memory_dir();
+    let go = Arc::new(AtomicBool::new(false));
+    let faults = Arc::new(Gate(go.clone()));
+    let rig = start(
+        dir.path(),
+        Options {
+            faults: Some(faults),
+            ..options()
+        },
+        |_| {},
+    )
+    .unwrap();
+    let written = fill(&rig, group(1), 1, 150);
+    let is = |rig: &Rig, wanted: fn(&Event) -> bool| rig.events.lock().unwrap().iter().any(wanted);
+    rig.wait("the stall to be told", |rig| {
+        is(rig, |e| matches!(e, Event::Stalled { .. }))
+    });
+    assert!(
+        rig.journal.stats().segments > 3,
+        "the journal keeps what is not copied"
+    );
+    go.store(true, Ordering::SeqCst);
+    rig.settle();
+    assert!(is(&rig, |e| matches!(e, Event::Resumed)));
+    drop(rig);
+    let mut rig = start(dir.path(), options(), |_| {}).unwrap();
+    rig.read_back();
+    assert_same(&Contents::from([(group(1), written)]), &rig.contents);
+}
+
+#[test]
+fn too_little_space_is_said_before_it_hurts() {
+    let dir = memory_dir();
+    let rig = start(
+        dir.path(),
+        Options {
+            reserve_bytes: u64::MAX / 2,
+            ..options()
+        },
+        |_| {},
+    )
+    .unwrap();
+    fill(&rig, group(1), 1, 60);
+    rig.wait("the stall to be told", |rig| {
+        let events = rig.events.lock().unwrap();
+        events
+            .iter()
+            .any(|e| matches!(e, Event::Stalled { reason } if reason.contains("free space")))
+    });
+    assert_eq!(files(dir.path(), group(1)).len(), 0);
+}
+
+#[test]
+fn the_scrubber_finds_damage_and_closes_holes_that_nobody_needs() {
+    let dir = memory_dir();
+    let fast = || Options {
+        scrub_bytes_per_s: 1 << 30,
+        ..options()
+    };
+    let rig = start(dir.path(), fast(), |_| {}).unwrap();
+    let written = fill(&rig, group(1), 1, 20);
+    let writer = Writer::new(&rig.journal);
+    let cut = writer.put(CUT, group(1), 20, &[0xcc; 700]);
+    fill(&rig, group(1), 21, 60);
+    rig.settle();
+    drop(rig);
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    let place_of = |lsn: u64| {
+        rig.contents[&group(1)]
+            .iter()
+            .find(|r| r.lsn == lsn)
+            .unwrap()
+            .place
+            .unwrap()
+    };
+    let (batch, unneeded) = (place_of(written[4].lsn), place_of(cut.lsn));
+    drop(rig);
+    for place in [batch, unneeded] {
+        let path = dir
+            .path()
+            .join(format!("groups/{}/{:08x}", group(1).0, place.file));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[place.position as usize + 20] ^= 1; // In the header: only the place is known.
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let sink = found.clone();
+    let respond = move |event: &Event| {
+        if let Event::Damaged { place, answer, .. } = event {
+            sink.lock().unwrap().push((place.file, place.position));
+            answer
+                .send((place.file, place.position) == (batch.file, batch.position))
+                .unwrap();
+        }
+    };
+    let rig = start(dir.path(), fast(), respond).unwrap();
+    assert!(rig.holes.len() >= 2, "found at the start, too");
+    rig.wait("both to be found", |_| {
+        let found = found.lock().unwrap();
+        found.contains(&(batch.file, batch.position)) && found.contains(&(unneeded.file, unneeded.position))
+    });
+    let sound = StoredRecord {
+        lsn: written[4].lsn,
+        kind: BATCH,
+        head: Bytes::from(written[4].head.clone()),
+        payload: Bytes::from(written[4].payload.clone()),
+    };
+    rig.logs().rewrite(group(1), batch, &sound).unwrap();
+    rig.wait("the other to be closed", |rig| rig.logs().stats().rewritten >= 2);
+    let scrubs = rig.logs().stats().scrubs;
+    rig.wait("two more passes", |rig| rig.logs().stats().scrubs >= scrubs + 2);
+    let said = rig
+        .events
+        .lock()
+        .unwrap()
+        .iter()
+        .any(|e| matches!(e, Event::Incomplete { group: Some(_) }));
+    assert!(said, "the group was asked to state itself anew");
+    drop(rig);
+    assert_eq!(start(dir.path(), options(), |_| {}).unwrap().holes, []);
+}
+
+#[test]
+fn logs_of_another_journal_are_refused_and_lost_ones_noticed() {
+    let (one, two) = (memory_dir(), memory_dir());
+    for dir in [&one, &two] {
+        let rig = start(dir.path(), options(), |_| {}).unwrap();
+        fill(&rig, group(1), 1, 60);
+        rig.settle();
+    }
+    let swap = one.path().join("aside");
+    std::fs::rename(one.path().join("groups"), &swap).unwrap();
+    std::fs::rename(two.path().join("groups"), one.path().join("groups")).unwrap();
+    assert!(matches!(
+        start(one.path(), options(), |_| {}),
+        Err(OpenError::Foreign(_))
+    ));
+    std::fs::remove_dir_all(one.path().join("groups")).unwrap();
+    let rig = start(one.path(), options(), |_| {}).unwrap();
+    assert_eq!(rig.copied_lsn, 0);
+    assert!(
+        rig.journal.first_lsn().unwrap() > 1,
+        "so its reader sees that something is missing"
+    );
+    assert!(matches!(
+        start(one.path(), options(), |_| {}),
+        Err(OpenError::Locked(_))
+    ));
+}
