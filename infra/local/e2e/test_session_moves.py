@@ -41,7 +41,7 @@ def test_a_retry_of_what_was_ordered_is_not_refused_for_lack_of_budget(alice: Ow
     group = alice.customer.create_group("session-retries", sla)
     handle = alice.customer.get(f"/v1/groups/{group['id']}/handle")
     debt = [b"x" * 64] * RATE_PER_S * 100
-    with WireClient(head_address(handle)) as first, WireClient(head_address(handle)) as second:
+    with WireClient(handle) as first, WireClient(handle) as second:
         attached = first.attach(handle["group_id"], handle["token"], session=78)
         acked = first.append(1, debt, floor_index=attached.last_index)
         assert isinstance(acked, wire.Acked)

@@ -91,14 +91,12 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
     try:
         fault.act(trial)
         trial.heal()
+        lost = _wait_whole(fleet, fault, outcome)
         time.sleep(AFTER_S)
     finally:
         main.wait()
-    healing = time.monotonic()
-    lost = fleet.wait_whole(HEAL_S, fault.may_lose)
-    outcome.healed_s = round(time.monotonic() - healing, 1)
     outcome.lost = sorted(lost)
-    trial.say("whole" + (f"; lost: {', '.join(sorted(lost))}" if lost else ""))
+    trial.say(f"whole after {outcome.healed_s} s" + (f"; lost: {', '.join(sorted(lost))}" if lost else ""))
     kept = [name for name in fleet.groups if name not in lost]
     fleet.write_handles()
     again = folder / "again.jsonl"
@@ -113,6 +111,18 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
     acked = _acked_again(again)
     outcome.trouble += [f"{name} takes no appends although it is whole" for name in kept if not acked.get(name)]
     outcome.trouble += [f"{name} is lost and took appends" for name in lost if acked.get(name)]
+
+
+def _wait_whole(fleet: Fleet, fault: Fault, outcome: Outcome) -> set[str]:
+    """Names of lost groups. That a group does not become whole is trouble; what it holds is judged all the same."""
+    healing = time.monotonic()
+    try:
+        lost = fleet.wait_whole(HEAL_S, fault.may_lose)
+    except Unready as unready:
+        outcome.trouble.append(f"Not whole {unready}")
+        lost = set()
+    outcome.healed_s = round(time.monotonic() - healing, 1)
+    return lost
 
 
 def _acked_again(path: Path) -> dict[str, int]:

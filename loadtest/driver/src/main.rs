@@ -34,9 +34,6 @@ use crate::steady::steady;
 struct Flags {
     #[command(subcommand)]
     command: Command,
-    /// Connect without TLS, whatever the handles say; servers must run with --allow-plaintext
-    #[arg(long, global = true)]
-    plaintext: bool,
 }
 
 #[derive(Subcommand)]
@@ -271,7 +268,7 @@ fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String>
     Ok(is_met)
 }
 
-fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
+fn verify(flags: &VerifyFlags) -> Result<bool, String> {
     let mut expected = Vec::new();
     for path in &flags.results {
         expected.extend(runs_of(path)?);
@@ -280,7 +277,7 @@ fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let mut is_sound = true;
     for path in &flags.handles {
-        let handle = read_handle(path, plaintext)?;
+        let handle = read_handle(path)?;
         let name = handle.name.clone();
         let found = runtime.block_on(verify::read_back(handle, &expected))?;
         text::print(&format!(
@@ -315,11 +312,8 @@ fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
         .map_err(|error| wrong(format!("not a result of append or steady: {error}")))
 }
 
-fn run_bench(flags: BenchFlags, plaintext: bool) -> Result<bool, String> {
-    let read = |path: &Option<PathBuf>| {
-        let path = path.as_ref();
-        path.map(|path| read_handle(path, plaintext)).transpose()
-    };
+fn run_bench(flags: BenchFlags) -> Result<bool, String> {
+    let read = |path: &Option<PathBuf>| path.as_ref().map(|path| read_handle(path)).transpose();
     let plan = Plan {
         in_memory: read(&flags.in_memory)?,
         persistent: read(&flags.persistent)?,
@@ -333,14 +327,10 @@ fn run_bench(flags: BenchFlags, plaintext: bool) -> Result<bool, String> {
     bench(&plan)
 }
 
-fn read_handle(path: &Path, plaintext: bool) -> Result<Handle, String> {
+fn read_handle(path: &Path) -> Result<Handle, String> {
     let text =
         fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let mut handle = Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    if plaintext {
-        handle.tls = None;
-    }
-    Ok(handle)
+    Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn seconds(flag: &str, value: f64, least: f64) -> Result<Duration, String> {

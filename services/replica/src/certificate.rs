@@ -19,7 +19,8 @@ use crate::shared::Shared;
 
 /// A renewal that was asked for and did not come is asked for again, at this part of the time that is left.
 const ASK_AGAIN_PART: u32 = 10;
-const RENEW_DELAY_MIN: Duration = Duration::from_millis(200);
+/// However little is left by this clock, which may be wrong.
+const RENEW_DELAY_MIN: Duration = Duration::from_secs(1);
 
 pub struct Certificates {
     data_dir: PathBuf,

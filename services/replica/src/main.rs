@@ -11,6 +11,7 @@ mod identity;
 mod shard;
 mod shared;
 mod start;
+mod storage;
 mod usage;
 
 use std::process::ExitCode;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
+use quorate_group_log::GroupLogs;
 use quorate_telemetry::SpanSender;
 use quorate_transport::tls::ServerTls;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
@@ -53,6 +54,8 @@ pub struct Shared {
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
+    /// Owned by whoever started them, who ends them last.
+    group_logs: OnceLock<Weak<GroupLogs>>,
     /// Bytes a second that learners of this server's groups may be sent. Set before the shards start.
     pub catchup_bytes_per_s: AtomicU64,
     /// By shard: whom its groups wait for, for heartbeats.
@@ -90,9 +93,20 @@ impl Shared {
             reports: Mutex::default(),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
+            group_logs: OnceLock::new(),
             catchup_bytes_per_s: AtomicU64::new(limits::CATCHUP_BYTES_PER_S_MIN),
             slow: Mutex::default(),
         }
+    }
+
+    pub fn set_group_logs(&self, logs: &Arc<GroupLogs>) {
+        let set = self.group_logs.set(Arc::downgrade(logs));
+        assert!(set.is_ok(), "group logs are set once");
+    }
+
+    /// `None` while the server starts or stops.
+    pub fn group_logs(&self) -> Option<Arc<GroupLogs>> {
+        self.group_logs.get().and_then(Weak::upgrade)
     }
 
     /// A place for one more connection, unless there are as many as there may be.
@@ -189,6 +203,14 @@ impl Shared {
                 );
             }
         }
+    }
+
+    /// Peers that groups here need and that cannot be reached; others have the right to be gone.
+    pub fn missed_peers(&self) -> Vec<ServerId> {
+        let peers = self.peers.lock().expect("peers");
+        let wanted = |id: &&ServerId| peers.get(*id).is_some_and(|peer| !peer.wanted_by.is_empty());
+        let unreachable = self.unreachable.lock().expect("unreachable");
+        unreachable.iter().filter(wanted).copied().collect()
     }
 
     pub fn forget_peers_of(&self, group_id: GroupId) {

@@ -23,8 +23,9 @@ const KEY_FILE: &str = "ca-key.pem";
 const CERTIFICATE_FILE: &str = "ca.pem";
 /// Longer than any fleet runs: there is no rotation yet, so the end of it must not be met by surprise.
 const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
-/// Certificates begin this much in the past, for clocks that are behind.
-const CLOCK_SKEW: Duration = Duration::from_secs(300);
+/// Certificates begin this much in the past: a server whose clock is behind must still be able to register. A key that
+/// is new gains nothing from it for whoever steals it later.
+const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
 /// A request is one key and one signature.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
@@ -162,7 +163,7 @@ fn leaf(identity: &str, now: SystemTime, life: Duration) -> CertificateParams {
 
 fn certificate(name: &str, now: SystemTime, life: Duration) -> CertificateParams {
     let mut parameters = CertificateParams::default();
-    parameters.not_before = OffsetDateTime::from(now - CLOCK_SKEW);
+    parameters.not_before = OffsetDateTime::from(now - CLOCK_BEHIND_MAX);
     parameters.not_after = OffsetDateTime::from(now + life);
     parameters.serial_number = Some(serial());
     parameters.distinguished_name = DistinguishedName::new();
