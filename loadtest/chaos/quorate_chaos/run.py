@@ -108,6 +108,10 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
     fleet.write_handles()
     load.read_back(fleet, kept, history)
     _, outcome.groups, outcome.text = load.check(history, lost, folder)
+    for group in outcome.groups:
+        gap_ms = group["longest_gap_ms"]
+        if fault.gap_ms_max and gap_ms > fault.gap_ms_max:
+            outcome.trouble.append(f"{group['group']} stood still for {gap_ms} ms; at most {fault.gap_ms_max}")
     acked = _acked_again(again)
     outcome.trouble += [f"{name} takes no appends although it is whole" for name in kept if not acked.get(name)]
     outcome.trouble += [f"{name} is lost and took appends" for name in lost if acked.get(name)]
