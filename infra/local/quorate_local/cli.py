@@ -162,6 +162,8 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
         postgres_port=chosen.postgres_port,
         redis_port=chosen.redis_port,
         server_port_base=chosen.server_ports,
+        plaintext=chosen.plaintext,
+        plaintext_links=chosen.plaintext_links,
         server_resources=resources,
     )
 
@@ -202,6 +204,8 @@ def _add_start_options(starts: argparse.ArgumentParser) -> None:
         ("--server-ports", "of server s1; s2 has the next one, and so on"),
     ]:
         starts.add_argument(flag, type=int, default=0, metavar="PORT", help=f"port {what} (default: any free one)")
+    starts.add_argument("--plaintext", action="store_true", help="accept clients and peers without TLS too")
+    starts.add_argument("--plaintext-links", action="store_true", help="connect servers to one another without TLS")
     starts.add_argument("--server-cpu", type=float, metavar="CORES", help="CPU that each server announces")
     starts.add_argument("--server-network", type=int, metavar="BYTES_PER_S", help="network that each announces")
     starts.add_argument("--server-storage-io", type=int, metavar="PER_S", help="storage operations that each announces")

@@ -51,10 +51,16 @@ pub struct Options {
     /// json: one object a line, for machines; text: for people
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Json)]
     pub log_format: LogFormat,
-    /// Listen beyond loopback although connections are not encrypted yet
+    /// How long servers' certificates are good; each server renews its own at half of it
+    #[arg(long, env = "QUORATE_CERTIFICATE_LIFE_S", default_value_t = 86_400)]
+    pub certificate_life_s: u64,
+    /// Listen for HTTP beyond loopback although it is not encrypted; the control listener always speaks TLS
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 }
+
+/// Seconds are for tests; a stolen key is good for as long as its certificate, so there is a longest life too.
+const CERTIFICATE_LIFE_S: std::ops::RangeInclusive<u64> = 2..=90 * 86_400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -65,16 +71,20 @@ pub enum LogFormat {
 impl Options {
     /// What clap cannot check.
     pub fn problem(&self) -> Option<String> {
-        for (flag, address) in [
-            ("--listen-control", self.listen_control),
-            ("--listen-http", self.listen_http),
-        ] {
-            if !address.ip().is_loopback() && !self.allow_plaintext {
-                return Some(format!(
-                    "{flag} {address} is reachable from other machines, and connections are not encrypted yet: use a \
-                     loopback address, or give --allow-plaintext if the network is trusted"
-                ));
-            }
+        if !self.listen_http.ip().is_loopback() && !self.allow_plaintext {
+            return Some(format!(
+                "--listen-http {} is reachable from other machines, and the admin token travels over it unencrypted: \
+                 use a loopback address, or give --allow-plaintext if the network is trusted",
+                self.listen_http
+            ));
+        }
+        if !CERTIFICATE_LIFE_S.contains(&self.certificate_life_s) {
+            return Some(format!(
+                "--certificate-life-s {} must be {} to {}",
+                self.certificate_life_s,
+                CERTIFICATE_LIFE_S.start(),
+                CERTIFICATE_LIFE_S.end()
+            ));
         }
         if self.heartbeat_ms == 0 || self.lease_ms < 3 * self.heartbeat_ms {
             return Some(format!(

@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
+use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use crate::auth::Keys;
+use crate::certificate::Certificates;
 use crate::identity::{self, Identity};
 use crate::shard::ShardMessage;
 use crate::shared::Shared;
@@ -27,7 +31,7 @@ const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// A coordinator that answers no heartbeat for so many intervals is taken for gone, and dialed anew.
 const UNANSWERED_MAX: u64 = 8;
 
-type Connection = Framed<TcpStream, LengthDelimitedCodec>;
+type Connection = Framed<TlsStream<TcpStream>, LengthDelimitedCodec>;
 
 /// What the server says of itself at each registration.
 pub struct Me {
@@ -35,6 +39,7 @@ pub struct Me {
     pub coordinator: String,
     pub join_token: Option<String>,
     pub identity: Option<Identity>,
+    pub certificates: Certificates,
     pub name: String,
     pub address: String,
     pub capacity: ResourceVector,
@@ -67,12 +72,18 @@ pub async fn run(
     standing: watch::Sender<Standing>,
 ) {
     let mut delay = RETRY_DELAY_MIN;
+    // After a failed attempt with the certificate the credential alone must do: by the coordinator's clock the
+    // certificate may have ended, and its refusal may come as no more than a broken connection.
+    let mut show_certificate = true;
     loop {
-        let trouble = match register(&mut me, &shared).await {
+        let shown = show_certificate && me.identity.is_some() && me.certificates.can_show();
+        let registered = register(&mut me, &shared, shown).await;
+        show_certificate = registered.is_ok() || !shown;
+        let trouble = match registered {
             Ok((connection, welcome)) => {
                 delay = RETRY_DELAY_MIN;
                 standing.send_replace(Standing::Registered);
-                converse(connection, &welcome, &shared, &mut news).await
+                converse(connection, &welcome, &shared, &mut me.certificates, &mut news).await
             }
             Err(Failure::Refused(message)) => {
                 tracing::error!(message, "the coordinator refused this server");
@@ -109,13 +120,44 @@ impl From<String> for Failure {
     }
 }
 
-async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome), Failure> {
+async fn connect(me: &Me, show_certificate: bool) -> Result<TlsStream<TcpStream>, Failure> {
     let connect = TcpStream::connect(&me.coordinator);
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connect)
         .await
         .map_err(|_| "connecting timed out".to_string())?
         .map_err(|e| e.to_string())?;
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    let connector = TlsConnector::from(me.certificates.control_config(show_certificate)?);
+    let shake_hands = connector.connect(coordinator_name(), stream);
+    let shaken = tokio::time::timeout(CONNECT_TIMEOUT, shake_hands)
+        .await
+        .map_err(|_| "the TLS handshake timed out".to_string())?;
+    shaken.map_err(|error| refusal_of(&error))
+}
+
+/// What a failed handshake means to whoever starts the server.
+fn refusal_of(error: &std::io::Error) -> Failure {
+    use rustls::{CertificateError, Error};
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    match tls {
+        Some(Error::InvalidCertificate(CertificateError::Other(other))) if other.0.is::<WrongPin>() => {
+            Failure::Refused(other.0.to_string())
+        }
+        Some(Error::InvalidCertificate(wrong)) => Failure::Trouble(format!(
+            "what answers there is not this server's coordinator ({wrong}): its certificate is not of the authority \
+             in ca.pem; check --coordinator, or whether the coordinator's data folder was replaced"
+        )),
+        Some(other) => Failure::Trouble(format!("no TLS with the coordinator: {other}")),
+        None => Failure::Trouble(error.to_string()),
+    }
+}
+
+async fn register(
+    me: &mut Me,
+    shared: &Shared,
+    show_certificate: bool,
+) -> Result<(Connection, Welcome), Failure> {
+    let stream = connect(me, show_certificate).await?;
     let codec = LengthDelimitedCodec::builder()
         .max_frame_length(CONTROL_MESSAGE_BYTES_MAX)
         .new_codec();
@@ -137,6 +179,7 @@ async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome),
         held: me.held.clone(),
         previous_incarnations: me.previous_incarnations.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
+        certificate_request_pem: Some(me.certificates.request_pem()),
     });
     send(&mut connection, &message).await?;
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
@@ -144,6 +187,9 @@ async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome),
         .map_err(|_| "no answer to the registration".to_string())??;
     match answer {
         ToServer::Welcome(welcome) => {
+            let (_, tls) = connection.get_ref().get_ref();
+            let certificates = tls.peer_certificates().unwrap_or_default();
+            me.certificates.keep_authority(certificates)?;
             take_in(me, shared, &welcome)?;
             Ok((connection, welcome))
         }
@@ -163,6 +209,9 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
             "this is server {known}, but the coordinator says {given}"
         )));
     }
+    let certificate = welcome.certificate_pem.clone();
+    let certificate = certificate.ok_or_else(|| "the coordinator issued no certificate".to_string())?;
+    me.certificates.take(certificate, shared)?;
     let credential = welcome.credential.clone();
     let known = me.identity.as_ref().map(|known| known.credential.clone());
     let identity = Identity {
@@ -195,11 +244,13 @@ async fn converse(
     mut connection: Connection,
     welcome: &Welcome,
     shared: &Arc<Shared>,
+    certificates: &mut Certificates,
     news: &mut mpsc::UnboundedReceiver<ToCoordinator>,
 ) -> String {
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut sent, mut answered) = (0u64, 0u64);
+    let mut renew_at = Instant::now() + certificates.renew_in();
     loop {
         tokio::select! {
             _ = beat.tick() => {
@@ -212,6 +263,14 @@ async fn converse(
                     return trouble;
                 }
             }
+            () = sleep_until(renew_at) => {
+                renew_at = Instant::now() + certificates.ask_again_in();
+                let request_pem = certificates.request_pem();
+                let message = ToCoordinator::RenewCertificate { request_pem };
+                if let Err(trouble) = send(&mut connection, &message).await {
+                    return trouble;
+                }
+            }
             Some(message) = news.recv() => {
                 if let Err(trouble) = send(&mut connection, &message).await {
                     return trouble;
@@ -219,6 +278,12 @@ async fn converse(
             }
             received = receive(&mut connection) => match received {
                 Ok(ToServer::HeartbeatAck { seq }) => answered = answered.max(seq),
+                Ok(ToServer::Certificate { certificate_pem }) => {
+                    match certificates.take(certificate_pem, shared) {
+                        Ok(()) => renew_at = Instant::now() + certificates.renew_in(),
+                        Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
+                    }
+                }
                 Ok(message) => obey(shared, message),
                 Err(trouble) => return trouble,
             },
@@ -248,7 +313,10 @@ fn obey(shared: &Shared, message: ToServer) {
             DrainState::Drained => tracing::info!("this server is drained: it holds nothing, and may stop"),
         },
         ToServer::PeerToken { token } => *shared.peer_token.write().expect("peer token") = token,
-        ToServer::Welcome(_) | ToServer::Refuse { .. } | ToServer::HeartbeatAck { .. } => {}
+        ToServer::Welcome(_)
+        | ToServer::Refuse { .. }
+        | ToServer::HeartbeatAck { .. }
+        | ToServer::Certificate { .. } => {}
     }
 }
 

@@ -13,12 +13,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
 use crate::disk::{JournalPort, Scan};
 use crate::flags::Flags;
 use crate::identity::{self, Identity};
 use crate::shard::{self, ShardMessage};
-use crate::shared::Shared;
+use crate::shared::{Plaintext, Shared};
 use crate::usage::Exports;
 use crate::{Exit, accept, usage};
 
@@ -36,6 +37,12 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let join_token = read_join_token(&flags, identity.is_some())?;
+    let (join_secret, pin) = join_token.as_deref().map_or((None, None), |token| {
+        let (secret, pin) = quorate_certificates::pin::split(token);
+        (Some(secret.to_string()), pin)
+    });
+    let certificates = Certificates::load(&flags.data_dir, pin).map_err(Exit::DiskUnusable)?;
+    certificates.trust().map_err(Exit::BadFlags)?;
     let me = identity
         .as_ref()
         .map_or(ServerId(0), |identity| identity.server_id);
@@ -47,6 +54,10 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let (spans, spans_inbox) = spans::channel();
     let shared = Arc::new(Shared::new(
         incarnation,
+        Plaintext {
+            is_accepted: flags.allow_plaintext,
+            is_dialed: flags.plaintext_links,
+        },
         news,
         exports.tracer.is_some().then_some(spans),
     ));
@@ -70,8 +81,9 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         let me = Me {
             data_dir: flags.data_dir.clone(),
             coordinator: flags.coordinator.clone(),
-            join_token,
+            join_token: join_secret,
             identity,
+            certificates,
             name: flags.name(),
             address: address.clone(),
             capacity: flags.capacity(),

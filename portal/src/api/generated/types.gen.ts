@@ -328,6 +328,7 @@ export type Handle = {
     token_expires_at: string;
     sla: HandleSla;
     limits: HandleLimits;
+    tls: HandleTls;
     /**
      * Traceparent
      *
@@ -378,6 +379,24 @@ export type HandleSla = {
      * Rate Per S
      */
     rate_per_s: number;
+};
+
+/**
+ * HandleTls
+ */
+export type HandleTls = {
+    /**
+     * Required
+     *
+     * Whether servers refuse connections without TLS.
+     */
+    required: boolean;
+    /**
+     * Ca Pem
+     *
+     * The fleet's certificate authority, in PEM: the only one to trust.
+     */
+    ca_pem: string;
 };
 
 /**
@@ -730,9 +749,15 @@ export type NewGroup = {
     /**
      * Retention Bytes
      *
-     * The log keeps at least its newest so many bytes.
+     * The log keeps its newest so many bytes.
      */
     retention_bytes?: number;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded as well; null: none for their age.
+     */
+    retention_age_s?: number | null;
     /**
      * Name
      */
@@ -798,6 +823,12 @@ export type ObservedSla = {
      * Retention Bytes
      */
     retention_bytes: number;
+    /**
+     * Retention Age S
+     *
+     * null: nothing is discarded for its age
+     */
+    retention_age_s?: number | null;
 };
 
 /**
@@ -1129,9 +1160,15 @@ export type QuoteRequest = {
     /**
      * Retention Bytes
      *
-     * The log keeps at least its newest so many bytes.
+     * The log keeps its newest so many bytes.
      */
     retention_bytes?: number;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded as well; null: none for their age.
+     */
+    retention_age_s?: number | null;
 };
 
 /**

@@ -17,6 +17,7 @@ CAPACITY_PER_S = 1_000_000
 
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
+    CA_PEM: ClassVar[str] = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
 
     def __init__(self) -> None:
         self.groups: dict[uuid.UUID, dict[str, Any]] = {}
@@ -32,6 +33,7 @@ class FakeCoordinator:
         self.app = Starlette(
             routes=[
                 Route("/v1/health", self._health),
+                Route("/v1/ca", self._authority),
                 Route("/v1/quotes", self._quote, methods=["POST"]),
                 Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
@@ -89,6 +91,9 @@ class FakeCoordinator:
         if self.down:
             return JSONResponse({"title": "down"}, 503)
         return JSONResponse({"status": "ok", "epoch_changes": 0, "servers_alive": 5})
+
+    async def _authority(self, request: Request) -> Response:
+        return self._forbidden(request) or JSONResponse({"ca_pem": self.CA_PEM, "sha256": "0" * 64})
 
     async def _quote(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:

@@ -5,11 +5,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use quorate_certificates::control::is_issued_to;
+use quorate_certificates::{Authority, pin};
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -36,6 +40,8 @@ pub enum Input {
         from: IpAddr,
         outbox: Outbox,
         register: Box<Register>,
+        /// What the server showed on its connection, trusted but for whose it is.
+        certificate: Option<CertificateDer<'static>>,
     },
     /// The file with the keys that sign clients' tokens has changed.
     ClientKeys(Value),
@@ -105,6 +111,9 @@ pub struct Settings {
     pub lease_ms: u64,
     pub client_keys: Value,
     pub peer_key: PeerKey,
+    pub authority: Arc<Authority>,
+    /// Of servers' certificates.
+    pub certificate_life: Duration,
 }
 
 struct Connection {
@@ -212,7 +221,8 @@ impl Engine {
                 from,
                 outbox,
                 register,
-            } => self.register(connection, from, outbox, *register),
+                certificate,
+            } => self.register(connection, from, outbox, *register, certificate.as_ref()),
             Input::ClientKeys(keys) => self.use_client_keys(keys),
             Input::Message { connection, message } => self.message(connection, message),
             Input::Closed { connection } => self.closed(connection),
@@ -269,7 +279,14 @@ impl Engine {
         }
     }
 
-    fn register(&mut self, connection: ConnectionId, from: IpAddr, outbox: Outbox, register: Register) {
+    fn register(
+        &mut self,
+        connection: ConnectionId,
+        from: IpAddr,
+        outbox: Outbox,
+        register: Register,
+        certificate: Option<&CertificateDer<'static>>,
+    ) {
         self.connections.insert(
             connection,
             Connection {
@@ -278,10 +295,18 @@ impl Engine {
                 reconciled: None,
             },
         );
+        if let Err(message) = self.check_certificates(&register, certificate) {
+            return self.reject(
+                connection,
+                from,
+                &register.name,
+                (RefuseCode::RegisterInvalid, message),
+            );
+        }
         let credential = random_secret("qsc_");
         let proof = match (&register.join_token, &register.credential) {
             (Some(token), None) => Proof::JoinToken {
-                digest: digest(token),
+                digest: digest(pin::split(token).0),
                 credential_digest: digest(&credential),
             },
             (None, Some(known)) => Proof::Credential(digest(known)),
@@ -314,12 +339,10 @@ impl Engine {
         for effect in self.apply(Command::Register(Box::new(registration))) {
             match effect {
                 Effect::Accept { server, joined } => {
-                    self.accept(
-                        connection,
-                        server,
-                        &register.name,
-                        joined.then(|| credential.clone()),
-                    );
+                    let request = register.certificate_request_pem.as_deref();
+                    let certificate = request.and_then(|request| self.issue(server, request));
+                    let credential = joined.then(|| credential.clone());
+                    self.accept(connection, server, &register.name, credential, certificate);
                 }
                 Effect::Refuse { code, message } => self.refuse(connection, &register.name, code, message),
                 other => self.act(other),
@@ -327,7 +350,62 @@ impl Engine {
         }
     }
 
-    fn accept(&mut self, connection: ConnectionId, server: ServerId, name: &str, credential: Option<String>) {
+    /// Before anything is changed: a certificate shown is the server's own, and one asked for can be issued.
+    fn check_certificates(
+        &self,
+        register: &Register,
+        shown: Option<&CertificateDer<'static>>,
+    ) -> Result<(), String> {
+        if let Some(shown) = shown {
+            let digest = register.credential.as_deref().map(digest);
+            let known = digest.and_then(|digest| {
+                let mut servers = self.state.servers.values();
+                servers.find(|server| server.credential_digest == digest)
+            });
+            // An unknown credential is refused as such, later.
+            let proven = known.is_none_or(|known| is_issued_to(shown, known.server_id));
+            if !proven || register.credential.is_none() {
+                return Err("the certificate that the server shows is not its own".into());
+            }
+        }
+        if let Some(request) = &register.certificate_request_pem {
+            let (nobody, now) = (ServerId(0), SystemTime::now());
+            let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
+            authority
+                .issue(request, nobody, &register.address, life, now)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn issue(&self, server: ServerId, request: &str) -> Option<String> {
+        let address = &self.state.servers.get(&server)?.address;
+        let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
+        match authority.issue(request, server, address, life, SystemTime::now()) {
+            Ok(certificate) => {
+                info!(
+                    server_id = server.0,
+                    address,
+                    life_s = life.as_secs(),
+                    "certificate issued"
+                );
+                Some(certificate)
+            }
+            Err(error) => {
+                warn!(server_id = server.0, %error, "no certificate for a server");
+                None
+            }
+        }
+    }
+
+    fn accept(
+        &mut self,
+        connection: ConnectionId,
+        server: ServerId,
+        name: &str,
+        credential: Option<String>,
+        certificate_pem: Option<String>,
+    ) {
         info!(server_id = server.0, name, "server registered");
         if let Some(old) = self.connection_of.insert(server, connection) {
             self.outgoing.push(Outgoing::Close(old));
@@ -345,6 +423,7 @@ impl Engine {
             client_keys: self.settings.client_keys.clone(),
             peer_keys: self.settings.peer_key.jwks().clone(),
             peer_token: self.settings.peer_key.token(server, unix_ms() / 1_000),
+            certificate_pem,
         };
         self.outgoing
             .push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
@@ -388,6 +467,12 @@ impl Engine {
         match message {
             ToCoordinator::Register(_) => self.outgoing.push(Outgoing::Close(connection)),
             ToCoordinator::Heartbeat(heartbeat) => self.heartbeat(connection, server, heartbeat),
+            ToCoordinator::RenewCertificate { request_pem } => {
+                if let Some(certificate_pem) = self.issue(server, &request_pem) {
+                    let message = ToServer::Certificate { certificate_pem };
+                    self.outgoing.push(Outgoing::Message(connection, message));
+                }
+            }
             ToCoordinator::Applied { group_id, epoch } => {
                 // Only the first chain's word changes anything; the log is spared the rest.
                 if self

@@ -18,7 +18,10 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use quorate_certificates::Authority;
 use quorate_placement::Profile;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -47,6 +50,9 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     create_data_dir(&options.data_dir)?;
     let (log, state) = recover(&options.data_dir, profile)?;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
+    let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
+    let authority = Arc::new(authority);
+    let acceptor = control::acceptor(authority.clone())?;
     let control = listen(options.listen_control, "--listen-control").await?;
     let http = listen(options.listen_http, "--listen-http").await?;
 
@@ -67,6 +73,8 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         lease_ms: options.lease_ms,
         client_keys,
         peer_key,
+        authority: authority.clone(),
+        certificate_life: Duration::from_secs(options.certificate_life_s),
     };
     let suspicions = Suspicions::new(SuspicionTimes {
         unreachable_ms: options.unreachable_ms,
@@ -78,13 +86,16 @@ pub async fn run(options: Options) -> Result<(), Failure> {
 
     announce(&options.data_dir, &control, &http)?;
     let (stopping, stop) = watch::channel(false);
-    tokio::spawn(control::serve(control, handle.inputs.clone()));
+    tokio::spawn(control::serve(control, acceptor, handle.inputs.clone()));
     tokio::spawn(key_file::follow(
         options.token_public_keys,
         read_keys,
         handle.inputs.clone(),
     ));
-    tokio::spawn(http::serve(http, http::Context::new(handle, &admin_token)));
+    tokio::spawn(http::serve(
+        http,
+        http::Context::new(handle, &admin_token, &authority),
+    ));
     tokio::spawn(async move {
         stop_signal().await;
         info!("stopping: asked to");

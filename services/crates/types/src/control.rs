@@ -13,6 +13,10 @@ use crate::{Epoch, Index, Offset};
 pub enum ToCoordinator {
     Register(Register),
     Heartbeat(Heartbeat),
+    /// Asks for a new certificate before the old one ends; answered by [`ToServer::Certificate`].
+    RenewCertificate {
+        request_pem: String,
+    },
     /// The server adopted this epoch's configuration.
     Applied {
         group_id: GroupId,
@@ -50,6 +54,9 @@ pub struct Register {
     /// What it holds from before: persistent groups found in its journal.
     pub held: Vec<HeldGroup>,
     pub version: String,
+    /// A certificate signing request for the server's own key, in PEM. Of it only the key counts.
+    #[serde(default)]
+    pub certificate_request_pem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,6 +138,10 @@ pub enum ToServer {
     PeerToken {
         token: String,
     },
+    /// A fresh certificate, in PEM, for the key of the request.
+    Certificate {
+        certificate_pem: String,
+    },
     /// The keys that sign clients' tokens have changed: a JWKS, as in the welcome.
     ClientKeys {
         keys: serde_json::Value,
@@ -180,4 +191,7 @@ pub struct Welcome {
     /// JWKS with the coordinator's Ed25519 key, which signs peer tokens.
     pub peer_keys: serde_json::Value,
     pub peer_token: String,
+    /// When the registration asked for one.
+    #[serde(default)]
+    pub certificate_pem: Option<String>,
 }

@@ -6,6 +6,7 @@
 //! one vectored write (`docs/internals/replica.md`).
 
 pub mod clients;
+pub mod crossing;
 pub mod group;
 pub mod io;
 pub mod links;
@@ -16,11 +17,12 @@ pub mod slow;
 pub mod traced;
 
 use std::collections::{HashMap, HashSet};
-use std::net::TcpStream as StdTcpStream;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, Replica};
 use quorate_telemetry::usage::Sample;
+use quorate_transport::Detached;
 use quorate_types::control::GroupReport;
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
@@ -28,6 +30,7 @@ use tokio::sync::oneshot;
 
 use crate::auth::Permission;
 use crate::disk::Places;
+use crate::shard::crossing::Backlog;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
 use crate::shared::Slot;
@@ -36,7 +39,7 @@ use crate::usage::{self, ShardSample};
 /// What reaches a shard from other threads.
 ///
 /// The channel is unbounded; what goes through it is bounded where it begins: by windows of clients and
-/// peers, by the journal's buffer, by one message for each epoch.
+/// peers, by the journal's buffer, by one message for each epoch, by the backlog of each client ([`crossing`]).
 pub enum ShardMessage {
     Configure(GroupConfig),
     Drop(GroupId),
@@ -50,14 +53,14 @@ pub enum ShardMessage {
     Journal(quorate_journal::Event),
     /// A client's connection whose HELLO was read; `rest` was read beyond it.
     Client {
-        stream: StdTcpStream,
+        stream: Detached,
         rest: Bytes,
         slot: Slot,
     },
     /// A link opened by a peer, or by this server's dialer.
     Link {
         server: ServerId,
-        stream: StdTcpStream,
+        stream: Detached,
         rest: Bytes,
     },
     /// Open a link to this peer and keep it, while any group needs it.
@@ -79,11 +82,17 @@ pub enum ShardMessage {
         group_id: GroupId,
         client: ClientRef,
         request: ClientRequest,
+        backlog: Arc<Backlog>,
     },
-    /// For a connection of this shard, from a group of another.
+    /// For a connection of this shard, from a group of another; `weight` was added to the connection's backlog.
     ToClient {
         client: ClientRef,
         message: client::Message,
+        weight: usize,
+    },
+    /// A connection of this shard costs another too much.
+    Cut {
+        connection: u64,
     },
     Sample(oneshot::Sender<ShardSample>),
     OldestLsn(oneshot::Sender<Option<quorate_journal::Lsn>>),

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::Event as JournalEvent;
-use quorate_transport::prepare;
+use quorate_transport::{Detached, ReadHalf, WriteHalf};
 use quorate_types::limits::CATCHUP_PACE_MS;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
@@ -195,10 +194,26 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             group_id,
             client,
             request,
+            backlog,
         } => {
+            shard.io.crossings.note(client, &request, backlog);
             shard.group_request(group_id, client, request);
         }
-        ShardMessage::ToClient { client, message } => shard.io.send_client(client, message),
+        ShardMessage::ToClient {
+            client,
+            message,
+            weight,
+        } => {
+            if let Some(connection) = shard.io.connections.get(&client.connection) {
+                connection.backlog.arrived(weight);
+            }
+            shard.io.send_client(client, message);
+        }
+        ShardMessage::Cut { connection } => {
+            if let Some(connection) = shard.io.connections.get(&connection) {
+                connection.close.notify_one();
+            }
+        }
         ShardMessage::Sample(answer) => {
             let _gone = answer.send(shard.sample()).is_err();
         }
@@ -242,8 +257,6 @@ fn journal_event(shard: &mut Shard, event: JournalEvent) {
 }
 
 /// A socket handed over by another thread joins this shard's runtime; one that is broken is dropped.
-fn adopt(stream: std::net::TcpStream) -> Option<TcpStream> {
-    let stream = TcpStream::from_std(stream).ok()?;
-    prepare(&stream).ok()?;
-    Some(stream)
+fn adopt(stream: Detached) -> Option<(ReadHalf, WriteHalf)> {
+    stream.attach().ok()
 }

@@ -1,5 +1,6 @@
 """The coordinator's HTTP interface. Every call has a deadline; calls that may be repeated are, once."""
 
+import time
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from opentelemetry import propagate
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quorate_api import limits
-from quorate_api.coordinator.schemas import Events, GroupView, ObservedSla, Quote, Refusal
+from quorate_api.coordinator.schemas import Authority, Events, GroupView, ObservedSla, Quote, Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -45,6 +46,7 @@ class Coordinator:
             trust_env=False,
             transport=transport,
         )
+        self._authority: tuple[str, float] | None = None  # its certificate, and when it was asked for
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -52,6 +54,20 @@ class Coordinator:
     async def health(self) -> dict[str, Any]:
         answer = await self._call("GET", "/v1/health", timeout=2.0)
         return dict(answer.json())
+
+    async def authority_pem(self) -> str:
+        """The fleet's certificate authority in PEM: as of the last minute, or older while the coordinator is away."""
+        if self._authority is not None and time.monotonic() - self._authority[1] < limits.AUTHORITY_AGE_S_MAX:
+            return self._authority[0]
+        try:
+            answer = await self._call("GET", "/v1/ca", timeout=2.0)
+            found = self._parse(answer, Authority).ca_pem
+        except CoordinatorUnavailable:
+            if self._authority is None:
+                raise
+            found = self._authority[0]
+        self._authority = (found, time.monotonic())
+        return found
 
     async def quote(self, sla: ObservedSla) -> Quote:
         answer = await self._call("POST", "/v1/quotes", {"sla": sla.model_dump(mode="json")}, repeatable=True)

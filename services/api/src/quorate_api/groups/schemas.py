@@ -43,6 +43,11 @@ class HandleLimits(Output):
     window_batches: int
 
 
+class HandleTls(Output):
+    required: bool = Field(description="Whether servers refuse connections without TLS.")
+    ca_pem: str = Field(description="The fleet's certificate authority, in PEM: the only one to trust.")
+
+
 class Handle(Output):
     """All that a client needs to reach the data plane (sdk/contract/handle.md)."""
 
@@ -54,6 +59,7 @@ class Handle(Output):
     token_expires_at: datetime
     sla: HandleSla
     limits: HandleLimits
+    tls: HandleTls
     traceparent: str | None = Field(None, description="Of the request that issued the handle, when it was traced.")
 
 

@@ -60,7 +60,7 @@ async def create(
     if row is None:
         raise not_found("group")
     reachable = view.status != "provisioning" and view.replicas and handles.operations_of(principal)
-    handle = handles.issue(services, principal, row, view) if reachable else None
+    handle = await handles.issue(services, principal, row, view) if reachable else None
     return row, CreatedGroup(**group_of(row).model_dump(by_alias=False), handle=handle)
 
 
@@ -196,7 +196,7 @@ async def reset(work: Work, services: Services, principal: Principal, group_id: 
 async def handle(work: Work, services: Services, principal: Principal, group_id: UUID) -> Handle:
     row = await visible(work, principal, group_id)
     view = await _freshest(work, services, row)
-    return handles.issue(services, principal, row, view)
+    return await handles.issue(services, principal, row, view)
 
 
 async def placement(work: Work, services: Services, principal: Principal, group_id: UUID) -> Placement:

@@ -8,6 +8,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use quorate_certificates::pin;
 use quorate_types::limits::{
     COORDINATOR_EVENTS_PER_ANSWER_MAX, COORDINATOR_EVENTS_WAIT_MS_MAX, JOIN_TOKEN_TTL_S_MAX,
 };
@@ -223,6 +224,11 @@ pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>>
     Ok(Json(context.handle.read(|state| state.fleet_view()).await?))
 }
 
+/// Whom clients and servers trust: for handles, and for people who compare fingerprints.
+pub async fn certificate_authority(State(context): State<Context>) -> Json<Value> {
+    Json(json!({"ca_pem": &*context.ca_pem, "sha256": &*context.ca_pin}))
+}
+
 pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Answer<Response> {
     let request: JoinTokenRequest = parse(body)?;
     if !(1..=JOIN_TOKEN_TTL_S_MAX).contains(&request.ttl_s) {
@@ -233,7 +239,7 @@ pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Ans
             message,
         ));
     }
-    let token = random_secret("qjt_");
+    let secret = random_secret("qjt_");
     let terms = JoinTokenTerms {
         expires_at_ms: unix_ms() + request.ttl_s * 1_000,
         name: request.name,
@@ -242,12 +248,15 @@ pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Ans
     match context
         .handle
         .command(Command::IssueJoinToken {
-            digest: digest(&token),
+            digest: digest(&secret),
             token: terms,
         })
         .await?
     {
-        Reply::TokenIssued => Ok((StatusCode::CREATED, Json(json!({"token": token}))).into_response()),
+        Reply::TokenIssued => {
+            let token = pin::with_pin(&secret, &context.ca_pin);
+            Ok((StatusCode::CREATED, Json(json!({"token": token}))).into_response())
+        }
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a join token: {other:?}"),
     }
