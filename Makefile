@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench chaos claims e2e
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims e2e
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -72,6 +72,9 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 
 claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
+
+bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3
+	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS))
 
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e

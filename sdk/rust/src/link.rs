@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
+use quorate_types::config::Role;
 use quorate_types::{Code, Micros};
 use quorate_wire::client::{Attached, Message, Refused, VERSION};
 use quorate_wire::{Frame, WireError, client::kind};
@@ -18,7 +19,9 @@ use crate::clock::{instant_of, now_us};
 use crate::codes::client_side;
 use crate::errors::{Failure, info};
 use crate::handles::Handles;
-use crate::limits::{CONNECT_FRAME_BYTES_MAX, DIAL_TIMEOUT, FRAME_BYTES_CEILING, LIVENESS_TICK_US};
+use crate::limits::{
+    CONNECT_FRAME_BYTES_MAX, DIAL_TIMEOUT, FRAME_BYTES_CEILING, LIVENESS_TICK_US, NEW_HEAD_WAIT_US_MAX,
+};
 use crate::liveness::{Liveness, Verdict};
 use crate::route::{Route, Step};
 use crate::trust::{Opened, open};
@@ -62,6 +65,8 @@ pub(crate) struct Link<P> {
     route: Route,
     wake: Arc<Notify>,
     rejections: u32,
+    /// The address that could not be reached last, or whose connection broke.
+    unreachable: String,
 }
 
 /// Why a connection is left.
@@ -100,6 +105,7 @@ impl<P: Port> Link<P> {
             route,
             wake,
             rejections: 0,
+            unreachable: String::new(),
         }
     }
 
@@ -186,6 +192,7 @@ impl<P: Port> Link<P> {
 
     fn not_opened(&mut self, address: &str, failure: &Failure) {
         tracing::debug!(address, reason = failure.message, "cannot connect");
+        self.unreachable = address.to_string();
         self.port.set_trouble(failure);
         if failure.code == client_side::SERVER_UNTRUSTED {
             tracing::warn!(address, reason = failure.message, "the server is not trusted");
@@ -216,6 +223,9 @@ impl<P: Port> Link<P> {
             self.port.on_detached(&trouble);
         } else {
             self.port.set_trouble(&trouble);
+        }
+        if matches!(end, End::Lost(_) | End::Silent(_)) {
+            self.unreachable = address.to_string();
         }
         match end {
             End::Lost(_) | End::Over => {}
@@ -283,6 +293,13 @@ struct Visit<'a> {
     liveness: Liveness,
     is_greeted: bool,
     is_attached: bool,
+    waiting: Option<Waiting>,
+}
+
+/// At a follower whose head cannot be reached: it will tell at once when there is another.
+struct Waiting {
+    reroute: Reroute,
+    until: Micros,
 }
 
 impl<'a> Visit<'a> {
@@ -296,6 +313,7 @@ impl<'a> Visit<'a> {
             liveness: Liveness::new(now),
             is_greeted: false,
             is_attached: false,
+            waiting: None,
         }
     }
 
@@ -329,7 +347,8 @@ impl<'a> Visit<'a> {
                 Err(end) => return end,
             };
             // Set anew only when it must be earlier: most deadlines are never reached.
-            let wake_at = self.liveness.tick_at().min(link.port.wake_at());
+            let waits_until = self.waiting.as_ref().map_or(Micros::MAX, |waiting| waiting.until);
+            let wake_at = self.liveness.tick_at().min(link.port.wake_at()).min(waits_until);
             if wake_at < timer_at {
                 timer_at = wake_at;
                 timer.as_mut().reset(instant_of(timer_at));
@@ -361,6 +380,9 @@ impl<'a> Visit<'a> {
         link.port.turn(now);
         if let Some(reroute) = link.port.take_reroute() {
             return Err(End::Left(reroute));
+        }
+        if let Some(waiting) = self.waiting.take_if(|waiting| waiting.until <= now) {
+            return Err(End::Left(waiting.reroute));
         }
         if self.is_attached {
             link.port.write(now, CHANNEL, &mut self.outbox);
@@ -436,12 +458,24 @@ impl<'a> Visit<'a> {
             }
             Message::Attached(attached) if self.is_greeted && !self.is_attached => {
                 if let Some(reroute) = link.port.on_attached(&attached, now) {
-                    return Err(Broken::End(End::Left(reroute)));
+                    return self.wait_or_leave(link, reroute, now);
                 }
                 tracing::debug!(address = self.address, epoch = attached.epoch, "attached");
                 self.is_attached = true;
                 link.rejections = 0;
+                link.unreachable.clear();
                 link.route.attached(self.address);
+            }
+            Message::Notice(notice) if self.waiting.is_some() => {
+                let head = if notice.role == Role::Head as u8 || notice.role == Role::Sole as u8 {
+                    self.address.to_string()
+                } else {
+                    notice.head_address
+                };
+                if !head.is_empty() && head != link.unreachable {
+                    let (to, reason) = (Target::Head(head), "there is a new head".to_string());
+                    return Err(Broken::End(End::Left(Reroute { to, reason })));
+                }
             }
             Message::Refused(refused) if self.is_greeted && !self.is_attached => {
                 return Err(Broken::End(End::AttachRefused(refused)));
@@ -452,6 +486,27 @@ impl<'a> Visit<'a> {
                 }));
             }
         }
+        Ok(())
+    }
+}
+
+impl Visit<'_> {
+    /// The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told
+    /// of it here is quicker than to ask one replica after the other, ever more slowly.
+    fn wait_or_leave<P: Port>(
+        &mut self,
+        link: &Link<P>,
+        reroute: Reroute,
+        now: Micros,
+    ) -> Result<(), Broken> {
+        let is_gone =
+            matches!(&reroute.to, Target::Head(head) if !head.is_empty() && *head == link.unreachable);
+        if !is_gone {
+            return Err(Broken::End(End::Left(reroute)));
+        }
+        tracing::debug!(address = self.address, "waits for a new head");
+        let until = now + NEW_HEAD_WAIT_US_MAX;
+        self.waiting = Some(Waiting { reroute, until });
         Ok(())
     }
 }

@@ -34,7 +34,8 @@ async def test_a_group_is_admitted_with_its_handle(alice: Customer, coordinator:
     group = answer.json()
     assert group["status"] == "active"
     assert group["epoch"] == 1
-    assert group["sla"] == SLA | {"min_replicas": None, "region": "local", "retention_bytes": 256 << 20}
+    defaults = {"min_replicas": None, "region": "local", "retention_bytes": 256 << 20, "retention_age_s": None}
+    assert group["sla"] == SLA | defaults
     assert [endpoint["role"] for endpoint in group["handle"]["endpoints"]] == ["head", "follower", "tail"]
     assert answer.headers["etag"] == '"2"'
     again = await alice.request("GET", answer.headers["location"])
@@ -43,6 +44,16 @@ async def test_a_group_is_admitted_with_its_handle(alice: Customer, coordinator:
     unchanged = await alice.request("GET", f"/v1/groups/{group['id']}", headers={"If-None-Match": '"2"'})
     assert unchanged.status_code == 304
     assert unchanged.content == b""
+
+
+async def test_retention_by_age_is_taken_and_checked(alice: Customer, coordinator: FakeCoordinator) -> None:
+    groups = f"/v1/projects/{alice.project_id}/groups"
+    answer = await alice.post(groups, {"name": "short", **SLA, "retention_age_s": 3_600})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["sla"]["retention_age_s"] == 3_600
+    for age_s in (0, 59, 1 << 40, "long"):
+        refused = await alice.post(groups, {"name": "odd", **SLA, "retention_age_s": age_s})
+        assert "retention_age_s" in str(problem(refused, 422, "validation_failed")["errors"])
 
 
 async def test_a_refusal_leaves_nothing(alice: Customer, owner: psycopg.Connection) -> None:

@@ -36,6 +36,15 @@ pub struct Options {
     /// How long a server whose connection broke may take to reconnect
     #[arg(long, env = "QUORATE_RECONNECT_GRACE_MS", default_value_t = 300)]
     pub reconnect_grace_ms: u64,
+    /// How long a server must be called slow before its replicas are moved away
+    #[arg(long, env = "QUORATE_SLOW_MS", default_value_t = 5_000)]
+    pub slow_ms: u64,
+    /// How long two servers that have their leases may not reach one another before one makes way
+    #[arg(long, env = "QUORATE_UNREACHABLE_MS", default_value_t = 3_000)]
+    pub unreachable_ms: u64,
+    /// How long nothing must be said of a slow server, or of such a pair, before it is trusted again
+    #[arg(long, env = "QUORATE_WELL_MS", default_value_t = 60_000)]
+    pub well_ms: u64,
     /// OpenTelemetry collector; nothing is exported when unset
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<String>,
@@ -82,6 +91,22 @@ impl Options {
                 "--lease-ms {} must be at least three times --heartbeat-ms {}, so that one lost heartbeat fails nobody",
                 self.lease_ms, self.heartbeat_ms
             ));
+        }
+        for (flag, ms) in [
+            ("--slow-ms", self.slow_ms),
+            ("--unreachable-ms", self.unreachable_ms),
+        ] {
+            if ms < self.lease_ms {
+                return Some(format!(
+                    "{flag} {ms} must be at least --lease-ms {}: what a failing server causes is over by then",
+                    self.lease_ms
+                ));
+            }
+        }
+        if self.well_ms < self.slow_ms.max(self.unreachable_ms) {
+            return Some(
+                "--well-ms must be at least --slow-ms and --unreachable-ms, or servers go to and fro".into(),
+            );
         }
         if self.lease_ms > 600_000 {
             return Some("--lease-ms must be at most 600000: failures would go unnoticed for longer".into());

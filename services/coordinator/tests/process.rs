@@ -119,6 +119,7 @@ fn a_silent_server_loses_its_lease_and_is_cut_off() {
         epoch: 1,
         durability: Durability::Persistent,
         last_index: 0,
+        damaged: false,
     }];
     servers.push(silent.return_to(&coordinator, None, held));
     let view = live_until(&mut servers, "the learner", |_| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
-use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use tokio::net::TcpStream;
@@ -47,6 +47,8 @@ pub struct Me {
     pub region: String,
     /// Groups found on disk at start.
     pub held: Vec<HeldGroup>,
+    /// Earlier starts on this data folder; see [`Identity::incarnations`].
+    pub previous_incarnations: Vec<String>,
 }
 
 /// How registration went, for whoever waits for it.
@@ -175,6 +177,7 @@ async fn register(
         failure_domain: me.failure_domain.clone(),
         region: me.region.clone(),
         held: me.held.clone(),
+        previous_incarnations: me.previous_incarnations.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
         certificate_request_pem: Some(me.certificates.request_pem()),
     });
@@ -209,12 +212,21 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
     let certificate = welcome.certificate_pem.clone();
     let certificate = certificate.ok_or_else(|| "the coordinator issued no certificate".to_string())?;
     me.certificates.take(certificate, shared)?;
-    if let Some(credential) = &welcome.credential {
-        let identity = Identity {
-            server_id: welcome.server_id,
-            credential: credential.clone(),
-        };
-        identity::save(&me.data_dir, &identity).map_err(|e| format!("cannot save identity.json: {e}"))?;
+    let credential = welcome.credential.clone();
+    let known = me.identity.as_ref().map(|known| known.credential.clone());
+    let identity = Identity {
+        server_id: welcome.server_id,
+        credential: credential.or(known).unwrap_or_default(),
+        incarnations: vec![shared.incarnation.clone()],
+    };
+    if me.identity.as_ref() != Some(&identity) {
+        match identity::save(&me.data_dir, &identity) {
+            Ok(()) => {}
+            Err(e) if welcome.credential.is_some() => {
+                return Err(Failure::Trouble(format!("cannot save identity.json: {e}")));
+            }
+            Err(error) => tracing::warn!(%error, "cannot note this start in identity.json"),
+        }
         me.identity = Some(identity);
         me.join_token = None;
     }
@@ -288,6 +300,18 @@ fn obey(shared: &Shared, message: ToServer) {
         ToServer::Drop { group_id, .. } => {
             shared.send(shared.shard_of_group(group_id), ShardMessage::Drop(group_id));
         }
+        ToServer::Lost { group_id } => {
+            shared.send(shared.shard_of_group(group_id), ShardMessage::Lost(group_id));
+        }
+        ToServer::ClientKeys { keys } => match Keys::from_jwks(&keys) {
+            Ok(keys) => *shared.client_keys.write().expect("keys") = keys,
+            Err(trouble) => tracing::error!(trouble, "the new client keys cannot be used; the old ones stay"),
+        },
+        ToServer::Drain { state } => match state {
+            DrainState::None => tracing::info!("the drain of this server was called off"),
+            DrainState::Draining => tracing::info!("this server drains: its replicas go elsewhere"),
+            DrainState::Drained => tracing::info!("this server is drained: it holds nothing, and may stop"),
+        },
         ToServer::PeerToken { token } => *shared.peer_token.write().expect("peer token") = token,
         ToServer::Welcome(_)
         | ToServer::Refuse { .. }

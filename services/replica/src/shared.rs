@@ -8,7 +8,7 @@ use quorate_telemetry::SpanSender;
 use quorate_transport::tls::ServerTls;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
 use quorate_types::limits::{self, CONNECTIONS_MAX};
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::{GroupConfig, GroupId, Role, ServerId};
 use tokio::sync::mpsc;
 
 use crate::auth::Keys;
@@ -173,6 +173,9 @@ impl Shared {
     pub fn note_peers(&self, config: &GroupConfig) {
         self.forget_peers_of(config.group_id);
         let me = self.server_id();
+        if config.role_of(me) == Role::None {
+            return;
+        }
         let mut peers = self.peers.lock().expect("peers");
         for member in config.line().filter(|m| m.server_id != me) {
             let peer = peers.entry(member.server_id).or_default();

@@ -17,7 +17,7 @@ use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
 use crate::disk::{JournalPort, Scan};
 use crate::flags::Flags;
-use crate::identity;
+use crate::identity::{self, Identity};
 use crate::shard::{self, ShardMessage};
 use crate::shared::{Plaintext, Shared};
 use crate::usage::Exports;
@@ -50,6 +50,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
 
     let (news, news_inbox) = mpsc::unbounded_channel();
     let incarnation = format!("{:016x}", rand::random::<u64>());
+    let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
     let shared = Arc::new(Shared::new(
         incarnation,
@@ -89,6 +90,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             failure_domain: flags.failure_domain.clone(),
             region: flags.region.clone(),
             held,
+            previous_incarnations,
         };
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
             trouble: "not tried yet".to_string(),
@@ -106,6 +108,18 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         stop(&shared, shards).await;
         ended
     })
+}
+
+/// Writes this start down before the coordinator hears of it; the starts before it.
+fn note_start(data_dir: &Path, identity: Option<&Identity>, incarnation: &str) -> Vec<String> {
+    let Some(identity) = identity else {
+        return Vec::new();
+    };
+    if let Err(error) = identity::save(data_dir, &identity.started(incarnation)) {
+        // A full disk is no reason not to start. At worst the next start learns anew what it need not.
+        tracing::warn!(%error, "cannot note this start in identity.json");
+    }
+    identity.incarnations.clone()
 }
 
 fn read_join_token(flags: &Flags, has_identity: bool) -> Result<Option<String>, Exit> {
@@ -214,6 +228,7 @@ fn hand_over(shared: &Shared, scan: Scan) -> Vec<HeldGroup> {
                 epoch,
                 durability: Durability::Persistent,
                 last_index,
+                damaged: false,
             });
         }
         let (replica, places) = (Box::new(recovered.replica), recovered.places);

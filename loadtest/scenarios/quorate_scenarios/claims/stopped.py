@@ -35,7 +35,7 @@ AFTER_S = 3.0
 RESUME_TIMEOUT_S = 30.0
 LEASES = {"as always": {}, "slowly": {"QUORATE_LEASE_MS": "120000"}}
 # What a client may be told of an append that was not ordered, or may have been.
-ANSWERS = {"throttled", "overloaded", "deadline_exceeded", "paused", "no_connection"}
+ANSWERS = {"throttled", "overloaded", "deadline_exceeded", "paused", "no_connection", "no_answer"}
 
 
 @dataclass(frozen=True)

@@ -749,9 +749,15 @@ export type NewGroup = {
     /**
      * Retention Bytes
      *
-     * The log keeps at least its newest so many bytes.
+     * The log keeps its newest so many bytes.
      */
     retention_bytes?: number;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded as well; null: none for their age.
+     */
+    retention_age_s?: number | null;
     /**
      * Name
      */
@@ -817,6 +823,12 @@ export type ObservedSla = {
      * Retention Bytes
      */
     retention_bytes: number;
+    /**
+     * Retention Age S
+     *
+     * null: nothing is discarded for its age
+     */
+    retention_age_s?: number | null;
 };
 
 /**
@@ -1148,9 +1160,15 @@ export type QuoteRequest = {
     /**
      * Retention Bytes
      *
-     * The log keeps at least its newest so many bytes.
+     * The log keeps its newest so many bytes.
      */
     retention_bytes?: number;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded as well; null: none for their age.
+     */
+    retention_age_s?: number | null;
 };
 
 /**

@@ -14,6 +14,8 @@
 
 mod scan;
 
+pub use scan::{Scanned, scan};
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -96,18 +98,11 @@ impl DurableLog {
             replace(&path, &header())?;
         }
         let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
-        let damaged = |(offset, problem)| LogError::Damaged {
+        let scanned = scan(&bytes).map_err(|(offset, problem)| LogError::Damaged {
             path: path.clone(),
             offset: offset as u64,
             problem,
-        };
-        if bytes.len() < HEADER_BYTES || bytes[..HEADER_BYTES] != header() {
-            return Err(damaged((
-                0,
-                "it does not begin as a coordinator log of version 1".into(),
-            )));
-        }
-        let scanned = scan::scan(&bytes).map_err(damaged)?;
+        })?;
         let file = OpenOptions::new()
             .append(true)
             .open(&path)
@@ -129,7 +124,7 @@ impl DurableLog {
 
     /// Appends one batch and waits until it is on stable storage.
     pub fn append(&mut self, batch: Vec<Timed>) -> Result<(), LogError> {
-        let record = encode(&Record::<State>::Commands(batch));
+        let record = encode_batch(batch);
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
         written.map_err(|e| io_error("write to", &self.path, e))?;
         self.bytes += record.len() as u64;
@@ -143,8 +138,7 @@ impl DurableLog {
 
     /// Replaces all that was logged by the state that it led to; atomic by rename.
     pub fn rewrite(&mut self, state: &State) -> Result<(), LogError> {
-        let mut contents = header().to_vec();
-        contents.extend_from_slice(&encode(&Record::Snapshot(state)));
+        let contents = encode_snapshot(state);
         replace(&self.path, &contents)?;
         self.file = OpenOptions::new()
             .append(true)
@@ -156,7 +150,20 @@ impl DurableLog {
     }
 }
 
-fn header() -> [u8; HEADER_BYTES] {
+/// A whole log that holds nothing but this state.
+pub fn encode_snapshot(state: &State) -> Vec<u8> {
+    let mut contents = header().to_vec();
+    contents.extend_from_slice(&encode(&Record::Snapshot(state)));
+    contents
+}
+
+/// What is appended for one batch.
+pub fn encode_batch(batch: Vec<Timed>) -> Vec<u8> {
+    encode(&Record::<State>::Commands(batch))
+}
+
+/// The beginning of every log.
+pub fn header() -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());

@@ -5,15 +5,19 @@ use quorate_types::limits::COORDINATOR_RECORD_BYTES_MAX;
 use super::{HEADER_BYTES, MARKER, RECORD_HEADER_BYTES, Record, Recovered, record_crc};
 use crate::state::State;
 
-pub(super) struct Scanned {
+/// What a log holds, and where it goes on.
+pub struct Scanned {
     pub recovered: Recovered,
     /// Where the next record goes.
     pub end: u64,
     pub snapshot_bytes: u64,
 }
 
-/// Reads the records after the file's header, or says at which byte the log is damaged, and how.
-pub(super) fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
+/// Reads a whole log, or says at which byte it is damaged, and how.
+pub fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
+    if bytes.len() < HEADER_BYTES || bytes[..HEADER_BYTES] != super::header() {
+        return Err((0, "it does not begin as a coordinator log of version 1".into()));
+    }
     let mut scanned = Scanned {
         recovered: Recovered::default(),
         end: HEADER_BYTES as u64,

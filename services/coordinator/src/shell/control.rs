@@ -1,5 +1,6 @@
 //! The control listener: one TLS connection for each replica server, JSON in length-prefixed frames.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,9 +33,14 @@ pub fn acceptor(authority: Arc<Authority>) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
+/// Registrations that are read at the same time, each of up to a control message: what strangers can make this process
+/// hold.
+const GREETINGS_MAX: usize = 64;
+
 /// Accepts for ever.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<Input>) {
     let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
+    let greetings = Arc::new(Semaphore::new(GREETINGS_MAX));
     let mut connection: ConnectionId = 0;
     loop {
         let slot = slots
@@ -52,10 +58,10 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::S
             }
         };
         connection += 1;
-        let (inputs, acceptor) = (inputs.clone(), acceptor.clone());
+        let (inputs, greetings, acceptor) = (inputs.clone(), greetings.clone(), acceptor.clone());
         tokio::spawn(async move {
             let ended = match shake_hands(stream, &acceptor).await {
-                Ok(stream) => converse(stream, connection, &inputs).await,
+                Ok(stream) => converse(stream, peer.ip(), connection, &greetings, &inputs).await,
                 Err(reason) => {
                     warn!(%peer, reason, "no TLS on a control connection");
                     Err(reason)
@@ -81,7 +87,9 @@ async fn shake_hands(stream: TcpStream, acceptor: &TlsAcceptor) -> Result<TlsStr
 
 async fn converse(
     stream: TlsStream<TcpStream>,
+    from: IpAddr,
     connection: ConnectionId,
+    greetings: &Semaphore,
     inputs: &mpsc::Sender<Input>,
 ) -> Result<(), String> {
     let shown = stream.get_ref().1.peer_certificates();
@@ -94,6 +102,7 @@ async fn converse(
     };
     let (mut frames, mut sink) = (FramedRead::new(read, codec()), FramedWrite::new(write, codec()));
 
+    let greeting_slot = greetings.acquire().await.map_err(|e| e.to_string())?;
     let greeting = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
     let register = match greeting.map_err(|_| "no register in time".to_string())? {
         Ok(Some(ToCoordinator::Register(register))) => Box::new(register),
@@ -104,10 +113,12 @@ async fn converse(
     let (outbox, queue) = mpsc::channel(CONTROL_OUTBOX_MESSAGES_MAX);
     let input = Input::Register {
         connection,
+        from,
         outbox,
         register,
         certificate,
     };
+    drop(greeting_slot);
     inputs.send(input).await.map_err(|_| "stopping".to_string())?;
     // Whichever ends first ends the other: the engine closes a connection by dropping its outbox.
     tokio::select! {

@@ -4,6 +4,7 @@
 //! and messages wait in `outgoing` until the batch is synced. While one sync runs, inputs queue.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -18,12 +19,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
+use super::refusals::Refusals;
 use super::secret::{PEER_TOKEN_TTL_S, PeerKey, digest, random_secret};
 use crate::exit::Failure;
 use crate::leases::{ConnectionId, Leases};
 use crate::log::{DurableLog, Timed};
 use crate::state::command::{Command, Effect, Proof, Registration, Reply};
-use crate::state::{State, apply};
+use crate::state::{Refused, State, apply};
+use crate::suspicions::Suspicions;
 
 /// Messages to one connection; dropping it closes the connection.
 pub type Outbox = mpsc::Sender<ToServer>;
@@ -34,11 +37,14 @@ type Read = Box<dyn FnOnce(&mut State) -> Release + Send>;
 pub enum Input {
     Register {
         connection: ConnectionId,
+        from: IpAddr,
         outbox: Outbox,
         register: Box<Register>,
         /// What the server showed on its connection, trusted but for whose it is.
         certificate: Option<CertificateDer<'static>>,
     },
+    /// The file with the keys that sign clients' tokens has changed.
+    ClientKeys(Value),
     Message {
         connection: ConnectionId,
         message: ToCoordinator,
@@ -126,6 +132,8 @@ enum Outgoing {
 pub struct Engine {
     state: State,
     leases: Leases,
+    suspicions: Suspicions,
+    refusals: Refusals,
     log: Option<DurableLog>,
     settings: Settings,
     started: Instant,
@@ -148,6 +156,7 @@ impl Engine {
     pub fn new(
         state: State,
         leases: Leases,
+        suspicions: Suspicions,
         log: DurableLog,
         settings: Settings,
         started: Instant,
@@ -157,6 +166,8 @@ impl Engine {
         let engine = Self {
             state,
             leases,
+            suspicions,
+            refusals: Refusals::default(),
             log: Some(log),
             settings,
             started,
@@ -207,10 +218,12 @@ impl Engine {
         match input {
             Input::Register {
                 connection,
+                from,
                 outbox,
                 register,
                 certificate,
-            } => self.register(connection, outbox, *register, certificate.as_ref()),
+            } => self.register(connection, from, outbox, *register, certificate.as_ref()),
+            Input::ClientKeys(keys) => self.use_client_keys(keys),
             Input::Message { connection, message } => self.message(connection, message),
             Input::Closed { connection } => self.closed(connection),
             Input::Command { command, reply } => {
@@ -269,6 +282,7 @@ impl Engine {
     fn register(
         &mut self,
         connection: ConnectionId,
+        from: IpAddr,
         outbox: Outbox,
         register: Register,
         certificate: Option<&CertificateDer<'static>>,
@@ -282,7 +296,7 @@ impl Engine {
             },
         );
         if let Err(message) = self.check_certificates(&register, certificate) {
-            return self.refuse(connection, &register.name, RefuseCode::RegisterInvalid, message);
+            return self.reject(connection, from, &register.name, (RefuseCode::RegisterInvalid, message));
         }
         let credential = random_secret("qsc_");
         let proof = match (&register.join_token, &register.credential) {
@@ -293,7 +307,12 @@ impl Engine {
             (None, Some(known)) => Proof::Credential(digest(known)),
             _ => {
                 let message = "register needs either a join_token or a credential".to_string();
-                return self.refuse(connection, &register.name, RefuseCode::RegisterInvalid, message);
+                return self.reject(
+                    connection,
+                    from,
+                    &register.name,
+                    (RefuseCode::RegisterInvalid, message),
+                );
             }
         };
         let registration = Registration {
@@ -305,8 +324,13 @@ impl Engine {
             failure_domain: register.failure_domain,
             region: register.region,
             held: register.held,
+            previous_incarnations: register.previous_incarnations,
             version: register.version,
         };
+        // Nothing of a stranger's reaches the log.
+        if let Err(refused) = self.state.vet(&registration, unix_ms()) {
+            return self.reject(connection, from, &register.name, refused);
+        }
         for effect in self.apply(Command::Register(Box::new(registration))) {
             match effect {
                 Effect::Accept { server, joined } => {
@@ -400,6 +424,27 @@ impl Engine {
             .push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
     }
 
+    /// Refuses somebody who has proved nothing: the name is as it came.
+    fn reject(&mut self, connection: ConnectionId, from: IpAddr, name: &str, refused: Refused) {
+        let now_ms = self.now_ms();
+        if self.refusals.may_answer(from, now_ms) {
+            let name: String = name.chars().take(64).collect();
+            self.refuse(connection, &name, refused.0, refused.1);
+        } else {
+            self.outgoing.push(Outgoing::Close(connection));
+        }
+    }
+
+    fn use_client_keys(&mut self, keys: Value) {
+        info!("the keys that sign clients' tokens have changed; servers are told");
+        self.settings.client_keys = keys;
+        for connection in self.connection_of.values() {
+            let keys = self.settings.client_keys.clone();
+            self.outgoing
+                .push(Outgoing::Message(*connection, ToServer::ClientKeys { keys }));
+        }
+    }
+
     fn refuse(&mut self, connection: ConnectionId, name: &str, code: RefuseCode, message: String) {
         warn!(name, ?code, message, "registration refused");
         self.outgoing
@@ -481,6 +526,14 @@ impl Engine {
                 fault: heartbeat.storage_fault,
             });
         }
+        for (group_id, commit_offset) in self.state.offsets_due(server, &heartbeat.groups) {
+            self.apply_and_act(Command::OffsetsReached {
+                group_id,
+                commit_offset,
+            });
+        }
+        self.suspicions
+            .heartbeat(server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
         let reported: HashSet<ServerId> = heartbeat.unreachable.into_iter().collect();
         self.unreachable
             .retain(|(from, peer)| *from != server || reported.contains(peer));
@@ -516,6 +569,9 @@ impl Engine {
         let failed = self.leases.expired(self.now_ms());
         if !failed.is_empty() {
             self.apply_and_act(Command::ServersFailed { servers: failed });
+        }
+        for command in self.suspicions.due(&self.state, self.now_ms()) {
+            self.apply_and_act(command);
         }
     }
 

@@ -190,6 +190,7 @@ pub fn register(name: &str) -> Register {
         failure_domain: None,
         region: "local".into(),
         held: Vec::<HeldGroup>::new(),
+        previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
         certificate_request_pem: None,
     }

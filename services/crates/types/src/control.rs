@@ -43,6 +43,11 @@ pub struct Register {
     pub address: String,
     /// Random at each start of the process, as hex.
     pub incarnation: String,
+    /// Incarnations that ran on this data folder before, since one that the coordinator had confirmed; empty when the
+    /// folder does not say. When the one that the coordinator knows is not among them, the folder is an older copy:
+    /// what it holds may lack committed entries.
+    #[serde(default)]
+    pub previous_incarnations: Vec<String>,
     pub capacity: ResourceVector,
     pub failure_domain: Option<String>,
     pub region: String,
@@ -60,6 +65,10 @@ pub struct HeldGroup {
     pub epoch: Epoch,
     pub durability: Durability,
     pub last_index: Index,
+    /// Records are missing or fail their checksums: what is left may lack committed entries, so the server may
+    /// learn the group anew, and is no replica of it until then.
+    #[serde(default)]
+    pub damaged: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,6 +142,30 @@ pub enum ToServer {
     Certificate {
         certificate_pem: String,
     },
+    /// The keys that sign clients' tokens have changed: a JWKS, as in the welcome.
+    ClientKeys {
+        keys: serde_json::Value,
+    },
+    /// What has become of the server's drain. It changes nothing in what the server does.
+    Drain {
+        state: DrainState,
+    },
+    /// Nothing of the group's log is left: the server, once a replica of it, answers clients `group_lost`, until
+    /// it is configured for the group again or told to drop it.
+    Lost {
+        group_id: GroupId,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrainState {
+    /// Called off.
+    None,
+    /// Replicas leave it one by one.
+    Draining,
+    /// Nothing is left on it: it may stop, and its stop is no failure.
+    Drained,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -135,7 +135,12 @@ impl Shard {
         {
             connection.channels.remove(&client.channel);
         }
-        self.io.refuse(client, Refusal::new(op, id, Code::GroupNotHere));
+        let code = if self.lost.contains(&group_id) {
+            Code::GroupLost
+        } else {
+            Code::GroupNotHere
+        };
+        self.io.refuse(client, Refusal::new(op, id, code));
     }
 
     fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {

@@ -16,7 +16,7 @@ pub mod serve;
 pub mod slow;
 pub mod traced;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -43,6 +43,8 @@ use crate::usage::{self, ShardSample};
 pub enum ShardMessage {
     Configure(GroupConfig),
     Drop(GroupId),
+    /// Nothing of the group is left anywhere; its clients shall hear so.
+    Lost(GroupId),
     Recovered {
         group_id: GroupId,
         replica: Box<Replica>,
@@ -116,6 +118,8 @@ pub struct Shard {
     pub io: Io,
     /// Last samples of groups that left, until they are asked for.
     pub parted: Vec<Sample>,
+    /// Groups that were here and are lost.
+    pub lost: HashSet<GroupId>,
 }
 
 impl Shard {
@@ -139,6 +143,7 @@ impl Shard {
 
     pub fn configure(&mut self, config: GroupConfig) {
         let group_id = config.group_id;
+        self.lost.remove(&group_id);
         self.io.note_peers(&config);
         let me = self.io.shared.server_id();
         let now = crate::clock::now_us();
@@ -172,6 +177,7 @@ impl Shard {
 
     /// Forgets a group and, once the journal has the note, its data.
     pub fn drop_group(&mut self, group_id: GroupId) {
+        self.lost.remove(&group_id);
         if let Some(mut group) = self.groups.remove(&group_id) {
             group.abandon(&mut self.io);
             self.parted.append(&mut group.cuts);

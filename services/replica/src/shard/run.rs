@@ -1,6 +1,7 @@
 //! A shard's thread: its runtime and its tasks.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +39,7 @@ pub fn run(
         groups: Default::default(),
         io,
         parted: Vec::new(),
+        lost: HashSet::new(),
     }));
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
@@ -162,6 +164,9 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
     match message {
         ShardMessage::Configure(config) => shard.configure(config),
         ShardMessage::Drop(group_id) => shard.drop_group(group_id),
+        ShardMessage::Lost(group_id) => {
+            shard.lost.insert(group_id);
+        }
         ShardMessage::Recovered {
             group_id,
             replica,

@@ -23,6 +23,7 @@ class ObservedSla(BaseModel):
     rate_per_s: int
     region: str
     retention_bytes: int
+    retention_age_s: int | None = Field(None, description="null: nothing is discarded for its age")
 
 
 class ResourceDemand(BaseModel):

@@ -61,7 +61,16 @@ fn router(context: Context) -> Router {
             "/v1/groups/{group_id}",
             get(routes::group).put(routes::admit).delete(routes::delete),
         )
+        .route("/v1/groups/{group_id}/reset", post(routes::reset))
         .route("/v1/servers", get(routes::servers))
+        .route(
+            "/v1/servers/{server_id}",
+            get(routes::server).delete(routes::forget),
+        )
+        .route(
+            "/v1/servers/{server_id}/drain",
+            post(routes::drain).delete(routes::call_off_drain),
+        )
         .route("/v1/capacity", get(routes::capacity))
         .route("/v1/ca", get(routes::certificate_authority))
         .route("/v1/join-tokens", post(routes::issue_join_token))

@@ -1,0 +1,79 @@
+//! What happened in a run, or in many.
+
+use std::collections::BTreeMap;
+
+use crate::faults::Fault;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Counts {
+    pub seeds: u64,
+    pub events: u64,
+    pub simulated_us: u64,
+    pub acks: u64,
+    pub committed: u64,
+    pub refusals: u64,
+    pub sessions: u64,
+    pub expired_sessions: u64,
+    pub epochs: u64,
+    pub promotions: u64,
+    pub suspicions: u64,
+    pub crashes: u64,
+    pub torn_records: u64,
+    pub damaged_groups: u64,
+    pub lost_groups: u64,
+    pub drops: u64,
+    pub cuts: u64,
+    pub bases: u64,
+    pub trims: u64,
+    pub answers: u64,
+    pub loads: u64,
+    pub snapshots: u64,
+    pub faults: BTreeMap<Fault, u64>,
+}
+
+impl Counts {
+    pub fn fault(&mut self, fault: Fault) {
+        *self.faults.entry(fault).or_default() += 1;
+    }
+
+    pub fn add(&mut self, other: &Counts) {
+        for ((_, mine), (_, theirs)) in self.numbers_mut().into_iter().zip(other.clone().numbers_mut()) {
+            *mine += *theirs;
+        }
+        for (fault, count) in &other.faults {
+            *self.faults.entry(*fault).or_default() += count;
+        }
+    }
+
+    /// By name, but for the faults.
+    pub fn numbers(&self) -> Vec<(&'static str, u64)> {
+        self.clone().numbers_mut().into_iter().map(|(name, n)| (name, *n)).collect()
+    }
+
+    fn numbers_mut(&mut self) -> Vec<(&'static str, &mut u64)> {
+        vec![
+            ("seeds", &mut self.seeds),
+            ("events", &mut self.events),
+            ("simulated µs", &mut self.simulated_us),
+            ("acks", &mut self.acks),
+            ("committed batches", &mut self.committed),
+            ("batches given up as refused", &mut self.refusals),
+            ("sessions abandoned", &mut self.sessions),
+            ("sessions expired", &mut self.expired_sessions),
+            ("epochs", &mut self.epochs),
+            ("learners promoted", &mut self.promotions),
+            ("servers taken for failed", &mut self.suspicions),
+            ("processes killed", &mut self.crashes),
+            ("records lost unsynced", &mut self.torn_records),
+            ("groups found damaged", &mut self.damaged_groups),
+            ("groups lost", &mut self.lost_groups),
+            ("groups dropped", &mut self.drops),
+            ("cuts", &mut self.cuts),
+            ("bases written", &mut self.bases),
+            ("trims", &mut self.trims),
+            ("answers to STATUS and TRIM", &mut self.answers),
+            ("loads", &mut self.loads),
+            ("coordinator snapshots", &mut self.snapshots),
+        ]
+    }
+}

@@ -1,0 +1,86 @@
+//! What goes wrong.
+
+mod carry_out;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A link breaks, with all that is on it.
+    LinkCut,
+    /// All links of a server break.
+    Isolate,
+    /// One direction between two servers is cut off; no connection breaks.
+    OneWay,
+    /// Both directions.
+    Partition,
+    /// One direction between a server and the coordinator is cut off.
+    ControlOneWay,
+    /// The connection to the coordinator breaks.
+    ControlCut,
+    /// A process is killed.
+    Crash,
+    /// Several at once.
+    CrashMany,
+    /// All servers at once.
+    CrashAll,
+    /// A process is killed, and what its journal held is gone.
+    Wipe,
+    /// A machine is lost for ever; another joins.
+    Replace,
+    /// A bit of a durable record is flipped, and the process killed.
+    BitFlip,
+    DiskFull,
+    /// A sync fails: the server is read-only until it is restarted.
+    DiskFails,
+    DiskSlow,
+    /// A process is stopped, and goes on (SIGSTOP).
+    Pause,
+    CoordinatorCrash,
+    CoordinatorPause,
+    /// The wall clock of a server or of the coordinator jumps.
+    ClockJump,
+    /// A client's connection breaks.
+    ClientCut,
+    /// A bit of a frame on a link is flipped.
+    FrameFlip,
+    /// A client sends to a server that is not the head.
+    Astray,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 22] = [
+        Fault::LinkCut,
+        Fault::Isolate,
+        Fault::OneWay,
+        Fault::Partition,
+        Fault::ControlOneWay,
+        Fault::ControlCut,
+        Fault::Crash,
+        Fault::CrashMany,
+        Fault::CrashAll,
+        Fault::Wipe,
+        Fault::Replace,
+        Fault::BitFlip,
+        Fault::DiskFull,
+        Fault::DiskFails,
+        Fault::DiskSlow,
+        Fault::Pause,
+        Fault::CoordinatorCrash,
+        Fault::CoordinatorPause,
+        Fault::ClockJump,
+        Fault::ClientCut,
+        Fault::FrameFlip,
+        Fault::Astray,
+    ];
+
+    /// What it is called in tables.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push(' ');
+            }
+            name.extend(c.to_lowercase());
+        }
+        name
+    }
+}

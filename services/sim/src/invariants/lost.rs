@@ -1,0 +1,37 @@
+//! A group is said to be lost only when it is: when no replica of its last chain has what was committed.
+
+use crate::world::World;
+
+/// Notes groups that the coordinator says are lost, and whether that is so.
+pub fn check(world: &mut World) {
+    for g in 0..world.ledgers.len() {
+        let group_id = World::group_id(g);
+        let Some(group) = world.coordinator.state.groups.get(&group_id) else { continue };
+        // Machines that are gone for ever: their operators know, and nothing is left to wait for.
+        let is_gone = !group.chain.is_empty() && group.chain.iter().all(|id| world.server_of(*id).is_none());
+        if is_gone && !world.ledgers[g].is_lost {
+            world.ledgers[g].is_lost = true;
+            world.counts.lost_groups += 1;
+            continue;
+        }
+        let says_lost = group.lost;
+        if !says_lost || world.ledgers[g].is_lost {
+            continue;
+        }
+        let last_chain = world.ledgers[g].configs.values().rfind(|config| !config.replicas.is_empty());
+        let members = last_chain.map(|config| (config.epoch, config.replicas.clone()));
+        if let (Some((epoch, members)), Some(last)) = (members, world.ledgers[g].last().copied()) {
+            for member in members {
+                let Some(m) = world.server_of(member.server_id) else { continue };
+                let kept = world.ledgers[g]
+                    .adopted
+                    .get(&(epoch, m))
+                    .is_some_and(|(lineage, _)| *lineage == world.servers[m].lineage(group_id));
+                let has = world.servers[m].alive && kept && world.has(m, group_id, last.index, last.epoch);
+                assert!(!has, "the group is said to be lost, and s{} has everything", m + 1);
+            }
+        }
+        world.ledgers[g].is_lost = true;
+        world.counts.lost_groups += 1;
+    }
+}

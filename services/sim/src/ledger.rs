@@ -1,0 +1,181 @@
+//! What is true of one group: every batch that was ever committed, and what its client was told.
+
+use std::collections::BTreeMap;
+
+use quorate_types::{Epoch, GroupConfig, Index, Offset};
+use quorate_wire::BatchHeader;
+use quorate_wire::client::NO_EXPECTED_OFFSET;
+
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// By index, from 1.
+    committed: Vec<BatchHeader>,
+    /// Index of each committed (session, seq).
+    placed: BTreeMap<(u64, u64), Index>,
+    issued: Vec<Issued>,
+    /// Numbers of the batches that were given (session, seq): a seq given up goes to another batch.
+    numbers: BTreeMap<(u64, u64), Vec<usize>>,
+    pub fence: u64,
+    /// Batches up to this were trimmed by clients who were told so.
+    pub trimmed: Index,
+    /// Who committed first in each epoch.
+    pub heads: BTreeMap<Epoch, usize>,
+    /// As servers were told them.
+    pub configs: BTreeMap<Epoch, GroupConfig>,
+    /// Who lives in an epoch: the server's lineage and incarnation when it adopted it.
+    pub adopted: BTreeMap<(Epoch, usize), (u64, u64)>,
+    /// The coordinator says that nothing is left of it.
+    pub is_lost: bool,
+}
+
+#[derive(Debug)]
+struct Issued {
+    session: u64,
+    seq: u64,
+    entry_count: u32,
+    payload_crc: u32,
+    expected_offset: Offset,
+    told: Told,
+    index: Option<Index>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Acked(Offset),
+    Refused,
+    Unknown,
+}
+
+impl Ledger {
+    /// A client makes a batch; answers its number.
+    pub fn issue(&mut self, session: u64, seq: u64, entry_count: u32, expected_offset: Offset) -> usize {
+        let number = self.issued.len();
+        self.issued.push(Issued {
+            session,
+            seq,
+            entry_count,
+            payload_crc: 0,
+            expected_offset,
+            told: Told::Nothing,
+            index: None,
+        });
+        self.numbers.entry((session, seq)).or_default().push(number);
+        number
+    }
+
+    pub fn made(&mut self, number: usize, payload_crc: u32) {
+        self.issued[number].payload_crc = payload_crc;
+    }
+
+    /// A client is told that all whole batches before the offset are gone.
+    pub fn trim(&mut self, before_offset: Offset) {
+        let whole = self.committed.partition_point(|h| h.end_offset() <= before_offset);
+        self.trimmed = self.trimmed.max(whole as Index);
+    }
+
+    pub fn end_offset(&self) -> Offset {
+        self.last().map_or(0, BatchHeader::end_offset)
+    }
+
+    pub fn last_index(&self) -> Index {
+        self.committed.len() as u64
+    }
+
+    pub fn last(&self) -> Option<&BatchHeader> {
+        self.committed.last()
+    }
+
+    pub fn at(&self, index: Index) -> Option<&BatchHeader> {
+        self.committed.get(index.checked_sub(1)? as usize)
+    }
+
+    /// A head committed the next batch.
+    pub fn commit(&mut self, header: &BatchHeader) {
+        assert_eq!(header.index, self.last_index() + 1, "commitment goes in order");
+        let end = self.last().map_or(0, BatchHeader::end_offset);
+        assert_eq!(header.base_offset, end, "offsets are dense");
+        let earlier = self.placed.insert((header.session, header.seq), header.index);
+        assert_eq!(
+            earlier, None,
+            "exactly once: session {:x} seq {} was committed twice",
+            header.session, header.seq
+        );
+        let numbers = self.numbers.get(&(header.session, header.seq)).expect("a batch of some client");
+        let is_it = |number: &&usize| self.issued[**number].payload_crc == header.payload_crc;
+        let number = *numbers.iter().find(is_it).expect("the batch as its client made it");
+        let issued = &mut self.issued[number];
+        assert_eq!(issued.entry_count, header.entry_count);
+        assert_ne!(
+            issued.told,
+            Told::Refused,
+            "refused never happens: batch {} was refused and committed",
+            header.index
+        );
+        let expected = issued.expected_offset;
+        assert!(
+            expected == NO_EXPECTED_OFFSET || expected == header.base_offset,
+            "batch {} was committed against its expected offset",
+            header.index
+        );
+        assert!(
+            header.fencing_token == 0 || header.fencing_token >= self.fence,
+            "batch {} was committed under an older fencing token",
+            header.index
+        );
+        self.fence = self.fence.max(header.fencing_token);
+        issued.index = Some(header.index);
+        self.committed.push(*header);
+    }
+
+    /// A head sends an ack: what it says must be committed.
+    pub fn check_ack(&self, session: u64, seq: u64, base_offset: Offset, entry_count: u32) {
+        let index = self.placed.get(&(session, seq));
+        let index = *index.unwrap_or_else(|| panic!("session {session:x} seq {seq} is acked and not committed"));
+        let header = self.at(index).expect("placed");
+        assert_eq!(
+            (header.base_offset, header.entry_count),
+            (base_offset, entry_count),
+            "acked at another place than committed"
+        );
+    }
+
+    /// A client takes an ack for this batch of its.
+    pub fn acked(&mut self, number: usize, base_offset: Offset) {
+        let index = self.issued[number].index;
+        let index = index.expect("the very batch that is acked is committed");
+        assert_eq!(self.at(index).map(|h| h.base_offset), Some(base_offset));
+        self.issued[number].told = Told::Acked(base_offset);
+    }
+
+    /// A client takes this batch for not ordered, for good.
+    pub fn refuse(&mut self, number: usize) {
+        let issued = &mut self.issued[number];
+        assert_eq!(
+            issued.index, None,
+            "refused never happens: a batch given up as not ordered is committed at {:?}",
+            issued.index
+        );
+        issued.told = Told::Refused;
+    }
+
+    /// A client will never know.
+    pub fn unknown(&mut self, number: usize) {
+        self.issued[number].told = Told::Unknown;
+    }
+
+    /// At the end, when nothing is outstanding: every batch was acked and is there, or refused and is not, or its
+    /// client does not know.
+    pub fn check_oracle(&self) {
+        for (number, issued) in self.issued.iter().enumerate() {
+            match (issued.told, issued.index) {
+                (Told::Acked(offset), Some(index)) => {
+                    let header = self.at(index).expect("committed");
+                    assert_eq!((header.base_offset, header.payload_crc), (offset, issued.payload_crc));
+                }
+                (Told::Refused, None) | (Told::Unknown, _) => {}
+                other => panic!("batch {number} of session {:x}, seq {}, ended as {other:?}", issued.session, issued.seq),
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `quorate-sim`: runs seeds, or one of them again.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use quorate_sim::plan::Profile;
+use quorate_sim::runner::{self, Failure, Report, Seeds};
+
+#[derive(Parser)]
+#[command(version, about = "Simulates whole fleets, each from one seed, and checks what must hold")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run many seeds on all cores
+    Run {
+        #[arg(long, default_value_t = 1_000)]
+        seeds: u64,
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// any, disks, trims, learners, coordinator or sessions
+        #[arg(long, default_value = "any", value_parser = profile)]
+        profile: Profile,
+        /// Stop after so many failures
+        #[arg(long, default_value_t = 10)]
+        failures: usize,
+    },
+    /// Run one seed, and say what happened in it
+    Replay {
+        seed: u64,
+        #[arg(long, default_value = "any", value_parser = profile)]
+        profile: Profile,
+        /// How many of the last events to print
+        #[arg(long, default_value_t = 200)]
+        events: usize,
+    },
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    let names: Vec<&str> = Profile::ALL.iter().map(|(name, _)| *name).collect();
+    Profile::named(name).ok_or_else(|| format!("there are {}", names.join(", ")))
+}
+
+fn main() -> ExitCode {
+    runner::quiet_panics();
+    match Arguments::parse().command {
+        Command::Run { seeds, first, profile, failures } => {
+            run(Seeds { first, count: seeds, profile, failures_max: failures })
+        }
+        Command::Replay { seed, profile, events } => replay(seed, profile, events),
+    }
+}
+
+fn run(seeds: Seeds) -> ExitCode {
+    let started = Instant::now();
+    let shows = std::io::stderr().is_terminal();
+    let report = runner::run(seeds, || {}, |done, failed| {
+        if shows && done.is_multiple_of(100) {
+            let rate = done as f64 / started.elapsed().as_secs_f64();
+            eprint!("\r  {done} of {} seeds, {failed} failed, {rate:.0}/s   ", seeds.count);
+            let _shown = std::io::stderr().flush().is_ok();
+        }
+    });
+    if shows {
+        eprint!("\r\x1b[K");
+    }
+    tell(&report, started.elapsed().as_secs_f64());
+    for failure in &report.failures {
+        println!("seed {} failed: {}\n  {}", failure.seed, failure.reason, failure.command());
+    }
+    if let Some(Failure { seed, profile, .. }) = report.failures.first() {
+        let (_, lines) = runner::replay(*seed, *profile, 60);
+        println!("the last events of seed {seed}:");
+        runner::print_lines(&lines);
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn tell(report: &Report, wall_s: f64) {
+    let counts = &report.counts;
+    let hours = counts.simulated_us as f64 / 3.6e9;
+    let seeds = counts.seeds;
+    println!("{seeds} seeds clean in {wall_s:.1} s: {hours:.1} simulated hours, {} events", counts.events);
+    for (name, count) in counts.numbers().into_iter().skip(3) {
+        println!("  {count:>12}  {name}");
+    }
+    println!("faults:");
+    for (fault, count) in &counts.faults {
+        println!("  {count:>12}  {}", fault.name());
+    }
+}
+
+fn replay(seed: u64, profile: Profile, events: usize) -> ExitCode {
+    let (outcome, lines) = runner::replay(seed, profile, events);
+    let skip = lines.len().saturating_sub(events);
+    runner::print_lines(&lines[skip..]);
+    match outcome {
+        Ok(outcome) => {
+            println!("seed {seed} is clean, trace {:016x}", outcome.trace_hash);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            println!("seed {seed} failed: {}", failure.reason);
+            ExitCode::FAILURE
+        }
+    }
+}

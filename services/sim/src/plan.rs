@@ -1,0 +1,204 @@
+//! What a seed decides before anything happens: the fleet, its groups, how fast things are, and which faults are
+//! on. Not every seed has every fault: a few at a time go deeper than all at once.
+
+use quorate_types::{Durability, Micros};
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use crate::faults::Fault;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub servers: usize,
+    pub groups: Vec<GroupPlan>,
+    pub link_delay_us_max: Micros,
+    pub control_delay_us_max: Micros,
+    pub sync_us_max: Micros,
+    pub segment_bytes: usize,
+    /// What a learner may be sent at each tick; `None`: all that its window takes.
+    pub catchup_bytes: Option<u64>,
+    pub coordinator_sync_us_max: Micros,
+    /// The coordinator rewrites its log as a snapshot beyond this.
+    pub snapshot_bytes: usize,
+    pub lease_ms: u64,
+    pub heartbeat_ms: u64,
+    pub reconnect_grace_ms: u64,
+    /// Faults that are on, each with its weight.
+    pub faults: Vec<(Fault, u32)>,
+    pub fault_every_us: Micros,
+    pub horizon_us: Micros,
+    /// The journal's port tells only the last record of each run of one kind.
+    pub completions_are_merged: bool,
+    /// How often the shell ends a round at once, instead of taking in more events first.
+    pub flush_at_once: f64,
+    /// Whether faults may take the last replica that has everything: the group is then lost, and must say so.
+    pub may_lose_groups: bool,
+    /// Each server's clock runs faster or slower by so many thousandths, at most.
+    pub drift_permille_max: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct GroupPlan {
+    pub durability: Durability,
+    pub degree: u8,
+    pub min_replicas: Option<u8>,
+    /// Age of a batch that is trimmed.
+    pub retention_age_s: Option<u64>,
+    /// In the servers' configuration; smaller than an SLA may ask for, so that trims are many.
+    pub retention_bytes: u64,
+    pub payload_bytes_max: u32,
+    pub clients: usize,
+    pub batches_per_client: u32,
+    pub window: usize,
+    /// How readily a client gives up what a head says not to hold.
+    pub gives_up: f64,
+    /// How often a client asks for the status, or has entries trimmed.
+    pub asks: f64,
+    /// How readily a client forgets its session, and all that is not answered.
+    pub abandons: f64,
+    /// The first client has a session for each batch.
+    pub churns: bool,
+    pub rate_per_s: u64,
+}
+
+impl Plan {
+    pub fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
+        let groups: Vec<GroupPlan> = (0..*pick(rng, &[1, 1, 1, 2, 2, 3]))
+            .map(|_| GroupPlan::draw(rng, profile))
+            .collect();
+        let degree_max = groups.iter().map(|g| usize::from(g.degree)).max().expect("a group");
+        let longest = groups.iter().map(|g| if g.churns { 1 << 20 } else { g.payload_bytes_max as usize });
+        let longest = longest.max().expect("a group");
+        let lease_ms = *pick(rng, &[150, 400, 1_500]);
+        Self {
+            servers: (degree_max + rng.random_range(1..=2)).max(3),
+            groups,
+            link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
+            control_delay_us_max: *pick(rng, &[300, 3_000, 30_000]),
+            sync_us_max: *pick(rng, &[100, 2_000, 20_000, 60_000]),
+            segment_bytes: (8 * longest).max(96 << 10),
+            catchup_bytes: *pick(rng, &[None, None, Some(longest as u64)]),
+            coordinator_sync_us_max: *pick(rng, &[100, 3_000, 20_000]),
+            snapshot_bytes: *pick(rng, &[8 << 10, 64 << 10, 16 << 20]),
+            lease_ms,
+            heartbeat_ms: lease_ms / 6,
+            reconnect_grace_ms: lease_ms / 5,
+            faults: draw_faults(rng, profile),
+            fault_every_us: *pick(rng, &[10_000, 40_000, 120_000, 400_000]),
+            horizon_us: *pick(rng, &[1_500_000, 3_000_000, 6_000_000]),
+            completions_are_merged: rng.random_bool(0.5),
+            flush_at_once: *pick(rng, &[1.0, 0.5]),
+            may_lose_groups: rng.random_bool(0.1),
+            drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
+        }
+    }
+}
+
+/// Narrows what a seed may draw: planted bugs that need rare circumstances are looked for there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    #[default]
+    Any,
+    /// Persistent groups on disks that crash a lot.
+    Disks,
+    /// Trims and bases: large batches, little retention.
+    Trims,
+    /// Lost replicas and learners.
+    Learners,
+    /// The coordinator crashes and lags.
+    Coordinator,
+    /// Sessions by the thousand.
+    Sessions,
+}
+
+impl GroupPlan {
+    fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
+        let mut durability = *pick(rng, &[Durability::InMemory, Durability::InMemory, Durability::Persistent, Durability::Persistent, Durability::Persistent]);
+        if profile == Profile::Disks {
+            durability = Durability::Persistent;
+        }
+        let degree = *pick(rng, &[1, 2, 2, 3, 3, 3, 3, 4, 5, 7]);
+        let min_replicas = *pick(rng, &[None, Some(1), Some(degree)]);
+        let churns = profile == Profile::Sessions || rng.random_bool(0.01);
+        let weights: &[u32] = if profile == Profile::Trims {
+            &[64 << 10, 1 << 20]
+        } else {
+            &[200, 200, 200, 200, 200, 200, 200, 4_000, 4_000, 64 << 10, 64 << 10, 1 << 20]
+        };
+        let payload_bytes_max = if churns { 40 } else { *pick(rng, weights) };
+        let batches_per_client = match payload_bytes_max {
+            0..100 => 1_200,
+            100..=4_000 => rng.random_range(20..120),
+            4_001..=100_000 => rng.random_range(20..60),
+            _ => rng.random_range(10..30),
+        };
+        let retention_batches = *pick(rng, &[3, 10, 30, 100_000]);
+        Self {
+            durability,
+            degree,
+            min_replicas,
+            retention_age_s: *pick(rng, &[None, None, None, Some(0), Some(1)]),
+            retention_bytes: u64::from(payload_bytes_max) * retention_batches,
+            payload_bytes_max,
+            clients: if churns { 3 } else { rng.random_range(1..=3) },
+            batches_per_client,
+            window: *pick(rng, &[1, 4, 16]),
+            gives_up: *pick(rng, &[0.1, 0.5, 1.0]),
+            asks: *pick(rng, &[0.0, 0.1, 0.5]),
+            abandons: *pick(rng, &[0.0, 0.0, 0.05, 0.3]),
+            churns,
+            // What one shard of a server can promise.
+            rate_per_s: (*pick(rng, &[300, 3_000, 20_000])).min(40_000_000 / u64::from(payload_bytes_max)),
+        }
+    }
+}
+
+fn draw_faults(rng: &mut SmallRng, profile: Profile) -> Vec<(Fault, u32)> {
+    let share = *pick(rng, &[0.15, 0.4, 0.8]);
+    let mut faults: Vec<(Fault, u32)> = Fault::ALL
+        .iter()
+        .filter(|_| rng.random_bool(share))
+        .map(|fault| (*fault, 0))
+        .collect();
+    faults.extend(profile.faults().iter().map(|fault| (*fault, 0)));
+    if faults.is_empty() {
+        faults.push((Fault::Crash, 0));
+    }
+    for (_, weight) in &mut faults {
+        *weight = rng.random_range(1..=10);
+    }
+    faults
+}
+
+impl Profile {
+    pub const ALL: &[(&str, Profile)] = &[
+        ("any", Profile::Any),
+        ("disks", Profile::Disks),
+        ("trims", Profile::Trims),
+        ("learners", Profile::Learners),
+        ("coordinator", Profile::Coordinator),
+        ("sessions", Profile::Sessions),
+    ];
+
+    pub fn named(name: &str) -> Option<Profile> {
+        Self::ALL.iter().find(|(n, _)| *n == name).map(|(_, profile)| *profile)
+    }
+
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, p)| *p == self).expect("every profile has a name").0
+    }
+
+    fn faults(self) -> &'static [Fault] {
+        match self {
+            Profile::Any | Profile::Sessions => &[],
+            Profile::Disks => &[Fault::Crash, Fault::CrashAll],
+            Profile::Trims => &[Fault::LinkCut, Fault::Crash],
+            Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
+            Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+        }
+    }
+}
+
+pub fn pick<'a, T>(rng: &mut SmallRng, choices: &'a [T]) -> &'a T {
+    &choices[rng.random_range(0..choices.len())]
+}
