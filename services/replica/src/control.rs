@@ -330,13 +330,7 @@ fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
             .values()
             .cloned()
             .collect(),
-        unreachable: shared
-            .unreachable
-            .lock()
-            .expect("unreachable")
-            .iter()
-            .copied()
-            .collect(),
+        unreachable: shared.missed_peers(),
         storage_fault: shared.storage_fault.lock().expect("storage fault").clone(),
         slow: shared.slow(),
     }

@@ -191,6 +191,14 @@ impl Shared {
         }
     }
 
+    /// Peers that groups here need and that cannot be reached; others have the right to be gone.
+    pub fn missed_peers(&self) -> Vec<ServerId> {
+        let peers = self.peers.lock().expect("peers");
+        let wanted = |id: &&ServerId| peers.get(*id).is_some_and(|peer| !peer.wanted_by.is_empty());
+        let unreachable = self.unreachable.lock().expect("unreachable");
+        unreachable.iter().filter(wanted).copied().collect()
+    }
+
     pub fn forget_peers_of(&self, group_id: GroupId) {
         for peer in self.peers.lock().expect("peers").values_mut() {
             peer.wanted_by.remove(&group_id);

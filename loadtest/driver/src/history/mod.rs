@@ -116,7 +116,7 @@ impl Group {
 
     /// The same with what is known of the group now, the head first.
     pub fn fresh_client(&self) -> Client {
-        let handle = read_handle(&self.path).unwrap_or_else(|_| self.handle.clone());
+        let handle = read_handle(&self.path, self.plaintext).unwrap_or_else(|_| self.handle.clone());
         Client::open(handle, self.options())
     }
 

@@ -1243,6 +1243,20 @@ export type ReplicaDemand = {
 };
 
 /**
+ * Reset
+ *
+ * What the owner saw: so that a repetition, or a click on an old page, gives up nothing twice.
+ */
+export type Reset = {
+    /**
+     * Epoch
+     *
+     * The group's epoch when it was seen lost.
+     */
+    epoch: number;
+};
+
+/**
  * ResourceDemand
  *
  * Amounts of each resource.
@@ -1483,7 +1497,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'admission_refused' | 'group_not_ready' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -2121,6 +2135,46 @@ export type GetGroupResponses = {
 };
 
 export type GetGroupResponse = GetGroupResponses[keyof GetGroupResponses];
+
+export type ResetGroupData = {
+    body: Reset;
+    headers?: {
+        /**
+         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/reset';
+};
+
+export type ResetGroupErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ResetGroupError = ResetGroupErrors[keyof ResetGroupErrors];
+
+export type ResetGroupResponses = {
+    /**
+     * Successful Response
+     */
+    200: Group;
+};
+
+export type ResetGroupResponse = ResetGroupResponses[keyof ResetGroupResponses];
 
 export type GetHandleData = {
     body?: never;

@@ -16,11 +16,13 @@ from quorate_api.http.services import Services
 
 
 async def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
-    """Raises `permission_denied` for a caller who may neither append nor read, `group_not_ready` without servers,
-    `coordinator_unavailable` as long as this process has never heard whom clients should trust."""
+    """Raises `permission_denied` for a caller who may neither append nor read, `group_lost`, `group_not_ready` without
+    servers, `coordinator_unavailable` as long as this process has never heard whom clients should trust."""
     operations = operations_of(principal)
     if not operations:
         principal.require(Permission.READ)
+    if view.status == "lost":
+        raise Problem(Code.GROUP_LOST)
     if not view.replicas:
         raise Problem(Code.GROUP_NOT_READY, f"The group is {view.status} and has no servers.", retry_after_s=1)
     tls = await _tls(services)
