@@ -316,7 +316,10 @@ fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
 }
 
 fn run_bench(flags: BenchFlags, plaintext: bool) -> Result<bool, String> {
-    let read = |path: &Option<PathBuf>| path.as_ref().map(|path| read_handle(path, plaintext)).transpose();
+    let read = |path: &Option<PathBuf>| {
+        let path = path.as_ref();
+        path.map(|path| read_handle(path, plaintext)).transpose()
+    };
     let plan = Plan {
         in_memory: read(&flags.in_memory)?,
         persistent: read(&flags.persistent)?,

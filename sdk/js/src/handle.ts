@@ -43,10 +43,9 @@ export class Handle {
   readonly tokenExpiresAt: Date | undefined;
   readonly limits: Limits;
   readonly traceparent: string | undefined;
-  /** Whom to trust; undefined: connections are not encrypted. */
-  readonly trust: Trust | undefined;
   // Private, so that a handle that is logged or serialised does not carry its secret there.
   readonly #token: string;
+  readonly #trust: Trust | undefined;
 
   private constructor(source: Record<string, unknown>) {
     this.groupId = uuid(source["group_id"]);
@@ -58,11 +57,16 @@ export class Handle {
     this.tokenExpiresAt = expiry(source["token_expires_at"]);
     this.limits = limits(source["limits"]);
     this.traceparent = typeof source["traceparent"] === "string" ? source["traceparent"] : undefined;
-    this.trust = trust(source["tls"]);
+    this.#trust = trust(source["tls"]);
   }
 
   get token(): string {
     return this.#token;
+  }
+
+  /** Whom to trust; undefined: connections are not encrypted. */
+  get trust(): Trust | undefined {
+    return this.#trust;
   }
 
   [inspect.custom](): string {

@@ -35,6 +35,9 @@ def test_does_not_show_its_token():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        ({"tls": {"required": True}}, "lacks 'ca_pem'"),
+        ({"tls": {"required": True, "ca_pem": "nonsense"}}, "not a certificate authority"),
+        ({"tls": "yes"}, "malformed"),
         ({"endpoints": []}, "no endpoints"),
         ({"endpoints": None}, "malformed"),
         ({"endpoints": [{"address": "nonsense"}]}, "host:port"),

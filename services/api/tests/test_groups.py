@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
 from quorate_api.http.services import Services
 from quorate_api.telemetry.windows import Window
@@ -138,6 +139,27 @@ async def test_the_token_is_what_servers_expect(alice: Customer) -> None:
     assert handle["limits"] == {
         "max_entry_bytes": 1 << 20, "max_batch_bytes": 4 << 20, "max_batch_entries": 65_536, "window_batches": 256,
     }  # fmt: skip
+
+
+async def test_the_handle_says_whom_to_trust(
+    alice: Customer, coordinator: FakeCoordinator, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = await alice.create_group()
+    path = f"/v1/groups/{group['id']}/handle"
+    told = {"required": True, "ca_pem": coordinator.CA_PEM}
+    assert (await alice.get(path))["tls"] == told
+    # While the coordinator is away, what was known goes on: also when it is too old to be used unasked.
+    coordinator.down = True
+    monkeypatch.setattr(limits, "AUTHORITY_AGE_S_MAX", 0.0)
+    assert (await alice.get(path))["tls"] == told
+    # A process that has never heard of it does not hand out a handle without it.
+    services.coordinator._authority = None
+    answer = await alice.request("GET", path)
+    body = problem(answer, 503, "coordinator_unavailable")
+    assert "authority" in body["detail"]
+    coordinator.down = False
+    services.settings = services.settings.model_copy(update={"plaintext_allowed": True})
+    assert (await alice.get(path))["tls"] == told | {"required": False}
 
 
 async def test_handle_and_placement_follow_a_failover_at_once(alice: Customer, coordinator: FakeCoordinator) -> None:

@@ -12,8 +12,8 @@ use quorate_types::limits::{self, CONNECTIONS_MAX};
 use quorate_types::{GroupConfig, GroupId, Role, ServerId};
 use tokio::sync::mpsc;
 
-use crate::auth::Keys;
 use crate::shard::ShardMessage;
+use quorate_tokens::Keys;
 
 /// One of the connections that the server may have; given back when it is dropped.
 pub struct Slot(Arc<AtomicUsize>);

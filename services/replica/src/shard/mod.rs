@@ -31,13 +31,13 @@ use quorate_types::{GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
 use tokio::sync::oneshot;
 
-use crate::auth::Permission;
 use crate::disk::Places;
 use crate::shard::crossing::Backlog;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
 use crate::shared::Slot;
 use crate::usage::{self, ShardSample};
+use quorate_tokens::Permission;
 
 /// What reaches a shard from other threads.
 ///
