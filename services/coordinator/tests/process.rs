@@ -186,7 +186,6 @@ fn strangers_reach_neither_the_log_nor_after_a_while_an_answer() {
     let coordinator = Coordinator::start(folder.path());
     let mut known = Server::join(&coordinator, "s1");
     let log = coordinator.data_dir.join("coordinator.log");
-    let before = std::fs::metadata(&log).unwrap().len();
     let mut answered = 0;
     for n in 0..40 {
         let guess = Register {
@@ -197,11 +196,10 @@ fn strangers_reach_neither_the_log_nor_after_a_while_an_answer() {
         answered += u32::from(matches!(answer, Some(ToServer::Refuse { .. })));
     }
     assert!((20..30).contains(&answered), "{answered} of 40 were answered");
-    assert_eq!(
-        std::fs::metadata(&log).unwrap().len(),
-        before,
-        "nothing of theirs is kept"
-    );
+    // The silence of the server that is known may be noted meanwhile, and nothing else.
+    let kept = std::fs::read(&log).unwrap();
+    assert!(kept.len() < 16_384, "{} bytes are kept", kept.len());
+    assert!(!String::from_utf8_lossy(&kept).contains("xxxxxxxx"));
     // Who has a credential or a token is not in their way.
     known = known.return_to(&coordinator, None, vec![]);
     Server::join(&coordinator, "s2");
