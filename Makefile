@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims e2e
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims e2e model fuzz
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -78,6 +78,12 @@ bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashic
 
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
+
+model: setup ## Explore the large worlds of the model of one group in full (minutes)
+	@$(venv)/quorate-ci model
+
+fuzz: setup ## Run every fuzz target: SECONDS=120 each
+	@$(venv)/quorate-ci fuzz --keep --seconds $(or $(SECONDS),120)
 
 # -- how it is made ------------------------------------------------------------------------------
 

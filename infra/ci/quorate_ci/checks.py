@@ -49,6 +49,11 @@ CHECKS = [
         _cargo("clippy", "--release", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"),
         fix=_cargo("clippy", "--release", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"),
     ),
+    Check(
+        "Fuzz format",
+        Command(["cargo", "fmt", "--check"], "services/fuzz"),
+        fix=Command(["cargo", "fmt"], "services/fuzz"),
+    ),
     Check("Python format", _ruff("format", "--check"), fix=_ruff("format")),
     Check("Python lints", _ruff("check"), fix=_ruff("check", "--fix")),
     Check("API types", _mypy("services/api")),

@@ -1,11 +1,11 @@
-"""`quorate-ci test|verify|fix|gen|error-pages`: what the Makefile calls."""
+"""`quorate-ci test|verify|fix|gen|error-pages|fuzz|model`: what the Makefile calls."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from quorate_ci import error_pages, suite, verify
+from quorate_ci import error_pages, fuzz, model, suite, verify
 from quorate_local.display import Display
 
 
@@ -19,8 +19,16 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("gen", help="write generated files again")
     pages = commands.add_parser("error-pages", help="docs/operating/errors from sdk/contract/errors.json")
     pages.add_argument("--check", action="store_true", help="only compare")
+    fuzzing = commands.add_parser("fuzz", help="run every fuzz target")
+    fuzzing.add_argument("--seconds", type=int, required=True, help="for each target")
+    fuzzing.add_argument("--keep", action="store_true", help="keep the executions as figures")
+    commands.add_parser("model", help="explore the large worlds of the model")
     chosen = parser.parse_args(arguments)
     display = Display()
+    if chosen.command == "fuzz":
+        return fuzz.main(display, chosen.seconds, chosen.keep)
+    if chosen.command == "model":
+        return model.explore(display)
     if chosen.command == "error-pages":
         return error_pages.main(check=chosen.check)
     if chosen.command == "verify":

@@ -86,6 +86,12 @@ PARTS = [
         ),
         lambda finished: of_libtest(finished.output()),
     ),
+    Part(
+        "fuzz",
+        "unit",
+        Command(["quorate-ci", "fuzz", "--seconds", "4"], needs="services/fuzz/Cargo.toml", timeout_s=1500),
+        lambda finished: of_libtest(finished.output()),
+    ),
     _pytest("api", "unit", "services/api", timeout_s=420),
     _pytest("sdk python", "unit", "sdk/python"),
     _node_test("sdk js", "sdk/js"),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from quorate.group import connect_group
 
+from quorate.group import connect_group
 from quorate_local import Stack, StackOptions
 from quorate_local.cli import main
 from quorate_scenarios.customer import Customer

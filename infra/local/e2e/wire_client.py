@@ -19,12 +19,19 @@ M = TypeVar("M")
 
 
 class WireClient:
-    """One connection to one server. Every wait is bounded by `TIMEOUT_S`."""
+    """One connection to one server. Every wait is bounded by `timeout_s`."""
 
-    def __init__(self, handle: dict[str, Any], hello: bool = True, plaintext: bool = False) -> None:
-        """To the head that the handle names, trusting whom it says."""
-        host, port = head_address(handle).rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+    def __init__(
+        self,
+        handle: dict[str, Any],
+        hello: bool = True,
+        plaintext: bool = False,
+        timeout_s: float = TIMEOUT_S,
+        address: str | None = None,
+    ) -> None:
+        """To the head that the handle names, or to the server at `address`, trusting whom the handle says."""
+        host, port = (address or head_address(handle)).rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         if not plaintext:
             context = client_context(handle["tls"]["ca_pem"])
             self._socket = context.wrap_socket(self._socket, server_hostname=host)

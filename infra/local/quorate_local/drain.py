@@ -95,7 +95,8 @@ def follow(coordinator: Coordinator, server_id: int, timeout_s: float) -> Iterat
             progress = coordinator.progress(server_id)
         except httpx2.TransportError as error:
             if time.monotonic() - heard_s > AWAY_MAX_S:
-                raise DrainFailed(f"The coordinator does not answer: {error}. The drain is noted and goes on.") from error
+                message = f"The coordinator does not answer: {error}. The drain is noted and goes on."
+                raise DrainFailed(message) from error
         else:
             heard_s, last = time.monotonic(), progress.message
             yield progress

@@ -141,7 +141,15 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
     left_out = ("text", "events")
     groups = [{key: value for key, value in group.items() if key != "picture"} for group in run["groups"]]
     kept = {key: value for key, value in run.items() if key not in left_out}
-    return {**kept, "groups": groups, "commit": circumstances["Commit"], "repeat": repeat(run["fault"], run["seed"])}
+    # Published: folders of this machine say nothing to others.
+    trouble = [text.replace(f"{REPOSITORY}/", "") for text in run["trouble"]]
+    return {
+        **kept,
+        "trouble": trouble,
+        "groups": groups,
+        "commit": circumstances["Commit"],
+        "repeat": repeat(run["fault"], run["seed"]),
+    }
 
 
 def append_figure(value: dict[str, Any], path: Path = FIGURES_FILE) -> None:

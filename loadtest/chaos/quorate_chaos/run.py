@@ -91,14 +91,12 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
     try:
         fault.act(trial)
         trial.heal()
+        lost = _wait_whole(fleet, fault, outcome)
         time.sleep(AFTER_S)
     finally:
         main.wait()
-    healing = time.monotonic()
-    lost = fleet.wait_whole(HEAL_S, fault.may_lose)
-    outcome.healed_s = round(time.monotonic() - healing, 1)
     outcome.lost = sorted(lost)
-    trial.say("whole" + (f"; lost: {', '.join(sorted(lost))}" if lost else ""))
+    trial.say(f"whole after {outcome.healed_s} s" + (f"; lost: {', '.join(sorted(lost))}" if lost else ""))
     kept = [name for name in fleet.groups if name not in lost]
     fleet.write_handles()
     again = folder / "again.jsonl"
@@ -110,9 +108,25 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
     fleet.write_handles()
     load.read_back(fleet, kept, history)
     _, outcome.groups, outcome.text = load.check(history, lost, folder)
+    for group in outcome.groups:
+        gap_ms = group["longest_gap_ms"]
+        if fault.gap_ms_max and gap_ms > fault.gap_ms_max:
+            outcome.trouble.append(f"{group['group']} stood still for {gap_ms} ms; at most {fault.gap_ms_max}")
     acked = _acked_again(again)
     outcome.trouble += [f"{name} takes no appends although it is whole" for name in kept if not acked.get(name)]
     outcome.trouble += [f"{name} is lost and took appends" for name in lost if acked.get(name)]
+
+
+def _wait_whole(fleet: Fleet, fault: Fault, outcome: Outcome) -> set[str]:
+    """Names of lost groups. That a group does not become whole is trouble; what it holds is judged all the same."""
+    healing = time.monotonic()
+    try:
+        lost = fleet.wait_whole(HEAL_S, fault.may_lose)
+    except Unready as unready:
+        outcome.trouble.append(f"Not whole {unready}")
+        lost = set()
+    outcome.healed_s = round(time.monotonic() - healing, 1)
+    return lost
 
 
 def _acked_again(path: Path) -> dict[str, int]:

@@ -96,7 +96,8 @@ class Trial:
 @dataclass(frozen=True)
 class Fault:
     """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost.
-    `more_s`: how much longer than others it takes, and the load with it."""
+    `more_s`: how much longer than others it takes, and the load with it. `gap_ms_max`: how long a group may go
+    without an acknowledgement, where the fault lasts longer than that."""
 
     name: str
     summary: str
@@ -105,6 +106,7 @@ class Fault:
     may_lose: frozenset[str] = frozenset()
     degrees: tuple[int, ...] = (3, 3, 3, 2, 5)
     more_s: float = 0.0
+    gap_ms_max: int | None = None
 
 
 __all__ = ["CATCH_UP_S", "COORDINATOR", "DISK", "MEMORY", "Event", "Fault", "Shape", "Trial"]

@@ -550,7 +550,11 @@ export class Writer<Call> {
 
   /** A ghost is not answered though the connection lives. Ask again on a new one, but not for ever. */
   #onStuck(): Action<Call>[] {
-    if (++this.#stuck > limits.GHOST_SENDINGS_MAX) return this.#renewSession(0);
+    if (++this.#stuck > limits.GHOST_SENDINGS_MAX) {
+      // What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
+      const front = this.#inflight[0]?.seq ?? 0;
+      return this.#renewSession(this.#rewind === undefined ? this.#inflight.length : this.#rewind - front);
+    }
     return [reroute("again", `no answer to batch ${this.#inflight[0]?.seq}`)];
   }
 

@@ -375,6 +375,30 @@ test("a missing answer is asked for again on a new connection", () => {
   assert.equal(reroute.to, "again");
 });
 
+test("a session given up for a ghost leaves what is on its way unknown", () => {
+  const writer = readyWriter();
+  alone(writer, "a", 1000);
+  sent(writer);
+  const { session } = writer;
+  let now = 1000;
+  let actions = writer.onTime(now);
+  for (const name of "bcdefghij") {
+    alone(writer, name, 1e9);
+    sent(writer, now); // on this connection for the first time: not in doubt, but on its way
+    now = writer.wakeAt();
+    actions = writer.onTime(now);
+    if (writer.session !== session) break;
+    writer.onDetached(LOST);
+    writer.onAttached(attached(), 1);
+    sent(writer, now);
+  }
+  assert.notEqual(writer.session, session);
+  const failed = actions.filter((action) => action.type === "failed");
+  assert.ok(failed.length > 0 && failed.every((action) => action.unknown));
+  writer.onAttached(attached(), 1);
+  assert.deepEqual(sent(writer, now), [], "it may be in the log already");
+});
+
 test("a ghost is not asked after for ever", () => {
   const writer = readyWriter();
   alone(writer, "a", 1000);

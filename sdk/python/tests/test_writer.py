@@ -315,6 +315,30 @@ def test_a_missing_answer_is_asked_for_again_on_a_new_connection():
     assert reroute.to == "again"
 
 
+def test_a_session_given_up_for_a_ghost_leaves_what_is_on_its_way_unknown():
+    writer = ready_writer()
+    alone(writer, "a", [b"a"], deadline=1.0)
+    sent(writer)
+    now, session = 1.0, writer.session
+    writer.on_time(now)
+    for name in "bcdefghij":
+        alone(writer, name, [b"x"], deadline=1e9)
+        sent(writer, now)  # on this connection for the first time: not in doubt, but on its way
+        now = writer.wake_at()
+        actions = writer.on_time(now)
+        if writer.session != session:
+            break
+        writer.on_detached(LOST)
+        writer.on_attached(attached(next_seq=1), 1)
+        sent(writer, now)
+    assert writer.session != session
+    failed = [action for action in actions if isinstance(action, Failed)]
+    assert failed
+    assert all(action.unknown for action in failed)
+    writer.on_attached(attached(next_seq=1), 1)
+    assert sent(writer, now) == [], "it may be in the log already"
+
+
 def test_a_ghost_is_not_asked_after_for_ever():
     writer = ready_writer()
     alone(writer, "a", [b"a"], deadline=1.0)

@@ -144,8 +144,8 @@ pub static CODES: [CodeInfo; 41] = [
         name: "group_lost",
         fault: "service",
         retry: "never",
-        meaning: "Every replica of an in-memory group was lost.",
-        action: "The owner may start the group anew.",
+        meaning: "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one.",
+        action: "The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.",
     },
     CodeInfo {
         code: 24,

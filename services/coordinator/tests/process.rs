@@ -181,6 +181,94 @@ fn bad_registrations_are_refused_with_the_reason() {
 }
 
 #[test]
+fn strangers_reach_neither_the_log_nor_after_a_while_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut known = Server::join(&coordinator, "s1");
+    let log = coordinator.data_dir.join("coordinator.log");
+    let mut answered = 0;
+    for n in 0..40 {
+        let guess = Register {
+            credential: Some(format!("qsc_guess{n}")),
+            ..register(&"x".repeat(1 << 20))
+        };
+        let answer = Server::connect(&coordinator, guess).receive(Duration::from_secs(5));
+        answered += u32::from(matches!(answer, Some(ToServer::Refuse { .. })));
+    }
+    assert!((20..30).contains(&answered), "{answered} of 40 were answered");
+    // The silence of the server that is known may be noted meanwhile, and nothing else.
+    let kept = std::fs::read(&log).unwrap();
+    assert!(kept.len() < 16_384, "{} bytes are kept", kept.len());
+    assert!(!String::from_utf8_lossy(&kept).contains("xxxxxxxx"));
+    // Who has a credential or a token is not in their way.
+    known = known.return_to(&coordinator, None, vec![]);
+    Server::join(&coordinator, "s2");
+    drop(known);
+}
+
+#[test]
+fn client_keys_are_read_again_when_their_file_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut server = Server::join(&coordinator, "s1");
+    let key = |kid: &str| json!({"kty": "OKP", "crv": "Ed25519", "kid": kid, "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+    let both = json!({"keys": [key("k1"), key("k2")]});
+    let file = folder.path().join("keys.json");
+    // Half a file, as an editor may leave it for a moment, changes nothing.
+    std::fs::write(&file, &both.to_string()[..30]).unwrap();
+    let looked = Instant::now() + Duration::from_millis(1_500);
+    while Instant::now() < looked {
+        server.live();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::fs::write(&file, both.to_string()).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let told = loop {
+        let beat =
+            json!({"type": "heartbeat", "seq": 1, "groups": [], "unreachable": [], "storage_fault": null});
+        server.send_bytes(beat.to_string().as_bytes());
+        match server.receive(Duration::from_millis(100)) {
+            Some(ToServer::ClientKeys { keys }) => break keys,
+            _ => assert!(Instant::now() < deadline, "no new keys"),
+        }
+    };
+    assert_eq!(told, both);
+    assert_eq!(
+        Server::join(&coordinator, "s2").welcome.unwrap().client_keys,
+        both
+    );
+}
+
+#[test]
+fn a_drain_is_asked_for_shown_and_called_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut servers: Vec<Server> = (1..=3)
+        .map(|n| Server::join(&coordinator, &format!("s{n}")))
+        .collect();
+    admit(&coordinator, &mut servers, group(1), "persistent");
+    let (status, view) = coordinator.call("POST", "/v1/servers/1/drain", None);
+    assert_eq!(
+        (status, &view["draining"], &view["replicas"]),
+        (200, &json!(true), &json!(1)),
+        "{view}"
+    );
+    assert_eq!(view["drain"]["scarce_resource"], "servers");
+    assert_eq!(coordinator.call("POST", "/v1/servers/1/drain", None).1, view);
+    let (status, view) = coordinator.call("DELETE", "/v1/servers/1/drain", None);
+    assert_eq!((status, &view["drain"]), (200, &Value::Null));
+    assert_eq!(coordinator.call("POST", "/v1/servers/9/drain", None).0, 404);
+    assert_eq!(coordinator.call("POST", "/v1/servers/one/drain", None).0, 400);
+    let (status, problem) = coordinator.call("DELETE", "/v1/servers/1", None);
+    assert_eq!((status, &problem["code"]), (409, &json!("server_alive")));
+    let reset =
+        |id: GroupId, body: Value| coordinator.call("POST", &format!("/v1/groups/{id}/reset"), Some(body));
+    assert_eq!(reset(group(1), json!({"epoch": 1})).1["code"], "group_not_lost");
+    assert_eq!(reset(group(1), json!({})).0, 422);
+    assert_eq!(reset(group(2), json!({"epoch": 1})).0, 404);
+}
+
+#[test]
 fn a_peer_token_verifies_with_the_keys_of_the_welcome() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start(folder.path());

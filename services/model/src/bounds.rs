@@ -96,8 +96,6 @@ pub enum Bug {
     CutNotWritten,
     /// A replica counts as settled before its cut is on disk.
     CutNotWaitedFor,
-    /// Completions from before a cut are taken.
-    CompletionBeforeCutTaken,
     /// The head commits below `min_replicas`.
     MinReplicasIgnored,
     /// Clients are told what was not ordered before the ring has closed.

@@ -198,9 +198,10 @@ fn reached() -> Vec<Property<World>> {
         ),
         Property::sometimes(
             "a member restarts with its disk, and its chain commits",
-            |_, s: &State| {
+            |world: &World, s: &State| {
                 let back = |id: &ServerId| s.server(*id).life > 0 && s.server(*id).epoch == s.epoch();
-                s.latest().chain.iter().any(back)
+                world.0.is_persistent()
+                    && s.latest().chain.iter().any(back)
                     && s.spent.wrong_suspicions == 0
                     && committed_in(s, s.epoch())
             },

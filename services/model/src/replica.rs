@@ -103,7 +103,6 @@ impl Turn<'_> {
 
     /// `Replica::persisted`, `Replica::cut_persisted`: the disk has the oldest of what it was handed.
     pub fn sync(&mut self) {
-        let takes_early = self.bounds.has(Bug::CompletionBeforeCutTaken);
         let server = self.server_mut();
         match server.unsynced.remove(0) {
             Write::Batch(index, entry) => {
@@ -111,7 +110,7 @@ impl Turn<'_> {
                 server.disk.push(entry);
                 let held = server.log.get(usize::from(index) - 1);
                 let counts = held.is_some_and(|held| held.epoch == entry.epoch);
-                if counts && (takes_early || !server.has_pending_cut()) {
+                if counts && !server.has_pending_cut() {
                     server.durable = server.durable.max(index);
                 }
             }

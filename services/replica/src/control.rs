@@ -19,11 +19,11 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-use crate::auth::Keys;
 use crate::certificate::Certificates;
 use crate::identity::{self, Identity};
 use crate::shard::ShardMessage;
 use crate::shared::Shared;
+use quorate_tokens::Keys;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);

@@ -15,6 +15,10 @@ pub struct Flags {
     /// Folder for the journal and the server's identity.
     #[arg(long, env = "QUORATE_DATA_DIR")]
     pub data_dir: PathBuf,
+    /// Folder for the logs of persistent groups, on a device of its own if there is one; `groups` in the data folder
+    /// by default.
+    #[arg(long, env = "QUORATE_GROUP_LOGS_DIR")]
+    pub group_logs_dir: Option<PathBuf>,
     /// Address of the coordinator's control listener.
     #[arg(long, env = "QUORATE_COORDINATOR")]
     pub coordinator: String,
@@ -132,6 +136,12 @@ impl Flags {
             ));
         }
         Ok(())
+    }
+
+    pub fn group_logs_dir(&self) -> PathBuf {
+        self.group_logs_dir
+            .clone()
+            .unwrap_or_else(|| self.data_dir.join("groups"))
     }
 
     pub fn name(&self) -> String {

@@ -2,7 +2,6 @@
 //! for the listener, the control connection and telemetry (`docs/internals/replica.md`).
 
 mod accept;
-mod auth;
 mod certificate;
 mod clock;
 mod control;
@@ -12,6 +11,7 @@ mod identity;
 mod shard;
 mod shared;
 mod start;
+mod storage;
 mod usage;
 
 use std::process::ExitCode;

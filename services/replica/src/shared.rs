@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
+use quorate_group_log::GroupLogs;
 use quorate_telemetry::SpanSender;
 use quorate_transport::tls::ServerTls;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
@@ -11,8 +12,8 @@ use quorate_types::limits::{self, CONNECTIONS_MAX};
 use quorate_types::{GroupConfig, GroupId, Role, ServerId};
 use tokio::sync::mpsc;
 
-use crate::auth::Keys;
 use crate::shard::ShardMessage;
+use quorate_tokens::Keys;
 
 /// One of the connections that the server may have; given back when it is dropped.
 pub struct Slot(Arc<AtomicUsize>);
@@ -53,6 +54,8 @@ pub struct Shared {
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
+    /// Owned by whoever started them, who ends them last.
+    group_logs: OnceLock<Weak<GroupLogs>>,
     /// Bytes a second that learners of this server's groups may be sent. Set before the shards start.
     pub catchup_bytes_per_s: AtomicU64,
     /// By shard: whom its groups wait for, for heartbeats.
@@ -90,9 +93,20 @@ impl Shared {
             reports: Mutex::default(),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
+            group_logs: OnceLock::new(),
             catchup_bytes_per_s: AtomicU64::new(limits::CATCHUP_BYTES_PER_S_MIN),
             slow: Mutex::default(),
         }
+    }
+
+    pub fn set_group_logs(&self, logs: &Arc<GroupLogs>) {
+        let set = self.group_logs.set(Arc::downgrade(logs));
+        assert!(set.is_ok(), "group logs are set once");
+    }
+
+    /// `None` while the server starts or stops.
+    pub fn group_logs(&self) -> Option<Arc<GroupLogs>> {
+        self.group_logs.get().and_then(Weak::upgrade)
     }
 
     /// A place for one more connection, unless there are as many as there may be.

@@ -5,29 +5,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_journal::{Journal, OpenError, Options};
+use quorate_journal::Journal;
 use quorate_telemetry::spans;
-use quorate_types::control::HeldGroup;
-use quorate_types::{Durability, ServerId};
+use quorate_types::ServerId;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
-use crate::disk::{JournalPort, Scan};
+use crate::disk::JournalPort;
 use crate::flags::Flags;
 use crate::identity::{self, Identity};
 use crate::shard::{self, ShardMessage};
 use crate::shared::{Plaintext, Shared};
+use crate::storage::Storage;
 use crate::usage::Exports;
 use crate::{Exit, accept, usage};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 const PROGRESS_EVERY: Duration = Duration::from_secs(5);
-/// How often the journal is asked to release what no group needs.
-const RELEASE_EVERY: Duration = Duration::from_secs(5);
 /// How long a stop waits for a shard.
 const STOP_GRACE: Duration = Duration::from_secs(3);
 
@@ -46,7 +44,8 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let me = identity
         .as_ref()
         .map_or(ServerId(0), |identity| identity.server_id);
-    let (journal, scan) = open_journal(&flags, me, identity.is_some())?;
+    let mut storage = Storage::open(&flags, me, identity.is_some())?;
+    let journal = storage.journal.clone();
 
     let (news, news_inbox) = mpsc::unbounded_channel();
     let incarnation = format!("{:016x}", rand::random::<u64>());
@@ -77,7 +76,8 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             .map_err(|e| Exit::PortInUse(e.to_string()))?;
         let address = flags.advertise.clone().unwrap_or_else(|| listening.to_string());
         let shards = start_shards(&flags, &shared, &journal)?;
-        let held = hand_over(&shared, scan);
+        let held = storage.hand_over(&shared);
+        let group_logs = storage.start(&shared)?;
         let me = Me {
             data_dir: flags.data_dir.clone(),
             coordinator: flags.coordinator.clone(),
@@ -99,13 +99,13 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         wait_registered(&flags.coordinator, &mut standing_watch).await?;
 
         spawn_local(accept::run(listener, shared.clone()));
-        spawn_local(release_journal(shared.clone(), journal.clone()));
         let usage = usage::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
         let ended = until_stopped(&mut standing_watch).await;
         tracing::info!("stopping");
         usage.stop().await;
         stop(&shared, shards).await;
+        drop(group_logs);
         ended
     })
 }
@@ -142,43 +142,6 @@ fn read_join_token(flags: &Flags, has_identity: bool) -> Result<Option<String>, 
     }
 }
 
-fn open_journal(flags: &Flags, me: ServerId, has_identity: bool) -> Result<(Arc<Journal>, Scan), Exit> {
-    let mut scan = Scan::default();
-    let mut foreign = None;
-    let options = Options {
-        segment_bytes: flags.journal_segment_bytes,
-        ..Options::default()
-    };
-    let dir = flags.data_dir.join("journal");
-    let (journal, recovery) = Journal::open(&dir, options, |record| {
-        if foreign.is_none() {
-            foreign = scan.record(me, &record).err();
-        }
-    })
-    .map_err(|error| match error {
-        OpenError::Locked(_) => Exit::DiskUnusable(format!("{error}; is another server using this folder?")),
-        _ => Exit::DiskUnusable(error.to_string()),
-    })?;
-    scan.finish();
-    if let Some(reason) = foreign {
-        return Err(Exit::DiskUnusable(format!("{}: {reason}", dir.display())));
-    }
-    if recovery.records > 0 && !has_identity {
-        return Err(Exit::DiskUnusable(format!(
-            "{} holds records but identity.json is missing; restore it, or wipe the folder to join anew",
-            dir.display()
-        )));
-    }
-    for damage in &recovery.damages {
-        tracing::error!(
-            ?damage,
-            "part of the journal is damaged; groups with a hole are learned anew"
-        );
-    }
-    tracing::info!(records = recovery.records, groups = scan.groups.len(), torn = ?recovery.torn, "journal read");
-    Ok((Arc::new(journal), scan))
-}
-
 fn bind(flags: &Flags) -> Result<TcpListener, Exit> {
     quorate_transport::bind(flags.listen).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => Exit::PortInUse(format!(
@@ -211,41 +174,6 @@ fn start_shards(
         threads.push(thread);
     }
     Ok(threads)
-}
-
-/// Gives recovered groups to their shards; says what the server holds. Damaged groups are dropped.
-fn hand_over(shared: &Shared, scan: Scan) -> Vec<HeldGroup> {
-    let mut held = Vec::new();
-    for (group_id, recovered) in scan.groups {
-        let shard = shared.shard_of_group(group_id);
-        let damage = scan.damaged.get(&group_id);
-        if damage.is_none() {
-            let log = recovered.replica.log();
-            let last_index = log.last_index();
-            let epoch = log.epoch_at(last_index).unwrap_or(0);
-            held.push(HeldGroup {
-                group_id,
-                epoch,
-                durability: Durability::Persistent,
-                last_index,
-                damaged: false,
-            });
-        }
-        let (replica, places) = (Box::new(recovered.replica), recovered.places);
-        shared.send(
-            shard,
-            ShardMessage::Recovered {
-                group_id,
-                replica,
-                places,
-            },
-        );
-        if let Some(reason) = damage {
-            tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
-            shared.send(shard, ShardMessage::Drop(group_id));
-        }
-    }
-    held
 }
 
 async fn wait_registered(coordinator: &str, standing: &mut watch::Receiver<Standing>) -> Result<(), Exit> {
@@ -311,24 +239,4 @@ async fn stop(shared: &Shared, shards: Vec<ShardThread>) {
         }
     });
     let _in_time = tokio::time::timeout(STOP_GRACE, joined).await.is_ok();
-}
-
-/// Lets the journal reuse segments that no group needs.
-async fn release_journal(shared: Arc<Shared>, journal: Arc<Journal>) {
-    loop {
-        tokio::time::sleep(RELEASE_EVERY).await;
-        // Taken first: what is appended while the shards answer is newer than this.
-        let newest = journal.stats().durable_lsn;
-        let mut oldest = newest;
-        for shard in 0..shared.shard_count() {
-            let (sender, receiver) = oneshot::channel();
-            shared.send(shard, ShardMessage::OldestLsn(sender));
-            match receiver.await {
-                Ok(Some(lsn)) => oldest = oldest.min(lsn),
-                Ok(None) => {}
-                Err(_) => return,
-            }
-        }
-        journal.release_before(oldest);
-    }
 }

@@ -151,8 +151,16 @@ impl World {
         }
         let named = self.clients[c].hint.take().or_else(|| self.head_place(group_id));
         let astray = named.is_none()
-            || self.rng.random_bool(if self.is_fault_on(Fault::Astray) { 0.3 } else { 0.02 });
-        let server = if astray { self.rng.random_range(0..self.servers.len()) } else { named.expect("not astray") };
+            || self.rng.random_bool(if self.is_fault_on(Fault::Astray) {
+                0.3
+            } else {
+                0.02
+            });
+        let server = if astray {
+            self.rng.random_range(0..self.servers.len())
+        } else {
+            named.expect("not astray")
+        };
         self.cut_client(c);
         let connection = self.new_connection();
         let client = &mut self.clients[c];
@@ -182,7 +190,9 @@ impl World {
     /// Forgets its session, and what became of what was not answered.
     fn abandon_session(&mut self, c: usize) {
         let client = &mut self.clients[c];
-        self.trace.line(Some(client.group), || format!("client {c} abandons session {:x}", client.session));
+        self.trace.line(Some(client.group), || {
+            format!("client {c} abandons session {:x}", client.session)
+        });
         for out in std::mem::take(&mut client.outstanding) {
             self.ledgers[client.group].unknown(out.number);
         }
@@ -219,7 +229,15 @@ impl World {
             connection: client.connection,
             what,
         });
-        self.at(at, What::FromClient { server, incarnation, client: c, message });
+        self.at(
+            at,
+            What::FromClient {
+                server,
+                incarnation,
+                client: c,
+                message,
+            },
+        );
     }
 
     /// A server answers on a client's connection.
@@ -232,9 +250,20 @@ impl World {
         let breaks = self.rng.random_bool(0.003);
         let delay = self.rng.random_range(10..1_000);
         client.down_at = client.down_at.max(self.now + delay);
-        let what = if breaks { ToClient::Gone } else { ToClient::Message(through_wire(&message)) };
+        let what = if breaks {
+            ToClient::Gone
+        } else {
+            ToClient::Message(through_wire(&message))
+        };
         let (at, connection) = (client.down_at, to.connection);
-        self.at(at, What::ToClient { client: c, connection, message: Box::new(what) });
+        self.at(
+            at,
+            What::ToClient {
+                client: c,
+                connection,
+                message: Box::new(what),
+            },
+        );
     }
 
     pub fn at_client(&mut self, c: usize, connection: u64, message: ToClient) {
@@ -249,7 +278,9 @@ impl World {
                     self.acked(c, seq, base_offset);
                 }
             }
-            ToClient::Message(Message::StatusOk(_) | Message::TrimOk { .. }) => self.clients[c].asked_at = None,
+            ToClient::Message(Message::StatusOk(_) | Message::TrimOk { .. }) => {
+                self.clients[c].asked_at = None
+            }
             ToClient::Message(Message::Refused(refused)) if refused.op == client::kind::STATUS => {
                 self.clients[c].asked_at = None;
             }
@@ -259,7 +290,9 @@ impl World {
     }
 
     fn attached(&mut self, c: usize, attached: &Attached) {
-        let gives_up = self.rng.random_bool(self.plan.groups[self.clients[c].group].gives_up);
+        let gives_up = self
+            .rng
+            .random_bool(self.plan.groups[self.clients[c].group].gives_up);
         let hint = self.server_at(&attached.head_address);
         let client = &mut self.clients[c];
         let is_head = attached.role == Role::Head as u8 || attached.role == Role::Sole as u8;
@@ -270,7 +303,12 @@ impl World {
             return;
         }
         self.trace.line(Some(client.group), || {
-            format!("client {c} attached at s{}: next_seq {}, epoch {}", client.server + 1, attached.next_seq, attached.epoch)
+            format!(
+                "client {c} attached at s{}: next_seq {}, epoch {}",
+                client.server + 1,
+                attached.next_seq,
+                attached.epoch
+            )
         });
         client.epoch_seen = attached.epoch;
         client.state = State::Ready;
@@ -291,7 +329,9 @@ impl World {
         }
         for out in dropped {
             let client = &self.clients[c];
-            self.trace.line(Some(client.group), || format!("client {c} gives up seq {}", out.seq));
+            self.trace.line(Some(client.group), || {
+                format!("client {c} gives up seq {}", out.seq)
+            });
             self.ledgers[client.group].refuse(out.number);
             self.counts.refusals += 1;
         }
@@ -345,8 +385,12 @@ impl World {
             // Forgotten: what was sent may have happened.
             return self.abandon_and_leave(c);
         }
-        if refused.outcome == 2 || is(Code::NotHead) || is(Code::GroupNotHere) || is(Code::SessionMoved)
-            || is(Code::UnknownChannel) || is(Code::Syncing)
+        if refused.outcome == 2
+            || is(Code::NotHead)
+            || is(Code::GroupNotHere)
+            || is(Code::SessionMoved)
+            || is(Code::UnknownChannel)
+            || is(Code::Syncing)
         {
             client.state = State::Idle;
         } else {
@@ -380,7 +424,11 @@ impl World {
         // Some of the work is kept for the time after the faults.
         let kept = if self.is_healing { 0 } else { 3 };
         // Beside one that churns the others are slow, so that their sessions grow old.
-        let busy = if self.plan.groups[g].churns && !self.clients[c].churns { 0.02 } else { 0.8 };
+        let busy = if self.plan.groups[g].churns && !self.clients[c].churns {
+            0.02
+        } else {
+            0.8
+        };
         let is_busy = self.rng.random_bool(busy);
         while is_busy
             && self.clients[c].remaining > kept
@@ -404,7 +452,10 @@ impl World {
         let message = if self.rng.random_bool(0.5) {
             Message::Status { request: 1 }
         } else {
-            Message::Trim { request: 1, before_offset }
+            Message::Trim {
+                request: 1,
+                before_offset,
+            }
         };
         self.clients[c].asked_at = Some(end);
         self.request(c, Request::Message(message));
@@ -416,12 +467,20 @@ impl World {
 
     fn make_batch(&mut self, c: usize, g: usize) {
         let max = self.plan.groups[g].payload_bytes_max;
-        let payload_len = if self.rng.random_bool(0.5) { max } else { self.rng.random_range(40..=max) };
+        let payload_len = if self.rng.random_bool(0.5) {
+            max
+        } else {
+            self.rng.random_range(40..=max)
+        };
         let entry_count = self.rng.random_range(1..=3u32);
         let has_expectation = self.rng.random_bool(0.05);
         let has_token = self.rng.random_bool(0.05);
         let client = &mut self.clients[c];
-        let expected_offset = if has_expectation { client.offset_seen } else { NO_EXPECTED_OFFSET };
+        let expected_offset = if has_expectation {
+            client.offset_seen
+        } else {
+            NO_EXPECTED_OFFSET
+        };
         client.token += u64::from(has_token);
         let fencing_token = if has_token { client.token } else { 0 };
         let seq = client.next_seq;

@@ -47,7 +47,11 @@ impl Counts {
 
     /// By name, but for the faults.
     pub fn numbers(&self) -> Vec<(&'static str, u64)> {
-        self.clone().numbers_mut().into_iter().map(|(name, n)| (name, *n)).collect()
+        self.clone()
+            .numbers_mut()
+            .into_iter()
+            .map(|(name, n)| (name, *n))
+            .collect()
     }
 
     fn numbers_mut(&mut self) -> Vec<(&'static str, &mut u64)> {

@@ -111,7 +111,10 @@ impl Disk {
         let lsn = self.next_lsn;
         self.next_lsn += 1;
         if let Body::Batch(batch) = &body {
-            self.places.entry(group_id).or_default().note(batch.header.index, lsn);
+            self.places
+                .entry(group_id)
+                .or_default()
+                .note(batch.header.index, lsn);
         }
         self.pending.push_back(Record { lsn, group_id, body });
     }
@@ -233,7 +236,11 @@ impl Disk {
         let lost = self.pending.len();
         let writing: Vec<Record> = self.pending.drain(..std::mem::take(&mut self.syncing)).collect();
         self.pending.clear();
-        let kept = if writing.is_empty() { 0 } else { self.tear(&writing, rng) };
+        let kept = if writing.is_empty() {
+            0
+        } else {
+            self.tear(&writing, rng)
+        };
         self.next_lsn = self.durable_lsn + 1;
         lost - kept
     }
@@ -255,10 +262,21 @@ impl Disk {
             }
             written.push(record);
         }
-        let Some((_, from)) = begun.filter(|_| !written.is_empty()) else { return 0 };
+        let Some((_, from)) = begun.filter(|_| !written.is_empty()) else {
+            return 0;
+        };
         let lost = self.lose_pages(from, rng);
-        let is_whole = |p: &Placed| !lost.iter().any(|page| page.start < p.position + p.len && p.position < page.end);
-        let whole = self.placed.iter().skip(placed_before).take_while(|p| is_whole(p)).count();
+        let is_whole = |p: &Placed| {
+            !lost
+                .iter()
+                .any(|page| page.start < p.position + p.len && p.position < page.end)
+        };
+        let whole = self
+            .placed
+            .iter()
+            .skip(placed_before)
+            .take_while(|p| is_whole(p))
+            .count();
         for record in &written[..whole] {
             self.keep(record);
             self.durable_lsn = record.lsn;
@@ -299,7 +317,11 @@ impl Disk {
     /// Answers whose it was.
     pub fn flip(&mut self, rng: &mut SmallRng) -> Option<GroupId> {
         let has_later = |p: &Placed| {
-            let later = self.placed.iter().rev().find(|q| q.group_id == p.group_id && q.index.is_some());
+            let later = self
+                .placed
+                .iter()
+                .rev()
+                .find(|q| q.group_id == p.group_id && q.index.is_some());
             later.is_some_and(|q| q.lsn > p.lsn && q.index > p.index)
         };
         let fit: Vec<Placed> = self
@@ -320,7 +342,9 @@ impl Disk {
     pub fn payload(&self, id: GroupId, index: Index) -> Option<Bytes> {
         let lsn = self.places.get(&id)?.get(index)?;
         if let Some(record) = self.pending.iter().find(|r| r.lsn == lsn) {
-            let Body::Batch(batch) = &record.body else { return None };
+            let Body::Batch(batch) = &record.body else {
+                return None;
+            };
             return Some(batch.payload.clone());
         }
         let at = self.placed.binary_search_by_key(&lsn, |p| p.lsn).ok()?;

@@ -70,7 +70,9 @@ impl Ledger {
 
     /// A client is told that all whole batches before the offset are gone.
     pub fn trim(&mut self, before_offset: Offset) {
-        let whole = self.committed.partition_point(|h| h.end_offset() <= before_offset);
+        let whole = self
+            .committed
+            .partition_point(|h| h.end_offset() <= before_offset);
         self.trimmed = self.trimmed.max(whole as Index);
     }
 
@@ -101,9 +103,15 @@ impl Ledger {
             "exactly once: session {:x} seq {} was committed twice",
             header.session, header.seq
         );
-        let numbers = self.numbers.get(&(header.session, header.seq)).expect("a batch of some client");
+        let numbers = self
+            .numbers
+            .get(&(header.session, header.seq))
+            .expect("a batch of some client");
         let is_it = |number: &&usize| self.issued[**number].payload_crc == header.payload_crc;
-        let number = *numbers.iter().find(is_it).expect("the batch as its client made it");
+        let number = *numbers
+            .iter()
+            .find(is_it)
+            .expect("the batch as its client made it");
         let issued = &mut self.issued[number];
         assert_eq!(issued.entry_count, header.entry_count);
         assert_ne!(
@@ -131,7 +139,8 @@ impl Ledger {
     /// A head sends an ack: what it says must be committed.
     pub fn check_ack(&self, session: u64, seq: u64, base_offset: Offset, entry_count: u32) {
         let index = self.placed.get(&(session, seq));
-        let index = *index.unwrap_or_else(|| panic!("session {session:x} seq {seq} is acked and not committed"));
+        let index =
+            *index.unwrap_or_else(|| panic!("session {session:x} seq {seq} is acked and not committed"));
         let header = self.at(index).expect("placed");
         assert_eq!(
             (header.base_offset, header.entry_count),
@@ -171,10 +180,16 @@ impl Ledger {
             match (issued.told, issued.index) {
                 (Told::Acked(offset), Some(index)) => {
                     let header = self.at(index).expect("committed");
-                    assert_eq!((header.base_offset, header.payload_crc), (offset, issued.payload_crc));
+                    assert_eq!(
+                        (header.base_offset, header.payload_crc),
+                        (offset, issued.payload_crc)
+                    );
                 }
                 (Told::Refused, None) | (Told::Unknown, _) => {}
-                other => panic!("batch {number} of session {:x}, seq {}, ended as {other:?}", issued.session, issued.seq),
+                other => panic!(
+                    "batch {number} of session {:x}, seq {}, ended as {other:?}",
+                    issued.session, issued.seq
+                ),
             }
         }
     }

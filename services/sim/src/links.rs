@@ -42,7 +42,9 @@ impl World {
 
     fn is_reachable(&self, a: usize, b: usize) -> bool {
         let (x, y) = (Node::Server(a), Node::Server(b));
-        let runs = |s: usize| self.servers[s].alive && self.servers[s].id.is_some() && self.servers[s].paused_until <= self.now;
+        let runs = |s: usize| {
+            self.servers[s].alive && self.servers[s].id.is_some() && self.servers[s].paused_until <= self.now
+        };
         runs(a) && runs(b) && !self.is_blocked(x, y) && !self.is_blocked(y, x)
     }
 
@@ -69,8 +71,19 @@ impl World {
         };
         for (which, at) in up_at.into_iter().enumerate() {
             self.link(a, b).pipes[which].not_before(at);
-            let (server, peer) = if which == 0 { (a.min(b), a.max(b)) } else { (a.max(b), a.min(b)) };
-            self.at(at, What::LinkUp { server, peer, generation });
+            let (server, peer) = if which == 0 {
+                (a.min(b), a.max(b))
+            } else {
+                (a.max(b), a.min(b))
+            };
+            self.at(
+                at,
+                What::LinkUp {
+                    server,
+                    peer,
+                    generation,
+                },
+            );
         }
     }
 
@@ -89,7 +102,14 @@ impl World {
         for (server, peer) in [(a, b), (b, a)] {
             if self.rng.random_bool(0.7) {
                 let at = self.now + self.rng.random_range(0..3_000);
-                self.at(at, What::LinkDown { server, peer, generation });
+                self.at(
+                    at,
+                    What::LinkDown {
+                        server,
+                        peer,
+                        generation,
+                    },
+                );
             }
         }
         let at = self.now + self.rng.random_range(20_000..100_000);
@@ -101,7 +121,8 @@ impl World {
         let link = self.link(server, peer);
         if link.generation == generation && link.is_open {
             link.knows[end(server, peer)] = true;
-            self.trace.line(None, || format!("s{} has a link to s{}", server + 1, peer + 1));
+            self.trace
+                .line(None, || format!("s{} has a link to s{}", server + 1, peer + 1));
             self.links_changed(server, Event::LinkUp { server: id });
         }
     }
@@ -110,7 +131,9 @@ impl World {
         let Some(id) = self.servers[peer].id else { return };
         let link = self.link(server, peer);
         if link.generation == generation && std::mem::take(&mut link.knows[end(server, peer)]) {
-            self.trace.line(None, || format!("s{} loses its link to s{}", server + 1, peer + 1));
+            self.trace.line(None, || {
+                format!("s{} loses its link to s{}", server + 1, peer + 1)
+            });
             self.links_changed(server, Event::LinkDown { server: id });
         }
     }
@@ -126,7 +149,14 @@ impl World {
         let link = self.link(server, peer);
         if link.is_open {
             let generation = link.generation;
-            self.at(self.now + SILENCE_US_MAX, What::Silence { server, peer, generation });
+            self.at(
+                self.now + SILENCE_US_MAX,
+                What::Silence {
+                    server,
+                    peer,
+                    generation,
+                },
+            );
         }
     }
 
@@ -135,7 +165,9 @@ impl World {
             || self.servers[peer].paused_until > self.now;
         let link = self.link(server, peer);
         if is_silent && link.is_open && link.generation == generation {
-            self.trace.line(None, || format!("s{} gives up its silent link to s{}", server + 1, peer + 1));
+            self.trace.line(None, || {
+                format!("s{} gives up its silent link to s{}", server + 1, peer + 1)
+            });
             self.break_link(server, peer);
         }
     }
@@ -147,7 +179,12 @@ impl World {
         if to == from || !link.is_open || !link.knows[sender] {
             return;
         }
-        let mut frame = Envelope { group_id, epoch, message }.to_bytes();
+        let mut frame = Envelope {
+            group_id,
+            epoch,
+            message,
+        }
+        .to_bytes();
         if self.is_fault_on(Fault::FrameFlip) && self.rng.random_bool(0.000_5) {
             self.counts.fault(Fault::FrameFlip);
             let mut flipped = BytesMut::from(&frame[..]);
@@ -156,10 +193,18 @@ impl World {
             frame = flipped.freeze();
         }
         let delay = self.plan.link_delay_us_max;
-        let delay = if self.rng.random_bool(0.02) { delay * 10 } else { delay };
+        let delay = if self.rng.random_bool(0.02) {
+            delay * 10
+        } else {
+            delay
+        };
         let at = self.now + self.rng.random_range(1..=delay);
         // Now and then a frame comes in two pieces.
-        let cut = if self.rng.random_bool(0.05) { self.rng.random_range(0..=frame.len()) } else { 0 };
+        let cut = if self.rng.random_bool(0.05) {
+            self.rng.random_range(0..=frame.len())
+        } else {
+            0
+        };
         let generation = self.link(from, to).generation;
         for piece in [frame.slice(..cut), frame.slice(cut..)] {
             if !piece.is_empty() {
@@ -177,7 +222,9 @@ impl World {
         if link.generation != generation || is_blocked {
             return;
         }
-        let Some(bytes) = link.pipes[receiver].receive() else { return };
+        let Some(bytes) = link.pipes[receiver].receive() else {
+            return;
+        };
         link.partial[receiver].extend_from_slice(&bytes);
         loop {
             let link = self.link(from, to);

@@ -9,7 +9,10 @@ use quorate_sim::plan::Profile;
 use quorate_sim::runner::{self, Failure, Report, Seeds};
 
 #[derive(Parser)]
-#[command(version, about = "Simulates whole fleets, each from one seed, and checks what must hold")]
+#[command(
+    version,
+    about = "Simulates whole fleets, each from one seed, and checks what must hold"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -49,29 +52,53 @@ fn profile(name: &str) -> Result<Profile, String> {
 fn main() -> ExitCode {
     runner::quiet_panics();
     match Arguments::parse().command {
-        Command::Run { seeds, first, profile, failures } => {
-            run(Seeds { first, count: seeds, profile, failures_max: failures })
-        }
-        Command::Replay { seed, profile, events } => replay(seed, profile, events),
+        Command::Run {
+            seeds,
+            first,
+            profile,
+            failures,
+        } => run(Seeds {
+            first,
+            count: seeds,
+            profile,
+            failures_max: failures,
+        }),
+        Command::Replay {
+            seed,
+            profile,
+            events,
+        } => replay(seed, profile, events),
     }
 }
 
 fn run(seeds: Seeds) -> ExitCode {
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal();
-    let report = runner::run(seeds, || {}, |done, failed| {
-        if shows && done.is_multiple_of(100) {
-            let rate = done as f64 / started.elapsed().as_secs_f64();
-            eprint!("\r  {done} of {} seeds, {failed} failed, {rate:.0}/s   ", seeds.count);
-            let _shown = std::io::stderr().flush().is_ok();
-        }
-    });
+    let report = runner::run(
+        seeds,
+        || {},
+        |done, failed| {
+            if shows && done.is_multiple_of(100) {
+                let rate = done as f64 / started.elapsed().as_secs_f64();
+                eprint!(
+                    "\r  {done} of {} seeds, {failed} failed, {rate:.0}/s   ",
+                    seeds.count
+                );
+                let _shown = std::io::stderr().flush().is_ok();
+            }
+        },
+    );
     if shows {
         eprint!("\r\x1b[K");
     }
     tell(&report, started.elapsed().as_secs_f64());
     for failure in &report.failures {
-        println!("seed {} failed: {}\n  {}", failure.seed, failure.reason, failure.command());
+        println!(
+            "seed {} failed: {}\n  {}",
+            failure.seed,
+            failure.reason,
+            failure.command()
+        );
     }
     if let Some(Failure { seed, profile, .. }) = report.failures.first() {
         let (_, lines) = runner::replay(*seed, *profile, 60);
@@ -86,7 +113,10 @@ fn tell(report: &Report, wall_s: f64) {
     let counts = &report.counts;
     let hours = counts.simulated_us as f64 / 3.6e9;
     let seeds = counts.seeds;
-    println!("{seeds} seeds clean in {wall_s:.1} s: {hours:.1} simulated hours, {} events", counts.events);
+    println!(
+        "{seeds} seeds clean in {wall_s:.1} s: {hours:.1} simulated hours, {} events",
+        counts.events
+    );
     for (name, count) in counts.numbers().into_iter().skip(3) {
         println!("  {count:>12}  {name}");
     }

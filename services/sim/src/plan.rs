@@ -66,8 +66,18 @@ impl Plan {
         let groups: Vec<GroupPlan> = (0..*pick(rng, &[1, 1, 1, 2, 2, 3]))
             .map(|_| GroupPlan::draw(rng, profile))
             .collect();
-        let degree_max = groups.iter().map(|g| usize::from(g.degree)).max().expect("a group");
-        let longest = groups.iter().map(|g| if g.churns { 1 << 20 } else { g.payload_bytes_max as usize });
+        let degree_max = groups
+            .iter()
+            .map(|g| usize::from(g.degree))
+            .max()
+            .expect("a group");
+        let longest = groups.iter().map(|g| {
+            if g.churns {
+                1 << 20
+            } else {
+                g.payload_bytes_max as usize
+            }
+        });
         let longest = longest.max().expect("a group");
         let lease_ms = *pick(rng, &[150, 400, 1_500]);
         Self {
@@ -113,7 +123,16 @@ pub enum Profile {
 
 impl GroupPlan {
     fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
-        let mut durability = *pick(rng, &[Durability::InMemory, Durability::InMemory, Durability::Persistent, Durability::Persistent, Durability::Persistent]);
+        let mut durability = *pick(
+            rng,
+            &[
+                Durability::InMemory,
+                Durability::InMemory,
+                Durability::Persistent,
+                Durability::Persistent,
+                Durability::Persistent,
+            ],
+        );
         if profile == Profile::Disks {
             durability = Durability::Persistent;
         }
@@ -123,7 +142,20 @@ impl GroupPlan {
         let weights: &[u32] = if profile == Profile::Trims {
             &[64 << 10, 1 << 20]
         } else {
-            &[200, 200, 200, 200, 200, 200, 200, 4_000, 4_000, 64 << 10, 64 << 10, 1 << 20]
+            &[
+                200,
+                200,
+                200,
+                200,
+                200,
+                200,
+                200,
+                4_000,
+                4_000,
+                64 << 10,
+                64 << 10,
+                1 << 20,
+            ]
         };
         let payload_bytes_max = if churns { 40 } else { *pick(rng, weights) };
         let batches_per_client = match payload_bytes_max {
@@ -181,11 +213,18 @@ impl Profile {
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
-        Self::ALL.iter().find(|(n, _)| *n == name).map(|(_, profile)| *profile)
+        Self::ALL
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, profile)| *profile)
     }
 
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, p)| *p == self).expect("every profile has a name").0
+        Self::ALL
+            .iter()
+            .find(|(_, p)| *p == self)
+            .expect("every profile has a name")
+            .0
     }
 
     fn faults(self) -> &'static [Fault] {

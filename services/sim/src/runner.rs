@@ -112,7 +112,9 @@ pub fn quiet_panics() {
 
 pub fn print_lines(lines: &[Line]) {
     for line in lines {
-        let group = line.group.map_or("      ".to_string(), |g| format!("group{}", g + 1));
+        let group = line
+            .group
+            .map_or("      ".to_string(), |g| format!("group{}", g + 1));
         println!("{:>9.3} ms {group} {}", line.at_us as f64 / 1_000.0, line.text);
     }
 }

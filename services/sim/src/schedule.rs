@@ -12,37 +12,117 @@ use crate::server::FromClient;
 #[derive(Debug)]
 pub enum What {
     /// A frame arrives on the link.
-    Peer { from: usize, to: usize, generation: u64 },
-    LinkUp { server: usize, peer: usize, generation: u64 },
-    LinkDown { server: usize, peer: usize, generation: u64 },
+    Peer {
+        from: usize,
+        to: usize,
+        generation: u64,
+    },
+    LinkUp {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    LinkDown {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
     /// The server has heard nothing from its peer for long, unless it has meanwhile.
-    Silence { server: usize, peer: usize, generation: u64 },
-    Dial { a: usize, b: usize },
+    Silence {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    Dial {
+        a: usize,
+        b: usize,
+    },
     /// A control message arrives at the coordinator, or the end of its connection.
-    AtCoordinator { server: usize, connection: u64 },
+    AtCoordinator {
+        server: usize,
+        connection: u64,
+    },
     /// … at the server.
-    AtServer { server: usize, connection: u64 },
-    ControlDial { server: usize, incarnation: u64 },
-    Heartbeat { server: usize, incarnation: u64, connection: u64 },
-    Unanswered { server: usize, connection: u64 },
-    CoordinatorTick { life: u64 },
-    CoordinatorSynced { life: u64 },
+    AtServer {
+        server: usize,
+        connection: u64,
+    },
+    ControlDial {
+        server: usize,
+        incarnation: u64,
+    },
+    Heartbeat {
+        server: usize,
+        incarnation: u64,
+        connection: u64,
+    },
+    Unanswered {
+        server: usize,
+        connection: u64,
+    },
+    CoordinatorTick {
+        life: u64,
+    },
+    CoordinatorSynced {
+        life: u64,
+    },
     CoordinatorRestart,
     CoordinatorResume,
-    Synced { server: usize, incarnation: u64 },
-    Loaded { server: usize, incarnation: u64, group: GroupId, batches: Vec<(Index, Bytes)> },
-    Flush { server: usize, incarnation: u64 },
-    Tick { server: usize, incarnation: u64 },
+    Synced {
+        server: usize,
+        incarnation: u64,
+    },
+    Loaded {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+        batches: Vec<(Index, Bytes)>,
+    },
+    Flush {
+        server: usize,
+        incarnation: u64,
+    },
+    Tick {
+        server: usize,
+        incarnation: u64,
+    },
     /// A queue has something to order or to refuse.
-    Wake { server: usize, incarnation: u64, group: GroupId },
-    DiskWorks { server: usize, incarnation: u64 },
-    DiskFast { server: usize },
-    Restart { server: usize },
-    Resume { server: usize },
-    ClientTick { client: usize },
-    FromClient { server: usize, incarnation: u64, client: usize, message: Box<FromClient> },
-    ToClient { client: usize, connection: u64, message: Box<ToClient> },
-    Unblock { from: Node, to: Node },
+    Wake {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+    },
+    DiskWorks {
+        server: usize,
+        incarnation: u64,
+    },
+    DiskFast {
+        server: usize,
+    },
+    Restart {
+        server: usize,
+    },
+    Resume {
+        server: usize,
+    },
+    ClientTick {
+        client: usize,
+    },
+    FromClient {
+        server: usize,
+        incarnation: u64,
+        client: usize,
+        message: Box<FromClient>,
+    },
+    ToClient {
+        client: usize,
+        connection: u64,
+        message: Box<ToClient>,
+    },
+    Unblock {
+        from: Node,
+        to: Node,
+    },
     Fault,
     /// Whether all is well again.
     Check,

@@ -97,7 +97,11 @@ pub fn brief(what: &impl Debug) -> String {
     impl Write for Brief {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
             self.0.push_str(text);
-            if self.0.len() < LINE_CHARS_MAX { Ok(()) } else { Err(std::fmt::Error) }
+            if self.0.len() < LINE_CHARS_MAX {
+                Ok(())
+            } else {
+                Err(std::fmt::Error)
+            }
         }
     }
     let mut brief = Brief(String::new());

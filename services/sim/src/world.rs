@@ -60,7 +60,9 @@ impl World {
         trace.line(None, || format!("{plan:?}").chars().take(250).collect());
         let drift_max = plan.drift_permille_max as i64;
         let mut drift = || rng.random_range(-drift_max..=drift_max);
-        let servers = (0..plan.servers).map(|_| Server::new(drift(), plan.segment_bytes)).collect();
+        let servers = (0..plan.servers)
+            .map(|_| Server::new(drift(), plan.segment_bytes))
+            .collect();
         let times = LeaseTimes {
             lease_ms: plan.lease_ms,
             reconnect_grace_ms: plan.reconnect_grace_ms,
@@ -69,7 +71,11 @@ impl World {
         let clients = plan.groups.iter().enumerate().flat_map(|(g, group)| {
             (0..group.clients).map(move |n| {
                 let churns = group.churns && n == 0;
-                let batches = if group.churns && !churns { 20 } else { group.batches_per_client };
+                let batches = if group.churns && !churns {
+                    20
+                } else {
+                    group.batches_per_client
+                };
                 Client::new(g, (g * 16 + n) as u64, batches, churns)
             })
         });
@@ -134,7 +140,11 @@ impl World {
             self.now = self.now.max(at);
             self.trace.now = self.now;
             self.counts.events += 1;
-            assert!(self.counts.events < EVENTS_MAX, "it never ends: {EVENTS_MAX} events by {} µs", self.now);
+            assert!(
+                self.counts.events < EVENTS_MAX,
+                "it never ends: {EVENTS_MAX} events by {} µs",
+                self.now
+            );
             if !self.is_healing && self.now >= self.plan.horizon_us {
                 self.is_healing = true;
                 self.trace.line(None, || "=== healing".to_string());
@@ -157,8 +167,20 @@ impl World {
     fn begin(&mut self) {
         for s in 0..self.servers.len() {
             self.invite(s);
-            self.at(1_000 + s as u64, What::ControlDial { server: s, incarnation: 1 });
-            self.at(crate::server::TICK_US, What::Tick { server: s, incarnation: 1 });
+            self.at(
+                1_000 + s as u64,
+                What::ControlDial {
+                    server: s,
+                    incarnation: 1,
+                },
+            );
+            self.at(
+                crate::server::TICK_US,
+                What::Tick {
+                    server: s,
+                    incarnation: 1,
+                },
+            );
         }
         let slas = self.plan_slas();
         self.coordinator.admit(slas);
@@ -204,7 +226,11 @@ impl World {
                 && !self.is_blocked(at_coordinator.1, at_coordinator.0)
                 && last.is_none_or(|last| self.has(m, group_id, last.index, last.epoch))
         };
-        let others = group.chain.iter().filter_map(|id| self.server_of(*id)).filter(|m| *m != s);
+        let others = group
+            .chain
+            .iter()
+            .filter_map(|id| self.server_of(*id))
+            .filter(|m| *m != s);
         let is_member = group.chain.iter().any(|id| self.server_of(*id) == Some(s));
         !is_member || (self.coordinator.is_up() && others.into_iter().any(is_well))
     }
@@ -235,13 +261,21 @@ impl World {
             | What::AtServer { server, .. }
             | What::Unanswered { server, .. } => Some((*server, None)),
             What::Synced { server, incarnation }
-            | What::Loaded { server, incarnation, .. }
+            | What::Loaded {
+                server, incarnation, ..
+            }
             | What::Flush { server, incarnation }
             | What::Tick { server, incarnation }
-            | What::Wake { server, incarnation, .. }
+            | What::Wake {
+                server, incarnation, ..
+            }
             | What::ControlDial { server, incarnation }
-            | What::FromClient { server, incarnation, .. }
-            | What::Heartbeat { server, incarnation, .. } => Some((*server, Some(*incarnation))),
+            | What::FromClient {
+                server, incarnation, ..
+            }
+            | What::Heartbeat {
+                server, incarnation, ..
+            } => Some((*server, Some(*incarnation))),
             _ => None,
         };
         let what = match target {
@@ -258,18 +292,40 @@ impl World {
     fn at_a_server(&mut self, what: What) {
         match what {
             What::Peer { from, to, generation } => self.receive(from, to, generation),
-            What::LinkUp { server, peer, generation } => self.link_up(server, peer, generation),
-            What::LinkDown { server, peer, generation } => self.link_down(server, peer, generation),
+            What::LinkUp {
+                server,
+                peer,
+                generation,
+            } => self.link_up(server, peer, generation),
+            What::LinkDown {
+                server,
+                peer,
+                generation,
+            } => self.link_down(server, peer, generation),
             What::AtServer { server, connection } => self.at_server(server, connection),
             What::Unanswered { server, connection } => self.unanswered(server, connection),
             What::Synced { server, .. } => self.synced(server),
-            What::Loaded { server, group, batches, .. } => self.step(server, group, Event::Loaded { batches }),
+            What::Loaded {
+                server,
+                group,
+                batches,
+                ..
+            } => self.step(server, group, Event::Loaded { batches }),
             What::Flush { server, .. } => self.flush(server),
             What::Tick { server, incarnation } => self.tick(server, incarnation),
             What::Wake { server, group, .. } => self.tick_group(server, group),
             What::ControlDial { server, incarnation } => self.control_dial(server, incarnation),
-            What::FromClient { server, client, message, .. } => self.from_client(server, client, *message),
-            What::Heartbeat { server, incarnation, connection } => {
+            What::FromClient {
+                server,
+                client,
+                message,
+                ..
+            } => self.from_client(server, client, *message),
+            What::Heartbeat {
+                server,
+                incarnation,
+                connection,
+            } => {
                 self.heartbeat(server, incarnation, connection);
             }
             _ => unreachable!("not at a server"),
@@ -278,7 +334,11 @@ impl World {
 
     fn elsewhere(&mut self, what: What) {
         match what {
-            What::Silence { server, peer, generation } => self.silence(server, peer, generation),
+            What::Silence {
+                server,
+                peer,
+                generation,
+            } => self.silence(server, peer, generation),
             What::Dial { a, b } => self.dial(a, b),
             What::AtCoordinator { server, connection } => self.at_coordinator(server, connection),
             What::CoordinatorTick { life } => self.coordinator_tick(life),
@@ -290,7 +350,11 @@ impl World {
             What::Restart { server } => self.restart(server),
             What::Resume { server } => self.resume(server),
             What::ClientTick { client } => self.client_tick(client),
-            What::ToClient { client, connection, message } => self.at_client(client, connection, *message),
+            What::ToClient {
+                client,
+                connection,
+                message,
+            } => self.at_client(client, connection, *message),
             What::Unblock { from, to } => self.unblock(from, to),
             What::Fault if self.is_healing => {}
             What::Fault => {

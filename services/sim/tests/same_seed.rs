@@ -9,6 +9,10 @@ fn same_seed_same_trace() {
         let run = |seed| run_one(seed, Profile::Any).expect("passes");
         let first = run(seed);
         assert_eq!(first, run(seed), "seed {seed} ran differently the second time");
-        assert_ne!(first.trace_hash, run(seed + 1).trace_hash, "the trace depends on the seed");
+        assert_ne!(
+            first.trace_hash,
+            run(seed + 1).trace_hash,
+            "the trace depends on the seed"
+        );
     }
 }

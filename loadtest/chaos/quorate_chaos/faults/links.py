@@ -42,6 +42,15 @@ def cut_link(trial: Trial) -> None:
     trial.pause(2, 5)
 
 
+def cut_for_long(trial: Trial) -> None:
+    """The same, for longer than anybody should wait: one of the two must be replaced although both are alive."""
+    group = trial.group()
+    first, second = trial.fleet.chain(group)[:2]
+    trial.fleet.network.block(second, [first])
+    trial.say(f"cut the link {first} – {second} (of {group}), both ways, for long")
+    trial.pause(14, 16)
+
+
 def without_coordinator(trial: Trial) -> None:
     """A head that the coordinator does not hear serves on until it is deposed, and a little longer."""
     group = trial.group()
@@ -112,6 +121,13 @@ FAULTS = [
     Fault("isolate", "full partition of a member", isolate),
     Fault("one_way", "one-way partition of a member", one_way),
     Fault("cut_link", "two neighbours cannot reach one another", cut_link, degrees=(3, 3, 2, 5)),
+    Fault(
+        "cut_for_long",
+        "two neighbours cannot reach one another for 15 s",
+        cut_for_long,
+        gap_ms_max=10_000,
+        more_s=8.0,
+    ),
     Fault("without_coordinator", "a head cannot reach the coordinator", without_coordinator),
     Fault("cut_and_kill", "a head loses its peers, then dies", cut_and_kill),
     Fault("deposed_head", "a head reaches nobody but its clients", deposed_head),

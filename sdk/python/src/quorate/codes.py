@@ -168,8 +168,8 @@ CODES: dict[int, CodeInfo] = {
         "group_lost",
         "service",
         "never",
-        "Every replica of an in-memory group was lost.",
-        "The owner may start the group anew.",
+        "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one.",
+        "The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.",
     ),
     24: CodeInfo(
         "syncing",

@@ -495,7 +495,9 @@ class Writer:
         """A ghost is not answered though the connection lives. Ask again on a new one, but not for ever."""
         self._stuck += 1
         if self._stuck > limits.GHOST_SENDINGS_MAX:
-            return self._renew_session(0)
+            # What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
+            front = self._inflight[0].seq
+            return self._renew_session(len(self._inflight) if self._rewind is None else self._rewind - front)
         return [Reroute("again", reason=f"no answer to batch {self._inflight[0].seq}")]
 
     def _lateness(self) -> Failure:

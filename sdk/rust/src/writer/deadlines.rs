@@ -91,7 +91,12 @@ impl<T> Writer<T> {
     fn on_stuck(&mut self, actions: &mut Vec<Action<T>>) {
         self.stuck += 1;
         if self.stuck > GHOST_SENDINGS_MAX {
-            self.renew_session(0, actions);
+            // What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
+            let base = self.inflight[0].seq;
+            let index = self
+                .rewind
+                .map_or(self.inflight.len(), |rewind| rewind.saturating_sub(base) as usize);
+            self.renew_session(index, actions);
             return;
         }
         let reason = format!("no answer to batch {}", self.inflight[0].seq);

@@ -345,6 +345,44 @@ fn a_ghost_is_sent_again_on_a_new_connection_before_later_batches() {
 }
 
 #[test]
+fn a_session_given_up_for_a_ghost_leaves_what_is_on_its_way_unknown() {
+    let mut writer = writer();
+    let old = writer.session();
+    writer.append(1_000, 0, b"ghost").unwrap();
+    take(&mut writer, 0);
+    let (mut now, mut sent) = (1_000, Vec::new());
+    writer.on_time(now, &mut Vec::new());
+    let mut actions = Vec::new();
+    for ticket in 1.. {
+        assert!(ticket < 40, "asked after for ever");
+        append(&mut writer, ticket..ticket + 1);
+        // On this connection for the first time: not in doubt, but on its way.
+        sent.extend(take(&mut writer, now).into_iter().map(|append| append.payload));
+        now = writer.wake_at();
+        actions.clear();
+        writer.on_time(now, &mut actions);
+        if writer.session() != old {
+            break;
+        }
+        if target(&actions).is_none() {
+            continue; // woken by a deadline that is none any more
+        }
+        writer.on_detached(trouble());
+        writer.on_attached(&attached(1), &mut Vec::new());
+        take(&mut writer, now);
+    }
+    let unknown = told(&actions).1;
+    assert!(
+        unknown.len() > 1 && unknown.iter().all(|(_, is_unknown)| *is_unknown),
+        "{unknown:?}"
+    );
+    writer.on_attached(&attached(1), &mut Vec::new());
+    for append in take(&mut writer, now) {
+        assert!(!sent.contains(&append.payload), "it may be in the log already");
+    }
+}
+
+#[test]
 fn a_forgotten_session_makes_doubtful_batches_unknown_and_sends_the_rest_in_a_new_one() {
     let mut writer = writer();
     let old = writer.session();

@@ -144,7 +144,8 @@ class FakeCoordinator:
         self.puts += 1
         known = self.groups.get(group_id)
         if known is not None:
-            assert known["sla"] == body["sla"], "idempotent by id and body"
+            asked = ObservedSla.model_validate(body["sla"])
+            assert ObservedSla.model_validate(known["sla"]) == asked, "idempotent by id and body"
             return JSONResponse(known)
         sla = ObservedSla.model_validate(body["sla"])
         refusal = self._refusal(sla)

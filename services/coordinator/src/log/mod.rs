@@ -1,16 +1,14 @@
 //! The durable log of commands: one file that is appended to, and rewritten as a snapshot now and then.
 //!
+//! The framing is that of `quorate_records`, with the magic "QRTCLOG\0" and version 1; payloads are JSON:
+//!
 //! ```text
-//! file    "QRTCLOG\0"  u32 version (1)  u32 CRC-32 of the 12 bytes before   then records
-//! record  "QREC"  u32 length  u32 CRC-32 of length and payload  payload: JSON
-//! payload {"snapshot": State}                              first record only
-//!         {"commands": [{"at_ms": …, "command": …}, …]}   one batch, synced as one
+//! {"snapshot": State}                              first record only
+//! {"commands": [{"at_ms": …, "command": …}, …]}   one batch, synced as one
 //! ```
 //!
-//! Integers are little-endian. A batch is one record and is synced before anything follows from it, so
-//! only the last record can be torn by a crash: what does not check at the end of the file, with nothing
-//! valid after it, was never acted on and is cut. Anything that does not check *before* a valid record is
-//! damage: the coordinator refuses to start rather than forget what it promised.
+//! A batch is one record and is synced before anything follows from it. A torn end is cut. Damage: the
+//! coordinator refuses to start rather than forget what it promised.
 
 mod scan;
 
@@ -20,15 +18,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use quorate_records::HEADER_BYTES;
 use quorate_types::limits::{COORDINATOR_LOG_BYTES, COORDINATOR_RECORD_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 
 use crate::state::State;
 use crate::state::command::Command;
 
-pub(crate) const HEADER_BYTES: usize = 16;
-pub(crate) const RECORD_HEADER_BYTES: usize = 12;
-pub(crate) const MARKER: &[u8; 4] = b"QREC";
 const MAGIC: &[u8; 8] = b"QRTCLOG\0";
 const VERSION: u32 = 1;
 
@@ -164,12 +160,7 @@ pub fn encode_batch(batch: Vec<Timed>) -> Vec<u8> {
 
 /// The beginning of every log.
 pub fn header() -> [u8; HEADER_BYTES] {
-    let mut header = [0; HEADER_BYTES];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    let crc = crc32fast::hash(&header[..12]);
-    header[12..].copy_from_slice(&crc.to_le_bytes());
-    header
+    quorate_records::header(MAGIC, VERSION)
 }
 
 fn encode<S: Serialize>(record: &Record<S>) -> Vec<u8> {
@@ -179,20 +170,7 @@ fn encode<S: Serialize>(record: &Record<S>) -> Vec<u8> {
         "a record of {} bytes",
         payload.len()
     );
-    let length = (payload.len() as u32).to_le_bytes();
-    let mut bytes = Vec::with_capacity(RECORD_HEADER_BYTES + payload.len());
-    bytes.extend_from_slice(MARKER);
-    bytes.extend_from_slice(&length);
-    bytes.extend_from_slice(&record_crc(&length, &payload).to_le_bytes());
-    bytes.extend_from_slice(&payload);
-    bytes
-}
-
-pub(crate) fn record_crc(length: &[u8], payload: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(length);
-    hasher.update(payload);
-    hasher.finalize()
+    quorate_records::encode(&payload)
 }
 
 fn lock(data_dir: &Path) -> Result<File, LogError> {

@@ -35,7 +35,7 @@ pub fn acceptor(authority: Arc<Authority>) -> Result<TlsAcceptor, Failure> {
 
 /// Registrations that are read at the same time, each of up to a control message: what strangers can make this process
 /// hold.
-const GREETINGS_MAX: usize = 64;
+const GREETINGS_MAX: usize = 256;
 
 /// Accepts for ever.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<Input>) {

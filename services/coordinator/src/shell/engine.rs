@@ -296,7 +296,12 @@ impl Engine {
             },
         );
         if let Err(message) = self.check_certificates(&register, certificate) {
-            return self.reject(connection, from, &register.name, (RefuseCode::RegisterInvalid, message));
+            return self.reject(
+                connection,
+                from,
+                &register.name,
+                (RefuseCode::RegisterInvalid, message),
+            );
         }
         let credential = random_secret("qsc_");
         let proof = match (&register.join_token, &register.credential) {

@@ -342,7 +342,8 @@ impl Replica {
             needed,
             round: 0,
             trim_level: 0,
-            trim_needed: self.trim.level(),
+            // What was acknowledged in earlier epochs is durable here; what others have need not have been told yet.
+            trim_needed: self.trim.durable,
         });
         let is_news = !joining.may_join() || joining.confirmed == 0;
         joining.confirmed = joining.confirmed.max(index);

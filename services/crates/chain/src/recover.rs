@@ -5,9 +5,10 @@
 //! replaced. So a gap is no damage yet: the log begins anew behind it, with a base that is made up until the true
 //! one comes. Only a log that has no true base at the end is damaged.
 
+use bytes::Bytes;
 use quorate_types::Index;
 use quorate_types::limits::RECENT_BYTES_PER_GROUP;
-use quorate_wire::Batch;
+use quorate_wire::{Batch, BatchHeader};
 
 use crate::base::Base;
 use crate::log::Log;
@@ -62,6 +63,16 @@ impl Replica {
         self.log.push(batch);
         self.durable_index = self.log.last_index();
         self.log.evict(self.durable_index, RECENT_BYTES_PER_GROUP);
+    }
+
+    /// As [`Replica::recover`], of a batch whose payload stays where it was found.
+    pub fn recover_on_disk(&mut self, header: BatchHeader) {
+        self.recover(Batch {
+            header,
+            payload: Bytes::new(),
+            trace: None,
+        });
+        self.log.evict(self.log.last_index(), 0);
     }
 
     /// Takes in a base found in the journal: either what is held up to it was trimmed, or the log began anew.

@@ -249,6 +249,8 @@ impl Replica {
             peer::Message::SyncReply(reply) => self.sync_reply(now, from, reply, out),
             peer::Message::ChainAck(ack) => self.chain_ack(from, ack),
             peer::Message::Progress(m) => self.progress(from, m, out),
+            // Between disks: the shell's.
+            peer::Message::Fetch { .. } | peer::Message::Fetched { .. } => {}
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
         }
     }

@@ -186,7 +186,13 @@ impl SegmentHead {
 
     /// From either copy.
     pub fn decode(bytes: &[u8]) -> Option<SegmentHead> {
-        Self::decode_copy(bytes).or_else(|| Self::decode_copy(bytes.get(PAGE_BYTES as usize..)?))
+        Self::decode_copies(bytes).into_iter().flatten().next()
+    }
+
+    /// Both copies, where they are sound. A disk may have lost the write of one: then it is of an earlier use.
+    pub fn decode_copies(bytes: &[u8]) -> [Option<SegmentHead>; 2] {
+        let second = bytes.get(PAGE_BYTES as usize..);
+        [Self::decode_copy(bytes), second.and_then(Self::decode_copy)]
     }
 
     fn decode_copy(bytes: &[u8]) -> Option<SegmentHead> {

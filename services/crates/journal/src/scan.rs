@@ -82,10 +82,11 @@ pub struct End {
 fn read_head(number: u32, source: &impl Source) -> io::Result<Head> {
     let mut pages = vec![0; SEGMENT_HEAD_BYTES.min(source.bytes()) as usize];
     read_around(source, &mut pages, 0)?;
-    Ok(match SegmentHead::decode(&pages) {
-        Some(head) if head.segment == number => Head::Begun(head),
-        Some(_) => Head::Unused,
-        None if pages.iter().all(|byte| *byte == 0) => Head::Unused,
+    let copies = SegmentHead::decode_copies(&pages);
+    let mut sound = copies.iter().flatten();
+    Ok(match sound.clone().find(|head| head.segment == number) {
+        Some(head) => Head::Begun(*head),
+        None if sound.next().is_some() || pages.iter().all(|byte| *byte == 0) => Head::Unused,
         None => Head::Lost,
     })
 }

@@ -1,7 +1,7 @@
 //! The scan over bytes in memory: no file, as a simulated disk or a fuzzer has it.
 
 use proptest::prelude::*;
-use quorate_journal::record::{self, HEADER_BYTES, Header, SEGMENT_HEAD_BYTES, SegmentHead};
+use quorate_journal::record::{self, HEADER_BYTES, Header, PAGE_BYTES, SEGMENT_HEAD_BYTES, SegmentHead};
 use quorate_journal::{Head, Scanned, SegmentFile, Step, Walk, scan};
 
 const SALT: u64 = 0x5eed;
@@ -77,6 +77,22 @@ fn a_hole_before_a_synced_mark_is_damage_and_one_behind_it_a_torn_end() {
     let (scanned, records) = read(vec![bytes]);
     assert_eq!((records.len(), scanned.recovery.damages.len()), (2, 0));
     assert_eq!(scanned.recovery.torn.expect("a torn end").position, third as u64);
+}
+
+#[test]
+fn one_copy_of_an_earlier_use_hides_no_segment() {
+    for stale_copy in [0, PAGE_BYTES as usize] {
+        let mut bytes = segment(2, 3, &[b"three"]);
+        let earlier = SegmentHead {
+            segment: 1,
+            salt: 1,
+            first_lsn: 1,
+        };
+        bytes[stale_copy..stale_copy + 64].copy_from_slice(&earlier.encode()[..64]);
+        let (_, records) = read(vec![segment(1, 1, &[b"one", b"two"]), bytes]);
+        let lsns: Vec<u64> = records.iter().map(|record| record.0).collect();
+        assert_eq!(lsns, [1, 2, 3], "the stale copy is at {stale_copy}");
+    }
 }
 
 proptest! {

@@ -32,7 +32,7 @@ pub enum Code {
     Paused = 21,
     /// The group is read-only: a server's disk is full or failing. Retry later; reads go on working.
     ReadOnly = 22,
-    /// Every replica of an in-memory group was lost. The owner may start the group anew.
+    /// Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one. The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.
     GroupLost = 23,
     /// The replica is joining its chain and cannot answer yet. Retry after the time given.
     Syncing = 24,
@@ -262,7 +262,7 @@ impl Code {
                 "The group is read-only: a server's disk is full or failing. Retry later; reads go on working."
             }
             Code::GroupLost => {
-                "Every replica of an in-memory group was lost. The owner may start the group anew."
+                "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one. The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset."
             }
             Code::Syncing => {
                 "The replica is joining its chain and cannot answer yet. Retry after the time given."

@@ -20,6 +20,8 @@ pub mod kind {
     pub const SYNC_REPLY: u8 = 70;
     pub const PROGRESS: u8 = 71;
     pub const ALIVE: u8 = 72;
+    pub const FETCH: u8 = 73;
+    pub const FETCHED: u8 = 74;
 }
 
 /// What one replica tells another of one group, in one epoch.
@@ -38,6 +40,10 @@ pub enum Message {
     SyncReply(SyncReply),
     /// Successor → predecessor: what has arrived, so that the sender's window opens.
     Progress(Progress),
+    /// Between any two replicas of a group: my record of this batch is damaged, send me yours.
+    Fetch { index: Index },
+    /// The answer; `None`: it is not to be had here.
+    Fetched { index: Index, batch: Option<Batch> },
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -202,7 +208,7 @@ pub fn alive_frame() -> Bytes {
 
 impl Envelope {
     pub fn decode(frame: &Frame) -> Result<Envelope, WireError> {
-        if !matches!(frame.kind, kind::REPLICATE | kind::SYNC_REPLY) {
+        if !matches!(frame.kind, kind::REPLICATE | kind::SYNC_REPLY | kind::FETCHED) {
             frame.expect_no_payload("peer frame without payload")?;
         }
         let mut r = Reader::new(&frame.head, "peer frame");
@@ -233,6 +239,8 @@ impl Envelope {
                 round: r.u64()?,
                 trim_level: r.position()?,
             }),
+            kind::FETCH => Message::Fetch { index: r.position()? },
+            kind::FETCHED => decode_fetched(&mut r, frame)?,
             unknown => return Err(WireError::UnknownKind { kind: unknown }),
         };
         Ok(Envelope {
@@ -255,6 +263,12 @@ impl Envelope {
             Message::SyncRequest(_) => (kind::SYNC_REQUEST, None, None),
             Message::SyncReply(m) => (kind::SYNC_REPLY, None, m.base.clone()),
             Message::Progress(_) => (kind::PROGRESS, None, None),
+            Message::Fetch { .. } => (kind::FETCH, None, None),
+            Message::Fetched { batch, .. } => (
+                kind::FETCHED,
+                None,
+                batch.as_ref().map(|batch| batch.payload.clone()),
+            ),
         };
         let payload_len = payload.as_ref().map_or(0, Bytes::len);
         encode_frame(out, kind, 0, trace, payload_len, |out| {
@@ -323,6 +337,14 @@ impl Message {
                 out.put_u64_le(m.round);
                 out.put_u64_le(m.trim_level);
             }
+            Message::Fetch { index } => out.put_u64_le(*index),
+            Message::Fetched { index, batch } => {
+                out.put_u64_le(*index);
+                out.put_u8(u8::from(batch.is_some()));
+                if let Some(batch) = batch {
+                    out.put_slice(&batch.header.encode());
+                }
+            }
         }
     }
 }
@@ -344,6 +366,22 @@ fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireEr
         storage_fault,
         batch,
     }))
+}
+
+fn decode_fetched(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
+    let index = r.position()?;
+    if r.u8()? == 0 {
+        frame.expect_no_payload("FETCHED without a batch")?;
+        return Ok(Message::Fetched { index, batch: None });
+    }
+    let batch = Batch {
+        header: BatchHeader::decode(r.bytes(BATCH_HEADER_LEN)?)?,
+        payload: frame.payload.clone(),
+        trace: None,
+    };
+    batch.verify()?;
+    let batch = Some(batch);
+    Ok(Message::Fetched { index, batch })
 }
 
 fn decode_sync_request(r: &mut Reader<'_>) -> Result<Message, WireError> {

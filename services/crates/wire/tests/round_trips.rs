@@ -292,6 +292,12 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
                 })
             }
         ),
+        position().prop_map(|index| peer::Message::Fetch { index }),
+        (position(), proptest::option::of(batch())).prop_map(|(index, batch)| {
+            // What repairs a disk belongs to nobody's request.
+            let batch = batch.map(|batch| Batch { trace: None, ..batch });
+            peer::Message::Fetched { index, batch }
+        }),
     ];
     (group(), any::<u64>(), message).prop_map(|(group_id, epoch, message)| Envelope {
         group_id,

@@ -112,7 +112,7 @@ fn weight_of(message: &Message) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Permission;
+    use quorate_tokens::Permission;
 
     fn client(channel: u32) -> ClientRef {
         ClientRef {

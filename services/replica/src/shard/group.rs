@@ -8,14 +8,15 @@ use quorate_telemetry::usage::Sample;
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::cost::Budget;
 use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
-use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros};
+use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros, Role};
 use quorate_wire::client::{self, kind};
 use quorate_wire::peer::Envelope;
 
 use crate::clock::now_us;
-use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, KIND_TRIM, Placed, Places};
+use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, KIND_MENDED, KIND_TRIM, Place, Placed, Places};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
+use crate::shard::repair::Repairs;
 use crate::shard::serve::Channel;
 use crate::shard::traced::Traced;
 use crate::usage::Counters;
@@ -36,6 +37,9 @@ pub struct Group {
     pub attaching: Vec<ClientRef>,
     pub readers: Readers,
     pub places: Places,
+    pub repairs: Repairs,
+    /// It may lack what had been durable here, until it is a replica of the chain again.
+    pub is_damaged: bool,
     /// Bases submitted to the journal and not yet durable: (index, lsn).
     bases: Vec<(Index, quorate_journal::Lsn)>,
     pub counters: Counters,
@@ -60,6 +64,8 @@ impl Group {
             attaching: Vec::new(),
             readers: Readers::default(),
             places,
+            repairs: Repairs::default(),
+            is_damaged: false,
             bases: Vec::new(),
             counters: Counters::new(now),
             cuts: Vec::new(),
@@ -98,6 +104,10 @@ impl Group {
         }
         if !self.replica.is_head() {
             self.refuse_queue(io, Code::NotHead);
+        }
+        let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
+        if begins && is_whole && std::mem::take(&mut self.is_damaged) {
+            io.journal.mended(self.id, self.replica.log().last_index(), false);
         }
     }
 
@@ -204,6 +214,7 @@ impl Group {
         self.replica.leave(&mut commands);
         self.carry_out(io, &mut commands);
         self.refuse_readers(io, Code::GroupNotHere);
+        self.abandon_repairs(io);
     }
 
     fn carry_out(&mut self, io: &mut Io, commands: &mut Vec<Command>) {
@@ -318,7 +329,7 @@ impl Group {
         } = placed;
         match durable.kind {
             KIND_BASE => self.bases.push((durable.index, lsn)),
-            KIND_BATCH => self.places.note(durable.index, lsn, location),
+            KIND_BATCH => self.places.note(durable.index, lsn, Place::Journal(location)),
             _ => {}
         }
     }
@@ -328,10 +339,14 @@ impl Group {
         if durable.kind == KIND_BASE {
             for (index, lsn) in self.bases.extract_if(.., |(index, _)| *index <= durable.index) {
                 self.places.forget_through(index);
-                self.places.base_lsn = Some(lsn);
+                self.places.base = Some((index, lsn));
+                if let Some(logs) = io.shared.group_logs() {
+                    logs.trim(self.id, index, lsn);
+                }
             }
         }
         let event = match durable.kind {
+            KIND_MENDED => return,
             KIND_CUT => Event::CutPersisted {
                 number: durable.epoch,
             },
@@ -342,10 +357,6 @@ impl Group {
             },
         };
         self.step(io, event);
-    }
-
-    pub fn oldest_lsn(&self) -> Option<quorate_journal::Lsn> {
-        self.places.oldest_lsn()
     }
 
     pub fn head_address(&self) -> String {

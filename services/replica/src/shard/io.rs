@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use quorate_chain::{ClientRef, Event};
 use quorate_qos::Pace;
 use quorate_types::limits::{CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
-use quorate_types::{Code, GroupConfig, GroupId, ServerId};
+use quorate_types::{Code, GroupConfig, GroupId, Index, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::{Notify, mpsc};
 
@@ -42,6 +42,10 @@ pub struct Io {
     next_connection: u64,
     loads: mpsc::UnboundedSender<(GroupId, Event)>,
     disk_reads: mpsc::UnboundedSender<DiskRead>,
+    damaged: mpsc::UnboundedSender<(GroupId, Index)>,
+    /// Repairs for which a peer was asked, and batches being read back for peers that repair.
+    pub repairs: usize,
+    pub fetches_served: usize,
     /// What learners of this shard's groups may be sent.
     pub pace: Pace,
     /// Groups whose learner waits for its allowance.
@@ -55,18 +59,22 @@ pub struct Io {
 pub struct Work {
     pub loads: mpsc::UnboundedReceiver<(GroupId, Event)>,
     pub disk_reads: mpsc::UnboundedReceiver<DiskRead>,
+    /// Batches that were found damaged when they were read for a successor.
+    pub damaged: mpsc::UnboundedReceiver<(GroupId, Index)>,
 }
 
 impl Io {
     pub fn new(shard: usize, shared: Arc<Shared>, journal: JournalPort) -> (Self, Work) {
         let (loads, loads_receiver) = mpsc::unbounded_channel();
         let (disk_reads, disk_reads_receiver) = mpsc::unbounded_channel();
-        let io = Self::with_work(shard, shared, journal, loads, disk_reads);
+        let (damaged, damaged_receiver) = mpsc::unbounded_channel();
+        let io = Self::with_work(shard, shared, journal, loads, disk_reads, damaged);
         (
             io,
             Work {
                 loads: loads_receiver,
                 disk_reads: disk_reads_receiver,
+                damaged: damaged_receiver,
             },
         )
     }
@@ -77,6 +85,7 @@ impl Io {
         journal: JournalPort,
         loads: mpsc::UnboundedSender<(GroupId, Event)>,
         disk_reads: mpsc::UnboundedSender<DiskRead>,
+        damaged: mpsc::UnboundedSender<(GroupId, Index)>,
     ) -> Self {
         let bytes_per_s = shared.catchup_bytes_per_s.load(Ordering::Relaxed) / shared.shard_count() as u64;
         let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
@@ -96,6 +105,9 @@ impl Io {
             next_connection: 1,
             loads,
             disk_reads,
+            damaged,
+            repairs: 0,
+            fetches_served: 0,
             pace,
             catching_up: BTreeSet::new(),
             pacing: Rc::new(Notify::new()),
@@ -106,6 +118,11 @@ impl Io {
     pub fn wants_catchup(&mut self, group_id: GroupId) {
         self.catching_up.insert(group_id);
         self.pacing.notify_one();
+    }
+
+    /// Where a batch goes that was found damaged.
+    pub fn damaged(&self) -> mpsc::UnboundedSender<(GroupId, Index)> {
+        self.damaged.clone()
     }
 
     /// Where an event for a group goes that a task of this shard produced.

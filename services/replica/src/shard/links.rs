@@ -102,8 +102,11 @@ impl Shard {
         let Envelope {
             group_id,
             epoch,
-            message,
+            mut message,
         } = envelope;
+        if self.between_disks(from, group_id, &mut message) {
+            return;
+        }
         self.event(group_id, Event::Peer { from, epoch, message });
     }
 

@@ -11,16 +11,19 @@ pub mod group;
 pub mod io;
 pub mod links;
 pub mod reads;
+pub mod repair;
 pub mod run;
 pub mod serve;
 pub mod slow;
 pub mod traced;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, Replica};
+use quorate_journal::Lsn;
 use quorate_telemetry::usage::Sample;
 use quorate_transport::Detached;
 use quorate_types::control::GroupReport;
@@ -28,13 +31,13 @@ use quorate_types::{GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
 use tokio::sync::oneshot;
 
-use crate::auth::Permission;
 use crate::disk::Places;
 use crate::shard::crossing::Backlog;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
 use crate::shared::Slot;
 use crate::usage::{self, ShardSample};
+use quorate_tokens::Permission;
 
 /// What reaches a shard from other threads.
 ///
@@ -49,6 +52,8 @@ pub enum ShardMessage {
         group_id: GroupId,
         replica: Box<Replica>,
         places: Places,
+        /// It may lack what had been durable.
+        is_damaged: bool,
     },
     Journal(quorate_journal::Event),
     /// A client's connection whose HELLO was read; `rest` was read beyond it.
@@ -95,7 +100,29 @@ pub enum ShardMessage {
         connection: u64,
     },
     Sample(oneshot::Sender<ShardSample>),
-    OldestLsn(oneshot::Sender<Option<quorate_journal::Lsn>>),
+    /// Records that lie in their group's log now.
+    Moved {
+        group_id: GroupId,
+        records: Vec<(Lsn, quorate_group_log::Place)>,
+    },
+    /// Records that cannot be read from the journal when they are to be copied.
+    LostInJournal {
+        lsns: Range<Lsn>,
+        answer: std::sync::mpsc::Sender<quorate_group_log::Answer>,
+    },
+    /// A record of a group's log that the scrubber cannot read.
+    DamagedInLog {
+        group_id: GroupId,
+        place: quorate_group_log::Place,
+        answer: std::sync::mpsc::Sender<bool>,
+    },
+    /// Records that said where a log begins or ends were lost: this group's, or some group's.
+    Restate(Option<GroupId>),
+    /// A batch that a peer asked for was read, or not.
+    Fetched {
+        to: ServerId,
+        envelope: peer::Envelope,
+    },
     Stop,
 }
 
@@ -169,10 +196,24 @@ impl Shard {
         }
     }
 
-    pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places) {
+    pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
         let now = crate::clock::now_us();
-        self.groups
-            .insert(group_id, Group::new(group_id, replica, places, now));
+        let mut group = Group::new(group_id, replica, places, now);
+        if is_damaged {
+            // Before anything else of the group: whoever reads the disk again must not go by what was lost.
+            let last_index = group.replica.log().last_index();
+            self.io.journal.mended(group_id, last_index, true);
+            self.io.wake.notify_one();
+        }
+        group.is_damaged = is_damaged;
+        self.groups.insert(group_id, group);
+    }
+
+    pub fn restate(&mut self, group_id: Option<GroupId>) {
+        let ids: Vec<GroupId> = group_id.map_or_else(|| self.groups.keys().copied().collect(), |id| vec![id]);
+        for id in ids {
+            self.with_group(id, |group, io| group.restate(io));
+        }
     }
 
     /// Forgets a group and, once the journal has the note, its data.
@@ -219,6 +260,7 @@ impl Shard {
             self.with_group(id, |group, io| {
                 group.account_time(now);
                 group.step(io, Event::Tick { wall_us });
+                group.advance_repairs(io);
             });
         }
         self.report_slow(now);
@@ -257,10 +299,5 @@ impl Shard {
             None | Some(SubmitError::Busy | SubmitError::Closing) => {}
             Some(error) => self.io.storage_refused(&error.to_string()),
         }
-    }
-
-    /// The oldest journal record that any group here needs.
-    pub fn oldest_lsn(&self) -> Option<quorate_journal::Lsn> {
-        self.groups.values().filter_map(Group::oldest_lsn).min()
     }
 }

@@ -2,15 +2,16 @@
 
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, ReadPage};
-use quorate_journal::Location;
+use quorate_journal::Lsn;
 use quorate_types::limits::{BATCH_BYTES_MAX, READ_BATCHES_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX};
 use quorate_types::{Code, GroupId, Index, Micros, Offset};
 use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
-use tokio::sync::oneshot;
 
 use crate::clock::now_us;
+use crate::disk::Place;
 use crate::shard::group::Group;
 use crate::shard::io::{Io, Refusal};
+use crate::shard::repair::{Lack, read_batches};
 
 /// Payload of one ENTRIES frame; larger requests are answered in part, as any reader must expect.
 const PAGE_BYTES_MAX: u32 = 1 << 20;
@@ -19,7 +20,9 @@ const CREDIT_BYTES_MAX: i64 = BATCH_BYTES_MAX as i64;
 /// Longest wait of a single read.
 const READ_WAIT_MS_MAX: u32 = 60_000;
 /// How long after a failed read from disk it is tried again for a successor.
-const LOAD_RETRY: std::time::Duration = std::time::Duration::from_secs(1);
+const LOAD_RETRY: std::time::Duration = std::time::Duration::from_millis(200);
+/// How often a read follows its records from the journal into the group's log: once, unless it is very slow.
+const MOVES_MAX: u32 = 5;
 /// Single reads that wait in one group.
 const WAITING_READS_MAX: usize = 4_096;
 /// Single reads of one channel that wait, for entries or for the disk: each may hold a page.
@@ -58,8 +61,11 @@ struct Subscription {
 pub struct DiskRead {
     pub group_id: GroupId,
     pub page: ReadPage,
-    pub locations: Vec<Option<Location>>,
+    /// Of the pieces without payload.
+    pub places: Vec<(Lsn, Place)>,
     pub purpose: Purpose,
+    /// How often its records were looked for where they were no more.
+    pub moves: u32,
 }
 
 pub enum Purpose {
@@ -284,53 +290,94 @@ impl Group {
         if let Purpose::Answer { client, request } = purpose {
             self.readers.from_disk.push((client, request));
         }
-        let locations = page.pieces.iter().map(|p| self.places.get(p.index)).collect();
         let read = DiskRead {
             group_id: self.id,
             page,
-            locations,
+            places: Vec::new(),
             purpose,
+            moves: 0,
         };
-        io.read_from_disk(read);
+        self.read_page(io, read);
     }
 
-    /// Payloads are there (or could not be read, which the reader is told).
-    pub fn disk_read_done(&mut self, io: &mut Io, mut read: DiskRead, payloads: Result<Vec<Bytes>, String>) {
-        if let Purpose::Subscription { client, request } = read.purpose
+    /// Has what the page lacks read from disk.
+    pub fn read_page(&mut self, io: &mut Io, mut read: DiskRead) {
+        let lacking = read.page.pieces.iter().filter(|piece| piece.payload.is_none());
+        let places: Option<Vec<_>> = lacking.map(|piece| self.places.get(piece.index)).collect();
+        match places {
+            Some(places) => {
+                read.places = places;
+                io.read_from_disk(read);
+            }
+            None => self.answer_without(io, read, "the entries were trimmed meanwhile".to_string()),
+        }
+    }
+
+    /// Payloads are there, or some: what has moved is read again, what is damaged repaired first.
+    pub fn disk_read_done(&mut self, io: &mut Io, mut read: DiskRead, payloads: Vec<Result<Bytes, Lack>>) {
+        let (mut damaged, mut other) = (Vec::new(), None);
+        let lacking = read
+            .page
+            .pieces
+            .iter_mut()
+            .filter(|piece| piece.payload.is_none());
+        for (piece, payload) in lacking.zip(payloads) {
+            match payload {
+                Ok(payload) => piece.payload = Some(payload),
+                Err(Lack::Damaged) => damaged.push(piece.index),
+                Err(Lack::Moved) => {}
+                Err(Lack::Other(reason)) => other = Some(reason),
+            }
+        }
+        let is_whole = read.page.pieces.iter().all(|piece| piece.payload.is_some());
+        if let Some(reason) = other {
+            self.answer_without(io, read, reason);
+        } else if !damaged.is_empty() {
+            self.park(io, read, damaged);
+        } else if !is_whole && read.moves < MOVES_MAX {
+            read.moves += 1;
+            self.read_page(io, read);
+        } else if !is_whole {
+            self.answer_without(io, read, "the record is not where it should be".to_string());
+        } else if self.take_reader(&read.purpose) {
+            self.send_entries(io, read.page, &read.purpose);
+        }
+    }
+
+    /// The reader is told that its page is not to be had.
+    pub fn answer_without(&mut self, io: &mut Io, read: DiskRead, reason: String) {
+        if !self.take_reader(&read.purpose) {
+            return;
+        }
+        tracing::error!(group = %self.id, reason, "cannot read entries back from disk");
+        let (Purpose::Answer { client, request } | Purpose::Subscription { client, request }) = read.purpose;
+        self.readers.cancel(client, request);
+        io.refuse(
+            client,
+            Refusal::new(kind::READ, u64::from(request), Code::Internal).detail(reason),
+        );
+    }
+
+    /// Whether the reader still waits for the page, which it is about to get.
+    fn take_reader(&mut self, purpose: &Purpose) -> bool {
+        if let Purpose::Subscription { client, request } = *purpose
             && let Some(subscription) = self.readers.find(client, request)
         {
             subscription.is_loading = false;
             self.readers.is_behind = true;
         }
-        if let Purpose::Answer { client, request } = read.purpose {
+        if let Purpose::Answer { client, request } = *purpose {
             let outstanding = self
                 .readers
                 .from_disk
                 .iter()
                 .position(|r| *r == (client, request));
             let Some(at) = outstanding else {
-                return; // Its channel is gone.
+                return false; // Its channel is gone.
             };
             self.readers.from_disk.swap_remove(at);
         }
-        match payloads {
-            Ok(payloads) => {
-                for (piece, payload) in read.page.pieces.iter_mut().zip(payloads) {
-                    piece.payload = Some(payload);
-                }
-                self.send_entries(io, read.page, &read.purpose);
-            }
-            Err(reason) => {
-                tracing::error!(group = %self.id, reason, "cannot read entries back from the journal");
-                let (Purpose::Answer { client, request } | Purpose::Subscription { client, request }) =
-                    read.purpose;
-                self.readers.cancel(client, request);
-                io.refuse(
-                    client,
-                    Refusal::new(kind::READ, u64::from(request), Code::Internal).detail(reason),
-                );
-            }
-        }
+        true
     }
 
     fn send_entries(&mut self, io: &mut Io, page: ReadPage, purpose: &Purpose) {
@@ -373,22 +420,29 @@ impl Group {
 
     /// Reads evicted payloads back for a successor that catches up.
     pub fn load_for_successor(&mut self, io: &mut Io, from_index: Index, to_index: Index) {
-        let wanted: Vec<_> = (from_index..=to_index)
-            .map(|index| (index, self.places.get(index)))
-            .collect();
+        let wanted = from_index..=to_index;
+        let places: Vec<_> = wanted.clone().map_while(|index| self.places.get(index)).collect();
         let (group_id, journal) = (self.id, io.journal.journal());
-        let done = io.loads();
+        let logs = io.shared.group_logs();
+        let (done, damaged) = (io.loads(), io.damaged());
         tokio::task::spawn_local(async move {
-            let read = tokio::task::spawn_blocking(move || {
-                let read_one = |(index, location): (Index, Option<Location>)| {
-                    Some((index, journal.read(location?).ok()?.payload))
-                };
-                // What cannot be read ends the run: the replica asks again from there.
-                wanted.into_iter().map_while(read_one).collect::<Vec<_>>()
-            });
-            let batches: Vec<(Index, Bytes)> = read.await.unwrap_or_default();
+            let read =
+                tokio::task::spawn_blocking(move || read_batches(&journal, logs.as_ref(), group_id, &places));
+            let read = read.await.unwrap_or_default();
+            if let Some((index, _)) = wanted
+                .clone()
+                .zip(&read)
+                .find(|(_, read)| **read == Err(Lack::Damaged))
+            {
+                let _stopped = damaged.send((group_id, index)).is_err();
+            }
+            // What cannot be read ends the run: the replica asks again from there.
+            let batches: Vec<(Index, Bytes)> = wanted
+                .zip(read)
+                .map_while(|(index, read)| Some((index, read.ok()?)))
+                .collect();
             if batches.is_empty() {
-                tracing::error!(group = %group_id, from_index, "cannot read batches back for a replica that catches up");
+                tracing::warn!(group = %group_id, from_index, "cannot read batches back yet for a replica that catches up");
                 tokio::time::sleep(LOAD_RETRY).await;
             }
             let _stopped = done.send((group_id, Event::Loaded { batches })).is_err();
@@ -396,28 +450,18 @@ impl Group {
     }
 }
 
-/// Reads the payloads of a page, in a thread that may block.
-pub async fn read_payloads(
-    journal: std::sync::Arc<quorate_journal::Journal>,
-    page: &ReadPage,
-    locations: Vec<Option<Location>>,
-) -> Result<Vec<Bytes>, String> {
-    let in_memory: Vec<Option<Bytes>> = page.pieces.iter().map(|p| p.payload.clone()).collect();
-    let (sender, receiver) = oneshot::channel();
-    tokio::task::spawn_blocking(move || {
-        let read = |(payload, location): (Option<Bytes>, Option<Location>)| match (payload, location) {
-            (Some(payload), _) => Ok(payload),
-            (None, Some(location)) => journal
-                .read(location)
-                .map(|r| r.payload)
-                .map_err(|e| e.to_string()),
-            (None, None) => Err("no record is known for the entries".to_string()),
-        };
-        let _gone = sender
-            .send(in_memory.into_iter().zip(locations).map(read).collect())
-            .is_err();
-    });
-    receiver
-        .await
-        .unwrap_or_else(|_| Err("the server is stopping".to_string()))
+/// Reads what the page lacks, in a thread that may block.
+pub async fn read_payloads(io: ReadIo, read: &mut DiskRead) -> Vec<Result<Bytes, Lack>> {
+    let (group_id, places) = (read.group_id, std::mem::take(&mut read.places));
+    let count = places.len();
+    let reading =
+        tokio::task::spawn_blocking(move || read_batches(&io.journal, io.logs.as_ref(), group_id, &places));
+    let stopping = || vec![Err(Lack::Other("the server is stopping".to_string())); count];
+    reading.await.unwrap_or_else(|_| stopping())
+}
+
+/// What reads from disk.
+pub struct ReadIo {
+    pub journal: std::sync::Arc<quorate_journal::Journal>,
+    pub logs: Option<std::sync::Arc<quorate_group_log::GroupLogs>>,
 }

@@ -121,7 +121,16 @@ fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
     let Work {
         mut loads,
         mut disk_reads,
+        mut damaged,
     } = work;
+    let owner = shard.clone();
+    spawn_local(async move {
+        while let Some((group_id, index)) = damaged.recv().await {
+            owner
+                .borrow_mut()
+                .with_group(group_id, |group, io| group.repair(io, index, None));
+        }
+    });
     let owner = shard.clone();
     spawn_local(async move {
         while let Some((group_id, event)) = loads.recv().await {
@@ -132,10 +141,15 @@ fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
     spawn_local(async move {
         while let Some(mut read) = disk_reads.recv().await {
             let owner = owner.clone();
-            let journal = owner.borrow().io.journal.journal();
+            let io = {
+                let io = &owner.borrow().io;
+                reads::ReadIo {
+                    journal: io.journal.journal(),
+                    logs: io.shared.group_logs(),
+                }
+            };
             spawn_local(async move {
-                let locations = std::mem::take(&mut read.locations);
-                let payloads = reads::read_payloads(journal, &read.page, locations).await;
+                let payloads = reads::read_payloads(io, &mut read).await;
                 let group_id = read.group_id;
                 owner
                     .borrow_mut()
@@ -171,7 +185,24 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             group_id,
             replica,
             places,
-        } => shard.recovered(group_id, *replica, places),
+            is_damaged,
+        } => shard.recovered(group_id, *replica, places, is_damaged),
+        ShardMessage::Moved { group_id, records } => {
+            if let Some(group) = shard.groups.get_mut(&group_id) {
+                group.places.moved(&records);
+            }
+        }
+        ShardMessage::LostInJournal { lsns, answer } => shard.lost_in_journal(&lsns, &answer),
+        ShardMessage::DamagedInLog {
+            group_id,
+            place,
+            answer,
+        } => shard.damaged_in_log(group_id, place, &answer),
+        ShardMessage::Restate(group_id) => shard.restate(group_id),
+        ShardMessage::Fetched { to, envelope } => {
+            shard.io.fetches_served -= 1;
+            shard.io.send_peer(to, envelope);
+        }
         ShardMessage::Journal(event) => journal_event(&mut shard, event),
         ShardMessage::Client { stream, rest, slot } => {
             if let Some(stream) = adopt(stream) {
@@ -217,9 +248,6 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         ShardMessage::Sample(answer) => {
             let _gone = answer.send(shard.sample()).is_err();
         }
-        ShardMessage::OldestLsn(answer) => {
-            let _gone = answer.send(shard.oldest_lsn()).is_err();
-        }
         ShardMessage::Stop => unreachable!("handled by the inbox"),
     }
 }
@@ -249,7 +277,12 @@ fn journal_event(shard: &mut Shard, event: JournalEvent) {
             shard.storage_fault(false);
             shard.io.wake.notify_one();
         }
-        JournalEvent::DiskFull { reason } | JournalEvent::Failed { reason } => {
+        JournalEvent::Failed { reason } => {
+            shard.io.journal.died();
+            *shard.io.shared.storage_fault.lock().expect("storage fault") = Some(reason.to_string());
+            shard.storage_fault(true);
+        }
+        JournalEvent::DiskFull { reason } => {
             *shard.io.shared.storage_fault.lock().expect("storage fault") = Some(reason.to_string());
             shard.storage_fault(true);
         }

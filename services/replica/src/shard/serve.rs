@@ -10,11 +10,11 @@ use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
-use crate::auth::Permission;
 use crate::clock::{now_us, wall_us};
 use crate::shard::ClientRequest;
 use crate::shard::group::{Group, retry_ms};
 use crate::shard::io::{Io, Refusal};
+use quorate_tokens::Permission;
 
 /// A client's way into the group: one for each connection and channel.
 pub struct Channel {

@@ -43,6 +43,9 @@ impl Shard {
             note(*server, link.waited(now), SlowCause::Link);
         }
         let me = self.io.shared.server_id();
+        if let Some(waited) = self.io.journal.journal().oldest_unsynced() {
+            note(me, waited.as_micros() as Micros, SlowCause::Journal);
+        }
         for group in self.groups.values() {
             let lags = group.replica.lags(now);
             if let Some((server, waited)) = lags.successor {

@@ -57,8 +57,14 @@ struct Connection {
 
 #[derive(Debug)]
 enum Input {
-    Message { place: usize, connection: u64, message: ToCoordinator },
-    Closed { connection: u64 },
+    Message {
+        place: usize,
+        connection: u64,
+        message: ToCoordinator,
+    },
+    Closed {
+        connection: u64,
+    },
     Tick,
 }
 
@@ -126,13 +132,20 @@ impl World {
         if !self.coordinator.up || self.is_blocked(Node::Server(place), Node::Coordinator) {
             return;
         }
-        let control = self.servers[place].control.as_mut().filter(|c| c.connection == connection);
+        let control = self.servers[place]
+            .control
+            .as_mut()
+            .filter(|c| c.connection == connection);
         let input = match control {
             None => Input::Closed { connection },
             Some(control) => {
                 let Some(bytes) = control.up.receive() else { return };
                 let message = serde_json::from_slice(&bytes).expect("a control message");
-                Input::Message { place, connection, message }
+                Input::Message {
+                    place,
+                    connection,
+                    message,
+                }
             }
         };
         self.coordinator_input(input);
@@ -158,10 +171,16 @@ impl World {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Message { place, connection, message: ToCoordinator::Register(register) } => {
+            Input::Message {
+                place,
+                connection,
+                message: ToCoordinator::Register(register),
+            } => {
                 self.register(place, connection, register);
             }
-            Input::Message { connection, message, .. } => self.message(connection, message),
+            Input::Message {
+                connection, message, ..
+            } => self.message(connection, message),
             Input::Closed { connection } => self.closed(connection),
             Input::Tick => self.lease_tick(),
         }
@@ -171,7 +190,8 @@ impl World {
         let now_ms = self.lease_ms();
         let failed = self.coordinator.leases.expired(now_ms);
         if !failed.is_empty() {
-            self.trace.line(None, || format!("coordinator: {failed:?} failed"));
+            self.trace
+                .line(None, || format!("coordinator: {failed:?} failed"));
             self.counts.suspicions += failed.len() as u64;
             self.apply_and_act(Command::ServersFailed { servers: failed });
         }
@@ -186,10 +206,16 @@ impl World {
         let joined = self.coordinator.state.servers.len();
         if joined >= self.servers.len() && !self.coordinator.to_admit.is_empty() {
             for (group_id, sla) in self.coordinator.to_admit.clone() {
-                self.apply_and_act(Command::Admit { group_id, project_id: Uuid::from_u128(1), sla });
+                self.apply_and_act(Command::Admit {
+                    group_id,
+                    project_id: Uuid::from_u128(1),
+                    sla,
+                });
             }
             let state = &self.coordinator.state;
-            self.coordinator.to_admit.retain(|(id, _)| !state.groups.contains_key(id));
+            self.coordinator
+                .to_admit
+                .retain(|(id, _)| !state.groups.contains_key(id));
         }
     }
 
@@ -197,7 +223,10 @@ impl World {
         let at_ms = self.unix_ms();
         let effects = apply(&mut self.coordinator.state, at_ms, &command);
         if self.counts.events % 16 == 0 {
-            self.coordinator.state.validate().expect("the coordinator's state is sound");
+            self.coordinator
+                .state
+                .validate()
+                .expect("the coordinator's state is sound");
         }
         self.coordinator.batch.push(Timed { at_ms, command });
         let (laggards, now_ms) = (self.coordinator.state.laggards(), self.lease_ms());
@@ -215,7 +244,9 @@ impl World {
         match effect {
             Effect::Send { server, message } => {
                 if let Some(connection) = self.coordinator.connection_of.get(&server) {
-                    self.coordinator.outgoing.push(Outgoing::Message(*connection, message));
+                    self.coordinator
+                        .outgoing
+                        .push(Outgoing::Message(*connection, message));
                 }
             }
             Effect::Disconnect { server } => {
@@ -223,7 +254,9 @@ impl World {
                     self.coordinator.outgoing.push(Outgoing::Close(connection));
                 }
             }
-            Effect::Reply(Reply::Refused(refusal)) => self.trace.line(None, || format!("refused: {refusal:?}")),
+            Effect::Reply(Reply::Refused(refusal)) => {
+                self.trace.line(None, || format!("refused: {refusal:?}"))
+            }
             Effect::Reply(_) => {}
             Effect::Accept { .. } | Effect::Refuse { .. } => unreachable!("of a registration"),
         }
@@ -237,7 +270,10 @@ impl World {
         };
         self.coordinator.connections.insert(connection, known);
         self.coordinator.credentials += 1;
-        let credential = format!("credential-{}-{}", self.coordinator.life, self.coordinator.credentials);
+        let credential = format!(
+            "credential-{}-{}",
+            self.coordinator.life, self.coordinator.credentials
+        );
         let proof = match (&register.join_token, &register.credential) {
             (Some(token), None) => Proof::JoinToken {
                 digest: token.clone(),
@@ -264,7 +300,9 @@ impl World {
                 }
                 Effect::Refuse { code, message } => {
                     let refusal = ToServer::Refuse { code, message };
-                    self.coordinator.outgoing.push(Outgoing::Message(connection, refusal));
+                    self.coordinator
+                        .outgoing
+                        .push(Outgoing::Message(connection, refusal));
                 }
                 other => self.act(other),
             }
@@ -291,12 +329,18 @@ impl World {
             peer_keys: serde_json::Value::Null,
             peer_token: String::new(),
         };
-        coordinator.outgoing.push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
+        coordinator
+            .outgoing
+            .push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
     }
 
     fn message(&mut self, connection: u64, message: ToCoordinator) {
         let coordinator = &self.coordinator;
-        let Some(server) = coordinator.connections.get(&connection).and_then(|known| known.server) else {
+        let Some(server) = coordinator
+            .connections
+            .get(&connection)
+            .and_then(|known| known.server)
+        else {
             return;
         };
         if coordinator.connection_of.get(&server) != Some(&connection) {
@@ -307,17 +351,34 @@ impl World {
             ToCoordinator::Register(_) => unreachable!("taken before"),
             ToCoordinator::Heartbeat(heartbeat) => self.heard(connection, server, heartbeat),
             ToCoordinator::Applied { group_id, epoch } => {
-                if state.groups.get(&group_id).is_some_and(|g| !g.formed && g.epoch == epoch) {
-                    self.apply_and_act(Command::Applied { server, group_id, epoch });
+                if state
+                    .groups
+                    .get(&group_id)
+                    .is_some_and(|g| !g.formed && g.epoch == epoch)
+                {
+                    self.apply_and_act(Command::Applied {
+                        server,
+                        group_id,
+                        epoch,
+                    });
                 }
             }
-            ToCoordinator::LearnerCaughtUp { group_id, epoch, learner } => {
+            ToCoordinator::LearnerCaughtUp {
+                group_id,
+                epoch,
+                learner,
+            } => {
                 let is_current = |g: &quorate_coordinator::state::group::Group| {
                     g.epoch == epoch && g.learner == Some(learner)
                 };
                 if state.groups.get(&group_id).is_some_and(is_current) {
                     self.counts.promotions += 1;
-                    self.apply_and_act(Command::LearnerCaughtUp { server, group_id, epoch, learner });
+                    self.apply_and_act(Command::LearnerCaughtUp {
+                        server,
+                        group_id,
+                        epoch,
+                        learner,
+                    });
                 }
             }
             ToCoordinator::Dropped { group_id } => {
@@ -336,13 +397,22 @@ impl World {
         let ack = ToServer::HeartbeatAck { seq: heartbeat.seq };
         self.coordinator.outgoing.push(Outgoing::Message(connection, ack));
         if self.coordinator.state.servers[&server].storage_fault != heartbeat.storage_fault {
-            self.apply_and_act(Command::StorageFault { server, fault: heartbeat.storage_fault });
+            self.apply_and_act(Command::StorageFault {
+                server,
+                fault: heartbeat.storage_fault,
+            });
         }
-        let known = self.coordinator.connections.get_mut(&connection).expect("it came on it");
+        let known = self
+            .coordinator
+            .connections
+            .get_mut(&connection)
+            .expect("it came on it");
         if now - known.reconciled_at >= RECONCILE_US {
             known.reconciled_at = now;
             for message in self.coordinator.state.corrections(server, &heartbeat.groups) {
-                self.coordinator.outgoing.push(Outgoing::Message(connection, message));
+                self.coordinator
+                    .outgoing
+                    .push(Outgoing::Message(connection, message));
             }
         }
     }
@@ -350,8 +420,13 @@ impl World {
     fn closed(&mut self, connection: u64) {
         let now_ms = self.lease_ms();
         let coordinator = &mut self.coordinator;
-        let server = coordinator.connections.remove(&connection).and_then(|known| known.server);
-        if let Some(server) = server.filter(|server| coordinator.connection_of.get(server) == Some(&connection)) {
+        let server = coordinator
+            .connections
+            .remove(&connection)
+            .and_then(|known| known.server);
+        if let Some(server) =
+            server.filter(|server| coordinator.connection_of.get(server) == Some(&connection))
+        {
             coordinator.connection_of.remove(&server);
             coordinator.leases.disconnected(server, connection, now_ms);
         }
@@ -411,13 +486,28 @@ impl World {
     }
 
     fn send_down(&mut self, connection: u64, message: Option<Vec<u8>>) {
-        let Some(place) = self.coordinator.connections.get(&connection).map(|known| known.place) else {
+        let Some(place) = self
+            .coordinator
+            .connections
+            .get(&connection)
+            .map(|known| known.place)
+        else {
             return;
         };
         let at = self.now + self.rng.random_range(20..=self.plan.control_delay_us_max);
-        if let Some(control) = self.servers[place].control.as_mut().filter(|c| c.connection == connection) {
+        if let Some(control) = self.servers[place]
+            .control
+            .as_mut()
+            .filter(|c| c.connection == connection)
+        {
             let at = control.down.send(message, at);
-            self.at(at, What::AtServer { server: place, connection });
+            self.at(
+                at,
+                What::AtServer {
+                    server: place,
+                    connection,
+                },
+            );
         }
     }
 
@@ -455,8 +545,15 @@ impl World {
         }
         let state = self.coordinator.log.recover();
         state.validate().expect("the coordinator's state is sound");
-        self.trace.line(None, || format!("the coordinator starts: {} groups", state.groups.len()));
-        let alive: BTreeSet<ServerId> = state.servers.values().filter(|s| s.alive).map(|s| s.server_id).collect();
+        self.trace.line(None, || {
+            format!("the coordinator starts: {} groups", state.groups.len())
+        });
+        let alive: BTreeSet<ServerId> = state
+            .servers
+            .values()
+            .filter(|s| s.alive)
+            .map(|s| s.server_id)
+            .collect();
         let times = self.lease_times();
         let now = self.now;
         let coordinator = &mut self.coordinator;
@@ -482,7 +579,9 @@ impl World {
     fn ask_again(&mut self) {
         self.coordinator.to_admit = self.plan_slas();
         let state = &self.coordinator.state;
-        self.coordinator.to_admit.retain(|(id, _)| !state.groups.contains_key(id));
+        self.coordinator
+            .to_admit
+            .retain(|(id, _)| !state.groups.contains_key(id));
         for s in 0..self.servers.len() {
             if self.servers[s].id.is_none() {
                 self.invite(s);

@@ -35,7 +35,11 @@ impl Disk {
         let mut found = Found::default();
         let scanned = scan(&files, &mut |record| found.record(me, &record)).expect("memory can be read");
         found.has_damage = !scanned.recovery.damages.is_empty();
-        let next_lsn = if self.segments.is_empty() { self.next_lsn } else { scanned.recovery.next_lsn };
+        let next_lsn = if self.segments.is_empty() {
+            self.next_lsn
+        } else {
+            scanned.recovery.next_lsn
+        };
         assert!(
             next_lsn == self.durable_lsn + 1,
             "the scan ends before record {next_lsn}; on stable storage are records up to {}",
@@ -56,7 +60,8 @@ impl Disk {
 
     /// After damage: what there is, is what was found.
     pub fn reimage(&mut self, id: GroupId, replica: &Replica) {
-        self.images.insert(id, Image::of(replica.log(), replica.trimmed_through()));
+        self.images
+            .insert(id, Image::of(replica.log(), replica.trimmed_through()));
     }
 }
 
@@ -65,7 +70,10 @@ impl Found {
         if record.kind == KIND_BATCH {
             let header = BatchHeader::decode(record.head).expect("a sound record");
             let payload = Bytes::copy_from_slice(record.payload);
-            self.places.entry(header.group_id).or_default().note(header.index, record.lsn);
+            self.places
+                .entry(header.group_id)
+                .or_default()
+                .note(header.index, record.lsn);
             let batch = Batch {
                 header,
                 payload,

@@ -34,7 +34,8 @@ impl World {
     fn commit_fault(&mut self, fault: Fault) -> bool {
         let s = self.rng.random_range(0..self.servers.len());
         let other = (s + self.rng.random_range(1..self.servers.len())) % self.servers.len();
-        self.trace.line(None, || format!("*** {fault:?} s{} (s{})", s + 1, other + 1));
+        self.trace
+            .line(None, || format!("*** {fault:?} s{} (s{})", s + 1, other + 1));
         match fault {
             Fault::LinkCut => self.break_link(s, other),
             Fault::Isolate => {
@@ -57,7 +58,9 @@ impl World {
             Fault::ControlCut => self.break_control(s),
             Fault::Crash => return self.crash_if(s),
             Fault::CrashMany => {
-                let chosen: Vec<usize> = (0..self.servers.len()).filter(|_| self.rng.random_bool(0.6)).collect();
+                let chosen: Vec<usize> = (0..self.servers.len())
+                    .filter(|_| self.rng.random_bool(0.6))
+                    .collect();
                 return chosen.into_iter().filter(|s| self.crash_if(*s)).count() > 0;
             }
             Fault::CrashAll => {
@@ -116,7 +119,11 @@ impl World {
     }
 
     pub fn unblock(&mut self, from: Node, to: Node) {
-        if self.blocked.get(&(from, to)).is_none_or(|until| *until > self.now) {
+        if self
+            .blocked
+            .get(&(from, to))
+            .is_none_or(|until| *until > self.now)
+        {
             return;
         }
         self.blocked.remove(&(from, to));
@@ -170,10 +177,22 @@ impl World {
             // Somebody restarts it in the end.
             let at = self.now + self.rng.random_range(10_000..1_000_000);
             self.servers[s].fails_until = Some(at);
-            self.at(at, What::DiskWorks { server: s, incarnation });
+            self.at(
+                at,
+                What::DiskWorks {
+                    server: s,
+                    incarnation,
+                },
+            );
         } else {
             let at = self.now + self.rng.random_range(1_000..400_000);
-            self.at(at, What::DiskWorks { server: s, incarnation });
+            self.at(
+                at,
+                What::DiskWorks {
+                    server: s,
+                    incarnation,
+                },
+            );
         }
         true
     }

@@ -22,11 +22,16 @@ pub fn after_commit(world: &World, g: usize) {
 /// A head that was deposed and has not heard does not count.
 fn is_newest(world: &World, s: usize, g: usize) -> bool {
     let epoch = world.servers[s].groups[&World::group_id(g)].replica.epoch();
-    world.ledgers[g].configs.last_key_value().is_none_or(|(newest, _)| *newest == epoch)
+    world.ledgers[g]
+        .configs
+        .last_key_value()
+        .is_none_or(|(newest, _)| *newest == epoch)
 }
 
 fn head_has_all(world: &World, s: usize, g: usize) {
-    let Some(last) = world.ledgers[g].last() else { return };
+    let Some(last) = world.ledgers[g].last() else {
+        return;
+    };
     let log = world.servers[s].groups[&World::group_id(g)].replica.log();
     let has = last.index <= log.base().index || log.epoch_at(last.index) == Some(last.epoch);
     assert!(

@@ -20,7 +20,11 @@ pub fn check(world: &mut World, s: usize, g: usize) -> Option<(Index, Index)> {
     let log = replica.log();
     let ledger = &mut world.ledgers[g];
     let known = ledger.last_index();
-    assert!(log.base().index <= known, "s{} trimmed what was never committed", s + 1);
+    assert!(
+        log.base().index <= known,
+        "s{} trimmed what was never committed",
+        s + 1
+    );
     for index in (seen + 1).max(log.first_index())..=commit {
         let header = log.header(index).expect("committed and not trimmed");
         match ledger.at(index) {

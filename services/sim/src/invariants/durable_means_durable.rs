@@ -7,14 +7,24 @@ use crate::world::World;
 
 pub fn check(world: &World, s: usize, g: usize, to: Index) {
     let group_id = World::group_id(g);
-    let config = world.servers[s].groups[&group_id].replica.config().expect("it committed");
+    let config = world.servers[s].groups[&group_id]
+        .replica
+        .config()
+        .expect("it committed");
     let ledger = &world.ledgers[g];
     let batch_epoch = ledger.at(to).expect("just committed").epoch;
     for member in &config.replicas {
-        let Some(m) = world.server_of(member.server_id) else { continue };
+        let Some(m) = world.server_of(member.server_id) else {
+            continue;
+        };
         let life = ledger.adopted.get(&(config.epoch, m));
         let (lineage, _) = life.unwrap_or_else(|| {
-            panic!("s{} commits {to} in epoch {}, which s{} never adopted", s + 1, config.epoch, m + 1)
+            panic!(
+                "s{} commits {to} in epoch {}, which s{} never adopted",
+                s + 1,
+                config.epoch,
+                m + 1
+            )
         });
         assert!(
             *lineage != world.servers[m].lineage(group_id) || world.has(m, group_id, to, batch_epoch),

@@ -24,24 +24,41 @@ fn why_not(world: &World, g: usize) -> Option<String> {
         return Some("it is not admitted".into());
     };
     if group.chain.len() < usize::from(plan.degree) {
-        let ids = |ids: &[ServerId]| ids.iter().map(|id| place(world, *id)).collect::<Vec<_>>().join(" → ");
+        let ids = |ids: &[ServerId]| {
+            ids.iter()
+                .map(|id| place(world, *id))
+                .collect::<Vec<_>>()
+                .join(" → ")
+        };
         let learner = group.learner.map(|id| place(world, id));
-        return Some(format!("the chain of epoch {} is short: {}, learner {learner:?}", group.epoch, ids(&group.chain)));
+        return Some(format!(
+            "the chain of epoch {} is short: {}, learner {learner:?}",
+            group.epoch,
+            ids(&group.chain)
+        ));
     }
     if let Some(client) = world.clients.iter().find(|c| c.group == g && !c.is_done()) {
         return Some(format!("a client waits: {}", crate::trace::brief(client)));
     }
     let last = ledger.last_index();
     for id in &group.chain {
-        let hosted = world.server_of(*id).and_then(|s| world.servers[s].groups.get(&group.group_id));
+        let hosted = world
+            .server_of(*id)
+            .and_then(|s| world.servers[s].groups.get(&group.group_id));
         let Some(hosted) = hosted else {
             return Some(format!("server {id} of the chain has no replica"));
         };
         let replica = &hosted.replica;
-        let held = (replica.epoch(), replica.commit_index(), replica.log().last_index());
+        let held = (
+            replica.epoch(),
+            replica.commit_index(),
+            replica.log().last_index(),
+        );
         if held != (group.epoch, last, last) {
             let expected = (group.epoch, last, last);
-            return Some(format!("server {id} has epoch, commit, last {held:?} where {expected:?} should be"));
+            return Some(format!(
+                "server {id} has epoch, commit, last {held:?} where {expected:?} should be"
+            ));
         }
     }
     None
@@ -49,7 +66,11 @@ fn why_not(world: &World, g: usize) -> Option<String> {
 
 /// A server as the coordinator sees it, and where it runs.
 fn place(world: &World, id: ServerId) -> String {
-    let known = if world.coordinator.state.is_alive(id) { "alive" } else { "failed" };
+    let known = if world.coordinator.state.is_alive(id) {
+        "alive"
+    } else {
+        "failed"
+    };
     match world.server_of(id) {
         Some(s) => format!("s{} ({known})", s + 1),
         None => format!("server {id} ({known}, gone for ever)"),

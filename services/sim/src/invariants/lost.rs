@@ -6,7 +6,9 @@ use crate::world::World;
 pub fn check(world: &mut World) {
     for g in 0..world.ledgers.len() {
         let group_id = World::group_id(g);
-        let Some(group) = world.coordinator.state.groups.get(&group_id) else { continue };
+        let Some(group) = world.coordinator.state.groups.get(&group_id) else {
+            continue;
+        };
         // Machines that are gone for ever: their operators know, and nothing is left to wait for.
         let is_gone = !group.chain.is_empty() && group.chain.iter().all(|id| world.server_of(*id).is_none());
         if is_gone && !world.ledgers[g].is_lost {
@@ -18,17 +20,26 @@ pub fn check(world: &mut World) {
         if !says_lost || world.ledgers[g].is_lost {
             continue;
         }
-        let last_chain = world.ledgers[g].configs.values().rfind(|config| !config.replicas.is_empty());
+        let last_chain = world.ledgers[g]
+            .configs
+            .values()
+            .rfind(|config| !config.replicas.is_empty());
         let members = last_chain.map(|config| (config.epoch, config.replicas.clone()));
         if let (Some((epoch, members)), Some(last)) = (members, world.ledgers[g].last().copied()) {
             for member in members {
-                let Some(m) = world.server_of(member.server_id) else { continue };
+                let Some(m) = world.server_of(member.server_id) else {
+                    continue;
+                };
                 let kept = world.ledgers[g]
                     .adopted
                     .get(&(epoch, m))
                     .is_some_and(|(lineage, _)| *lineage == world.servers[m].lineage(group_id));
                 let has = world.servers[m].alive && kept && world.has(m, group_id, last.index, last.epoch);
-                assert!(!has, "the group is said to be lost, and s{} has everything", m + 1);
+                assert!(
+                    !has,
+                    "the group is said to be lost, and s{} has everything",
+                    m + 1
+                );
             }
         }
         world.ledgers[g].is_lost = true;

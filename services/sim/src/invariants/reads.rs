@@ -35,18 +35,36 @@ pub fn read(world: &World, s: usize, g: usize, offset: Offset) -> Option<Offset>
             .at(piece.index)
             .expect("only what is committed is read");
         assert_eq!(
-            (piece.base_offset, piece.payload_crc, piece.entry_count, piece.payload_len),
-            (header.base_offset, header.payload_crc, header.entry_count, header.payload_len),
+            (
+                piece.base_offset,
+                piece.payload_crc,
+                piece.entry_count,
+                piece.payload_len
+            ),
+            (
+                header.base_offset,
+                header.payload_crc,
+                header.entry_count,
+                header.payload_len
+            ),
             "what is read is what was committed"
         );
-        let joins = if at == 0 { piece.base_offset <= next } else { piece.base_offset == next };
+        let joins = if at == 0 {
+            piece.base_offset <= next
+        } else {
+            piece.base_offset == next
+        };
         assert!(joins, "a gap at {next}");
         next = header.end_offset();
         assert!(next > offset);
         if let Some(payload) = &piece.payload
             && payload.len() < 1_000
         {
-            assert_eq!(crc32fast::hash(payload), header.payload_crc, "the bytes are the client's");
+            assert_eq!(
+                crc32fast::hash(payload),
+                header.payload_crc,
+                "the bytes are the client's"
+            );
         }
     }
     assert_eq!(page.next_offset, next);

@@ -20,11 +20,17 @@ pub fn after_answer(
     let (commit_offset, trim_offset) = (hosted.replica.commit_offset(), hosted.replica.trim_offset());
     let is_head = hosted.replica.is_head();
     let c = client.channel as usize;
-    let asked_at = world.clients[c].asked_at.filter(|_| world.connection(c) == client.connection);
+    let asked_at = world.clients[c]
+        .asked_at
+        .filter(|_| world.connection(c) == client.connection);
     let end = world.ledgers[g].end_offset();
     match (asked, refused) {
         (Asked::Status, None) if is_head => {
-            assert!(commit_offset <= end, "s{} says that {commit_offset} is committed", s + 1);
+            assert!(
+                commit_offset <= end,
+                "s{} says that {commit_offset} is committed",
+                s + 1
+            );
             assert!(
                 asked_at.is_none_or(|at| commit_offset >= at),
                 "tail is linearizable: s{} says that the log ends at {commit_offset}; it ended at {asked_at:?} before",
@@ -49,9 +55,13 @@ pub fn after_answer(
 /// Every member of the newest epoch that has kept what it had knows of the trim, for good.
 pub fn trim_is_kept(world: &World, g: usize) {
     let (group_id, ledger) = (World::group_id(g), &world.ledgers[g]);
-    let Some(newest) = ledger.configs.values().next_back() else { return };
+    let Some(newest) = ledger.configs.values().next_back() else {
+        return;
+    };
     for member in &newest.replicas {
-        let Some(m) = world.server_of(member.server_id) else { continue };
+        let Some(m) = world.server_of(member.server_id) else {
+            continue;
+        };
         let server = &world.servers[m];
         let life = ledger.adopted.get(&(newest.epoch, m));
         if life.is_none_or(|(lineage, _)| *lineage != server.lineage(group_id)) {
@@ -59,7 +69,10 @@ pub fn trim_is_kept(world: &World, g: usize) {
         }
         let held = match world.plan.groups[g].durability {
             Durability::Persistent => server.image(group_id).map_or(0, |image| image.trimmed_through()),
-            Durability::InMemory => server.groups.get(&group_id).map_or(0, |h| h.replica.trimmed_through()),
+            Durability::InMemory => server
+                .groups
+                .get(&group_id)
+                .map_or(0, |h| h.replica.trimmed_through()),
         };
         assert!(
             held >= ledger.trimmed,

@@ -38,10 +38,19 @@ impl World {
         if !server.alive || server.incarnation != incarnation || server.control.is_some() {
             return;
         }
-        let (up, down) = ((Node::Server(s), Node::Coordinator), (Node::Coordinator, Node::Server(s)));
+        let (up, down) = (
+            (Node::Server(s), Node::Coordinator),
+            (Node::Coordinator, Node::Server(s)),
+        );
         if !self.coordinator.is_up() || self.is_blocked(up.0, up.1) || self.is_blocked(down.0, down.1) {
             let at = self.now + self.rng.random_range(50_000..200_000);
-            return self.at(at, What::ControlDial { server: s, incarnation });
+            return self.at(
+                at,
+                What::ControlDial {
+                    server: s,
+                    incarnation,
+                },
+            );
         }
         let connection = self.new_connection();
         let server = &self.servers[s];
@@ -66,7 +75,13 @@ impl World {
             down: Pipe::default(),
         });
         self.send_up(s, &ToCoordinator::Register(register));
-        self.at(self.now + 4_000_000, What::Unanswered { server: s, connection });
+        self.at(
+            self.now + 4_000_000,
+            What::Unanswered {
+                server: s,
+                connection,
+            },
+        );
     }
 
     /// A registration that was not answered in time is tried again.
@@ -89,10 +104,18 @@ impl World {
     fn send_up(&mut self, s: usize, message: &ToCoordinator) {
         let bytes = serde_json::to_vec(message).expect("control messages serialise");
         let at = self.now + self.rng.random_range(20..=self.plan.control_delay_us_max);
-        let Some(control) = &mut self.servers[s].control else { return };
+        let Some(control) = &mut self.servers[s].control else {
+            return;
+        };
         let connection = control.connection;
         let at = control.up.send(bytes, at);
-        self.at(at, What::AtCoordinator { server: s, connection });
+        self.at(
+            at,
+            What::AtCoordinator {
+                server: s,
+                connection,
+            },
+        );
     }
 
     pub fn tell_coordinator(&mut self, s: usize, message: ToCoordinator) {
@@ -135,26 +158,51 @@ impl World {
         let drift = self.servers[s].drift_permille;
         let every = (self.plan.heartbeat_ms * 1_000) as i64;
         let at = self.now + (every - every * drift / 1_000) as u64;
-        self.at(at, What::Heartbeat { server: s, incarnation, connection });
+        self.at(
+            at,
+            What::Heartbeat {
+                server: s,
+                incarnation,
+                connection,
+            },
+        );
     }
 
     /// The connection breaks; both ends learn of it, the coordinator perhaps not before it hears of another.
     pub fn break_control(&mut self, s: usize) {
-        let Some(control) = self.servers[s].control.take() else { return };
+        let Some(control) = self.servers[s].control.take() else {
+            return;
+        };
         let (connection, incarnation) = (control.connection, self.servers[s].incarnation);
-        self.trace.line(None, || format!("s{} has no connection to the coordinator", s + 1));
+        self.trace.line(None, || {
+            format!("s{} has no connection to the coordinator", s + 1)
+        });
         if self.rng.random_bool(0.8) && !self.is_blocked(Node::Server(s), Node::Coordinator) {
             let at = self.now + self.rng.random_range(100..5_000);
-            self.at(at, What::AtCoordinator { server: s, connection });
+            self.at(
+                at,
+                What::AtCoordinator {
+                    server: s,
+                    connection,
+                },
+            );
         }
         let at = self.now + self.rng.random_range(1_000..100_000);
-        self.at(at, What::ControlDial { server: s, incarnation });
+        self.at(
+            at,
+            What::ControlDial {
+                server: s,
+                incarnation,
+            },
+        );
     }
 
     /// The direction is open again: what waited arrives.
     pub fn resume_control(&mut self, s: usize, up: bool) {
         let now = self.now;
-        let Some(control) = &mut self.servers[s].control else { return };
+        let Some(control) = &mut self.servers[s].control else {
+            return;
+        };
         let connection = control.connection;
         let waiting = if up { control.up.len() } else { control.down.len() } as u64;
         if up {
@@ -164,9 +212,15 @@ impl World {
         }
         for n in 0..waiting {
             let what = if up {
-                What::AtCoordinator { server: s, connection }
+                What::AtCoordinator {
+                    server: s,
+                    connection,
+                }
             } else {
-                What::AtServer { server: s, connection }
+                What::AtServer {
+                    server: s,
+                    connection,
+                }
             };
             self.at(now + 100 + n, what);
         }
@@ -176,15 +230,23 @@ impl World {
         if self.is_blocked(Node::Coordinator, Node::Server(s)) {
             return;
         }
-        let Some(control) = self.servers[s].control.as_mut().filter(|c| c.connection == connection) else {
+        let Some(control) = self.servers[s]
+            .control
+            .as_mut()
+            .filter(|c| c.connection == connection)
+        else {
             return;
         };
-        let Some(message) = control.down.receive() else { return };
+        let Some(message) = control.down.receive() else {
+            return;
+        };
         let Some(bytes) = message else {
             return self.break_control(s);
         };
         let message: ToServer = serde_json::from_slice(&bytes).expect("a control message");
-        self.trace.line(None, || format!("s{} is told {}", s + 1, crate::trace::brief(&message)));
+        self.trace.line(None, || {
+            format!("s{} is told {}", s + 1, crate::trace::brief(&message))
+        });
         match message {
             ToServer::Welcome(welcome) => self.welcomed(s, welcome.server_id, welcome.credential),
             ToServer::Refuse { code, message } => self.refused_by_coordinator(s, code, &message),
@@ -214,7 +276,10 @@ impl World {
 
     fn welcomed(&mut self, s: usize, id: quorate_types::ServerId, credential: Option<String>) {
         let server = &mut self.servers[s];
-        assert!(server.id.is_none_or(|known| known == id), "a server keeps its number");
+        assert!(
+            server.id.is_none_or(|known| known == id),
+            "a server keeps its number"
+        );
         let is_new = server.id.is_none();
         server.id = Some(id);
         if credential.is_some() {
@@ -227,7 +292,14 @@ impl World {
         for message in std::mem::take(&mut self.servers[s].news) {
             self.send_up(s, &message);
         }
-        self.at(self.now, What::Heartbeat { server: s, incarnation, connection });
+        self.at(
+            self.now,
+            What::Heartbeat {
+                server: s,
+                incarnation,
+                connection,
+            },
+        );
         if is_new {
             for peer in (0..self.servers.len()).filter(|peer| *peer != s) {
                 let at = self.now + self.rng.random_range(100..5_000);

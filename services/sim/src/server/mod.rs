@@ -178,7 +178,10 @@ impl World {
     }
 
     pub fn in_memory_groups(&self, s: usize) -> Vec<usize> {
-        self.in_memory_ids(s).into_iter().map(|id| self.group_of(id)).collect()
+        self.in_memory_ids(s)
+            .into_iter()
+            .map(|id| self.group_of(id))
+            .collect()
     }
 
     fn in_memory_ids(&self, s: usize) -> Vec<GroupId> {
@@ -211,7 +214,9 @@ impl World {
     pub fn flip(&mut self, s: usize) {
         self.crash(s);
         if let Some(group_id) = self.servers[s].disk.flip(&mut self.rng) {
-            self.trace.line(Some(self.group_of(group_id)), || format!("a bit flips on the disk of s{}", s + 1));
+            self.trace.line(Some(self.group_of(group_id)), || {
+                format!("a bit flips on the disk of s{}", s + 1)
+            });
             self.servers[s].forget(group_id);
         }
     }
@@ -227,9 +232,21 @@ impl World {
         }
         let (now, incarnation) = (self.now, self.servers[s].incarnation);
         let at = now + self.rng.random_range(500..TICK_US);
-        self.at(at, What::Tick { server: s, incarnation });
+        self.at(
+            at,
+            What::Tick {
+                server: s,
+                incarnation,
+            },
+        );
         let at = now + self.rng.random_range(100..3_000);
-        self.at(at, What::ControlDial { server: s, incarnation });
+        self.at(
+            at,
+            What::ControlDial {
+                server: s,
+                incarnation,
+            },
+        );
         for peer in (0..self.servers.len()).filter(|peer| *peer != s) {
             let at = now + self.rng.random_range(100..50_000);
             self.at(at, What::Dial { a: s, b: peer });
@@ -245,7 +262,11 @@ impl World {
             let log = replica.log();
             if !found.has_damage {
                 assert!(!is_damaged, "an undamaged journal lacks a part of a log");
-                self.servers[s].image(group_id).cloned().unwrap_or_default().check(log);
+                self.servers[s]
+                    .image(group_id)
+                    .cloned()
+                    .unwrap_or_default()
+                    .check(log);
             }
             if !is_damaged {
                 self.servers[s].disk.reimage(group_id, &replica);
@@ -259,7 +280,9 @@ impl World {
             self.servers[s].groups.insert(group_id, Hosted::new(replica));
             if is_damaged {
                 self.counts.damaged_groups += 1;
-                self.trace.line(Some(self.group_of(group_id)), || format!("s{} found it damaged", s + 1));
+                self.trace.line(Some(self.group_of(group_id)), || {
+                    format!("s{} found it damaged", s + 1)
+                });
                 self.drop_group(s, group_id);
             }
         }

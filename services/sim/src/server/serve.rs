@@ -43,11 +43,30 @@ impl World {
                 self.refuse(s, group_id, client, append.seq, Code::GroupNotHere, false);
             }
             Request::Message(Message::Status { request }) if is_here => {
-                self.step(s, group_id, Event::Ask { client, request, asked: Asked::Status });
+                self.step(
+                    s,
+                    group_id,
+                    Event::Ask {
+                        client,
+                        request,
+                        asked: Asked::Status,
+                    },
+                );
             }
-            Request::Message(Message::Trim { request, before_offset }) if is_here => {
+            Request::Message(Message::Trim {
+                request,
+                before_offset,
+            }) if is_here => {
                 let asked = Asked::Trim { before_offset };
-                self.step(s, group_id, Event::Ask { client, request, asked });
+                self.step(
+                    s,
+                    group_id,
+                    Event::Ask {
+                        client,
+                        request,
+                        asked,
+                    },
+                );
             }
             Request::Message(_) => self.refuse(s, group_id, client, 0, Code::GroupNotHere, false),
         }
@@ -127,7 +146,11 @@ impl World {
         let (seq, entry_count) = (append.seq, append.entry_count);
         let bytes = append.payload.len() as u64;
         let entry_bytes = bytes - 4 * u64::from(entry_count);
-        let timeout_ms = if append.timeout_ms == 0 { APPEND_TIMEOUT_MS_DEFAULT } else { append.timeout_ms };
+        let timeout_ms = if append.timeout_ms == 0 {
+            APPEND_TIMEOUT_MS_DEFAULT
+        } else {
+            append.timeout_ms
+        };
         let request = AppendRequest {
             client,
             session: hosted.channels[&client],
@@ -179,9 +202,23 @@ impl World {
         }
     }
 
-    pub fn ack(&mut self, s: usize, group_id: GroupId, client: ClientRef, seq: u64, base: Offset, count: u32) {
+    pub fn ack(
+        &mut self,
+        s: usize,
+        group_id: GroupId,
+        client: ClientRef,
+        seq: u64,
+        base: Offset,
+        count: u32,
+    ) {
         let g = Self::index_of(group_id);
-        self.trace.line(Some(g), || format!("s{} acks client {} seq {seq} at offset {base}", s + 1, client.channel));
+        self.trace.line(Some(g), || {
+            format!(
+                "s{} acks client {} seq {seq} at offset {base}",
+                s + 1,
+                client.channel
+            )
+        });
         if let Some(session) = self.servers[s].groups[&group_id].channels.get(&client) {
             self.ledgers[g].check_ack(*session, seq, base, count);
         }
@@ -189,10 +226,22 @@ impl World {
         self.respond(s, client, Message::Acked(vec![(seq, base)]));
     }
 
-    pub fn refuse(&mut self, s: usize, group_id: GroupId, client: ClientRef, seq: u64, code: Code, unknown: bool) {
+    pub fn refuse(
+        &mut self,
+        s: usize,
+        group_id: GroupId,
+        client: ClientRef,
+        seq: u64,
+        code: Code,
+        unknown: bool,
+    ) {
         let g = Self::index_of(group_id);
         self.trace.line(Some(g), || {
-            format!("s{} refuses client {} seq {seq}: {code:?}, unknown: {unknown}", s + 1, client.channel)
+            format!(
+                "s{} refuses client {} seq {seq}: {code:?}, unknown: {unknown}",
+                s + 1,
+                client.channel
+            )
         });
         let refused = client::Refused {
             op: kind::APPEND,
@@ -220,9 +269,17 @@ impl World {
         refused: Option<Code>,
     ) {
         let g = Self::index_of(group_id);
-        self.trace.line(Some(g), || format!("s{} answers client {}: {asked:?} {refused:?}", s + 1, client.channel));
+        self.trace.line(Some(g), || {
+            format!(
+                "s{} answers client {}: {asked:?} {refused:?}",
+                s + 1,
+                client.channel
+            )
+        });
         invariants::after_answer(self, s, g, client, asked, refused);
-        let Some(hosted) = self.servers[s].groups.get(&group_id) else { return };
+        let Some(hosted) = self.servers[s].groups.get(&group_id) else {
+            return;
+        };
         let replica = &hosted.replica;
         let message = match (asked, refused) {
             (Asked::Status, None) => Message::StatusOk(client::StatusOk {
@@ -236,7 +293,10 @@ impl World {
                 next_offset: replica.log().next_offset(),
                 head_address: String::new(),
             }),
-            (Asked::Trim { .. }, None) => Message::TrimOk { request, trim_offset: replica.trim_offset() },
+            (Asked::Trim { .. }, None) => Message::TrimOk {
+                request,
+                trim_offset: replica.trim_offset(),
+            },
             (_, Some(code)) => Message::Refused(client::Refused {
                 op: kind::STATUS,
                 outcome: 1,

@@ -22,7 +22,8 @@ impl World {
         };
         let g = Self::index_of(group_id);
         trace::focus(Some(g));
-        self.trace.line(Some(g), || format!("s{} ← {}", s + 1, brief(&event)));
+        self.trace
+            .line(Some(g), || format!("s{} ← {}", s + 1, brief(&event)));
         let epoch = hosted.replica.epoch();
         let mut commands = Vec::new();
         hosted.replica.step(now, event, &mut commands);
@@ -40,7 +41,13 @@ impl World {
         if !std::mem::replace(&mut hosted.is_dirty, true) {
             let incarnation = self.servers[s].incarnation;
             let at = self.now + self.rng.random_range(1..200);
-            self.at(at, What::Flush { server: s, incarnation });
+            self.at(
+                at,
+                What::Flush {
+                    server: s,
+                    incarnation,
+                },
+            );
         }
     }
 
@@ -76,7 +83,9 @@ impl World {
             let Some(hosted) = self.servers[s].groups.get_mut(&group_id) else {
                 return;
             };
-            let Some(admission) = &mut hosted.admission else { return };
+            let Some(admission) = &mut hosted.admission else {
+                return;
+            };
             admission.set_window_open(hosted.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX);
             if admission.is_empty() {
                 return;
@@ -89,7 +98,14 @@ impl World {
                         hosted.replica.step(now, Event::Append(request), &mut commands);
                         self.after(s, group_id, commands);
                     } else {
-                        self.refuse(s, group_id, request.client, request.seq, Code::SessionMoved, false);
+                        self.refuse(
+                            s,
+                            group_id,
+                            request.client,
+                            request.seq,
+                            Code::SessionMoved,
+                            false,
+                        );
                     }
                 }
                 Some(Ready::Expired { item, .. }) => {
@@ -103,7 +119,14 @@ impl World {
                     }
                     hosted.wake_at = at;
                     let incarnation = self.servers[s].incarnation;
-                    return self.at(at, What::Wake { server: s, incarnation, group: group_id });
+                    return self.at(
+                        at,
+                        What::Wake {
+                            server: s,
+                            incarnation,
+                            group: group_id,
+                        },
+                    );
                 }
             }
         }
@@ -118,8 +141,15 @@ impl World {
         let replica = &hosted.replica;
         let log = replica.log();
         let (commit, last, epoch) = (replica.commit_index(), log.last_index(), replica.epoch());
-        self.trace
-            .numbers(&[self.now, s as u64, g as u64, epoch, commit, last, commands.len() as u64]);
+        self.trace.numbers(&[
+            self.now,
+            s as u64,
+            g as u64,
+            epoch,
+            commit,
+            last,
+            commands.len() as u64,
+        ]);
         if !commands.is_empty() {
             self.trace.line(Some(g), || {
                 format!(
@@ -142,7 +172,9 @@ impl World {
         let g = Self::index_of(group_id);
         match command {
             Command::Send { to, message } => {
-                self.trace.line(Some(g), || format!("s{} → server {to}: {}", s + 1, brief(&message)));
+                self.trace.line(Some(g), || {
+                    format!("s{} → server {to}: {}", s + 1, brief(&message))
+                });
                 self.send(s, to, group_id, epoch, message);
             }
             Command::Persist(batch) => self.write(s, group_id, Body::Batch(batch)),
@@ -155,20 +187,44 @@ impl World {
                 self.write(s, group_id, Body::Cut { index, number });
             }
             Command::Load { from_index, to_index } => self.load(s, group_id, from_index, to_index),
-            Command::Ack { client, seq, base_offset, entry_count, .. } => {
+            Command::Ack {
+                client,
+                seq,
+                base_offset,
+                entry_count,
+                ..
+            } => {
                 self.ack(s, group_id, client, seq, base_offset, entry_count);
             }
-            Command::Refuse { client, seq, code, happened, .. } => {
+            Command::Refuse {
+                client,
+                seq,
+                code,
+                happened,
+                ..
+            } => {
                 self.refuse(s, group_id, client, seq, code, happened == Happened::Unknown);
             }
             Command::LearnerCaughtUp { learner } => {
-                self.tell_coordinator(s, ToCoordinator::LearnerCaughtUp { group_id, epoch, learner });
+                self.tell_coordinator(
+                    s,
+                    ToCoordinator::LearnerCaughtUp {
+                        group_id,
+                        epoch,
+                        learner,
+                    },
+                );
             }
             Command::Adopted { epoch } => {
                 self.tell_coordinator(s, ToCoordinator::Applied { group_id, epoch });
             }
             Command::PersistTrim { index } => self.write(s, group_id, Body::Trim { index }),
-            Command::Answer { client, request, asked, refused } => {
+            Command::Answer {
+                client,
+                request,
+                asked,
+                refused,
+            } => {
                 self.answer_asked(s, group_id, client, request, asked, refused);
             }
             Command::Trimmed { .. } => self.counts.trims += 1,
@@ -183,7 +239,13 @@ impl World {
         let config = hosted.replica.config().expect("adopted").clone();
         self.trace.line(Some(g), || {
             let chain: Vec<String> = config.line().map(|m| m.server_id.to_string()).collect();
-            format!("s{} adopts epoch {}: servers {} ({} replicas)", s + 1, config.epoch, chain.join(" "), config.replicas.len())
+            format!(
+                "s{} adopts epoch {}: servers {} ({} replicas)",
+                s + 1,
+                config.epoch,
+                chain.join(" "),
+                config.replicas.len()
+            )
         });
         invariants::after_adoption(self, s, g, &config);
         let hosted = &self.servers[s].groups[&group_id];
@@ -196,7 +258,11 @@ impl World {
         let Some(hosted) = self.servers[s].groups.get_mut(&group_id) else {
             return;
         };
-        let waiting = hosted.admission.as_mut().map(Admission::drain).unwrap_or_default();
+        let waiting = hosted
+            .admission
+            .as_mut()
+            .map(Admission::drain)
+            .unwrap_or_default();
         for request in waiting {
             self.refuse(s, group_id, request.client, request.seq, code, false);
         }
@@ -233,7 +299,10 @@ impl World {
         if self.servers[s].groups.contains_key(&group_id) {
             self.refuse_queue(s, group_id, Code::GroupNotHere);
             let mut commands = Vec::new();
-            let hosted = self.servers[s].groups.get_mut(&group_id).expect("looked up above");
+            let hosted = self.servers[s]
+                .groups
+                .get_mut(&group_id)
+                .expect("looked up above");
             hosted.replica.leave(&mut commands);
             for command in commands {
                 self.carry_out(s, group_id, 0, command);
@@ -259,7 +328,13 @@ impl World {
         server.disk.begin_sync(&mut self.rng);
         let (incarnation, factor) = (server.incarnation, server.sync_factor);
         let at = self.now + self.rng.random_range(20..=self.plan.sync_us_max) * factor;
-        self.at(at, What::Synced { server: s, incarnation });
+        self.at(
+            at,
+            What::Synced {
+                server: s,
+                incarnation,
+            },
+        );
     }
 
     pub fn synced(&mut self, s: usize) {
@@ -303,7 +378,13 @@ impl World {
                 self.crash(s);
             } else {
                 let at = self.now + 100_000;
-                self.at(at, What::DiskWorks { server: s, incarnation });
+                self.at(
+                    at,
+                    What::DiskWorks {
+                        server: s,
+                        incarnation,
+                    },
+                );
             }
             return;
         }
@@ -313,14 +394,26 @@ impl World {
     fn load(&mut self, s: usize, group_id: GroupId, from: Index, to: Index) {
         self.counts.loads += 1;
         assert!(to - from < 256, "a load of {from} to {to}");
-        let to = if self.rng.random_bool(0.1) { self.rng.random_range(from..=to) } else { to };
+        let to = if self.rng.random_bool(0.1) {
+            self.rng.random_range(from..=to)
+        } else {
+            to
+        };
         let disk = &self.servers[s].disk;
         let batches: Vec<_> = (from..=to)
             .map_while(|index| Some((index, disk.payload(group_id, index)?)))
             .collect();
         let incarnation = self.servers[s].incarnation;
         let at = self.now + self.rng.random_range(10..3_000);
-        self.at(at, What::Loaded { server: s, incarnation, group: group_id, batches });
+        self.at(
+            at,
+            What::Loaded {
+                server: s,
+                incarnation,
+                group: group_id,
+                batches,
+            },
+        );
     }
 
     pub fn tick(&mut self, s: usize, incarnation: u64) {
@@ -328,7 +421,13 @@ impl World {
             self.tick_group(s, group_id);
             invariants::read_somewhere(self, s, Self::index_of(group_id));
         }
-        self.at(self.now + super::TICK_US, What::Tick { server: s, incarnation });
+        self.at(
+            self.now + super::TICK_US,
+            What::Tick {
+                server: s,
+                incarnation,
+            },
+        );
     }
 
     pub fn tick_group(&mut self, s: usize, group_id: GroupId) {
@@ -351,7 +450,9 @@ impl World {
     pub fn has(&self, s: usize, group_id: GroupId, index: Index, epoch: Epoch) -> bool {
         let server = &self.servers[s];
         match self.plan.groups[Self::index_of(group_id)].durability {
-            Durability::Persistent => server.image(group_id).is_some_and(|image| image.has(index, epoch)),
+            Durability::Persistent => server
+                .image(group_id)
+                .is_some_and(|image| image.has(index, epoch)),
             Durability::InMemory => server.groups.get(&group_id).is_some_and(|hosted| {
                 let log = hosted.replica.log();
                 index <= log.base().index || log.header(index).is_some_and(|h| h.epoch == epoch)

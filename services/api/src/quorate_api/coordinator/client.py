@@ -70,12 +70,12 @@ class Coordinator:
         return found
 
     async def quote(self, sla: ObservedSla) -> Quote:
-        answer = await self._call("POST", "/v1/quotes", {"sla": sla.model_dump(mode="json")}, repeatable=True)
+        answer = await self._call("POST", "/v1/quotes", {"sla": _said(sla)}, repeatable=True)
         return self._parse(answer, Quote)
 
     async def put_group(self, group_id: UUID, project_id: UUID, sla: ObservedSla) -> GroupView:
         """Admit a group. Raises `Refused`. Repeating it is harmless."""
-        body = {"sla": sla.model_dump(mode="json"), "project_id": str(project_id)}
+        body = {"sla": _said(sla), "project_id": str(project_id)}
         answer = await self._call("PUT", f"/v1/groups/{group_id}", body, repeatable=True)
         return self._parse(answer, GroupView)
 
@@ -147,3 +147,8 @@ class Coordinator:
             return model.model_validate_json(answer.content)
         except ValidationError as error:
             raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
+
+
+def _said(sla: ObservedSla) -> dict[str, Any]:
+    """Without what is null: a coordinator that does not know a field yet need not be asked about it."""
+    return sla.model_dump(mode="json", exclude_none=True)

@@ -85,6 +85,25 @@ fn a_lost_head_leaves_what_its_successor_has() {
 }
 
 #[test]
+fn several_lost_at_once_leave_what_the_rest_has() {
+    for (rest, server) in [([2, 4], 2), ([1, 5], 1), ([4, 5], 4), ([1, 2], 1)] {
+        let mut fleet = Fleet::new(Durability::InMemory, &[1, 2, 3, 4, 5]);
+        fleet.configure(1, &[1, 2, 3, 4, 5], &[]);
+        fleet.append(1, append(1, 1));
+        fleet.cut.push((3, 4));
+        fleet.append(1, append(1, 2));
+        fleet.take_told();
+        fleet.cut.clear();
+        fleet.configure(2, &rest, &[]);
+        let last = fleet.node(rest[0]).log().last_index();
+        assert!(last >= 1, "what was acked is in {rest:?}");
+        assert_eq!(fleet.commits(&rest), [last; 2], "{rest:?} agree");
+        fleet.append(server, append(1, last + 1));
+        assert_eq!(fleet.commits(&rest), [last + 1; 2], "and {rest:?} go on");
+    }
+}
+
+#[test]
 fn only_the_tail_of_this_epoch_closes_the_ring() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.cut.push((2, 3));

@@ -155,3 +155,29 @@ fn the_table_is_a_function_of_the_log() {
     log.truncate(3);
     assert_eq!(log.sessions(), &before);
 }
+
+#[test]
+fn a_full_table_stays_within_its_bound() {
+    let mut sessions = Sessions::default();
+    let mut index = 0;
+    for session in 1..=SESSIONS_PER_GROUP_MAX as u64 + 200 {
+        for seq in 1..=u64::from(SESSION_WINDOW_BATCHES) + 3 {
+            index += 1;
+            let mut header = batch_after(None, 1, session, seq, 20).header;
+            header.index = index;
+            sessions.apply(&header);
+        }
+    }
+    assert_eq!(sessions.len(), SESSIONS_PER_GROUP_MAX);
+    let base = Base {
+        sessions,
+        ..Base::default()
+    };
+    // 20 bytes a batch, 28 a session: what a base costs in the journal and on a link.
+    let most = SESSIONS_PER_GROUP_MAX * (28 + 20 * SESSION_WINDOW_BATCHES as usize) + 100;
+    assert!(
+        base.encode().len() <= most && most < 5_300_000,
+        "{}",
+        base.encode().len()
+    );
+}

@@ -1,0 +1,435 @@
+//! Damaged records are repaired from other replicas: asked for with FETCH, checked against the header in memory,
+//! written over the damaged ones. Readers wait meanwhile; nobody gets wrong bytes.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::{Arc, mpsc};
+
+use bytes::Bytes;
+use quorate_group_log::{Answer, GroupLogs, Rescued};
+use quorate_journal::{Journal, Lsn};
+use quorate_types::limits::{
+    FETCHES_SERVED_PER_SHARD_MAX, REPAIR_ROUNDS_MAX, REPAIR_TRY_MS, REPAIRS_PER_SHARD_MAX,
+};
+use quorate_types::{Durability, GroupId, Index, Micros, ServerId};
+use quorate_wire::peer::{Envelope, Message};
+use quorate_wire::{Batch, BatchHeader};
+
+use crate::clock::now_us;
+use crate::disk::{KIND_BATCH, Place};
+use crate::shard::Shard;
+use crate::shard::group::Group;
+use crate::shard::io::Io;
+use crate::shard::reads::DiskRead;
+
+/// The repairs of one group.
+#[derive(Default)]
+pub struct Repairs {
+    under_way: HashMap<Index, Repair>,
+    /// Reads that need what is being repaired.
+    parked: Vec<(DiskRead, Vec<Index>)>,
+}
+
+struct Repair {
+    /// To be asked yet, in this round.
+    peers: VecDeque<ServerId>,
+    rounds: u32,
+    /// Who was asked last, and when; `None` until its turn has come.
+    asked: Option<(ServerId, Micros)>,
+    /// Copiers of the journal that wait for the batch.
+    copiers: Vec<Copier>,
+}
+
+/// Who copies the journal, and wants what is damaged there.
+#[derive(Clone)]
+pub struct Copier {
+    pub lsn: Lsn,
+    pub answer: mpsc::Sender<Answer>,
+    /// Says that all is said, when the last one is gone.
+    pub _done: Rc<Done>,
+}
+
+pub struct Done(pub mpsc::Sender<Answer>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        let _gone = self.0.send(Answer::Done).is_err();
+    }
+}
+
+impl Group {
+    /// Has the batch's record repaired.
+    pub fn repair(&mut self, io: &mut Io, index: Index, copier: Option<Copier>) {
+        if !self.repairs.under_way.contains_key(&index) {
+            tracing::error!(group = %self.id, index, "a record on disk is damaged; it is being repaired");
+            let repair = Repair {
+                peers: VecDeque::new(),
+                rounds: 0,
+                asked: None,
+                copiers: Vec::new(),
+            };
+            self.repairs.under_way.insert(index, repair);
+        }
+        let repair = self.repairs.under_way.get_mut(&index).expect("inserted above");
+        repair.copiers.extend(copier);
+        let in_memory = self.replica.payload(index).cloned();
+        match in_memory {
+            Some(payload) => self.repaired(io, index, payload, None),
+            None => self.advance_repairs(io),
+        }
+    }
+
+    /// A page that cannot be sent before these batches are repaired.
+    pub fn park(&mut self, io: &mut Io, read: DiskRead, missing: Vec<Index>) {
+        self.repairs.parked.push((read, missing.clone()));
+        for index in missing {
+            self.repair(io, index, None);
+        }
+    }
+
+    /// Asks the next peer for each batch whose turn it is; gives up those that nobody has.
+    pub fn advance_repairs(&mut self, io: &mut Io) {
+        let now = now_us();
+        let mut given_up = Vec::new();
+        let mut asking = Vec::new();
+        for (index, repair) in &mut self.repairs.under_way {
+            let is_waiting = repair
+                .asked
+                .is_some_and(|(_, at)| now.saturating_sub(at) < REPAIR_TRY_MS * 1000);
+            if is_waiting || (repair.asked.is_none() && io.repairs >= REPAIRS_PER_SHARD_MAX) {
+                continue;
+            }
+            if repair.peers.is_empty() {
+                if repair.rounds >= REPAIR_ROUNDS_MAX {
+                    given_up.push(*index);
+                    continue;
+                }
+                repair.rounds += 1;
+                let me = io.shared.server_id();
+                let line = self.replica.config().map(|c| c.line().map(|m| m.server_id));
+                repair
+                    .peers
+                    .extend(line.into_iter().flatten().filter(|server| *server != me));
+            }
+            if repair.asked.is_none() {
+                io.repairs += 1;
+            }
+            let peer = repair.peers.pop_front();
+            // Alone there is nobody to ask: the rounds pass all the same, an epoch may bring somebody.
+            repair.asked = Some((peer.unwrap_or(io.shared.server_id()), now));
+            asking.extend(peer.map(|peer| (peer, *index)));
+        }
+        let epoch = self.replica.epoch();
+        for (to, index) in asking {
+            let envelope = Envelope {
+                group_id: self.id,
+                epoch,
+                message: Message::Fetch { index },
+            };
+            io.send_peer(to, envelope);
+        }
+        for index in given_up {
+            self.give_up(io, index);
+        }
+    }
+
+    /// A peer's answer.
+    pub fn fetched(&mut self, io: &mut Io, from: ServerId, index: Index, batch: Option<Batch>) {
+        let Some(repair) = self.repairs.under_way.get_mut(&index) else {
+            return;
+        };
+        let header = self.replica.log().header(index);
+        match batch {
+            // Equal in all, the payload's checksum too: it is the batch that was lost, whoever sends it.
+            Some(batch) if header == Some(&batch.header) => {
+                self.repaired(io, index, batch.payload, Some(from))
+            }
+            _ if repair.asked.is_some_and(|(server, _)| server == from) => {
+                // The next one, at once.
+                repair.asked = repair.asked.map(|(server, _)| (server, 0));
+                self.advance_repairs(io);
+            }
+            _ => {}
+        }
+    }
+
+    fn repaired(&mut self, io: &mut Io, index: Index, payload: Bytes, from: Option<ServerId>) {
+        let Some(repair) = self.repairs.under_way.remove(&index) else {
+            return;
+        };
+        io.repairs -= usize::from(repair.asked.is_some());
+        let (Some(header), Some((lsn, place))) = (self.replica.log().header(index), self.places.get(index))
+        else {
+            return self.release_parked(io, index, None); // Trimmed or cut meanwhile.
+        };
+        let source = from.map_or("memory".to_string(), |server| format!("server {}", server.0));
+        tracing::warn!(group = %self.id, index, source, "a damaged record was repaired");
+        for copier in repair.copiers {
+            copier.give(self.id, header, Ok(payload.clone()));
+        }
+        let header = *header;
+        let (group_id, written) = (self.id, payload.clone());
+        let (journal, logs) = (io.journal.journal(), io.shared.group_logs());
+        tokio::task::spawn_blocking(move || {
+            write_back(&journal, logs.as_deref(), group_id, lsn, place, &header, written)
+        });
+        self.release_parked(io, index, Some(payload));
+    }
+
+    fn give_up(&mut self, io: &mut Io, index: Index) {
+        let Some(repair) = self.repairs.under_way.remove(&index) else {
+            return;
+        };
+        io.repairs -= usize::from(repair.asked.is_some());
+        tracing::error!(group = %self.id, index, "no replica has the damaged record; its entries cannot be read");
+        if let Some(header) = self.replica.log().header(index) {
+            for copier in repair.copiers {
+                copier.give(self.id, header, Err(header.payload_len));
+            }
+        }
+        let (mut waiting, parked) = (Vec::new(), std::mem::take(&mut self.repairs.parked));
+        for (read, missing) in parked {
+            if missing.contains(&index) {
+                let reason = format!("batch {index} is damaged here, and no other replica has it now");
+                self.answer_without(io, read, reason);
+            } else {
+                waiting.push((read, missing));
+            }
+        }
+        self.repairs.parked.extend(waiting);
+    }
+
+    /// Reads that lack nothing more go on.
+    fn release_parked(&mut self, io: &mut Io, index: Index, payload: Option<Bytes>) {
+        for (mut read, mut missing) in std::mem::take(&mut self.repairs.parked) {
+            if let Some(at) = missing.iter().position(|m| *m == index) {
+                missing.swap_remove(at);
+                if let Some(piece) = read.page.pieces.iter_mut().find(|piece| piece.index == index) {
+                    piece.payload = piece.payload.take().or(payload.clone());
+                }
+            }
+            if missing.is_empty() {
+                self.read_page(io, read);
+            } else {
+                self.repairs.parked.push((read, missing));
+            }
+        }
+    }
+
+    /// The group leaves: whoever waits here has to look elsewhere.
+    pub fn abandon_repairs(&mut self, io: &mut Io) {
+        let under_way = std::mem::take(&mut self.repairs.under_way);
+        io.repairs -= under_way.values().filter(|repair| repair.asked.is_some()).count();
+        self.repairs.parked.clear();
+    }
+
+    /// States anew, behind everything else, where the log begins and ends: records that said so were lost.
+    pub fn restate(&self, io: &mut Io) {
+        let log = self.replica.log();
+        if self.replica.durability() != Durability::Persistent {
+            return;
+        }
+        let base = log.base();
+        io.journal.base(self.id, base.encode(), base.index, base.epoch);
+        if log.last_index() > 0 {
+            // No cut of the protocol's: nobody waits for this number.
+            io.journal.cut(self.id, log.last_index(), 0);
+        }
+    }
+}
+
+impl Copier {
+    fn give(self, group: GroupId, header: &BatchHeader, payload: Result<Bytes, u32>) {
+        let rescued = Rescued {
+            group,
+            lsn: self.lsn,
+            kind: KIND_BATCH,
+            head: Bytes::copy_from_slice(&header.encode()),
+            payload,
+        };
+        let _gone = self.answer.send(Answer::Record(rescued)).is_err();
+    }
+}
+
+fn write_back(
+    journal: &Journal,
+    logs: Option<&GroupLogs>,
+    group_id: GroupId,
+    lsn: Lsn,
+    place: Place,
+    header: &BatchHeader,
+    payload: Bytes,
+) {
+    let head = Bytes::copy_from_slice(&header.encode());
+    let kind = KIND_BATCH;
+    let written = match place {
+        Place::Journal(location) => {
+            let record = quorate_journal::StoredRecord {
+                lsn,
+                kind,
+                head,
+                payload,
+            };
+            journal.rewrite(location, &record).map_err(|e| e.to_string())
+        }
+        Place::Log(place) => {
+            let record = quorate_group_log::StoredRecord {
+                lsn,
+                kind,
+                head,
+                payload,
+            };
+            let logs = logs.ok_or("the server is stopping".to_string());
+            logs.and_then(|logs| logs.rewrite(group_id, place, &record).map_err(|e| e.to_string()))
+        }
+    };
+    if let Err(error) = written {
+        tracing::error!(group = %group_id, index = header.index, error, "a repaired record cannot be written back");
+    }
+}
+
+impl Shard {
+    /// Messages between disks are the shell's; the others are the protocol's. True: it was one of the first.
+    pub fn between_disks(&mut self, from: ServerId, group_id: GroupId, message: &mut Message) -> bool {
+        match message {
+            Message::Fetch { index } => self.serve_fetch(from, group_id, *index),
+            Message::Fetched { index, batch } => {
+                let (index, batch) = (*index, batch.take());
+                self.with_group(group_id, |group, io| group.fetched(io, from, index, batch));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn serve_fetch(&mut self, to: ServerId, group_id: GroupId, index: Index) {
+        let Some(group) = self.groups.get(&group_id) else {
+            return;
+        };
+        // A group's entries are its replicas' affair only.
+        if group
+            .replica
+            .config()
+            .is_none_or(|c| c.line().all(|m| m.server_id != to))
+        {
+            return;
+        }
+        let epoch = group.replica.epoch();
+        let answer = move |batch| Envelope {
+            group_id,
+            epoch,
+            message: Message::Fetched { index, batch },
+        };
+        let header = group.replica.log().header(index).copied();
+        let batch_of = |header, payload| Batch {
+            header,
+            payload,
+            trace: None,
+        };
+        let (Some(header), place) = (header, group.places.get(index)) else {
+            return self.io.send_peer(to, answer(None));
+        };
+        if let Some(payload) = group.replica.payload(index) {
+            let batch = batch_of(header, payload.clone());
+            return self.io.send_peer(to, answer(Some(batch)));
+        }
+        let (Some(place), true) = (place, self.io.fetches_served < FETCHES_SERVED_PER_SHARD_MAX) else {
+            return self.io.send_peer(to, answer(None));
+        };
+        self.io.fetches_served += 1;
+        let (journal, shared) = (self.io.journal.journal(), self.io.shared.clone());
+        let (logs, shard) = (shared.group_logs(), self.io.shard);
+        tokio::task::spawn_blocking(move || {
+            let read = read_batches(&journal, logs.as_ref(), group_id, &[place]).remove(0);
+            let batch = read.ok().map(|payload| batch_of(header, payload));
+            shared.send(
+                shard,
+                super::ShardMessage::Fetched {
+                    to,
+                    envelope: answer(batch),
+                },
+            );
+        });
+    }
+
+    /// The journal's copier has come upon records that it cannot read.
+    pub fn lost_in_journal(&mut self, lsns: &std::ops::Range<Lsn>, answer: &mpsc::Sender<Answer>) {
+        let done = Rc::new(Done(answer.clone()));
+        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
+        for id in ids {
+            self.with_group(id, |group, io| {
+                for (index, lsn) in group.places.in_journal(lsns) {
+                    let copier = Copier {
+                        lsn,
+                        answer: answer.clone(),
+                        _done: done.clone(),
+                    };
+                    group.repair(io, index, Some(copier));
+                }
+            });
+        }
+    }
+
+    /// The scrubber has come upon a record that it cannot read. The answer: whether it is one that is needed.
+    pub fn damaged_in_log(
+        &mut self,
+        group_id: GroupId,
+        place: quorate_group_log::Place,
+        answer: &mpsc::Sender<bool>,
+    ) {
+        self.with_group(group_id, |group, io| {
+            let index = group.places.index_at(place.file, place.position);
+            let _gone = answer.send(index.is_some()).is_err();
+            if let Some(index) = index {
+                group.repair(io, index, None);
+            }
+        });
+    }
+}
+
+/// Why a payload is not read from where it was said to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// It lies elsewhere by now, or is trimmed.
+    Moved,
+    Damaged,
+    Other(String),
+}
+
+/// The payloads of batches that lie there. What is in the group's log is read in few large pieces. Blocks.
+pub fn read_batches(
+    journal: &Journal,
+    logs: Option<&Arc<GroupLogs>>,
+    group_id: GroupId,
+    places: &[(Lsn, Place)],
+) -> Vec<Result<Bytes, Lack>> {
+    let in_log: Vec<_> = places
+        .iter()
+        .filter_map(|(lsn, place)| match place {
+            Place::Log(place) => Some((*lsn, *place)),
+            Place::Journal(_) => None,
+        })
+        .collect();
+    let mut from_log = logs
+        .map(|logs| logs.read(group_id, &in_log))
+        .unwrap_or_default()
+        .into_iter();
+    let read = |(_, place): &(Lsn, Place)| match place {
+        Place::Log(_) => match from_log.next() {
+            Some(Ok(record)) => Ok(record.payload),
+            Some(Err(quorate_group_log::ReadError::Released)) => Err(Lack::Moved),
+            Some(Err(quorate_group_log::ReadError::Damaged(_))) => Err(Lack::Damaged),
+            Some(Err(error)) => Err(Lack::Other(error.to_string())),
+            None => Err(Lack::Other("the server is stopping".to_string())),
+        },
+        Place::Journal(location) => match journal.read(*location) {
+            Ok(record) => Ok(record.payload),
+            Err(quorate_journal::ReadError::Released) => Err(Lack::Moved),
+            // What the device does not give is damaged, as far as this server goes.
+            Err(quorate_journal::ReadError::Damaged(_) | quorate_journal::ReadError::Io { .. }) => {
+                Err(Lack::Damaged)
+            }
+        },
+    };
+    places.iter().map(read).collect()
+}

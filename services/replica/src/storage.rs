@@ -1,0 +1,205 @@
+//! What a server has on disk: opening it at start, giving groups to their shards, and what the group logs tell later.
+
+use std::sync::Arc;
+
+use quorate_group_log::{Event, GroupLogs, Opened, Options as LogOptions};
+use quorate_journal::{Journal, OpenError, Options, Recovery};
+use quorate_types::control::HeldGroup;
+use quorate_types::{Durability, ServerId};
+
+use crate::Exit;
+use crate::disk::{Scan, classify};
+use crate::flags::Flags;
+use crate::shard::ShardMessage;
+use crate::shared::Shared;
+
+/// Beside the journal: which group logs belong to it.
+const PAIR_FILE: &str = "group-logs.id";
+
+/// Journal and group logs, read.
+pub struct Storage {
+    pub journal: Arc<Journal>,
+    recovery: Recovery,
+    logs: Opened,
+    scan: Scan,
+    /// Bases on disk, behind which group logs can be trimmed.
+    bases: Vec<(quorate_types::GroupId, u64, u64)>,
+}
+
+impl Storage {
+    /// Reads group logs, then what the journal has behind them.
+    pub fn open(flags: &Flags, me: ServerId, has_identity: bool) -> Result<Storage, Exit> {
+        let mut scan = Scan::default();
+        let mut foreign = None;
+        let options = LogOptions {
+            answerers: usize::from(flags.shards),
+            ..LogOptions::new(classify)
+        };
+        let logs_dir = flags.group_logs_dir();
+        let logs = Opened::open(
+            &logs_dir,
+            &flags.data_dir.join(PAIR_FILE),
+            options,
+            |group_id, found| {
+                if foreign.is_none() {
+                    foreign = scan.group_log(me, group_id, found).err();
+                }
+            },
+        )
+        .map_err(|error| Exit::DiskUnusable(error.to_string()))?;
+        // Before the first note nothing was copied, and the journal begins where it begins.
+        scan.expect_journal((!logs.is_new()).then_some(logs.copied_lsn() + 1));
+
+        let options = Options {
+            segment_bytes: flags.journal_segment_bytes,
+            first_lsn: logs.copied_lsn() + 1,
+            ..Options::default()
+        };
+        let dir = flags.data_dir.join("journal");
+        let (journal, recovery) = Journal::open(&dir, options, |record| {
+            if foreign.is_none() {
+                foreign = scan.record(me, &record).err();
+            }
+        })
+        .map_err(|error| match error {
+            OpenError::Locked(_) => {
+                Exit::DiskUnusable(format!("{error}; is another server using this folder?"))
+            }
+            _ => Exit::DiskUnusable(error.to_string()),
+        })?;
+        if let Some(reason) = foreign {
+            return Err(Exit::DiskUnusable(format!("{}: {reason}", dir.display())));
+        }
+        if recovery.next_lsn <= logs.copied_lsn() {
+            return Err(Exit::DiskUnusable(format!(
+                "{} is older than the group logs in {}; restore it, or remove it: groups then learn from other \
+                 replicas what they lack",
+                dir.display(),
+                logs_dir.display()
+            )));
+        }
+        let is_emptied = recovery.records == 0 && logs.copied_lsn() > 0 && journal.first_lsn().is_none();
+        scan.finish(&recovery, is_emptied);
+        if (recovery.records > 0 || logs.copied_lsn() > 0) && !has_identity {
+            return Err(Exit::DiskUnusable(format!(
+                "{} holds records but identity.json is missing; restore it, or wipe the folder to join anew",
+                dir.display()
+            )));
+        }
+        for damage in &recovery.damages {
+            tracing::error!(
+                ?damage,
+                "part of the journal is damaged; groups learn what they may lack"
+            );
+        }
+        tracing::info!(
+            records = recovery.records,
+            copied_lsn = logs.copied_lsn(),
+            groups = scan.groups.len(),
+            torn = ?recovery.torn,
+            "journal and group logs read"
+        );
+        Ok(Storage {
+            journal: Arc::new(journal),
+            recovery,
+            logs,
+            scan,
+            bases: Vec::new(),
+        })
+    }
+
+    /// Gives recovered groups to their shards; says what the server holds. What cannot be used is dropped.
+    pub fn hand_over(&mut self, shared: &Shared) -> Vec<HeldGroup> {
+        let mut held = Vec::new();
+        for (group_id, recovered) in std::mem::take(&mut self.scan.groups) {
+            let shard = shared.shard_of_group(group_id);
+            let useless = self.scan.useless.get(&group_id);
+            let is_damaged = self.scan.damaged.contains(&group_id);
+            if useless.is_none() {
+                let log = recovered.replica.log();
+                let last_index = log.last_index();
+                if is_damaged {
+                    tracing::error!(group = %group_id, last_index, "records of the group are missing; it keeps what \
+                        is sound and learns the rest from other replicas");
+                }
+                held.push(HeldGroup {
+                    group_id,
+                    epoch: log.epoch_at(last_index).unwrap_or(0),
+                    durability: Durability::Persistent,
+                    last_index,
+                    damaged: is_damaged,
+                });
+            }
+            self.bases
+                .extend(recovered.places.base.map(|(index, lsn)| (group_id, index, lsn)));
+            let (replica, places) = (Box::new(recovered.replica), recovered.places);
+            let message = ShardMessage::Recovered {
+                group_id,
+                replica,
+                places,
+                is_damaged: is_damaged && useless.is_none(),
+            };
+            shared.send(shard, message);
+            if let Some(reason) = useless {
+                tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
+                shared.send(shard, ShardMessage::Drop(group_id));
+            }
+        }
+        held
+    }
+
+    /// Starts copying. After [`Storage::hand_over`]: shards must know their groups before they hear of records that
+    /// have moved.
+    pub fn start(self, shared: &Arc<Shared>) -> Result<Arc<GroupLogs>, Exit> {
+        let damages = &self.recovery.damages;
+        let ranges = damages
+            .iter()
+            .map(|d| d.first_lsn..d.end_lsn.unwrap_or(u64::MAX))
+            .collect();
+        let listener = shared.clone();
+        let logs = self
+            .logs
+            .start(
+                self.journal,
+                ranges,
+                Arc::new(move |event| tell(&listener, event)),
+            )
+            .map_err(|error| Exit::DiskUnusable(error.to_string()))?;
+        let logs = Arc::new(logs);
+        shared.set_group_logs(&logs);
+        for (group_id, index, lsn) in self.bases {
+            logs.trim(group_id, index, lsn);
+        }
+        Ok(logs)
+    }
+}
+
+fn tell(shared: &Shared, event: Event) {
+    match event {
+        Event::Moved { group, records } => {
+            let group_id = group;
+            shared.send(
+                shared.shard_of_group(group),
+                ShardMessage::Moved { group_id, records },
+            );
+        }
+        Event::Lost { lsns, answer } => shared.broadcast(|| ShardMessage::LostInJournal {
+            lsns: lsns.clone(),
+            answer: answer.clone(),
+        }),
+        Event::Damaged { group, place, answer } => {
+            let message = ShardMessage::DamagedInLog {
+                group_id: group,
+                place,
+                answer,
+            };
+            shared.send(shared.shard_of_group(group), message);
+        }
+        Event::Incomplete { group: Some(group) } => {
+            shared.send(shared.shard_of_group(group), ShardMessage::Restate(Some(group)));
+        }
+        Event::Incomplete { group: None } => shared.broadcast(|| ShardMessage::Restate(None)),
+        // The log says it; what it leads to, the journal tells when its device is full.
+        Event::Stalled { .. } | Event::Resumed => {}
+    }
+}
