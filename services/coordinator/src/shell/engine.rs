@@ -123,6 +123,7 @@ struct Connection {
     reconciled: Option<Instant>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages")]
 enum Outgoing {
     Message(ConnectionId, ToServer),
     Close(ConnectionId),

@@ -59,7 +59,7 @@ impl Change<'_> {
             .derived
             .fleets
             .entry(group.sla.region.clone())
-            .or_insert_with(Fleet::default);
+            .or_default();
         let placed = quorate_placement::place_again(fleet, &self.state.profile, &group.sla, &group.demands);
         let chain = match placed {
             Ok(chain) => chain,
