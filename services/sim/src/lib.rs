@@ -17,6 +17,8 @@ pub mod ledger;
 pub mod links;
 pub mod pipe;
 pub mod plan;
+#[cfg(feature = "planted")]
+pub mod planted;
 pub mod runner;
 pub mod schedule;
 pub mod server;

@@ -30,6 +30,13 @@ enum Command {
         #[arg(long, default_value_t = 10)]
         failures: usize,
     },
+    /// Show that each planted bug is caught
+    #[cfg(feature = "planted")]
+    Planted {
+        /// Only the bug of this name
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// Run one seed, and say what happened in it
     Replay {
         seed: u64,
@@ -52,6 +59,8 @@ fn main() -> ExitCode {
         Command::Run { seeds, first, profile, failures } => {
             run(Seeds { first, count: seeds, profile, failures_max: failures })
         }
+        #[cfg(feature = "planted")]
+        Command::Planted { only } => planted(only.as_deref()),
         Command::Replay { seed, profile, events } => replay(seed, profile, events),
     }
 }
@@ -94,6 +103,21 @@ fn tell(report: &Report, wall_s: f64) {
     for (fault, count) in &counts.faults {
         println!("  {count:>12}  {}", fault.name());
     }
+}
+
+#[cfg(feature = "planted")]
+fn planted(only: Option<&str>) -> ExitCode {
+    use quorate_sim::planted::{line, search, searches};
+    println!("| bug | profile | caught by seed | what broke |\n| --- | --- | --- | --- |");
+    let mut missed = 0;
+    for one in searches() {
+        if only.is_none_or(|name| name == format!("{:?}", one.bug)) {
+            let catch = search(one);
+            missed += usize::from(catch.caught.is_none());
+            println!("{}", line(&catch));
+        }
+    }
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn replay(seed: u64, profile: Profile, events: usize) -> ExitCode {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use quorate_types::control::{RefuseCode, ToServer};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
 
 use super::command::{Effect, Proof, Registration};
@@ -187,9 +188,9 @@ impl Change<'_> {
             let group = &self.state.groups[&group_id];
             let on_disk =
                 group.is_persistent() && registration.held.iter().any(|held| held.group_id == group_id);
-            if !same_process && !on_disk {
+            if !same_process && !on_disk && !planted::on(Bug::EmptyMemberKept) {
                 self.leave(group_id, id);
-            } else if !same_process || moved {
+            } else if (!same_process && !planted::on(Bug::RestartKeepsEpoch)) || moved {
                 // Its neighbours must agree anew with a process that remembers less, or is elsewhere.
                 self.reconfigure(group_id, |_| {});
             } else {

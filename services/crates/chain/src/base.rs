@@ -1,6 +1,7 @@
 //! The base: everything that must be remembered of the part of the log that was trimmed.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::BatchHeader;
 
@@ -37,7 +38,11 @@ impl Base {
         for field in [self.index, self.epoch, self.end_offset, self.cumulative_bytes] {
             out.put_u64_le(field);
         }
-        self.sessions.encode(&mut out);
+        if planted::on(Bug::SessionsLostAtTrim) {
+            Sessions::default().encode(&mut out);
+        } else {
+            self.sessions.encode(&mut out);
+        }
         out.freeze()
     }
 

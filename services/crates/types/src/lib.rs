@@ -5,6 +5,7 @@
 //! - [`cost`]: what a request costs a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
 //! - [`limits`]: every bound of the data plane, with its reason
+//! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
 
 pub mod codes;
@@ -12,6 +13,7 @@ pub mod config;
 pub mod control;
 pub mod cost;
 pub mod limits;
+pub mod planted;
 pub mod sla;
 
 pub use codes::Code;

@@ -11,6 +11,7 @@ use quorate_coordinator::state::command::{Command, Effect, JoinTokenTerms, Proof
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::Profile;
 use quorate_types::control::{Heartbeat, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, Micros, ServerId, Sla};
 use rand::Rng;
 use uuid::Uuid;
@@ -313,7 +314,7 @@ impl World {
             }
             ToCoordinator::LearnerCaughtUp { group_id, epoch, learner } => {
                 let is_current = |g: &quorate_coordinator::state::group::Group| {
-                    g.epoch == epoch && g.learner == Some(learner)
+                    (g.epoch == epoch || planted::on(Bug::StalePromotion)) && g.learner == Some(learner)
                 };
                 if state.groups.get(&group_id).is_some_and(is_current) {
                     self.counts.promotions += 1;
@@ -368,6 +369,9 @@ impl World {
             self.coordinator.log.rewrite(&self.coordinator.state);
         } else {
             self.coordinator.log.append(batch);
+        }
+        if planted::on(Bug::ActsBeforeLog) {
+            self.let_out();
         }
         self.coordinator.is_syncing = true;
         let life = self.coordinator.life;
