@@ -78,10 +78,22 @@ PARTS = [
         "rust",
         "unit",
         Command(
-            ["cargo", "test", "--release", "--locked", "--workspace", "--no-fail-fast"],
+            # The simulator has a part of its own: its planted bugs must not be compiled into anything else.
+            ["cargo", "test", "--release", "--locked", "--workspace", "--exclude", "quorate-sim", "--no-fail-fast"],
             "services",
             "services/Cargo.toml",
             timeout_s=1200,
+        ),
+        lambda finished: of_libtest(finished.output()),
+    ),
+    Part(
+        "simulator",
+        "unit",
+        Command(
+            ["cargo", "test", "--release", "--locked", "-p", "quorate-sim", "--features", "planted", "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            timeout_s=900,
         ),
         lambda finished: of_libtest(finished.output()),
     ),

@@ -47,15 +47,27 @@ const SEEDS_MAX: u64 = 3_000;
 
 /// Runs seeds with the bug until one breaks a property.
 pub fn search(search: Search) -> Catch {
-    let seeds = Seeds {
+    let mut seeds = Seeds {
         first: 1,
         count: search.seeds_max,
         profile: search.profile,
         failures_max: 1,
     };
-    let report = runner::run(seeds, || plant(Some(search.bug)), |_, _| {});
-    let caught = report.failures.into_iter().next().map(|failure| (failure.seed, failure));
-    Catch { search, caught }
+    loop {
+        let report = runner::run(seeds, || plant(Some(search.bug)), |_, _| {});
+        let Some(failure) = report.failures.into_iter().next() else {
+            return Catch { search, caught: None };
+        };
+        // A seed that fails without the bug is no evidence.
+        if runner::run_one(failure.seed, search.profile).is_ok() {
+            return Catch {
+                search,
+                caught: Some((failure.seed, failure)),
+            };
+        }
+        seeds.count -= failure.seed + 1 - seeds.first;
+        seeds.first = failure.seed + 1;
+    }
 }
 
 /// One line of the table in `docs/internals/simulator.md`.
