@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench chaos claims e2e
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims sim e2e
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -37,7 +37,7 @@ setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project ne
 
 build: setup rust go portal sdk-js ## Build the servers, the portal and the TypeScript SDK
 
-up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (0: any free port)
+up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -73,6 +73,9 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
+bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3
+	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS))
+
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1
 	@infra/setup/sim.sh $(or $(SEEDS),10000) $(or $(FIRST),1)
 
@@ -84,7 +87,8 @@ e2e: build ## Run only the tests of the real stack: short demo, bad input, the p
 up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
   server-ports:SERVER_PORTS,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
-  $($(lastword $(subst :, ,$(pair))))))
+  $($(lastword $(subst :, ,$(pair)))))) \
+  $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links)
 
 .PHONY: system rust go portal sdk-js lock
 

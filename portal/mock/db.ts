@@ -66,5 +66,6 @@ export function withDefaults(sla: Sla): ObservedSla {
     min_replicas: sla.min_replicas ?? null,
     region: sla.region ?? 'local',
     retention_bytes: sla.retention_bytes ?? 256 * 2 ** 20,
+    retention_age_s: sla.retention_age_s ?? null,
   }
 }

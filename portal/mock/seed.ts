@@ -20,7 +20,7 @@ export function seed(nowMs: number): MockDb {
     users: [{ id: uuid(9), ...ACCOUNT, created_at: iso(nowMs - 61 * DAY_MS) }],
     organization: { id: uuid(8), name: 'Example Ltd', created_at: iso(nowMs - 61 * DAY_MS) },
     projects,
-    groups,
+    groups: [...groups, lostGroup(nowMs)],
     keys: [
       key(20, 'orders service', nowMs - 58 * DAY_MS, nowMs - 40_000),
       key(21, 'nightly export', nowMs - 30 * DAY_MS, nowMs - 7 * 3_600_000),
@@ -85,6 +85,12 @@ function seedGroups(nowMs: number): MockGroup[] {
     }),
     groupOf(nowMs, { n: 13, name: 'feature-flags', sla: idle, days: 2, status: 'active', epoch: 1, chain: [4] }),
   ]
+}
+
+/** Every replica was lost an hour ago; nobody has billed it anything. */
+function lostGroup(nowMs: number): MockGroup {
+  const sla: Sla = { durability: 'in_memory', replication_degree: 1, request_size_bytes: 64, rate_per_s: 50 }
+  return groupOf(nowMs, { n: 14, name: 'presence', sla, days: 1, status: 'lost', epoch: 3, chain: [] })
 }
 
 interface Spec {

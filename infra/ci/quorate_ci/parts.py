@@ -74,6 +74,7 @@ PARTS = [
         Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
         lambda finished: of_go_test(finished.output()),
     ),
+    _pytest("peers", "unit", "loadtest/peers"),
     Part(
         "rust",
         "unit",

@@ -14,7 +14,7 @@ import pytest
 from conftest import Owner
 from quorate import wire
 from quorate.codes import Code
-from wire_client import CHANNEL, WireClient, append_frame, head_address
+from wire_client import CHANNEL, WireClient, append_frame
 
 
 @pytest.fixture(params=["in_memory", "persistent"])
@@ -26,7 +26,7 @@ def durability(request: pytest.FixtureRequest) -> str:
 def neighbour(bob: Owner, durability: str) -> Iterator[WireClient]:
     """Somebody else's connection to the same fleet; still works when the test is over."""
     handle = bob.handle(durability)
-    with WireClient(head_address(handle)) as client:
+    with WireClient(handle) as client:
         attached = client.attach(handle["group_id"], handle["token"])
         assert isinstance(attached, wire.Attached)
         assert isinstance(client.append(1, [b"before"], floor_index=attached.last_index), wire.Acked)
@@ -38,7 +38,7 @@ def neighbour(bob: Owner, durability: str) -> Iterator[WireClient]:
 def attached(alice: Owner, durability: str, neighbour: WireClient) -> Iterator[WireClient]:
     """A connection to alice's group that a test may abuse."""
     handle = alice.handle(durability)
-    with WireClient(head_address(handle)) as client:
+    with WireClient(handle) as client:
         answer = client.attach(handle["group_id"], handle["token"])
         assert isinstance(answer, wire.Attached)
         client.floor_index = answer.last_index  # type: ignore[attr-defined]
@@ -70,7 +70,7 @@ def commit_offset(client: WireClient) -> int:
 
 @pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", secrets.token_bytes(4096), b"\0" * 64])
 def test_garbage_instead_of_a_greeting(alice: Owner, neighbour: WireClient, garbage: bytes) -> None:
-    with WireClient(head_address(alice.handle()), hello=False) as client:
+    with WireClient(alice.handle(), hello=False) as client:
         client.send(garbage)
         goodbye(client, Code.PROTOCOL_ERROR, Code.FRAME_TOO_LARGE, Code.CHECKSUM_MISMATCH)
 
@@ -81,7 +81,7 @@ def test_garbage_after_the_greeting(attached: WireClient) -> None:
 
 
 def test_a_version_from_the_future(alice: Owner, neighbour: WireClient) -> None:
-    with WireClient(head_address(alice.handle()), hello=False) as client:
+    with WireClient(alice.handle(), hello=False) as client:
         client.send(wire.encode(wire.Hello(99, "tomorrow")))
         goodbye(client, Code.UNSUPPORTED_VERSION)
 
@@ -92,7 +92,7 @@ def test_a_truncated_frame_appends_nothing(alice: Owner, durability: str, attach
     attached.shut_writing()
     assert attached.receive() is None or attached.receive() is None  # a GOODBYE may come first
     handle = alice.handle(durability)
-    with WireClient(head_address(handle)) as other:
+    with WireClient(handle) as other:
         assert other.attach(handle["group_id"], handle["token"]).commit_offset == attached.begin
 
 
@@ -168,7 +168,7 @@ def test_a_frame_replayed_on_another_connection_is_ordered_once(
     attached.send(frame)
     first = attached.expect(wire.Acked).acks[0]
     handle = alice.handle(durability)
-    with WireClient(head_address(handle)) as other:
+    with WireClient(handle) as other:
         other.attach(handle["group_id"], handle["token"], session=attached.session)
         other.send(frame)
         assert other.expect(wire.Acked).acks[0] == first
@@ -182,14 +182,14 @@ def test_a_gap_in_the_sequence(attached: WireClient) -> None:
 
 
 def test_a_channel_that_was_not_attached(alice: Owner, neighbour: WireClient) -> None:
-    with WireClient(head_address(alice.handle())) as client:
+    with WireClient(alice.handle()) as client:
         answer = client.append(1, [b"to nobody"])
         assert isinstance(answer, wire.Refused | wire.Goodbye)
         assert answer.code == Code.UNKNOWN_CHANNEL
 
 
 def test_a_connection_that_says_nothing_is_cut_off_without_harm(alice: Owner, neighbour: WireClient) -> None:
-    with WireClient(head_address(alice.handle()), hello=False) as silent:
+    with WireClient(alice.handle(), hello=False) as silent:
         silent.send(b"\x05")
         silent.shut_writing()
         while silent.receive() is not None:

@@ -14,12 +14,12 @@ from conftest import Owner
 from quorate import wire
 from quorate.codes import Code
 from quorate_local import Stack
-from wire_client import WireClient, head_address
+from wire_client import WireClient
 
 
 def attach(handle: dict[str, Any], token: str, group: str | None = None) -> Code:
     """The code with which attaching is refused."""
-    with WireClient(head_address(handle)) as client:
+    with WireClient(handle) as client:
         answer = client.attach(group or handle["group_id"], token)
         assert isinstance(answer, wire.Refused | wire.Goodbye), f"expected a refusal, got {answer}"
         assert answer.message
@@ -77,7 +77,7 @@ def test_for_another_audience(alice: Owner, stack: Stack) -> None:
 def test_the_unaltered_token_works(alice: Owner, stack: Stack) -> None:
     """Without this the tests above could pass for a wrong reason."""
     handle = alice.handle()
-    with WireClient(head_address(handle)) as client:
+    with WireClient(handle) as client:
         assert isinstance(client.attach(handle["group_id"], changed(stack, handle["token"])), wire.Attached)
 
 
@@ -89,7 +89,7 @@ def test_another_tenants_group(alice: Owner, bob: Owner) -> None:
 def test_a_token_that_may_only_read_cannot_append(alice: Owner, stack: Stack) -> None:
     handle = alice.handle()
     grants = [{"group": handle["group_id"], "ops": ["read"]}]
-    with WireClient(head_address(handle)) as client:
+    with WireClient(handle) as client:
         attached = client.attach(handle["group_id"], changed(stack, handle["token"], grants=grants))
         if isinstance(attached, wire.Attached):
             attached = client.append(1, [b"not mine to write"])

@@ -14,7 +14,7 @@ from quorate import wire
 from quorate.codes import Code
 from quorate_local import Stack, StackOptions
 from quorate_scenarios.customer import Customer
-from wire_client import CHANNEL, WireClient, head_address
+from wire_client import CHANNEL, WireClient
 
 DISK_BYTES = 256 << 20
 ENTRY = bytes(512 * 1024)
@@ -45,7 +45,7 @@ def test_a_full_disk_makes_the_group_read_only_and_loses_nothing(small_disk_stac
     with Customer(small_disk_stack.api_url, "small-disk") as customer:
         group = customer.create_group("fills-up", sla)
         handle = customer.get(f"/v1/groups/{group['id']}/handle")
-        with WireClient(head_address(handle)) as client:
+        with WireClient(handle) as client:
             floor = client.attach(handle["group_id"], handle["token"]).last_index
             acked = fill(client, floor)
             assert 0 < acked < APPENDS_MAX

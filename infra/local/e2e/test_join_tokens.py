@@ -30,7 +30,16 @@ def test_a_used_token_is_refused(stack: Stack, own_state: Path) -> None:
 
 
 def test_an_invented_token_is_refused(stack: Stack, own_state: Path) -> None:
-    intruder = start_server(stack, own_state, "intruder", "nobody-gave-me-this")
-    assert intruder.wait_exit(20)
-    assert intruder.exit_code() not in (0, None)
-    assert "join token" in intruder.output().lower()
+    """Without a fingerprint nobody is trusted, with a wrong one nobody else is; with the right one it is the secret
+    that the coordinator does not know."""
+    _, _, pin = (stack.layout.secrets / "join-s1").read_text().strip().partition(".")
+    for token, words in [
+        ("nobody-gave-me-this", "fingerprint"),
+        ("qjt_guess." + "0" * 64, "not the coordinator"),
+        (f"qjt_guess.{pin}", "did not issue"),
+    ]:
+        intruder = start_server(stack, own_state, "intruder", token)
+        assert intruder.wait_exit(20)
+        assert intruder.exit_code() == 2
+        assert "join token" in intruder.output().lower()
+        assert words in intruder.output()

@@ -1,14 +1,16 @@
-"""A client that can be made to misbehave: frames by hand, over a plain socket."""
+"""A client that can be made to misbehave: frames by hand, over a socket with or without TLS."""
 
 from __future__ import annotations
 
 import secrets
 import socket
+import ssl
 import uuid
 from typing import Any, TypeVar
 from zlib import crc32
 
 from quorate import wire
+from quorate.trust import client_context
 
 TIMEOUT_S = 5.0
 CHANNEL = 7
@@ -19,9 +21,13 @@ M = TypeVar("M")
 class WireClient:
     """One connection to one server. Every wait is bounded by `TIMEOUT_S`."""
 
-    def __init__(self, address: str, hello: bool = True) -> None:
-        host, port = address.rsplit(":", 1)
+    def __init__(self, handle: dict[str, Any], hello: bool = True, plaintext: bool = False) -> None:
+        """To the head that the handle names, trusting whom it says."""
+        host, port = head_address(handle).rsplit(":", 1)
         self._socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+        if not plaintext:
+            context = client_context(handle["tls"]["ca_pem"])
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
         self._frames: list[wire.Frame] = []
         self._splitter = wire.FrameSplitter(64 << 20)
         if hello:
@@ -48,7 +54,7 @@ class WireClient:
             while not self._frames:
                 try:
                     data = self._socket.recv(1 << 16)
-                except ConnectionResetError:
+                except (ConnectionResetError, ssl.SSLEOFError):
                     return None
                 if not data:
                     return None

@@ -1,4 +1,4 @@
-"""`quorate-local up|run|down|status|logs`: the commands behind `make up`, `make down`, …"""
+"""`quorate-local up|run|down|status|drain|logs`: the commands behind `make up`, `make down`, …"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from quorate_local.display import Display
+from quorate_local.drain import Coordinator, DrainFailed, follow
 from quorate_local.layout import NotAStateFolder, read_json
 from quorate_local.options import REPOSITORY, SERVERS_DEFAULT, BadOptions, ServerResources, StackOptions
 from quorate_local.process import ProcessFailed, Running
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (BadOptions, NotAStateFolder) as error:
         display.line(f"{error}")
         return EXIT_BAD_OPTIONS
-    except (AlreadyRunning, Busy, ProcessFailed) as error:
+    except (AlreadyRunning, Busy, DrainFailed, ProcessFailed) as error:
         display.line(f"{error}")
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -111,6 +112,31 @@ def logs(chosen: argparse.Namespace, display: Display) -> int:
     return subprocess.run(["tail", "-n", str(chosen.lines), *follow, *map(str, files)], check=False).returncode
 
 
+def drain(chosen: argparse.Namespace, display: Display) -> int:
+    """Move every replica of a server elsewhere, and wait until it may stop."""
+    stack = Stack.open(StackOptions(state=chosen.state))
+    address = stack.addresses.get("coordinator_http")
+    if address is None:
+        display.line(f"Nothing runs in {_short(stack.layout.root)}; `make up` starts a stack.")
+        return EXIT_FAILED
+    with Coordinator(address, stack.admin_token()) as coordinator:
+        server_id = coordinator.server_id(chosen.server)
+        if chosen.cancel:
+            coordinator.call_off(server_id)
+            display.line(f"The drain of {chosen.server} is called off; replicas that have moved stay where they are.")
+            return 0
+        coordinator.drain(server_id)
+        told = ""
+        for progress in follow(coordinator, server_id, chosen.timeout):
+            if not progress.done:
+                display.progress(f"  {chosen.server}: {progress.replicas_left} left. {progress.message}")
+                if "no other server" in progress.message and progress.message != told:
+                    told = progress.message
+                    display.line(f"{chosen.server}: {told}")
+    display.line(f"{chosen.server} is drained: it holds no replica and may stop.")
+    return 0
+
+
 def _status_line(stack: Stack, name: str, running: Running) -> str:
     alive = running.is_alive()
     memory = running.identity.memory_bytes() if alive else None
@@ -136,6 +162,8 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
         postgres_port=chosen.postgres_port,
         redis_port=chosen.redis_port,
         server_port_base=chosen.server_ports,
+        plaintext=chosen.plaintext,
+        plaintext_links=chosen.plaintext_links,
         server_resources=resources,
     )
 
@@ -150,6 +178,12 @@ def _parser() -> argparse.ArgumentParser:
     stops = _command(commands, "down", down, "stop it")
     stops.add_argument("--wipe", action="store_true", help="remove its state too")
     _command(commands, "status", status, "what runs")
+    drains = _command(commands, "drain", drain, "move a server's replicas elsewhere, until it may stop")
+    drains.add_argument("server", help="its name, for example s1")
+    drains.add_argument("--cancel", action="store_true", help="call it off; what has moved stays where it is")
+    drains.add_argument(
+        "--timeout", type=float, default=3_600.0, metavar="S", help="seconds to wait (default %(default)s)"
+    )
     shows = _command(commands, "logs", logs, "the ends of the logs")
     shows.add_argument("process", nargs="?", help="only this one, for example s1 or api")
     shows.add_argument("--follow", action="store_true", help="go on showing what is written")
@@ -170,6 +204,8 @@ def _add_start_options(starts: argparse.ArgumentParser) -> None:
         ("--server-ports", "of server s1; s2 has the next one, and so on"),
     ]:
         starts.add_argument(flag, type=int, default=0, metavar="PORT", help=f"port {what} (default: any free one)")
+    starts.add_argument("--plaintext", action="store_true", help="accept clients and peers without TLS too")
+    starts.add_argument("--plaintext-links", action="store_true", help="connect servers to one another without TLS")
     starts.add_argument("--server-cpu", type=float, metavar="CORES", help="CPU that each server announces")
     starts.add_argument("--server-network", type=int, metavar="BYTES_PER_S", help="network that each announces")
     starts.add_argument("--server-storage-io", type=int, metavar="PER_S", help="storage operations that each announces")

@@ -64,6 +64,7 @@ def coordinator(
         *("--profile", str(options.profile_file())),
         *("--token-public-keys", str(keys.public_keys)),
         *("--admin-token-file", str(keys.admin_token)),
+        *(["--certificate-life-s", str(options.certificate_life_s)] if options.certificate_life_s else []),
         *_otlp_flags(options),
     ]
 
@@ -93,6 +94,8 @@ def server(
         *("--shards", str(options.shards_per_server)),
         *("--failure-domain", name),
         *options.server_resources.flags(),
+        *(["--allow-plaintext"] if options.plaintext else []),
+        *(["--plaintext-links"] if options.plaintext_links else []),
         *_otlp_flags(options),
     ]
     # The URL is not a flag: it holds a password, and arguments are public.
@@ -132,6 +135,8 @@ def api_environment(
         "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys.signing_key),
         "QUORATE_SECRET_FILE": str(keys.api_secret),
     }
+    if options.plaintext:
+        env["QUORATE_PLAINTEXT_ALLOWED"] = "true"
     if (options.portal_dir / "index.html").exists():
         env["QUORATE_PORTAL_DIR"] = str(options.portal_dir)
     if options.otlp_endpoint:

@@ -53,6 +53,9 @@ class StackOptions:
     postgres_port: int = 0
     redis_port: int = 0
     server_port_base: int = 0
+    plaintext: bool = False  # servers accept clients and peers without TLS too
+    plaintext_links: bool = False  # servers connect to one another without TLS
+    certificate_life_s: int | None = None  # of servers' certificates; the coordinator's default is a day
     shards_per_server: int = SHARDS_PER_SERVER_DEFAULT
     server_resources: ServerResources = field(default_factory=ServerResources)
     coordinator_env: Mapping[str, str] = field(default_factory=dict)  # besides its flags; every flag has a variable
@@ -61,6 +64,8 @@ class StackOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.servers <= SERVERS_MAX:
             raise BadOptions(f"SERVERS must be 1 to {SERVERS_MAX}, not {self.servers}")
+        if self.plaintext_links and not self.plaintext:
+            raise BadOptions("--plaintext-links needs --plaintext: servers must accept what they open")
         last_server_port = self.server_port_base + self.servers - 1
         for name, port in [
             ("API_PORT", self.api_port),

@@ -29,6 +29,11 @@ func (b *book) end(client, number int, outcome string, at float64) {
 		ns(at), outcome)
 }
 
+func (b *book) refuse(client, number int, code string, at float64) {
+	b.add(`{"event":"append_end","group":"g","client":%d,"number":%d,"at":%d,"outcome":"refused","code":%q}`, client, number,
+		ns(at), code)
+}
+
 func (b *book) ack(client, number, offset int, at float64) {
 	b.add(`{"event":"append_end","group":"g","client":%d,"number":%d,"at":%d,"outcome":"acked","offset":%d}`, client,
 		number, ns(at), offset)
@@ -85,7 +90,7 @@ func sound() *book {
 	b.call(2, 0, 1, 5, `,"expected":3`)
 	b.ack(2, 0, 3, 6)
 	b.call(2, 1, 1, 6.5, `,"expected":3`)
-	b.end(2, 1, "refused", 7)
+	b.refuse(2, 1, codeConditionFailed, 7)
 	b.call(3, 0, 1, 7, "")
 	b.end(3, 0, "unknown", 8)
 	b.call(3, 1, 1, 8.5, "")
@@ -202,6 +207,23 @@ var bads = []bad{
 	{"a replica that is short", "every replica has everything", false, func(b *book) {
 		b.log("s1", 5, soundLog)
 		b.log("s2", 5, "[[0,1,0,3],[3,2,0,1]]")
+	}},
+	{"a condition that held refused", "linearizable", true, func(b *book) {
+		b.call(5, 0, 1, 2.2, `,"expected":2`)
+		b.refuse(5, 0, codeConditionFailed, 2.4)
+		logs(soundLog, 5)(b)
+	}},
+	{"a token fenced by nobody", "linearizable", true, func(b *book) {
+		b.call(5, 0, 1, 2.2, `,"token":7`)
+		b.refuse(5, 0, codeFenced, 2.4)
+		logs(soundLog, 5)(b)
+	}},
+	{"a token fenced by a later one", "linearizable", true, func(b *book) {
+		b.call(5, 0, 1, 2.2, `,"token":7`)
+		b.refuse(5, 0, codeFenced, 2.4)
+		b.call(5, 1, 1, 10, `,"token":8`)
+		b.ack(5, 1, 5, 11)
+		logs("[[0,1,0,3],[3,2,0,1],[4,3,0,1],[5,5,1,1]]", 6)(b)
 	}},
 	{"two acks at one offset", "linearizable", true, func(b *book) {
 		b.call(5, 0, 1, 10, "")

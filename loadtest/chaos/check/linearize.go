@@ -13,8 +13,8 @@ import (
 // operations is the history as porcupine takes it.
 //
 // An append of unknown outcome that is in the log happened there, at some time after its call. One that is not in
-// the log when it is read back has not happened by then, and constrains nothing: it is left out, as a refused one
-// is. So nothing has to be guessed, and the search stays short. Entries of a lost group of which nobody knows what
+// the log when it is read back has not happened by then, and constrains nothing: it is left out, as one is that was
+// refused for no fault of the log's. So nothing has to be guessed, and the search stays short. Entries of a lost group of which nobody knows what
 // they were are one append by nobody, at any time.
 func operations(g *group, r *reference) []porcupine.Operation {
 	ops := []porcupine.Operation{}
@@ -28,6 +28,8 @@ func operations(g *group, r *reference) []porcupine.Operation {
 			add(op.client, appendInput{op, op.offset, true}, op.call, op.ret)
 		case op.outcome == unknown && isThere:
 			add(op.client, appendInput{op, place, true}, op.call, never)
+		case op.outcome == refused && (op.code == codeConditionFailed || op.code == codeFenced):
+			add(op.client, refusalInput{op}, op.call, op.ret)
 		}
 	}
 	for _, op := range g.reads {

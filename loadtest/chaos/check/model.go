@@ -94,6 +94,12 @@ func mix(hash, value uint64) uint64 {
 	return z ^ z>>31
 }
 
+// Refusals that tell something of the log; the head makes sure that it is committed before it refuses.
+const (
+	codeConditionFailed = "condition_failed"
+	codeFenced          = "fenced"
+)
+
 // What porcupine sees of an operation. The answer is part of the input: which operation may come next depends on it.
 type (
 	// appendInput is a batch that is in the log, or may be.
@@ -108,6 +114,8 @@ type (
 		op   fmt.Stringer
 		runs []run
 	}
+	// refusalInput: a condition that did not hold, by what was committed.
+	refusalInput struct{ op *appendOp }
 	// endInput: the log ended exactly here.
 	endInput struct {
 		op  fmt.Stringer
@@ -137,6 +145,11 @@ func step(state, input, _ any) (bool, any) {
 			}
 		}
 		return true, state
+	case refusalInput:
+		if in.op.code == codeFenced {
+			return log.greatestToken() > in.op.token, state
+		}
+		return in.op.expected != nil && log.length() != *in.op.expected, state
 	case endInput:
 		return log.length() == in.end, state
 	}
@@ -164,6 +177,8 @@ var model = porcupine.Model{
 		case appendInput:
 			return in.op.String()
 		case readInput:
+			return in.op.String()
+		case refusalInput:
 			return in.op.String()
 		case endInput:
 			return in.op.String()

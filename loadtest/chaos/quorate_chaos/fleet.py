@@ -186,7 +186,8 @@ class Fleet:
         return self._placed(spec, name)
 
     def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:
-        command = [*spec.command, "--allow-plaintext"]
+        # The coordinator's HTTP interface, and nothing else, is not encrypted: the network is this machine's.
+        command = [*spec.command, *(["--allow-plaintext"] if name == COORDINATOR else [])]
         return replace(spec, command=self.network.command(name, [*self._clock(name), *command]))
 
     # -- clocks ------------------------------------------------------------------------------
@@ -243,6 +244,7 @@ class Fleet:
 
     def write_handles(self) -> None:
         """What clients know of the groups: the chains as the coordinator knows them, and a token."""
+        tls = {"required": True, "ca_pem": self._call("GET", "/v1/ca")["ca_pem"]}
         for name, group in self.groups.items():
             view = self.view(name)
             if not view["replicas"]:
@@ -250,7 +252,7 @@ class Fleet:
             endpoints = [{key: member[key] for key in ("server_id", "address", "role")} for member in view["replicas"]]
             token = self._signer.sign("chaos", uuid.UUID(group), ["append", "read"], datetime.now(UTC))
             handle = {"group_id": group, "name": name, "epoch": view["epoch"], "endpoints": endpoints}
-            write_json(self.handle_file(name), {**handle, "token": token.text}, 0o600)
+            write_json(self.handle_file(name), {**handle, "token": token.text, "tls": tls}, 0o600)
 
     def is_whole(self, name: str) -> bool:
         """All replicas of the degree are in the chain and alive, and nobody learns."""

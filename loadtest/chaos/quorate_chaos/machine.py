@@ -14,8 +14,10 @@ from pathlib import Path
 
 FAKETIME = "libfaketime (clock steps)"
 _FAKETIME_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
-_TOOLS = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2", "nft": "nftables"}
-_ENTER = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+_TOOLS = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount", "ip": "iproute2", "nft": "nftables"}
+# Whoever started it dies, it dies, and with it everything that runs inside.
+_ENTER = ["setpriv", "--pdeathsig", "KILL", "--"]
+_ENTER += ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
 _PROBE = "ip link add probe type veth peer name probe2 && ip link add bridge0 type bridge && nft add table inet probe"
 _PROBE_TIMEOUT_S = 20
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 
 from quorate_chaos import cli, machine
+from quorate_local.identity import Identity
 
 TALK = '''
 import socket, subprocess, sys
@@ -57,6 +59,29 @@ def test_partitions_hold_and_heal_and_nothing_is_left() -> None:
         "[True, True, True, True]",
     ], done.stderr
     assert namespaces() == before
+
+
+STARTER = """
+import subprocess, sys
+from quorate_chaos import machine
+child = subprocess.Popen(machine.inside(["sh", "-c", "echo inside; sleep 60"]))
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
+def test_what_runs_inside_dies_with_whoever_started_it() -> None:
+    starter = subprocess.Popen([sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None
+    lines = sorted([starter.stdout.readline(), starter.stdout.readline()])
+    inside = Identity.of(int(lines[0]))
+    assert lines[1] == "inside\n"
+    starter.kill()
+    starter.wait()
+    deadline = time.monotonic() + 10
+    while inside.is_alive():
+        assert time.monotonic() < deadline, "it outlived its starter"
+        time.sleep(0.02)
 
 
 def namespaces() -> str:

@@ -163,13 +163,14 @@ struct BenchFlags {
 
 /// 0: good. 1: it ran, and something is wrong with what was found. 2: it could not run.
 fn main() -> ExitCode {
-    let outcome = match Flags::parse().command {
-        Command::Append(flags) => append(&flags),
-        Command::Steady(flags) => run_steady(&flags),
-        Command::Verify(flags) => verify(&flags),
-        Command::Bench(flags) => run_bench(flags),
-        Command::History(flags) => history::history(&flags),
-        Command::Readback(flags) => history::readback(&flags),
+    let Flags { command, plaintext } = Flags::parse();
+    let outcome = match command {
+        Command::Append(flags) => append(&flags, plaintext),
+        Command::Steady(flags) => run_steady(&flags, plaintext),
+        Command::Verify(flags) => verify(&flags, plaintext),
+        Command::Bench(flags) => run_bench(flags, plaintext),
+        Command::History(flags) => history::history(&flags, plaintext),
+        Command::Readback(flags) => history::readback(&flags, plaintext),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -182,8 +183,8 @@ fn main() -> ExitCode {
 }
 
 impl LoadFlags {
-    fn read_handles(&self) -> Result<Vec<Handle>, String> {
-        let handles = self.handles.iter().map(|path| read_handle(path));
+    fn read_handles(&self, plaintext: bool) -> Result<Vec<Handle>, String> {
+        let handles = self.handles.iter().map(|path| read_handle(path, plaintext));
         let handles = handles.collect::<Result<Vec<_>, _>>()?;
         for handle in &handles {
             if self.size > handle.limits.max_entry_bytes {
@@ -222,8 +223,8 @@ impl LoadFlags {
     }
 }
 
-fn append(flags: &AppendFlags) -> Result<bool, String> {
-    let handles = flags.load.read_handles()?;
+fn append(flags: &AppendFlags, plaintext: bool) -> Result<bool, String> {
+    let handles = flags.load.read_handles(plaintext)?;
     let workload = Workload {
         warmup: seconds("--warmup", flags.warmup, 0.0)?,
         window: seconds("--seconds", flags.seconds, 0.1)?,
@@ -246,8 +247,8 @@ fn append(flags: &AppendFlags) -> Result<bool, String> {
     Ok(is_good && all_acked)
 }
 
-fn run_steady(flags: &SteadyFlags) -> Result<bool, String> {
-    let ended = steady(&flags.load.read_handles()?, &flags.load.workload()?)?;
+fn run_steady(flags: &SteadyFlags, plaintext: bool) -> Result<bool, String> {
+    let ended = steady(&flags.load.read_handles(plaintext)?, &flags.load.workload()?)?;
     if let Some(path) = &flags.json {
         let json = serde_json::to_string(&ended).expect("a result is plain data");
         fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
@@ -280,12 +281,13 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
         let name = handle.name.clone();
         let found = runtime.block_on(verify::read_back(handle, &expected))?;
         text::print(&format!(
-            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} disordered{}",
+            "{name}: {} entries of {} runs at offsets {} to {}: {} missing, {} doubled, {} disordered{}",
             text::grouped(found.entries),
             found.runs,
             text::grouped(found.first_offset),
             text::grouped(found.end_offset),
             text::grouped(found.missing + found.offsets_missing),
+            text::grouped(found.doubled),
             text::grouped(found.disordered),
             if found.foreign > 0 {
                 format!(", {} foreign", text::grouped(found.foreign))
@@ -293,6 +295,9 @@ fn verify(flags: &VerifyFlags) -> Result<bool, String> {
                 String::new()
             },
         ));
+        for example in &found.examples {
+            text::print(&format!("  {example}"));
+        }
         is_sound &= found.is_sound();
     }
     Ok(is_sound)

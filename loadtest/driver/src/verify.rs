@@ -1,6 +1,6 @@
 //! Reading a log back: every entry at its offset, every run's entries once and in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_client::{Client, Handle, Options};
 use serde::Serialize;
@@ -22,13 +22,26 @@ pub struct Findings {
     /// Numbers of a run that are not there although they were acknowledged or, of a run of which nothing else is
     /// known, although later ones are.
     pub missing: u64,
-    /// Entries whose number was not greater than the one before: doubled or out of order.
+    /// Entries that were there before.
+    pub doubled: u64,
+    /// Entries that came behind a later one of their run.
     pub disordered: u64,
+    /// What was wrong, for the first few.
+    pub examples: Vec<String>,
 }
+
+/// More would not tell more.
+const EXAMPLES_MAX: usize = 8;
 
 impl Findings {
     pub fn is_sound(&self) -> bool {
-        self.offsets_missing == 0 && self.missing == 0 && self.disordered == 0
+        self.offsets_missing == 0 && self.missing == 0 && self.doubled == 0 && self.disordered == 0
+    }
+
+    fn note(&mut self, example: String) {
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(example);
+        }
     }
 }
 
@@ -36,8 +49,37 @@ impl Findings {
 pub struct Judge {
     findings: Findings,
     next_offset: u64,
-    /// The numbers of each run, up to the greatest.
-    seen: BTreeMap<u64, Vec<Stretch>>,
+    seen: BTreeMap<u64, Seen>,
+}
+
+/// The numbers of a run that were seen.
+#[derive(Default)]
+struct Seen {
+    /// Those that came in order.
+    stretches: Vec<Stretch>,
+    /// Those that came behind a later one.
+    late: BTreeSet<u64>,
+}
+
+impl Seen {
+    fn has(&self, number: u64) -> bool {
+        let before = self.stretches.partition_point(|stretch| stretch.first <= number);
+        let is_in_order = before > 0 && number < self.stretches[before - 1].end();
+        is_in_order || self.late.contains(&number)
+    }
+
+    /// All of them, in order.
+    fn all(&self) -> Vec<Stretch> {
+        let mut all = Vec::new();
+        let mut late = self.late.iter().copied().peekable();
+        for stretch in &self.stretches {
+            while let Some(number) = late.next_if(|number| *number < stretch.first) {
+                Stretch::extend(&mut all, number, 1);
+            }
+            Stretch::extend(&mut all, stretch.first, stretch.count);
+        }
+        all
+    }
 }
 
 impl Judge {
@@ -64,11 +106,21 @@ impl Judge {
             return;
         };
         let seen = self.seen.entry(run).or_default();
-        if seen.last().is_some_and(|last| number < last.end()) {
-            self.findings.disordered += 1;
+        let Some(last) = seen.stretches.last().filter(|last| number < last.end()) else {
+            Stretch::extend(&mut seen.stretches, number, 1);
+            return;
+        };
+        let after = last.end() - 1;
+        let what = if seen.has(number) {
+            self.findings.doubled += 1;
+            "once more"
         } else {
-            Stretch::extend(seen, number, 1);
-        }
+            seen.late.insert(number);
+            self.findings.disordered += 1;
+            "out of order"
+        };
+        let example = format!("offset {offset}: number {number} of run {run:016x} {what}, after {after}");
+        self.findings.note(example);
     }
 
     /// `expected`: what was acknowledged, run by run.
@@ -80,12 +132,24 @@ impl Judge {
         }
         let is_trimmed = self.findings.first_offset > 0;
         for (run, acked) in &acked {
-            let seen = self.seen.get(run).map_or(&[][..], Vec::as_slice);
-            // Of a log that was trimmed, the beginning of a run may be gone.
-            let begin = seen.first().filter(|_| is_trimmed).map_or(0, |first| first.first);
-            self.findings.missing += missing(acked, seen, begin);
+            let seen = self.seen.get(run).map(Seen::all).unwrap_or_default();
+            // Of a log that was trimmed, the beginning of a run may be gone, or all of one that ended early.
+            let begin = match seen.first() {
+                Some(first) if is_trimmed => first.first,
+                None if is_trimmed => u64::MAX,
+                _ => 0,
+            };
+            for Stretch { first, count } in missing(acked, &seen, begin) {
+                self.findings.missing += count;
+                let last = first + count - 1;
+                let example = format!(
+                    "numbers {first} to {last} of run {run:016x} were acknowledged, and are not there"
+                );
+                self.findings.note(example);
+            }
         }
         for (_, seen) in self.seen.iter().filter(|(run, _)| !acked.contains_key(run)) {
+            let seen = seen.all();
             let begin = if is_trimmed { seen[0].first } else { 0 };
             let numbers = seen.last().expect("a run was seen by an entry").end() - begin;
             self.findings.missing += numbers - seen.iter().map(|stretch| stretch.count).sum::<u64>();
@@ -95,9 +159,11 @@ impl Judge {
     }
 }
 
-/// Numbers from `begin` on that are in `acked` and not in `seen`; both in order.
-fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> u64 {
-    let (mut missing, mut seen) = (0, seen.iter().peekable());
+/// Numbers from `begin` on that are in `acked` and not in `seen`, which is in order.
+fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> Vec<Stretch> {
+    let (mut missing, mut seen) = (Vec::new(), seen.iter().peekable());
+    let mut acked = acked.to_vec();
+    acked.sort_unstable_by_key(|stretch| stretch.first);
     for stretch in acked {
         let mut next = stretch.first.max(begin);
         while next < stretch.end() {
@@ -108,7 +174,10 @@ fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> u64 {
                 Some(found) if found.first <= next => next = found.end(),
                 found => {
                     let end = found.map_or(stretch.end(), |found| found.first.min(stretch.end()));
-                    missing += end - next;
+                    missing.push(Stretch {
+                        first: next,
+                        count: end - next,
+                    });
                     next = end;
                 }
             }
@@ -216,7 +285,10 @@ mod tests {
     fn gaps_doubles_and_disorder_are_found() {
         let a = entries(1, 4);
         assert_eq!(judge(0, &[(0, &a[0]), (1, &a[2])], &[]).missing, 1);
-        assert_eq!(judge(0, &[(0, &a[0]), (1, &a[0])], &[]).disordered, 1);
+        let doubled = judge(0, &[(0, &a[0]), (1, &a[0])], &[]);
+        assert_eq!((doubled.doubled, doubled.is_sound()), (1, false));
+        let late = judge(0, &[(0, &a[1]), (1, &a[0]), (2, &a[0])], &[run("1", 2)]);
+        assert_eq!((late.disordered, late.doubled, late.missing), (1, 1, 0));
         assert_eq!(judge(0, &[(0, &a[1])], &[]).missing, 1, "the beginning is lost");
         assert!(
             judge(9, &[(9, &a[1]), (10, &a[2])], &[]).is_sound(),

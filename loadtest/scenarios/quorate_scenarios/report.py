@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from quorate_scenarios.figures import Figure
 from quorate_scenarios.measure import Latency
 from quorate_scenarios.verdict import Verdict
 
 FAILOVER_GAP_MS_MAX = 3_000
 SERVER_MEMORY_BYTES_MAX = 300_000_000
+WARM_S_MAX = 90
 CLAUSES = ("availability", "throughput", "latency")
 
 
@@ -123,6 +125,19 @@ class Outcome:
             "checks": [{"check": check, "held": held} for check, held in self.checks()],
             "seconds": round(self.seconds, 1),
         }
+
+    def figures(self) -> list[Figure]:
+        """What is published of a run; `make demo` adds it to those of earlier runs."""
+        verdicts = [group.verdict for group in self.groups]
+        faults = sum(verdict.lost + verdict.duplicated + verdict.reordered for verdict in verdicts)
+        unbilled = sum(abs(group.billed - group.verdict.acked) for group in self.groups)
+        gap_ms = max(group.failover_gap_ms for group in self.groups)
+        return [
+            Figure("demo_failover_gap_ms", gap_ms, "ms", FAILOVER_GAP_MS_MAX),
+            Figure("demo_entries_lost_duplicated_reordered", faults, "entries", 0),
+            Figure("demo_entries_billed_minus_acked", unbilled, "entries", 0),
+            Figure("demo_warm_s", self.seconds, "s", WARM_S_MAX),
+        ]
 
     def lines(self) -> list[str]:
         """The table for people."""

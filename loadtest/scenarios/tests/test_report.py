@@ -100,3 +100,13 @@ def test_only_the_groups_own_append_lines_are_billed() -> None:
         {"group_id": "b", "kind": "appends", "quantity": 9},
     ]
     assert billed_entries({"lines": lines}, "a") == 1000
+
+
+def test_figures_are_of_the_worst_group_and_count_what_is_wrong() -> None:
+    assert [figure.met for figure in OUTCOME.figures()] == [True] * 4
+    unbilled = replace(GROUP, billed=990, failover_gap_ms=4_000, verdict=replace(VERDICT, lost=1, reordered=2))
+    figures = {figure.name: figure for figure in replace(OUTCOME, groups=[GROUP, unbilled]).figures()}
+    assert figures["demo_failover_gap_ms"].value == 4_000
+    assert figures["demo_entries_lost_duplicated_reordered"].value == 3
+    assert figures["demo_entries_billed_minus_acked"].value == 10
+    assert figures["demo_entries_billed_minus_acked"].met is False

@@ -1,4 +1,4 @@
-import { expect, GROUPS, openSignedIn, PROJECTS, test } from '../support/portal'
+import { expect, expectAccessible, GROUPS, openSignedIn, PROJECTS, test } from '../support/portal'
 
 test('the overview is live', async ({ page }) => {
   await openSignedIn(page, GROUPS.orders)
@@ -62,4 +62,19 @@ test('deleting needs the name, typed', async ({ page }) => {
   await expect(page.getByRole('row', { name: /audit-trail/ })).toHaveCount(0)
   await page.goto(GROUPS.auditTrail)
   await expect(page.getByRole('heading', { name: 'Not found' })).toBeVisible()
+})
+
+test('a lost group says so, and begins anew when its owner gives up the log by name', async ({ page }) => {
+  await openSignedIn(page, GROUPS.presence)
+  await expect(page.getByText('Nothing of its log is left.')).toBeVisible()
+  await page.getByRole('button', { name: 'Begin anew' }).click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog.getByText('given up for good')).toBeVisible()
+  await expectAccessible(page)
+  await expect(dialog.getByRole('button', { name: 'Give up the old log' })).toHaveAttribute('aria-disabled', 'true')
+  await dialog.getByLabel(/to confirm/).fill('presence')
+  await dialog.getByRole('button', { name: 'Give up the old log' }).click()
+  await expect(dialog).toHaveCount(0)
+  await expect(page.getByText('Nothing of its log is left.')).toHaveCount(0)
+  await expect(page.getByText('Active', { exact: true }).first()).toBeVisible()
 })

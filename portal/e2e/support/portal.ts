@@ -6,7 +6,13 @@ export const ACCOUNT = { email: 'you@example.com', password: 'correct horse batt
 const id = (n: string) => `01990000-0000-7000-8000-${n.padStart(12, '0')}`
 export const PROJECTS = { production: id('1'), staging: id('2'), unreachable: id('3') }
 const group = (n: string) => `/projects/${PROJECTS.production}/groups/${id(n)}`
-export const GROUPS = { orders: group('a'), sessions: group('b'), auditTrail: group('c'), featureFlags: group('d') }
+export const GROUPS = {
+  orders: group('a'),
+  sessions: group('b'),
+  auditTrail: group('c'),
+  featureFlags: group('d'),
+  presence: group('e'),
+}
 export const INVOICE = `/invoices/${id('29')}`
 
 /**

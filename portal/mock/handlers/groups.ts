@@ -105,6 +105,22 @@ const deleteGroup = http.delete('/v1/groups/:id', ({ request, params }) => {
   return new HttpResponse(null, { status: 204 })
 })
 
+const resetGroup = http.post('/v1/groups/:id/reset', async ({ request, params }) => {
+  const refusal = refuseStranger(request)
+  if (refusal) return refusal
+  const mock = groupById(params.id)
+  if (!mock) return notFound('group')
+  const { epoch } = (await request.json()) as { epoch: number }
+  if (mock.group.status !== 'lost' && mock.group.epoch <= epoch)
+    return problem('group_not_lost', 'The group is not lost: it keeps its log.')
+  if (mock.group.status === 'lost') {
+    mock.group = { ...mock.group, status: 'active', epoch: mock.group.epoch + 1, observed_at: new Date().toISOString() }
+    mock.chain = [{ server_id: 2, alive: true }]
+    persist()
+  }
+  return HttpResponse.json(mock.group, { headers: { etag: '"2"' } })
+})
+
 const placement = http.get('/v1/groups/:id/placement', ({ request, params }) => {
   const refusal = refuseStranger(request)
   if (refusal) return refusal
@@ -133,4 +149,4 @@ const events = http.get('/v1/groups/:id/events', ({ request, params }) => {
   return mock ? page(mock.events, request) : notFound('group')
 })
 
-export const groups = [quotes, listGroups, createGroup, getGroup, deleteGroup, placement, events]
+export const groups = [quotes, listGroups, createGroup, getGroup, deleteGroup, resetGroup, placement, events]

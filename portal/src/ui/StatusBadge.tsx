@@ -23,7 +23,7 @@ const MEANINGS: Record<string, string> = {
   degraded: 'Fewer replicas than promised; appends go on while a replacement catches up.',
   paused: 'Too few replicas are alive, so appends wait until one is back.',
   read_only: 'A server’s disk is full or failing: reads work, appends do not.',
-  lost: 'Every replica of this in-memory group was lost.',
+  lost: 'Nothing of its log is left. Appends and reads are refused until its owner has it begin anew.',
   deleting: 'The group is being removed.',
 }
 

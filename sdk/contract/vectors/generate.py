@@ -43,6 +43,8 @@ KINDS = {
     "GOODBYE": 17,
     "DETACH": 18,
     "NOTICE": 19,
+    "TRIM": 20,
+    "TRIM_OK": 21,
 }
 
 
@@ -359,6 +361,15 @@ def group_frames(v):
         v.add(name, "STATUS_OK", 1, f, head_status_ok(f))
 
 
+def trim_frames(v):
+    for name, request, offset in (("trim", 4, 1_000), ("trim, all there ever was", 2**32 - 1, U53_MAX)):
+        fields = {"request": request, "before_offset": offset}
+        v.add(name, "TRIM", 1, fields, struct.pack("<IQ", request, offset))
+    for name, request, offset in (("trim_ok", 4, 990), ("trim_ok, nothing trimmed", 0, 0)):
+        fields = {"request": request, "trim_offset": offset}
+        v.add(name, "TRIM_OK", 1, fields, struct.pack("<IQ", request, offset))
+
+
 def append_frames(v):
     v.add_append("append, one entry", 1, [b"hello"])
     v.add_append("append, one empty entry", 1, [b""], seq=2, timeout_ms=0)
@@ -613,7 +624,15 @@ def growth(v):
 
 def generate():
     v = Vectors()
-    for part in (connection_frames, channel_frames, group_frames, append_frames, answer_frames, read_frames):
+    for part in (
+        connection_frames,
+        channel_frames,
+        group_frames,
+        trim_frames,
+        append_frames,
+        answer_frames,
+        read_frames,
+    ):
         part(v)
     for part in (invalid_headers, invalid_heads, invalid_payloads):
         part(v)

@@ -217,7 +217,25 @@ export class Client {
     return new Tail(this.#reader, fromOffset, creditBytes);
   }
 
-  /** What the group's head (or, while it cannot be reached, another replica) knows. */
+  /**
+   * Discard what lies before `beforeOffset`, for good, on every replica; resolves with the trim offset. Batches are
+   * discarded whole: it may be less than asked. Only what is committed can go (ReadRefused with the code
+   * trim_beyond_commit). When the deadline passes it may have happened all the same; trimming again does no harm.
+   * Needs the permission to append.
+   */
+  async trim(beforeOffset: number, options: { timeoutMs?: number } = {}): Promise<number> {
+    checkOffset("beforeOffset", beforeOffset);
+    const timeoutMs = checkTimeout(options.timeoutMs ?? this.#timeoutMs);
+    const build = (request: number): wire.Trim => ({ kind: wire.Kind.TRIM, request, beforeOffset });
+    const answer = await this.#reader.request<wire.TrimOk>(wire.Kind.TRIM_OK, build, timeoutMs);
+    return Number(answer.trimOffset);
+  }
+
+  /**
+   * What the group's head (or, while it cannot be reached, another replica) knows. The head answers when the whole
+   * ring has confirmed that it still is the head: its `commitOffset` takes in everything that was acknowledged before
+   * the call.
+   */
   async status(options: { timeoutMs?: number } = {}): Promise<GroupStatus> {
     const timeoutMs = checkTimeout(options.timeoutMs ?? this.#timeoutMs);
     const build = (request: number): wire.Status => ({ kind: wire.Kind.STATUS, request });

@@ -8,6 +8,7 @@ export const Code = {
   unsupported_version: 4,
   too_many_channels: 5,
   unknown_channel: 6,
+  tls_required: 7,
   token_invalid: 10,
   token_expired: 11,
   permission_denied: 12,
@@ -41,6 +42,7 @@ export const Code = {
   client_closed: 1002,
   no_connection: 1003,
   no_answer: 1004,
+  server_untrusted: 1005,
 } as const;
 
 export type CodeName = keyof typeof Code;
@@ -113,6 +115,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "never",
       meaning: "The frame names a channel that was not attached.",
       action: "ATTACH first.",
+    },
+  ],
+  [
+    7,
+    {
+      name: "tls_required",
+      fault: "client",
+      retry: "never",
+      meaning: "The server speaks TLS only, and the connection began without it.",
+      action: "Use a current SDK with the handle as the API gave it; its field tls says whom to trust.",
     },
   ],
   [
@@ -443,6 +455,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "connection",
       meaning: "What was sent had no answer before the deadline.",
       action: "Read the log to see whether it happened; or retry if twice does no harm.",
+    },
+  ],
+  [
+    1005,
+    {
+      name: "server_untrusted",
+      fault: "service",
+      retry: "handle",
+      meaning: "Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it.",
+      action: "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.",
     },
   ],
 ]);

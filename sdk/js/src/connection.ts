@@ -1,12 +1,13 @@
 /** One TCP connection to one replica: greeting, frames in and out, liveness. Knows nothing of retries. */
 
-import { connect as dial, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { debuglog } from "node:util";
 
 import { Code } from "./codes.js";
 import { type Failure, failure } from "./errors.js";
 import { type Handle, splitAddress } from "./handle.js";
 import * as limits from "./limits.js";
+import { dial, failureOf } from "./trust.js";
 import { CLIENT_NAME } from "./version.js";
 import * as wire from "./wire.js";
 
@@ -48,17 +49,16 @@ export class Connection {
     handle: Handle,
     session: bigint,
   ) {
-    const socket = dial({ ...splitAddress(address), noDelay: true });
-    this.#socket = socket;
-    socket.on("connect", () => {
+    const socket = dial(splitAddress(address), handle.trust, () => {
       this.#connected = true;
       this.#heardAt = performance.now();
       socket.write(wire.encode({ kind: wire.Kind.HELLO, version: wire.VERSION, clientName: CLIENT_NAME }));
       const { groupId: group, token } = handle;
       socket.write(wire.encode({ kind: wire.Kind.ATTACH, group, session, token }, CHANNEL));
     });
+    this.#socket = socket;
     socket.on("data", (data: Buffer) => this.#onData(data));
-    socket.on("error", (error) => this.#setReason(failure(Code.no_connection, error.message)));
+    socket.on("error", (error) => this.#setReason(failureOf(error, socket)));
     socket.on("end", () => this.close(failure(Code.no_connection, "the server closed the connection")));
     this.closed = new Promise((resolve) => {
       socket.on("close", () => {

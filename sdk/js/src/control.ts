@@ -27,6 +27,7 @@ export interface Sla {
   min_replicas?: number;
   region?: string;
   retention_bytes?: number;
+  retention_age_s?: number | null;
 }
 
 /** A problem (RFC 9457) that the API answered with. */

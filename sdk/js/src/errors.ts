@@ -90,7 +90,7 @@ export class AppendUnknown extends AppendError {
   }
 }
 
-/** A read, tail or status call that cannot be answered. */
+/** A read, tail, trim or status call that cannot be answered. */
 export class ReadRefused extends CodedError {
   override name = "ReadRefused";
 }

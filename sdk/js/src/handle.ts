@@ -3,6 +3,7 @@
 import { inspect } from "node:util";
 
 import { HandleError } from "./errors.js";
+import { type Trust, trustOf } from "./trust.js";
 
 export interface Endpoint {
   readonly serverId: number;
@@ -28,6 +29,8 @@ export interface HandleJson {
   token_expires_at?: string | null;
   limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
   traceparent?: string | null;
+  /** Absent: connections are not encrypted. With an authority named, TLS is used whether it is required or not. */
+  tls?: { required?: boolean; ca_pem: string } | null;
 }
 
 export type HandleLike = Handle | HandleJson | string;
@@ -40,6 +43,8 @@ export class Handle {
   readonly tokenExpiresAt: Date | undefined;
   readonly limits: Limits;
   readonly traceparent: string | undefined;
+  /** Whom to trust; undefined: connections are not encrypted. */
+  readonly trust: Trust | undefined;
   // Private, so that a handle that is logged or serialised does not carry its secret there.
   readonly #token: string;
 
@@ -53,6 +58,7 @@ export class Handle {
     this.tokenExpiresAt = expiry(source["token_expires_at"]);
     this.limits = limits(source["limits"]);
     this.traceparent = typeof source["traceparent"] === "string" ? source["traceparent"] : undefined;
+    this.trust = trust(source["tls"]);
   }
 
   get token(): string {
@@ -111,6 +117,12 @@ function endpoints(value: unknown): Endpoint[] {
     splitAddress(address);
     return { serverId: Number(item?.["server_id"] ?? 0), address, role: String(item?.["role"] ?? "") };
   });
+}
+
+function trust(value: unknown): Trust | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "object") throw new HandleError("the handle's tls is not an object");
+  return trustOf((value as Record<string, unknown>)["ca_pem"]);
 }
 
 function expiry(value: unknown): Date | undefined {

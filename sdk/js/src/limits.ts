@@ -62,7 +62,7 @@ export const LAST_WORDS_MS_MAX = 1_000;
 export const IDLE_PING_MS = 15_000;
 
 export const BACKOFF_BASE_MS = 20;
-export const BACKOFF_MAX_MS = 1_000;
+export const BACKOFF_MAX_MS = 300;
 
 /** Redirects followed without waiting; more of them mean that the replicas disagree, for now. */
 export const REDIRECTS_AT_ONCE_MAX = 4;

@@ -219,7 +219,12 @@ export class Link implements ConnectionUser {
       if (connection.silent || reason.code !== Code.no_connection) this.#route.avoid(address);
       this.port.onDetached(this.trouble);
     }
-    if (reason.code === Code.unsupported_version) this.#giveUp(reason);
+    if (reason.code === Code.server_untrusted) {
+      this.#route.avoid(address);
+      this.#route.wantHandle();
+      this.#onRejected({ ...reason, message: `${address}: ${reason.message}` });
+    }
+    if (reason.code === Code.unsupported_version || reason.code === Code.tls_required) this.#giveUp(reason);
   }
 
   #note(message: string): void {
@@ -270,15 +275,15 @@ export class Link implements ConnectionUser {
         break;
       case wire.RetryHint.HANDLE:
         this.#route.wantHandle();
-        if (refused.code === Code.token_invalid || refused.code === Code.token_expired) this.#onTokenRefused(reason);
+        if (refused.code === Code.token_invalid || refused.code === Code.token_expired) this.#onRejected(reason);
         break;
       default:
         this.#giveUp(reason);
     }
   }
 
-  /** A token is as bad at every replica. A fresh one may be refused once, while keys roll over. */
-  #onTokenRefused(reason: Failure): void {
+  /** What the handle says holds nowhere else either. A fresh one may be refused once too, while keys roll over. */
+  #onRejected(reason: Failure): void {
     this.#rejections++;
     if (this.handles.refreshable && this.#rejections <= 2) return;
     this.#rejections = 0;

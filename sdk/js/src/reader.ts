@@ -1,5 +1,5 @@
 /**
- * Reads, tails and status calls over one link to any replica, the head preferred.
+ * Reads, tails, trims and status calls over one link to any replica, the head preferred.
  *
  * All of them can be repeated without harm, so a request stays open across connections until it is answered or its
  * deadline passes.
@@ -18,10 +18,11 @@ import { type Reroute, reroute } from "./writer.js";
 const NOT_HERE_YET: readonly number[] = [Code.offset_beyond_end, Code.syncing];
 
 type Build = (request: number) => wire.Message;
+type Answers = wire.Entries | wire.StatusOk | wire.TrimOk;
 
 interface Item {
   readonly build: Build;
-  onMessage(message: wire.Entries | wire.StatusOk): void;
+  onMessage(message: Answers): void;
   onFailure(reason: Failure): void;
   /** A refusal that makes it wait. */
   onDelay(reason: Failure): void;
@@ -45,7 +46,7 @@ export class Subscription implements Item {
     offset: this.state.nextOffset,
   });
 
-  onMessage(message: wire.Entries | wire.StatusOk): void {
+  onMessage(message: Answers): void {
     if (message.kind !== wire.Kind.ENTRIES) {
       throw new wire.WireError(Code.protocol_error, `${wire.kindName(message.kind)} for a subscription`);
     }
@@ -84,11 +85,7 @@ export class Reader implements Port {
   // Calls.
 
   /** Send what `build(request)` makes until it is answered. Rejects with ReadRefused. */
-  async request<Answer extends wire.Entries | wire.StatusOk>(
-    kind: Answer["kind"],
-    build: Build,
-    timeoutMs: number,
-  ): Promise<Answer> {
+  async request<Answer extends Answers>(kind: Answer["kind"], build: Build, timeoutMs: number): Promise<Answer> {
     if (this.#open.size >= limits.READS_OUTSTANDING_MAX) {
       throw readRefused(failure(Code.queue_full, `${this.#open.size} reads are outstanding`, true));
     }
@@ -183,7 +180,11 @@ export class Reader implements Port {
     const message = wire.decode(frame);
     if (message.kind === wire.Kind.REFUSED) {
       this.#onRefused(message);
-    } else if (message.kind === wire.Kind.ENTRIES || message.kind === wire.Kind.STATUS_OK) {
+    } else if (
+      message.kind === wire.Kind.ENTRIES ||
+      message.kind === wire.Kind.STATUS_OK ||
+      message.kind === wire.Kind.TRIM_OK
+    ) {
       // Without an item it was cancelled, or its caller stopped waiting.
       this.#open.get(message.request)?.onMessage(message);
       this.link.progressed();

@@ -39,8 +39,10 @@ export const Kind = {
   GOODBYE: 17,
   DETACH: 18,
   NOTICE: 19,
+  TRIM: 20,
+  TRIM_OK: 21,
 } as const;
-const KIND_MAX = 19;
+const KIND_MAX = 21;
 
 export const ROLES = ["none", "head", "follower", "tail", "learner", "sole"] as const;
 export const STATES = ["none", "active", "degraded", "paused", "read_only", "lost", "syncing"] as const;
@@ -208,6 +210,16 @@ export interface Notice {
   ratePerS: U64;
   head: string;
 }
+export interface Trim {
+  kind: typeof Kind.TRIM;
+  request: number;
+  beforeOffset: U64;
+}
+export interface TrimOk {
+  kind: typeof Kind.TRIM_OK;
+  request: number;
+  trimOffset: U64;
+}
 
 export type Message =
   | Hello
@@ -228,7 +240,9 @@ export type Message =
   | Pong
   | Goodbye
   | Detach
-  | Notice;
+  | Notice
+  | Trim
+  | TrimOk;
 
 type FieldType = "u8" | "u16" | "u32" | "u64" | "pad8" | "pad16" | "magic" | "uuid" | "text8" | "text16";
 type Layout = readonly (readonly [FieldType, string])[];
@@ -265,6 +279,8 @@ const LAYOUTS: { readonly [kind: number]: Layout } = {
   [Kind.GOODBYE]: layout("u16 code, text16 message"),
   [Kind.DETACH]: [],
   [Kind.NOTICE]: layout("u64 epoch, u8 role, u8 state, pad16 , u64 ratePerS, text8 head"),
+  [Kind.TRIM]: layout("u32 request, u64 beforeOffset"),
+  [Kind.TRIM_OK]: layout("u32 request, u64 trimOffset"),
 };
 const ENTRIES_FIXED = layout("u64 nextOffset, u64 commitOffset, u64 trimOffset");
 const ENTRIES_BATCH = layout("u64 baseOffset, u64 timestampUs, u32 entryCount, u32 payloadLen, u32 payloadCrc");

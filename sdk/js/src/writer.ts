@@ -344,10 +344,16 @@ export class Writer<Call> {
   }
 
   onNotice(notice: Notice): Action<Call>[] {
+    const missed = Number(notice.epoch) > this.epoch + 1;
     this.epoch = Math.max(this.epoch, Number(notice.epoch));
     this.state = notice.state;
     this.ratePerS = Number(notice.ratePerS);
-    if (notice.role === Role.HEAD || notice.role === Role.SOLE || !this.#attached) return [];
+    const head = notice.role === Role.HEAD || notice.role === Role.SOLE;
+    if (!this.#attached || (head && !missed)) return [];
+    // A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor above
+    // all. Nothing more is sent until it is said anew.
+    this.#attached = false;
+    if (head) return [reroute("again", "it may not have been the head all the time")];
     return [reroute("head", "it is no longer the head", notice.head)];
   }
 
@@ -376,7 +382,7 @@ export class Writer<Call> {
     }
     this.#popAnswered();
     this.#refusals = this.#stuck = 0;
-    if (this.#rewind !== undefined && this.#drained()) this.#fold(this.#rewind);
+    if (this.#rewind !== undefined && this.#drained(this.#rewind)) this.#fold(this.#rewind);
     if (this.#rewind === undefined && inflight.slice(0, this.#sent).some((batch) => batch.answered)) {
       // Batches are committed in order, so an answer to an earlier one will not come any more.
       actions.push(reroute("again", `no answer to batch ${inflight[0]?.seq}`));
@@ -439,16 +445,17 @@ export class Writer<Call> {
         actions.push(this.#fail(batch, reason, false));
       }
     }
-    if (this.#drained()) this.#fold(this.#rewind);
+    if (this.#drained(this.#rewind)) this.#fold(this.#rewind);
     return actions;
   }
 
   /**
-   * Whether all that was sent from the refused batch on has been answered. Answers to batches sent after it come in
-   * order, so the last one's is enough.
+   * Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in the
+   * head's queue is answered after one behind it that the queue had no room for. Sent again before its answer, it
+   * would be on its way twice, and the first answer taken for the second's.
    */
-  #drained(): boolean {
-    return this.#inflight[this.#sent - 1]?.answered ?? true;
+  #drained(rewind: number): boolean {
+    return this.#inflight.slice(0, this.#sent).every((batch) => batch.answered || batch.seq < rewind);
   }
 
   /** Wait as long as asked; when asked for nothing again and again, longer each time. */

@@ -186,6 +186,22 @@ test("goes back after a refusal and waits as asked", () => {
   ]);
 });
 
+test("sends nothing again before each later batch has been answered", () => {
+  // The head's queue had no room for 1 and for 3, and took in 2 between them: its answer comes last.
+  const writer = readyWriter();
+  for (const call of "abc") alone(writer, call);
+  sent(writer);
+  writer.onRefused(refused(1, Code.throttled, RetryHint.HERE, { retryAfterMs: 500 }), 1000);
+  writer.onRefused(refused(3, Code.throttled, RetryHint.HERE, { retryAfterMs: 500 }), 1000);
+  assert.deepEqual(sent(writer, 9000), []);
+  writer.onRefused(refused(2, Code.sequence_gap, RetryHint.HERE), 1100);
+  assert.deepEqual(sent(writer, 9000), [
+    [1, ["a"]],
+    [2, ["b"]],
+    [3, ["c"]],
+  ]);
+});
+
 test("a batch refused for good gives its seq to the next, also when the connection is lost meanwhile", () => {
   for (const lost of [false, true]) {
     const writer = readyWriter();
@@ -274,6 +290,30 @@ test("a notice that the head has moved is followed", () => {
   assert.deepEqual([reroute.to, reroute.address], ["head", "h:2"]);
   assert.deepEqual(writer.onNotice({ ...notice, epoch: 3, role: Role.HEAD, ratePerS: 9 }), []);
   assert.deepEqual([writer.epoch, writer.ratePerS], [3, 9]);
+});
+
+test("a head that was another in between is asked for the floor anew", () => {
+  const head = { kind: Kind.NOTICE, epoch: 3, role: Role.HEAD, state: 1, ratePerS: 7, head: "h:1" };
+  const deposed = { ...head, epoch: 2, role: Role.FOLLOWER };
+  for (const [notices, to] of [
+    [[deposed, head], "head"],
+    [[head], "again"],
+  ]) {
+    const writer = makeWriter();
+    assert.deepEqual(writer.onAttached(attached({ lastIndex: 100 }), 1), []);
+    const reroutes = notices.flatMap((notice) => writer.onNotice(notice));
+    assert.deepEqual(
+      reroutes.map((reroute) => reroute.to),
+      [to],
+    );
+    append(writer, "a");
+    assert.deepEqual(sent(writer), [], "the floor may be too high by now");
+    writer.onDetached(failure(Code.no_connection));
+    assert.deepEqual(writer.onAttached(attached({ epoch: 3, lastIndex: 50 }), 1), []);
+    const frames = Buffer.concat(writer.takeFrames(0));
+    assert.equal(frames.readBigUInt64LE(16 + 8), 50n);
+    assert.deepEqual(writer.onNotice({ ...head, epoch: 4 }), [], "who stays head keeps its log");
+  }
 });
 
 test("an expired session is replaced without a word when nothing is in doubt", () => {

@@ -141,6 +141,19 @@ def test_goes_back_after_a_refusal_and_waits_as_asked():
     assert sent(writer, 1.5) == [(2, [b"b"]), (3, [b"c"]), (4, [b"d"])]
 
 
+def test_sends_nothing_again_before_each_later_batch_has_been_answered():
+    """The head's queue had no room for 1 and for 3, and took in 2 between them: its answer comes last."""
+    writer = ready_writer()
+    for call in "abc":
+        alone(writer, call, [call.encode()])
+    sent(writer)
+    writer.on_refused(refused(1, Code.THROTTLED, 1, retry_after_ms=500), now=1.0)
+    writer.on_refused(refused(3, Code.THROTTLED, 1, retry_after_ms=500), now=1.0)
+    assert sent(writer, 9.0) == []
+    writer.on_refused(refused(2, Code.SEQUENCE_GAP, 1), now=1.1)
+    assert sent(writer, 9.0) == [(1, [b"a"]), (2, [b"b"]), (3, [b"c"])]
+
+
 def test_a_batch_refused_for_good_gives_its_seq_to_the_next():
     writer = ready_writer()
     for call in "abc":
@@ -232,6 +245,21 @@ def test_a_notice_that_the_head_has_moved_is_followed():
     assert (reroute.to, reroute.address) == ("head", "h:2")
     assert writer.on_notice(wire.Notice(3, wire.Role.HEAD, 2, 9, "h:1")) == []
     assert (writer.epoch, writer.rate_per_s) == (3, 9)
+
+
+def test_a_head_that_was_another_in_between_is_asked_for_the_floor_anew():
+    deposed, head = wire.Notice(2, wire.Role.FOLLOWER, 1, 7, "h:1"), wire.Notice(3, wire.Role.HEAD, 1, 7, "h:1")
+    for notices, to in (([deposed, head], "head"), ([head], "again")):
+        writer = make_writer()
+        assert writer.on_attached(attached(last_index=100), 1) == []
+        (reroute,) = [action for notice in notices for action in writer.on_notice(notice)]
+        assert reroute.to == to
+        append(writer, "a")
+        assert writer.take_frames(0.0) == []  # the floor may be too high by now
+        writer.on_detached(Failure(Code.NO_CONNECTION))
+        assert writer.on_attached(attached(epoch=3, last_index=50), 1) == []
+        assert b"".join(writer.take_frames(0.0))[16 + 8 :][:8] == (50).to_bytes(8, "little")
+        assert writer.on_notice(head._replace(epoch=4)) == []  # who stays head keeps its log
 
 
 def test_an_expired_session_is_replaced_without_a_word_when_nothing_is_in_doubt():

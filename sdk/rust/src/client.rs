@@ -242,7 +242,23 @@ impl Client {
         }
     }
 
-    /// What the group's head or, while it cannot be reached, another replica knows.
+    /// Discards what lies before `before_offset`, for good, on every replica; answers with the trim offset. Batches
+    /// are discarded whole: it may be less than asked. Only what is committed can go (`TrimBeyondCommit`). When the
+    /// deadline passes it may have happened all the same; trimming again does no harm. Needs the permission to append.
+    pub async fn trim(&self, before_offset: Offset) -> Result<Offset, ReadError> {
+        let (reply, answer) = oneshot::channel();
+        let deadline = deadline_after(self.inner.timeout);
+        self.inner.reads.push(ReadCall::Trim {
+            before_offset,
+            deadline,
+            reply,
+        });
+        answer.await.unwrap_or_else(|_| Err(closed())).map_err(ReadError)
+    }
+
+    /// What the group's head or, while it cannot be reached, another replica knows. The head answers when the whole
+    /// ring has confirmed that it still is the head: its `commit_offset` takes in everything that was acknowledged
+    /// before the call.
     pub async fn status(&self) -> Result<Status, ReadError> {
         let (reply, answer) = oneshot::channel();
         let deadline = deadline_after(self.inner.timeout);

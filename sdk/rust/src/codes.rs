@@ -21,10 +21,12 @@ pub mod client_side {
     pub const NO_CONNECTION: u16 = 1003;
     /// What was sent had no answer before the deadline. Read the log to see whether it happened; or retry if twice does no harm.
     pub const NO_ANSWER: u16 = 1004;
+    /// Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it. Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.
+    pub const SERVER_UNTRUSTED: u16 = 1005;
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 39] = [
+pub static CODES: [CodeInfo; 41] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -72,6 +74,14 @@ pub static CODES: [CodeInfo; 39] = [
         retry: "never",
         meaning: "The frame names a channel that was not attached.",
         action: "ATTACH first.",
+    },
+    CodeInfo {
+        code: 7,
+        name: "tls_required",
+        fault: "client",
+        retry: "never",
+        meaning: "The server speaks TLS only, and the connection began without it.",
+        action: "Use a current SDK with the handle as the API gave it; its field tls says whom to trust.",
     },
     CodeInfo {
         code: 10,
@@ -336,5 +346,13 @@ pub static CODES: [CodeInfo; 39] = [
         retry: "connection",
         meaning: "What was sent had no answer before the deadline.",
         action: "Read the log to see whether it happened; or retry if twice does no harm.",
+    },
+    CodeInfo {
+        code: 1005,
+        name: "server_untrusted",
+        fault: "service",
+        retry: "handle",
+        meaning: "Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it.",
+        action: "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.",
     },
 ];

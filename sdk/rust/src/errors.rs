@@ -121,7 +121,7 @@ impl AppendError {
     }
 }
 
-/// A read, tail or status call that cannot be answered.
+/// A read, tail, trim or status call that cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct ReadError(pub Failure);

@@ -1,8 +1,11 @@
 //! The handle: what a client needs to reach a group (`sdk/contract/handle.md`).
 
 use std::fmt;
+use std::sync::Arc;
 
+use quorate_transport::tls::client_config;
 use quorate_types::{Durability, Epoch, GroupId, limits};
+use rustls::ClientConfig;
 use serde::Deserialize;
 
 use crate::errors::HandleError;
@@ -20,6 +23,26 @@ pub struct Handle {
     pub sla: Option<HandleSla>,
     #[serde(default)]
     pub limits: HandleLimits,
+    /// Absent: connections are not encrypted.
+    #[serde(default)]
+    pub tls: Option<HandleTls>,
+}
+
+/// Whom to trust.
+#[derive(Clone, Deserialize)]
+pub struct HandleTls {
+    /// Whether servers refuse connections without TLS. With an authority named, TLS is used either way.
+    #[serde(default = "always")]
+    pub required: bool,
+    /// The fleet's certificate authority, which alone is trusted.
+    pub ca_pem: String,
+    /// Shared by all connections: it remembers sessions, so that coming back is cheaper.
+    #[serde(skip)]
+    config: Option<Arc<ClientConfig>>,
+}
+
+fn always() -> bool {
+    true
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -62,7 +85,7 @@ impl Default for HandleLimits {
 impl Handle {
     /// A handle from the API's answer. The error says what is wrong with it.
     pub fn parse(json: &str) -> Result<Self, HandleError> {
-        let handle: Handle =
+        let mut handle: Handle =
             serde_json::from_str(json).map_err(|error| HandleError(format!("is malformed: {error}")))?;
         if handle.endpoints.is_empty() {
             return Err(HandleError(
@@ -80,11 +103,30 @@ impl Handle {
         if handle.token.len() > TOKEN_BYTES_MAX {
             return Err(HandleError(format!("has a token over {TOKEN_BYTES_MAX} bytes")));
         }
+        if let Some(tls) = &mut handle.tls {
+            let config = client_config(&tls.ca_pem)
+                .map_err(|error| HandleError(format!("names an authority that is not one: {error}")))?;
+            tls.config = Some(config);
+        }
         let given = handle.limits;
         if given.max_batch_entries == 0 || given.max_batch_bytes <= 4 {
             return Err(HandleError("allows no entries in a batch".to_string()));
         }
         Ok(handle)
+    }
+
+    /// What connections are opened with; `None`: without TLS.
+    pub(crate) fn trust(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.as_ref().and_then(|tls| tls.config.clone())
+    }
+
+    /// Goes on with what `before` remembers, if it trusts the same authority.
+    pub(crate) fn remember(&mut self, before: &Handle) {
+        if let (Some(tls), Some(known)) = (&mut self.tls, &before.tls)
+            && tls.ca_pem == known.ca_pem
+        {
+            tls.config.clone_from(&known.config);
+        }
     }
 
     /// The replicas' addresses, the head's first.
@@ -145,6 +187,13 @@ mod tests {
             ("{\"group_id\":\"x\"}", "malformed"),
             (&GOOD.replace("127.0.0.1:7002", "localhost"), "not host:port"),
             (&GOOD.replace("127.0.0.1:7002", ":70000"), "not host:port"),
+            (
+                &GOOD.replace(
+                    "\"limits\"",
+                    r#""tls":{"required":true,"ca_pem":"nonsense"},"limits""#,
+                ),
+                "authority",
+            ),
             (
                 &GOOD.replace("\"max_entry_bytes\":100", "\"max_batch_entries\":0"),
                 "no entries",

@@ -44,9 +44,10 @@ impl Handles {
             return Ok(());
         }
         let fresh = tokio::time::timeout(REFRESH_TIMEOUT, source());
-        let fresh = fresh
+        let mut fresh = fresh
             .await
             .map_err(|_| "the API did not answer in time".to_string())??;
+        fresh.remember(&self.current().0);
         let mut current = self.current.write().expect("no holder of the lock panics");
         *current = (Arc::new(fresh), known + 1);
         Ok(())

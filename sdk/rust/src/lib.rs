@@ -33,12 +33,13 @@ mod liveness;
 mod reading;
 pub mod reads;
 mod route;
+mod trust;
 pub mod writer;
 
 pub use client::{AppendOptions, Appended, Client, ConnectFailed, Options, Page, Status, Tail};
 pub use clock::now_us;
 pub use entries::{Entry, entries_from};
 pub use errors::{AppendError, ConnectError, Failure, HandleError, ReadError, info};
-pub use handle::{Endpoint, Handle, HandleLimits, HandleSla};
+pub use handle::{Endpoint, Handle, HandleLimits, HandleSla, HandleTls};
 pub use handles::HandleSource;
 pub use quorate_wire::client::Attached;

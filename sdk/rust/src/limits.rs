@@ -54,6 +54,9 @@ pub const IDLE_PING_US: Micros = 15_000_000;
 pub const BACKOFF_BASE_US: Micros = 20_000;
 /// Short, so that little is added to a failover; with full jitter it is half of that on average.
 pub const BACKOFF_MAX_US: Micros = 300_000;
+/// How long a follower whose head cannot be reached is trusted to tell of a new one: longer than the coordinator takes
+/// to replace a head whose process has ended, and short enough to try the others should this one be cut off.
+pub const NEW_HEAD_WAIT_US_MAX: Micros = 750_000;
 /// Redirects followed without waiting; more of them mean that the replicas disagree, for now.
 pub const REDIRECTS_AT_ONCE_MAX: u32 = 4;
 /// A client asks for a new handle no more often.

@@ -7,12 +7,11 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use quorate_transport::{FrameReader, Outbox, ReadFault, prepare};
+use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
+use quorate_types::config::Role;
 use quorate_types::{Code, Micros};
 use quorate_wire::client::{Attached, Message, Refused, VERSION};
 use quorate_wire::{Frame, WireError, client::kind};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 use tokio::time::{sleep_until, timeout};
 
@@ -20,9 +19,12 @@ use crate::clock::{instant_of, now_us};
 use crate::codes::client_side;
 use crate::errors::{Failure, info};
 use crate::handles::Handles;
-use crate::limits::{CONNECT_FRAME_BYTES_MAX, DIAL_TIMEOUT, FRAME_BYTES_CEILING, LIVENESS_TICK_US};
+use crate::limits::{
+    CONNECT_FRAME_BYTES_MAX, DIAL_TIMEOUT, FRAME_BYTES_CEILING, LIVENESS_TICK_US, NEW_HEAD_WAIT_US_MAX,
+};
 use crate::liveness::{Liveness, Verdict};
 use crate::route::{Route, Step};
+use crate::trust::{Opened, open};
 use crate::writer::{Reroute, Target};
 
 /// A connection carries one group, so one channel is enough.
@@ -63,6 +65,8 @@ pub(crate) struct Link<P> {
     route: Route,
     wake: Arc<Notify>,
     rejections: u32,
+    /// The address that could not be reached last, or whose connection broke.
+    unreachable: String,
 }
 
 /// Why a connection is left.
@@ -101,6 +105,7 @@ impl<P: Port> Link<P> {
             route,
             wake,
             rejections: 0,
+            unreachable: String::new(),
         }
     }
 
@@ -169,23 +174,45 @@ impl<P: Port> Link<P> {
 
     /// Dials, attaches, stays until the connection ends, and tells the route what is to be learnt from it.
     async fn visit(&mut self, address: &str) {
-        let dialled = self
-            .meanwhile(timeout(DIAL_TIMEOUT, TcpStream::connect(address)))
-            .await;
-        let stream = dialled.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
-        let stream = stream.and_then(|stream| prepare(&stream).map(|()| stream));
-        let stream = match stream {
+        let trust = self.handles.current().0.trust();
+        let opening = timeout(DIAL_TIMEOUT, open(address.to_string(), trust));
+        let opened = self.meanwhile(opening).await.unwrap_or_else(|_| {
+            let message = format!("{address}: it did not answer in time");
+            Err(Failure::new(client_side::NO_CONNECTION, message))
+        });
+        let stream = match opened {
             Ok(stream) => stream,
-            Err(error) => {
-                let failure = Failure::new(client_side::NO_CONNECTION, format!("{address}: {error}"));
-                tracing::debug!(address, %error, "cannot connect");
-                self.port.set_trouble(&failure);
-                return;
-            }
+            Err(failure) => return self.not_opened(address, &failure),
         };
         let mut visit = Visit::new(address, stream, now_us());
         let end = visit.stay(self).await;
+        visit.write_half.close();
         self.leave(address, visit.is_attached, end);
+    }
+
+    fn not_opened(&mut self, address: &str, failure: &Failure) {
+        tracing::debug!(address, reason = failure.message, "cannot connect");
+        self.unreachable = address.to_string();
+        self.port.set_trouble(failure);
+        if failure.code == client_side::SERVER_UNTRUSTED {
+            tracing::warn!(address, reason = failure.message, "the server is not trusted");
+            self.route.avoid(address);
+            self.rejected(failure);
+        }
+    }
+
+    /// What the handle says does not hold, here as anywhere. A fresh one may, but may be refused once too, while keys
+    /// roll over.
+    fn rejected(&mut self, failure: &Failure) {
+        self.route.want_handle();
+        self.rejections += 1;
+        if !self.handles.can_refresh() || self.rejections > 2 {
+            self.rejections = 0;
+            self.give_up(&Failure {
+                is_retryable: false,
+                ..failure.clone()
+            });
+        }
     }
 
     fn leave(&mut self, address: &str, was_attached: bool, end: End) {
@@ -197,12 +224,15 @@ impl<P: Port> Link<P> {
         } else {
             self.port.set_trouble(&trouble);
         }
+        if matches!(end, End::Lost(_) | End::Silent(_)) {
+            self.unreachable = address.to_string();
+        }
         match end {
             End::Lost(_) | End::Over => {}
             End::Silent(_) => self.route.avoid(address),
             End::Goodbye(failure) => {
                 self.route.avoid(address);
-                if failure.is(Code::UnsupportedVersion) {
+                if failure.is(Code::UnsupportedVersion) || failure.is(Code::TlsRequired) {
                     self.give_up(&failure);
                 }
             }
@@ -240,15 +270,7 @@ impl<P: Port> Link<P> {
                 self.route.want_handle();
                 let is_token = [Code::TokenInvalid, Code::TokenExpired].map(|code| code as u16);
                 if is_token.contains(&refused.code) {
-                    // A token is as bad at every replica. A fresh one may be refused once, while keys roll over.
-                    self.rejections += 1;
-                    if !self.handles.can_refresh() || self.rejections > 2 {
-                        self.rejections = 0;
-                        self.give_up(&Failure {
-                            is_retryable: false,
-                            ..Failure::refused(refused)
-                        });
-                    }
+                    self.rejected(&Failure::refused(refused));
                 }
             }
             _ => self.give_up(&Failure::refused(refused)),
@@ -264,27 +286,34 @@ impl<P: Port> Link<P> {
 /// One connection.
 struct Visit<'a> {
     address: &'a str,
-    read_half: OwnedReadHalf,
-    write_half: OwnedWriteHalf,
+    read_half: ReadHalf,
+    write_half: WriteHalf,
     reader: FrameReader,
     outbox: Outbox,
     liveness: Liveness,
     is_greeted: bool,
     is_attached: bool,
+    waiting: Option<Waiting>,
+}
+
+/// At a follower whose head cannot be reached: it will tell at once when there is another.
+struct Waiting {
+    reroute: Reroute,
+    until: Micros,
 }
 
 impl<'a> Visit<'a> {
-    fn new(address: &'a str, stream: TcpStream, now: Micros) -> Self {
-        let (read_half, write_half) = stream.into_split();
+    fn new(address: &'a str, (read_half, write_half, rest): Opened, now: Micros) -> Self {
         Self {
             address,
             read_half,
             write_half,
-            reader: FrameReader::new(CONNECT_FRAME_BYTES_MAX),
+            reader: FrameReader::with_rest(&rest, CONNECT_FRAME_BYTES_MAX),
             outbox: Outbox::default(),
             liveness: Liveness::new(now),
             is_greeted: false,
             is_attached: false,
+            waiting: None,
         }
     }
 
@@ -318,7 +347,8 @@ impl<'a> Visit<'a> {
                 Err(end) => return end,
             };
             // Set anew only when it must be earlier: most deadlines are never reached.
-            let wake_at = self.liveness.tick_at().min(link.port.wake_at());
+            let waits_until = self.waiting.as_ref().map_or(Micros::MAX, |waiting| waiting.until);
+            let wake_at = self.liveness.tick_at().min(link.port.wake_at()).min(waits_until);
             if wake_at < timer_at {
                 timer_at = wake_at;
                 timer.as_mut().reset(instant_of(timer_at));
@@ -351,6 +381,9 @@ impl<'a> Visit<'a> {
         if let Some(reroute) = link.port.take_reroute() {
             return Err(End::Left(reroute));
         }
+        if let Some(waiting) = self.waiting.take_if(|waiting| waiting.until <= now) {
+            return Err(End::Left(waiting.reroute));
+        }
         if self.is_attached {
             link.port.write(now, CHANNEL, &mut self.outbox);
         }
@@ -366,7 +399,7 @@ impl<'a> Visit<'a> {
         if is_over {
             self.send(CHANNEL, &Message::Detach);
         }
-        let written = self.outbox.try_write(self.write_half.as_ref());
+        let written = self.outbox.try_write(&self.write_half);
         let is_written = written.map_err(|error| lost(ReadFault::Io(error)))?;
         if is_over { Err(End::Over) } else { Ok(is_written) }
     }
@@ -394,7 +427,7 @@ impl<'a> Visit<'a> {
                             message,
                         },
                     );
-                    let _best_effort = self.outbox.try_write(self.write_half.as_ref());
+                    let _best_effort = self.outbox.try_write(&self.write_half);
                     return Err(End::Goodbye(error.into()));
                 }
             }
@@ -425,12 +458,24 @@ impl<'a> Visit<'a> {
             }
             Message::Attached(attached) if self.is_greeted && !self.is_attached => {
                 if let Some(reroute) = link.port.on_attached(&attached, now) {
-                    return Err(Broken::End(End::Left(reroute)));
+                    return self.wait_or_leave(link, reroute, now);
                 }
                 tracing::debug!(address = self.address, epoch = attached.epoch, "attached");
                 self.is_attached = true;
                 link.rejections = 0;
+                link.unreachable.clear();
                 link.route.attached(self.address);
+            }
+            Message::Notice(notice) if self.waiting.is_some() => {
+                let head = if notice.role == Role::Head as u8 || notice.role == Role::Sole as u8 {
+                    self.address.to_string()
+                } else {
+                    notice.head_address
+                };
+                if !head.is_empty() && head != link.unreachable {
+                    let (to, reason) = (Target::Head(head), "there is a new head".to_string());
+                    return Err(Broken::End(End::Left(Reroute { to, reason })));
+                }
             }
             Message::Refused(refused) if self.is_greeted && !self.is_attached => {
                 return Err(Broken::End(End::AttachRefused(refused)));
@@ -441,6 +486,27 @@ impl<'a> Visit<'a> {
                 }));
             }
         }
+        Ok(())
+    }
+}
+
+impl Visit<'_> {
+    /// The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told
+    /// of it here is quicker than to ask one replica after the other, ever more slowly.
+    fn wait_or_leave<P: Port>(
+        &mut self,
+        link: &Link<P>,
+        reroute: Reroute,
+        now: Micros,
+    ) -> Result<(), Broken> {
+        let is_gone =
+            matches!(&reroute.to, Target::Head(head) if !head.is_empty() && *head == link.unreachable);
+        if !is_gone {
+            return Err(Broken::End(End::Left(reroute)));
+        }
+        tracing::debug!(address = self.address, "waits for a new head");
+        let until = now + NEW_HEAD_WAIT_US_MAX;
+        self.waiting = Some(Waiting { reroute, until });
         Ok(())
     }
 }

@@ -27,6 +27,11 @@ pub(crate) enum ReadCall {
         deadline: Micros,
         reply: Answer<StatusOk>,
     },
+    Trim {
+        before_offset: Offset,
+        deadline: Micros,
+        reply: Answer<Offset>,
+    },
     Tail {
         offset: Offset,
         credit_bytes: u32,
@@ -76,6 +81,7 @@ impl ReadInbox {
 pub(crate) enum ReadTicket {
     Page(Answer<Entries>),
     Status(Answer<StatusOk>),
+    Trim(Answer<Offset>),
 }
 
 type TailSender = mpsc::UnboundedSender<TailPage>;
@@ -112,6 +118,16 @@ impl ReadPort {
                     fail(ticket, failure);
                 }
             }
+            ReadCall::Trim {
+                before_offset,
+                deadline,
+                reply,
+            } => {
+                let ask = Ask::Trim { before_offset };
+                if let Err((ticket, failure)) = self.reads.ask(deadline, ask, ReadTicket::Trim(reply)) {
+                    fail(ticket, failure);
+                }
+            }
             ReadCall::Tail {
                 offset,
                 credit_bytes,
@@ -142,7 +158,13 @@ impl ReadPort {
                 } => {
                     let _gone = reply.send(Ok(status));
                 }
-                ReadAction::Page { .. } | ReadAction::Status { .. } => {
+                ReadAction::Trimmed {
+                    ticket: ReadTicket::Trim(reply),
+                    trim_offset,
+                } => {
+                    let _gone = reply.send(Ok(trim_offset));
+                }
+                ReadAction::Page { .. } | ReadAction::Status { .. } | ReadAction::Trimmed { .. } => {
                     unreachable!("an answer of another kind was refused as malformed")
                 }
                 ReadAction::Failed { ticket, failure } => fail(ticket, failure),
@@ -174,6 +196,9 @@ fn fail(ticket: ReadTicket, failure: Failure) {
             let _gone = reply.send(Err(failure));
         }
         ReadTicket::Status(reply) => {
+            let _gone = reply.send(Err(failure));
+        }
+        ReadTicket::Trim(reply) => {
             let _gone = reply.send(Err(failure));
         }
     }

@@ -1,4 +1,4 @@
-//! Reads, tails and status calls, pure: what is open, what is to be sent, what an answer means.
+//! Reads, tails, trims and status calls, pure: what is open, what is to be sent, what an answer means.
 //!
 //! All of them can be repeated without harm, so they stay open across connections until they are answered or
 //! their deadline passes. A tail subscribes again from the offset that must come next.
@@ -27,6 +27,10 @@ pub enum Ask {
         wait_until: Micros,
     },
     Status,
+    /// Discard what lies before.
+    Trim {
+        before_offset: Offset,
+    },
 }
 
 /// What the outside has to do. `A` is what an ask, `S` what a tail is known by.
@@ -40,6 +44,10 @@ pub enum ReadAction<A, S> {
     Status {
         ticket: A,
         status: StatusOk,
+    },
+    Trimmed {
+        ticket: A,
+        trim_offset: Offset,
     },
     Failed {
         ticket: A,
@@ -221,6 +229,13 @@ impl<A, S: Clone> Reads<A, S> {
         Some(match &mut item.open {
             Open::Ask { ask: Ask::Status, .. } => Message::Status { request },
             Open::Ask {
+                ask: Ask::Trim { before_offset },
+                ..
+            } => Message::Trim {
+                request,
+                before_offset: *before_offset,
+            },
+            Open::Ask {
                 ask:
                     Ask::Read {
                         offset,
@@ -327,6 +342,21 @@ impl<A, S: Clone> Reads<A, S> {
                 }
                 None => {}
             },
+            Message::TrimOk { request, trim_offset } => {
+                match self.items.remove(&request).map(|item| item.open) {
+                    Some(Open::Ask {
+                        ask: Ask::Trim { .. },
+                        ticket,
+                        ..
+                    }) => actions.push(ReadAction::Trimmed { ticket, trim_offset }),
+                    Some(_) => {
+                        return Err(WireError::Malformed {
+                            what: "TRIM_OK for what was no TRIM",
+                        });
+                    }
+                    None => {}
+                }
+            }
             Message::Refused(refused) => self.on_refused(&refused, now, actions),
             Message::Notice(notice) => {
                 self.epoch = self.epoch.max(notice.epoch);
@@ -388,9 +418,9 @@ impl<A, S: Clone> Reads<A, S> {
                 };
                 actions.push(ReadAction::Page { ticket, offset, page });
             }
-            Open::Ask { ask: Ask::Status, .. } => {
+            Open::Ask { .. } => {
                 return Err(WireError::Malformed {
-                    what: "ENTRIES for a STATUS",
+                    what: "ENTRIES for what was no READ",
                 });
             }
         }
@@ -637,6 +667,40 @@ mod tests {
             matches!(&actions[..], [ReadAction::Reroute(Reroute { to: Target::Head(h), .. })] if h == "h:1")
         );
         assert!(!reads.is_idle());
+    }
+
+    #[test]
+    fn a_trim_is_repeated_until_a_head_answers() {
+        let mut reads = reads();
+        let mut actions = Vec::new();
+        let trim = Ask::Trim { before_offset: 9 };
+        reads.ask(NEVER, trim, "t").unwrap();
+        let sent = Message::Trim {
+            request: 1,
+            before_offset: 9,
+        };
+        assert_eq!(reads.next_message(0), Some(sent.clone()));
+        reads
+            .on_message(refusal(1, Code::EpochChanged, 2), 0, &mut actions)
+            .unwrap();
+        assert!(matches!(&actions[..], [ReadAction::Reroute(_)]));
+        actions.clear();
+        reads.on_detached(Failure::new(client_side::NO_CONNECTION, "gone"));
+        assert!(reads.on_attached(&attached()).is_none());
+        assert_eq!(reads.next_message(0), Some(sent));
+        let answer = Message::TrimOk {
+            request: 1,
+            trim_offset: 8,
+        };
+        reads.on_message(answer, 0, &mut actions).unwrap();
+        assert!(matches!(
+            &actions[..],
+            [ReadAction::Trimmed {
+                ticket: "t",
+                trim_offset: 8
+            }]
+        ));
+        assert!(reads.is_idle());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use quorate_client::{Client, ConnectFailed, Handle, Options};
 use quorate_types::{Code, limits};
 use quorate_wire::client::{
-    Attached, Entries, EntriesBatch, HelloOk, Message, Refused, StatusOk, VERSION, kind,
+    Attached, Entries, EntriesBatch, HelloOk, Message, Notice, Refused, StatusOk, VERSION, kind,
 };
 use quorate_wire::decode_frame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,6 +24,8 @@ enum Manner {
     CutAfterOrdering(u32),
     /// Sends clients to this port.
     Redirect(u16),
+    /// Knows a head at the first port, and a moment later that the one at the second has taken over.
+    LoseHead(u16, u16),
     RefuseTokens,
 }
 
@@ -62,6 +64,20 @@ async fn converse(mut stream: TcpStream, manner: Manner, log: Arc<Mutex<Log>>) {
                     .await
                     .unwrap();
             }
+            if let (Manner::LoseHead(_, head), kind::ATTACH) = (manner, frame.kind) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                let notice = Message::Notice(Notice {
+                    epoch: 2,
+                    role: 2,
+                    state: 1,
+                    rate_per_s: 1,
+                    head_address: format!("127.0.0.1:{head}"),
+                });
+                stream
+                    .write_all(&notice.to_bytes(frame.channel, None))
+                    .await
+                    .unwrap();
+            }
         }
         if !matches!(stream.read_buf(&mut received).await, Ok(1..)) {
             return;
@@ -87,7 +103,7 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
         Message::Attach { session, .. } => {
             log.connections += u32::from(session != 0);
             let (role, head_address) = match manner {
-                Manner::Redirect(port) => (2, format!("127.0.0.1:{port}")),
+                Manner::Redirect(port) | Manner::LoseHead(port, _) => (2, format!("127.0.0.1:{port}")),
                 _ => (1, String::new()),
             };
             Message::Attached(Attached {
@@ -251,6 +267,21 @@ fn a_redirect_is_followed_and_a_dead_endpoint_passed_over() {
         let client = Client::connect(&handle(&[dead, follower])).await.unwrap();
         assert_eq!(client.append("x").await, Ok(0));
         assert_eq!(log.lock().unwrap().end, 1);
+    });
+}
+
+#[test]
+fn a_follower_whose_head_is_gone_is_waited_at_for_the_next_one() {
+    run(async {
+        let (head, log) = serve(Manner::Serve).await;
+        let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let dead = unused.local_addr().unwrap().port();
+        drop(unused);
+        let (follower, followers) = serve(Manner::LoseHead(dead, head)).await;
+        let client = Client::connect(&handle(&[dead, follower])).await.unwrap();
+        assert_eq!(client.append("x").await, Ok(0));
+        assert_eq!(log.lock().unwrap().end, 1);
+        assert_eq!(followers.lock().unwrap().connections, 1, "it was asked once");
     });
 }
 

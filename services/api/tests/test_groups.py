@@ -4,12 +4,17 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import jwt
 import psycopg
 import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from quorate_api.database.scope import EveryOrganization
 from quorate_api.http.services import Services
+from quorate_api.telemetry.windows import Window
+from quorate_api.usage.repository import UsageRepository
 from support.coordinator import FakeCoordinator
 from support.customer import SLA, Customer, bearer, new_key, problem
 
@@ -34,7 +39,8 @@ async def test_a_group_is_admitted_with_its_handle(alice: Customer, coordinator:
     group = answer.json()
     assert group["status"] == "active"
     assert group["epoch"] == 1
-    assert group["sla"] == SLA | {"min_replicas": None, "region": "local", "retention_bytes": 256 << 20}
+    defaults = {"min_replicas": None, "region": "local", "retention_bytes": 256 << 20, "retention_age_s": None}
+    assert group["sla"] == SLA | defaults
     assert [endpoint["role"] for endpoint in group["handle"]["endpoints"]] == ["head", "follower", "tail"]
     assert answer.headers["etag"] == '"2"'
     again = await alice.request("GET", answer.headers["location"])
@@ -43,6 +49,16 @@ async def test_a_group_is_admitted_with_its_handle(alice: Customer, coordinator:
     unchanged = await alice.request("GET", f"/v1/groups/{group['id']}", headers={"If-None-Match": '"2"'})
     assert unchanged.status_code == 304
     assert unchanged.content == b""
+
+
+async def test_retention_by_age_is_taken_and_checked(alice: Customer, coordinator: FakeCoordinator) -> None:
+    groups = f"/v1/projects/{alice.project_id}/groups"
+    answer = await alice.post(groups, {"name": "short", **SLA, "retention_age_s": 3_600})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["sla"]["retention_age_s"] == 3_600
+    for age_s in (0, 59, 1 << 40, "long"):
+        refused = await alice.post(groups, {"name": "odd", **SLA, "retention_age_s": age_s})
+        assert "retention_age_s" in str(problem(refused, 422, "validation_failed")["errors"])
 
 
 async def test_a_refusal_leaves_nothing(alice: Customer, owner: psycopg.Connection) -> None:
@@ -165,6 +181,38 @@ async def test_deleting_while_the_coordinator_is_down_is_remembered(
     assert (await alice.request("DELETE", f"/v1/groups/{group['id']}")).status_code == 204
     assert stored_groups(owner) == [("orders", "deleting")]
     assert (await alice.get(f"/v1/groups/{group['id']}"))["status"] == "deleting"
+
+
+async def test_a_lost_group_says_so_and_begins_anew_when_its_owner_wants(
+    alice: Customer, bob: Customer, coordinator: FakeCoordinator, worker_engine: AsyncEngine
+) -> None:
+    group = await alice.create_group()
+    path, group_id = f"/v1/groups/{group['id']}", UUID(group["id"])
+    problem(await alice.post(f"{path}/reset", {"epoch": 1}), 409, "group_not_lost")
+    coordinator.lose(group_id)
+    problem(await alice.request("GET", f"{path}/handle"), 409, "group_lost")
+    assert (await alice.get(f"{path}/placement"))["status"] == "lost"
+    problem(await bob.post(f"{path}/reset", {"epoch": 2}), 404, "not_found")
+    problem(await alice.post(f"{path}/reset", {}), 422, "validation_failed")
+    problem(await alice.post(f"{path}/reset", {"epoch": "two"}), 422, "validation_failed")
+    coordinator.capacity_gone = True
+    refused = problem(await alice.post(f"{path}/reset", {"epoch": 2}), 409, "admission_refused")
+    assert refused["refusal"]["scarce_resource"] == "cpu"
+    coordinator.capacity_gone = False
+    seen = Window(group["id"], 1, "i", 1, 60, "head", committed_entries=123, committed_bytes=4_567)
+    async with worker_engine.begin() as connection:
+        usage = UsageRepository(EveryOrganization(connection, "what the worker has counted"))
+        await usage.upsert([seen], {group_id: UUID(alice.organization_id)})
+    key = new_key()
+    answer = await alice.post(f"{path}/reset", {"epoch": 2}, key=key)
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["status"], answer.json()["epoch"]) == ("active", 3)
+    assert coordinator.resets[-1] == {"epoch": 2, "entries_before": 123, "bytes_before": 4_567}
+    again = await alice.post(f"{path}/reset", {"epoch": 2}, key=key)
+    assert (again.json(), again.headers["idempotency-replayed"]) == (answer.json(), "true")
+    assert len((await alice.get(f"{path}/handle"))["endpoints"]) == 1
+    kinds = [event["kind"] for event in (await alice.get(f"{path}/events"))["items"]]
+    assert kinds.count("reset_requested") == 1
 
 
 async def test_quotas(alice: Customer, owner: psycopg.Connection) -> None:

@@ -2,6 +2,7 @@
 //!
 //! - [`state`]: the state machine, pure
 //! - [`leases`]: who has failed, pure
+//! - [`suspicions`]: who holds others up though it has not failed, pure
 //! - [`log`]: the durable log of commands
 //! - [`shell`]: sockets, HTTP, clock, keys around them
 //! - [`options`], [`exit`]: flags and exit codes
@@ -12,3 +13,4 @@ pub mod log;
 pub mod options;
 pub mod shell;
 pub mod state;
+pub mod suspicions;

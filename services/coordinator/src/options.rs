@@ -36,16 +36,31 @@ pub struct Options {
     /// How long a server whose connection broke may take to reconnect
     #[arg(long, env = "QUORATE_RECONNECT_GRACE_MS", default_value_t = 300)]
     pub reconnect_grace_ms: u64,
+    /// How long a server must be called slow before its replicas are moved away
+    #[arg(long, env = "QUORATE_SLOW_MS", default_value_t = 5_000)]
+    pub slow_ms: u64,
+    /// How long two servers that have their leases may not reach one another before one makes way
+    #[arg(long, env = "QUORATE_UNREACHABLE_MS", default_value_t = 3_000)]
+    pub unreachable_ms: u64,
+    /// How long nothing must be said of a slow server, or of such a pair, before it is trusted again
+    #[arg(long, env = "QUORATE_WELL_MS", default_value_t = 60_000)]
+    pub well_ms: u64,
     /// OpenTelemetry collector; nothing is exported when unset
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<String>,
     /// json: one object a line, for machines; text: for people
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Json)]
     pub log_format: LogFormat,
-    /// Listen beyond loopback although connections are not encrypted yet
+    /// How long servers' certificates are good; each server renews its own at half of it
+    #[arg(long, env = "QUORATE_CERTIFICATE_LIFE_S", default_value_t = 86_400)]
+    pub certificate_life_s: u64,
+    /// Listen for HTTP beyond loopback although it is not encrypted; the control listener always speaks TLS
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
 }
+
+/// Seconds are for tests; a stolen key is good for as long as its certificate, so there is a longest life too.
+const CERTIFICATE_LIFE_S: std::ops::RangeInclusive<u64> = 2..=90 * 86_400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -56,22 +71,42 @@ pub enum LogFormat {
 impl Options {
     /// What clap cannot check.
     pub fn problem(&self) -> Option<String> {
-        for (flag, address) in [
-            ("--listen-control", self.listen_control),
-            ("--listen-http", self.listen_http),
-        ] {
-            if !address.ip().is_loopback() && !self.allow_plaintext {
-                return Some(format!(
-                    "{flag} {address} is reachable from other machines, and connections are not encrypted yet: use a \
-                     loopback address, or give --allow-plaintext if the network is trusted"
-                ));
-            }
+        if !self.listen_http.ip().is_loopback() && !self.allow_plaintext {
+            return Some(format!(
+                "--listen-http {} is reachable from other machines, and the admin token travels over it unencrypted: \
+                 use a loopback address, or give --allow-plaintext if the network is trusted",
+                self.listen_http
+            ));
+        }
+        if !CERTIFICATE_LIFE_S.contains(&self.certificate_life_s) {
+            return Some(format!(
+                "--certificate-life-s {} must be {} to {}",
+                self.certificate_life_s,
+                CERTIFICATE_LIFE_S.start(),
+                CERTIFICATE_LIFE_S.end()
+            ));
         }
         if self.heartbeat_ms == 0 || self.lease_ms < 3 * self.heartbeat_ms {
             return Some(format!(
                 "--lease-ms {} must be at least three times --heartbeat-ms {}, so that one lost heartbeat fails nobody",
                 self.lease_ms, self.heartbeat_ms
             ));
+        }
+        for (flag, ms) in [
+            ("--slow-ms", self.slow_ms),
+            ("--unreachable-ms", self.unreachable_ms),
+        ] {
+            if ms < self.lease_ms {
+                return Some(format!(
+                    "{flag} {ms} must be at least --lease-ms {}: what a failing server causes is over by then",
+                    self.lease_ms
+                ));
+            }
+        }
+        if self.well_ms < self.slow_ms.max(self.unreachable_ms) {
+            return Some(
+                "--well-ms must be at least --slow-ms and --unreachable-ms, or servers go to and fro".into(),
+            );
         }
         if self.lease_ms > 600_000 {
             return Some("--lease-ms must be at most 600000: failures would go unnoticed for longer".into());

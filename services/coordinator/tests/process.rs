@@ -119,6 +119,7 @@ fn a_silent_server_loses_its_lease_and_is_cut_off() {
         epoch: 1,
         durability: Durability::Persistent,
         last_index: 0,
+        damaged: false,
     }];
     servers.push(silent.return_to(&coordinator, None, held));
     let view = live_until(&mut servers, "the learner", |_| {
@@ -359,6 +360,7 @@ fn starts_that_cannot_work_say_why_with_the_documented_exit_code() {
     for (extra, code, words) in [
         (&["--listen-http", taken.0.as_str()][..], 4, "port is in use"),
         (&["--listen-http", "0.0.0.0:0"], 2, "--allow-plaintext"),
+        (&["--certificate-life-s", "1"], 2, "--certificate-life-s"),
         (&["--lease-ms", "100"], 2, "three times"),
         (&["--profile", broken.to_str().unwrap()], 2, "version"),
         (&["--token-public-keys", "/nowhere"], 2, "--token-public-keys"),

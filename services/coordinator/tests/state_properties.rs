@@ -21,11 +21,14 @@ enum Step {
     Join {
         server: u32,
     },
-    /// With a new process when `restart`; finding on disk what it last held, unless wiped.
+    /// With a new process when `restart`; finding on disk what it last held, unless wiped; whole unless damaged;
+    /// an older copy of it when `old`.
     ComeBack {
         server: u32,
         restart: bool,
         wiped: bool,
+        damaged: bool,
+        old: bool,
     },
     Fail {
         servers: Vec<u32>,
@@ -54,6 +57,25 @@ enum Step {
         server: u32,
         faulty: bool,
     },
+    Drain {
+        server: u32,
+        off: bool,
+    },
+    Slow {
+        server: u32,
+        slow: bool,
+    },
+    Sever {
+        server: u32,
+        peer: u32,
+        severed: bool,
+    },
+    Forget {
+        server: u32,
+    },
+    Reset {
+        group: u128,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -61,8 +83,8 @@ fn step() -> impl Strategy<Value = Step> {
     let group = || 1..=GROUPS;
     prop_oneof![
         2 => server().prop_map(|server| Step::Join { server }),
-        4 => (server(), any::<bool>(), prop::bool::weighted(0.2))
-            .prop_map(|(server, restart, wiped)| Step::ComeBack { server, restart, wiped }),
+        4 => (server(), any::<bool>(), prop::bool::weighted(0.2), prop::bool::weighted(0.1), prop::bool::weighted(0.1))
+            .prop_map(|(server, restart, wiped, damaged, old)| Step::ComeBack { server, restart, wiped, damaged, old }),
         3 => proptest::collection::vec(server(), 1..4).prop_map(|servers| Step::Fail { servers }),
         1 => Just(Step::FailLaggards),
         4 => (group(), any::<bool>(), 1u8..=5, 1u64..600_000)
@@ -72,6 +94,12 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (group(), prop::bool::weighted(0.2)).prop_map(|(group, stale)| Step::CaughtUp { group, stale }),
         2 => server().prop_map(|server| Step::Dropped { server }),
         1 => (server(), any::<bool>()).prop_map(|(server, faulty)| Step::StorageFault { server, faulty }),
+        2 => (server(), prop::bool::weighted(0.3)).prop_map(|(server, off)| Step::Drain { server, off }),
+        1 => (server(), any::<bool>()).prop_map(|(server, slow)| Step::Slow { server, slow }),
+        1 => (server(), server(), any::<bool>())
+            .prop_map(|(server, peer, severed)| Step::Sever { server, peer, severed }),
+        1 => server().prop_map(|server| Step::Forget { server }),
+        2 => group().prop_map(|group| Step::Reset { group }),
     ]
 }
 
@@ -104,6 +132,7 @@ impl Disks {
             epoch: *epoch,
             durability: Durability::Persistent,
             last_index: 1,
+            damaged: false,
         };
         self.0.get(&server).into_iter().flatten().map(held).collect()
     }
@@ -132,6 +161,8 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             server,
             restart,
             wiped,
+            damaged,
+            old,
         } => {
             let Some((id, credential, incarnation)) = id_of(world, *server) else {
                 return;
@@ -139,14 +170,18 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             if *wiped && *restart {
                 disks.0.remove(&id.0);
             }
+            let known = incarnation.clone();
             let incarnation = if *restart {
                 format!("i{number}")
             } else {
                 incarnation
             };
-            let held = disks.held(id.0);
+            let mut held = disks.held(id.0);
+            held.iter_mut().for_each(|held| held.damaged = *damaged);
+            let ran_before = if *old { "another".to_string() } else { known };
             world.register(Registration {
                 held,
+                previous_incarnations: vec![ran_before],
                 ..registration(Proof::Credential(credential), *server, &incarnation)
             })
         }
@@ -204,6 +239,34 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 fault,
             })
         }
+        Step::Drain { server: n, off } => world.apply(if *off {
+            Command::CallOffDrain { server: server(*n) }
+        } else {
+            Command::Drain { server: server(*n) }
+        }),
+        Step::Slow { server: n, slow } => world.apply(Command::ServerSlow {
+            server: server(*n),
+            cause: slow.then(|| "its disk".to_string()),
+        }),
+        Step::Sever {
+            server: n,
+            peer,
+            severed,
+        } => world.apply(Command::Severed {
+            server: server(*n),
+            peer: server(*peer),
+            severed: *severed,
+        }),
+        Step::Forget { server: n } => world.apply(Command::Forget { server: server(*n) }),
+        Step::Reset { group: n } => {
+            let epoch = world.state.groups.get(&group(*n)).map_or(1, |g| g.epoch);
+            world.apply(Command::Reset {
+                group_id: group(*n),
+                epoch,
+                entries_before: 7,
+                bytes_before: 70,
+            })
+        }
     };
     disks.take_in(&effects);
 }
@@ -217,21 +280,34 @@ proptest! {
         let mut disks = Disks::default();
         let mut epochs: BTreeMap<GroupId, Epoch> = BTreeMap::new();
         let mut lost: BTreeSet<GroupId> = BTreeSet::new();
+        let mut beginnings: BTreeMap<GroupId, u64> = BTreeMap::new();
         for (number, step) in steps.iter().enumerate() {
-            let before: BTreeMap<GroupId, (Epoch, Vec<_>)> =
-                world.state.groups.iter().map(|(id, g)| (*id, (g.epoch, g.members().collect()))).collect();
+            let before: BTreeMap<GroupId, (Epoch, Vec<_>, usize)> = world.state.groups.iter()
+                .map(|(id, g)| (*id, (g.epoch, g.members().collect(), g.chain.len())))
+                .collect();
             run(&mut world, &mut disks, number, step);
             for (id, known) in &world.state.groups {
+                if matches!(step, Step::Drain { .. } | Step::CaughtUp { .. })
+                    && let Some((_, _, chained)) = before.get(id)
+                    && !known.is_deleting()
+                {
+                    prop_assert!(known.chain.len() >= *chained, "a drain takes no replica away: {:?}", known);
+                }
                 let last = epochs.insert(*id, known.epoch).unwrap_or(0);
                 prop_assert!(known.epoch >= last, "epochs only grow");
-                if let Some((epoch, members)) = before.get(id) {
+                if let Some((epoch, members, _)) = before.get(id) {
                     let now: Vec<_> = known.members().collect();
                     prop_assert!(*epoch < known.epoch || *members == now, "other members, another epoch");
                 }
-                prop_assert!(known.lost || !lost.contains(id), "lost is for good");
+                let reset = matches!(step, Step::Reset { .. }) && known.beginning.is_some_and(|b| b.epoch == known.epoch);
+                prop_assert!(known.lost || reset || !lost.contains(id), "lost is for good, but for its owner");
                 if known.lost {
                     lost.insert(*id);
+                } else {
+                    lost.remove(id);
                 }
+                let begins = known.beginning.map_or(0, |b| b.offset);
+                prop_assert!(begins >= beginnings.insert(*id, begins).unwrap_or(0), "offsets only grow");
             }
         }
         // Whatever happened, a replay gives the same, and so does a restart from a snapshot.
@@ -244,25 +320,48 @@ proptest! {
         let mut restored: State = serde_json::from_slice(&serde_json::to_vec(&world.state).unwrap()).unwrap();
         restored.restore();
         prop_assert_eq!(restored.validate(), Ok(()));
-        // Healing: everybody is there with room, learners catch up, and no group that is not lost stays short.
+        // Healing: everybody is there with room and in touch, learners catch up, what is dropped is dropped: no group
+        // that is not lost stays short, and nothing stays on a server that drains.
         for n in 1..=SERVERS {
+            let back = Step::ComeBack { server: n, restart: false, wiped: false, damaged: false, old: false };
             run(&mut world, &mut disks, 10_000 + n as usize, &Step::Join { server: n });
-            run(&mut world, &mut disks, 20_000 + n as usize, &Step::ComeBack { server: n, restart: false, wiped: false });
+            run(&mut world, &mut disks, 20_000 + n as usize, &back);
             run(&mut world, &mut disks, 30_000 + n as usize, &Step::StorageFault { server: n, faulty: false });
+            run(&mut world, &mut disks, 30_100 + n as usize, &Step::Slow { server: n, slow: false });
+        }
+        for (a, b) in world.state.severed.clone() {
+            world.apply(Command::Severed { server: a, peer: b, severed: false });
         }
         for n in 50..60 {
             run(&mut world, &mut disks, 40_000 + n as usize, &Step::Join { server: n });
         }
-        let ids: Vec<GroupId> = world.state.groups.keys().copied().collect();
-        for id in ids {
-            for _ in 0..5 {
-                let known = &world.state.groups[&id];
-                let Some(learner) = known.learner else { break };
-                let (from, epoch) = (*known.chain.last().unwrap(), known.epoch);
-                world.apply(Command::LearnerCaughtUp { server: from, group_id: id, epoch, learner });
+        for round in 0..200 {
+            prop_assert!(round < 199, "it never comes to rest");
+            let ids: Vec<GroupId> = world.state.groups.keys().copied().collect();
+            let mut busy = false;
+            for id in ids {
+                let Some(known) = world.state.groups.get(&id) else { continue };
+                if let Some(learner) = known.learner {
+                    busy = true;
+                    let (from, epoch) = (*known.chain.last().unwrap(), known.epoch);
+                    world.apply(Command::LearnerCaughtUp { server: from, group_id: id, epoch, learner });
+                }
             }
-            let known = &world.state.groups[&id];
-            prop_assert!(known.lost || known.is_deleting() || known.chain.len() == known.degree(), "{:?}", known);
+            for server in world.state.servers.values().filter(|s| s.alive).map(|s| s.server_id.0).collect::<Vec<_>>() {
+                run(&mut world, &mut disks, 50_000, &Step::Dropped { server });
+            }
+            if !busy {
+                break;
+            }
+        }
+        for known in world.state.groups.values() {
+            let whole = known.chain.len() == known.degree() && known.leaving.is_none();
+            let waits = known.chain.iter().any(|s| !world.state.is_alive(*s));
+            prop_assert!(known.lost || known.is_deleting() || waits || whole, "{:?}", known);
+        }
+        for drained in world.state.servers.values().filter(|s| s.alive && s.drain.is_some()) {
+            let left = world.state.groups.values().any(|g| g.is_member(drained.server_id) && !g.chain.iter().any(|s| !world.state.is_alive(*s)));
+            prop_assert!(!left, "{:?} is left on {}", world.state.server_view(drained).drain, drained.name);
         }
     }
 }

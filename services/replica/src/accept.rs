@@ -1,12 +1,14 @@
-//! The listener: reads the first frame of each connection, which says whether a client or a peer is there,
-//! and hands the connection to the shard that will serve it.
+//! The listener: takes each connection through its TLS handshake, reads the first frame, which says whether a client
+//! or a peer is there, and hands the connection to the shard that will serve it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_transport::{FrameReader, Outbox, prepare};
+use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
+use quorate_transport::{begins_with_tls, handshake, plain, prepare};
 use quorate_types::limits::HELLO_TIMEOUT_MS;
 use quorate_types::{Code, ServerId};
+use quorate_wire::Frame;
 use quorate_wire::client::{Message, VERSION, kind};
 use quorate_wire::peer::{self, Greeting};
 use tokio::net::{TcpListener, TcpStream};
@@ -41,57 +43,106 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
         let (shared, shard) = (shared.clone(), next_shard);
         spawn_local(async move {
             let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
-            if let Ok(Err(refused)) = tokio::time::timeout(limit, greet(stream, &shared, shard, slot)).await {
+            let greeted = tokio::time::timeout(limit, async {
+                let Some(conversation) = open(stream, &shared).await? else {
+                    return Ok(());
+                };
+                greet(conversation, &shared, shard, slot).await
+            });
+            if let Ok(Err(refused)) = greeted.await {
                 say_goodbye(refused).await;
             }
         });
     }
 }
 
+/// A connection whose other side has yet to say who it is.
+struct Conversation {
+    read_half: ReadHalf,
+    write_half: WriteHalf,
+    reader: FrameReader,
+}
+
 struct Refused {
-    stream: TcpStream,
+    conversation: Conversation,
     code: Code,
     detail: String,
 }
 
-async fn greet(stream: TcpStream, shared: &Shared, shard: usize, slot: Slot) -> Result<(), Refused> {
-    let _best_effort = prepare(&stream).is_ok();
-    let mut reader = FrameReader::new(GREETING_FRAME_BYTES_MAX);
-    let frame = match reader.read_frame(&stream).await {
-        Ok(frame) => frame,
-        Err(quorate_transport::ReadFault::Wire(error)) => {
-            return Err(Refused {
-                stream,
-                code: error.code(),
-                detail: error.to_string(),
-            });
+impl Conversation {
+    fn new((read_half, write_half): (ReadHalf, WriteHalf), rest: &[u8]) -> Self {
+        Self {
+            read_half,
+            write_half,
+            reader: FrameReader::with_rest(rest, GREETING_FRAME_BYTES_MAX),
         }
+    }
+
+    fn refuse<T>(self, code: Code, detail: impl Into<String>) -> Result<T, Box<Refused>> {
+        Err(Box::new(Refused {
+            conversation: self,
+            code,
+            detail: detail.into(),
+        }))
+    }
+}
+
+/// TLS, or plaintext where it is allowed. `None`: nobody is there to be told anything.
+async fn open(stream: TcpStream, shared: &Shared) -> Result<Option<Conversation>, Box<Refused>> {
+    let _best_effort = prepare(&stream).is_ok();
+    match begins_with_tls(&stream).await {
+        Ok(true) => {}
+        Ok(false) => {
+            let conversation = Conversation::new(plain(stream), &[]);
+            if shared.plaintext.is_accepted {
+                return Ok(Some(conversation));
+            }
+            return conversation.refuse(Code::TlsRequired, "");
+        }
+        Err(_) => return Ok(None),
+    }
+    let accepted = match shared.tls().accept() {
+        Ok(connection) => handshake(stream, connection).await.map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match accepted {
+        Ok((read_half, write_half, rest)) => Ok(Some(Conversation::new((read_half, write_half), &rest))),
+        Err(reason) => {
+            // The other side has had an alert.
+            tracing::info!(reason, "TLS handshake failed");
+            Ok(None)
+        }
+    }
+}
+
+async fn greet(
+    mut conversation: Conversation,
+    shared: &Shared,
+    shard: usize,
+    slot: Slot,
+) -> Result<(), Box<Refused>> {
+    let Conversation {
+        read_half, reader, ..
+    } = &mut conversation;
+    let frame = match reader.read_frame(read_half).await {
+        Ok(frame) => frame,
+        Err(ReadFault::Wire(error)) => return conversation.refuse(error.code(), error.to_string()),
         Err(_) => return Ok(()),
     };
     if frame.kind == peer::kind::HELLO {
-        return greet_peer(stream, shared, &frame, reader).await;
+        return greet_peer(conversation, shared, &frame).await;
     }
     match Message::decode(&frame) {
         Ok(Message::Hello { version: VERSION, .. }) => {
-            if let Ok(stream) = stream.into_std() {
-                shared.send(
-                    shard,
-                    ShardMessage::Client {
-                        stream,
-                        rest: reader.into_rest(),
-                        slot,
-                    },
-                );
+            let rest = conversation.reader.into_rest();
+            if let Ok(stream) = conversation.read_half.detach(conversation.write_half) {
+                shared.send(shard, ShardMessage::Client { stream, rest, slot });
             }
             Ok(())
         }
         Ok(Message::Hello { version, .. }) => {
             let detail = format!("This server speaks version {VERSION}, not {version}.");
-            Err(Refused {
-                stream,
-                code: Code::UnsupportedVersion,
-                detail,
-            })
+            conversation.refuse(Code::UnsupportedVersion, detail)
         }
         Ok(other) => {
             let detail = format!(
@@ -99,44 +150,26 @@ async fn greet(stream: TcpStream, shared: &Shared, shard: usize, slot: Slot) -> 
                 kind::HELLO,
                 other.kind()
             );
-            Err(Refused {
-                stream,
-                code: Code::ProtocolError,
-                detail,
-            })
+            conversation.refuse(Code::ProtocolError, detail)
         }
-        Err(error) => Err(Refused {
-            stream,
-            code: error.code(),
-            detail: error.to_string(),
-        }),
+        Err(error) => conversation.refuse(error.code(), error.to_string()),
     }
 }
 
-async fn greet_peer(
-    stream: TcpStream,
-    shared: &Shared,
-    frame: &quorate_wire::Frame,
-    reader: FrameReader,
-) -> Result<(), Refused> {
+async fn greet_peer(conversation: Conversation, shared: &Shared, frame: &Frame) -> Result<(), Box<Refused>> {
     let (claimed, token) = match Greeting::decode(frame) {
         Ok(Greeting::Hello { server_id, token, .. }) => (ServerId(server_id), token),
-        Ok(_) => {
-            let detail = "A peer greets with its hello.".to_string();
-            return Err(Refused {
-                stream,
-                code: Code::ProtocolError,
-                detail,
-            });
-        }
-        Err(error) => {
-            return Err(Refused {
-                stream,
-                code: error.code(),
-                detail: error.to_string(),
-            });
-        }
+        Ok(_) => return conversation.refuse(Code::ProtocolError, "A peer greets with its hello."),
+        Err(error) => return conversation.refuse(error.code(), error.to_string()),
     };
+    if conversation.read_half.is_tls() {
+        let presented = conversation.read_half.peer_certificates();
+        if let Err(error) = shared.tls().check_peer(&presented, claimed) {
+            tracing::warn!(claimed = claimed.0, %error, "a peer's certificate is not what its hello says");
+            let detail = format!("The certificate does not prove server {claimed}: {error}.");
+            return conversation.refuse(Code::PermissionDenied, detail);
+        }
+    }
     let proven = shared.peer_keys.read().expect("keys").check_peer(&token);
     match proven {
         Ok(server) if server == claimed => {
@@ -146,48 +179,46 @@ async fn greet_peer(
             };
             let mut outbox = Outbox::default();
             outbox.push_bytes(hello_ok.to_bytes());
-            while !outbox.try_write(&stream).unwrap_or(true) {
-                if stream.writable().await.is_err() {
+            let write_half = conversation.write_half;
+            while !outbox.try_write(&write_half).unwrap_or(true) {
+                if write_half.writable().await.is_err() {
                     return Ok(());
                 }
             }
-            if let Ok(stream) = stream.into_std() {
-                let message = ShardMessage::Link {
-                    server,
-                    stream,
-                    rest: reader.into_rest(),
-                };
+            let rest = conversation.reader.into_rest();
+            if let Ok(stream) = conversation.read_half.detach(write_half) {
+                let message = ShardMessage::Link { server, stream, rest };
                 shared.send(shared.shard_of_peer(server), message);
             }
             Ok(())
         }
-        Ok(_) => {
-            let detail = "The peer token belongs to another server.".to_string();
-            Err(Refused {
-                stream,
-                code: Code::PermissionDenied,
-                detail,
-            })
-        }
-        Err(code) => Err(Refused {
-            stream,
-            code,
-            detail: "The peer token was not accepted.".to_string(),
-        }),
+        Ok(_) => conversation.refuse(
+            Code::PermissionDenied,
+            "The peer token belongs to another server.",
+        ),
+        Err(code) => conversation.refuse(code, "The peer token was not accepted."),
     }
 }
 
-async fn say_goodbye(refused: Refused) {
-    let Refused { stream, code, detail } = refused;
+async fn say_goodbye(refused: Box<Refused>) {
+    let Refused {
+        conversation,
+        code,
+        detail,
+    } = *refused;
     tracing::info!(code = code.name(), detail, "connection refused");
-    let message = format!("{detail} {}", code.explanation());
+    let message = format!("{detail} {}", code.explanation()).trim().to_string();
     let goodbye = Message::Goodbye {
         code: code as u16,
         message,
     };
     let mut outbox = Outbox::default();
     outbox.push(|out| goodbye.encode(0, None, out));
-    if outbox.try_write(&stream).is_ok() {
-        tokio::time::sleep(GOODBYE_GRACE).await;
+    if outbox.try_write(&conversation.write_half).is_ok() {
+        conversation.write_half.close();
+        // What is not read when a socket closes makes the kernel reset it, and the GOODBYE may be lost with that.
+        let mut read_half = conversation.read_half;
+        let until_closed = async { while read_half.discard().await {} };
+        let _in_time = tokio::time::timeout(GOODBYE_GRACE, until_closed).await.is_ok();
     }
 }

@@ -8,15 +8,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
+use quorate_certificates::control::{WrongPin, coordinator_name};
+use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior, sleep_until};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use crate::auth::Keys;
+use crate::certificate::Certificates;
 use crate::identity::{self, Identity};
 use crate::shard::ShardMessage;
 use crate::shared::Shared;
@@ -27,7 +31,7 @@ const RETRY_DELAY_MAX: Duration = Duration::from_secs(1);
 /// A coordinator that answers no heartbeat for so many intervals is taken for gone, and dialed anew.
 const UNANSWERED_MAX: u64 = 8;
 
-type Connection = Framed<TcpStream, LengthDelimitedCodec>;
+type Connection = Framed<TlsStream<TcpStream>, LengthDelimitedCodec>;
 
 /// What the server says of itself at each registration.
 pub struct Me {
@@ -35,6 +39,7 @@ pub struct Me {
     pub coordinator: String,
     pub join_token: Option<String>,
     pub identity: Option<Identity>,
+    pub certificates: Certificates,
     pub name: String,
     pub address: String,
     pub capacity: ResourceVector,
@@ -42,6 +47,8 @@ pub struct Me {
     pub region: String,
     /// Groups found on disk at start.
     pub held: Vec<HeldGroup>,
+    /// Earlier starts on this data folder; see [`Identity::incarnations`].
+    pub previous_incarnations: Vec<String>,
 }
 
 /// How registration went, for whoever waits for it.
@@ -65,12 +72,18 @@ pub async fn run(
     standing: watch::Sender<Standing>,
 ) {
     let mut delay = RETRY_DELAY_MIN;
+    // After a failed attempt with the certificate the credential alone must do: by the coordinator's clock the
+    // certificate may have ended, and its refusal may come as no more than a broken connection.
+    let mut show_certificate = true;
     loop {
-        let trouble = match register(&mut me, &shared).await {
+        let shown = show_certificate && me.identity.is_some() && me.certificates.can_show();
+        let registered = register(&mut me, &shared, shown).await;
+        show_certificate = registered.is_ok() || !shown;
+        let trouble = match registered {
             Ok((connection, welcome)) => {
                 delay = RETRY_DELAY_MIN;
                 standing.send_replace(Standing::Registered);
-                converse(connection, &welcome, &shared, &mut news).await
+                converse(connection, &welcome, &shared, &mut me.certificates, &mut news).await
             }
             Err(Failure::Refused(message)) => {
                 tracing::error!(message, "the coordinator refused this server");
@@ -107,13 +120,44 @@ impl From<String> for Failure {
     }
 }
 
-async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome), Failure> {
+async fn connect(me: &Me, show_certificate: bool) -> Result<TlsStream<TcpStream>, Failure> {
     let connect = TcpStream::connect(&me.coordinator);
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, connect)
         .await
         .map_err(|_| "connecting timed out".to_string())?
         .map_err(|e| e.to_string())?;
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    let connector = TlsConnector::from(me.certificates.control_config(show_certificate)?);
+    let shake_hands = connector.connect(coordinator_name(), stream);
+    let shaken = tokio::time::timeout(CONNECT_TIMEOUT, shake_hands)
+        .await
+        .map_err(|_| "the TLS handshake timed out".to_string())?;
+    shaken.map_err(|error| refusal_of(&error))
+}
+
+/// What a failed handshake means to whoever starts the server.
+fn refusal_of(error: &std::io::Error) -> Failure {
+    use rustls::{CertificateError, Error};
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    match tls {
+        Some(Error::InvalidCertificate(CertificateError::Other(other))) if other.0.is::<WrongPin>() => {
+            Failure::Refused(other.0.to_string())
+        }
+        Some(Error::InvalidCertificate(wrong)) => Failure::Trouble(format!(
+            "what answers there is not this server's coordinator ({wrong}): its certificate is not of the authority \
+             in ca.pem; check --coordinator, or whether the coordinator's data folder was replaced"
+        )),
+        Some(other) => Failure::Trouble(format!("no TLS with the coordinator: {other}")),
+        None => Failure::Trouble(error.to_string()),
+    }
+}
+
+async fn register(
+    me: &mut Me,
+    shared: &Shared,
+    show_certificate: bool,
+) -> Result<(Connection, Welcome), Failure> {
+    let stream = connect(me, show_certificate).await?;
     let codec = LengthDelimitedCodec::builder()
         .max_frame_length(CONTROL_MESSAGE_BYTES_MAX)
         .new_codec();
@@ -133,7 +177,9 @@ async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome),
         failure_domain: me.failure_domain.clone(),
         region: me.region.clone(),
         held: me.held.clone(),
+        previous_incarnations: me.previous_incarnations.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
+        certificate_request_pem: Some(me.certificates.request_pem()),
     });
     send(&mut connection, &message).await?;
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
@@ -141,6 +187,9 @@ async fn register(me: &mut Me, shared: &Shared) -> Result<(Connection, Welcome),
         .map_err(|_| "no answer to the registration".to_string())??;
     match answer {
         ToServer::Welcome(welcome) => {
+            let (_, tls) = connection.get_ref().get_ref();
+            let certificates = tls.peer_certificates().unwrap_or_default();
+            me.certificates.keep_authority(certificates)?;
             take_in(me, shared, &welcome)?;
             Ok((connection, welcome))
         }
@@ -160,12 +209,24 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
             "this is server {known}, but the coordinator says {given}"
         )));
     }
-    if let Some(credential) = &welcome.credential {
-        let identity = Identity {
-            server_id: welcome.server_id,
-            credential: credential.clone(),
-        };
-        identity::save(&me.data_dir, &identity).map_err(|e| format!("cannot save identity.json: {e}"))?;
+    let certificate = welcome.certificate_pem.clone();
+    let certificate = certificate.ok_or_else(|| "the coordinator issued no certificate".to_string())?;
+    me.certificates.take(certificate, shared)?;
+    let credential = welcome.credential.clone();
+    let known = me.identity.as_ref().map(|known| known.credential.clone());
+    let identity = Identity {
+        server_id: welcome.server_id,
+        credential: credential.or(known).unwrap_or_default(),
+        incarnations: vec![shared.incarnation.clone()],
+    };
+    if me.identity.as_ref() != Some(&identity) {
+        match identity::save(&me.data_dir, &identity) {
+            Ok(()) => {}
+            Err(e) if welcome.credential.is_some() => {
+                return Err(Failure::Trouble(format!("cannot save identity.json: {e}")));
+            }
+            Err(error) => tracing::warn!(%error, "cannot note this start in identity.json"),
+        }
         me.identity = Some(identity);
         me.join_token = None;
     }
@@ -183,11 +244,13 @@ async fn converse(
     mut connection: Connection,
     welcome: &Welcome,
     shared: &Arc<Shared>,
+    certificates: &mut Certificates,
     news: &mut mpsc::UnboundedReceiver<ToCoordinator>,
 ) -> String {
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut sent, mut answered) = (0u64, 0u64);
+    let mut renew_at = Instant::now() + certificates.renew_in();
     loop {
         tokio::select! {
             _ = beat.tick() => {
@@ -200,6 +263,14 @@ async fn converse(
                     return trouble;
                 }
             }
+            () = sleep_until(renew_at) => {
+                renew_at = Instant::now() + certificates.ask_again_in();
+                let request_pem = certificates.request_pem();
+                let message = ToCoordinator::RenewCertificate { request_pem };
+                if let Err(trouble) = send(&mut connection, &message).await {
+                    return trouble;
+                }
+            }
             Some(message) = news.recv() => {
                 if let Err(trouble) = send(&mut connection, &message).await {
                     return trouble;
@@ -207,6 +278,12 @@ async fn converse(
             }
             received = receive(&mut connection) => match received {
                 Ok(ToServer::HeartbeatAck { seq }) => answered = answered.max(seq),
+                Ok(ToServer::Certificate { certificate_pem }) => {
+                    match certificates.take(certificate_pem, shared) {
+                        Ok(()) => renew_at = Instant::now() + certificates.renew_in(),
+                        Err(trouble) => tracing::error!(trouble, "the new certificate cannot be used"),
+                    }
+                }
                 Ok(message) => obey(shared, message),
                 Err(trouble) => return trouble,
             },
@@ -223,8 +300,23 @@ fn obey(shared: &Shared, message: ToServer) {
         ToServer::Drop { group_id, .. } => {
             shared.send(shared.shard_of_group(group_id), ShardMessage::Drop(group_id));
         }
+        ToServer::Lost { group_id } => {
+            shared.send(shared.shard_of_group(group_id), ShardMessage::Lost(group_id));
+        }
+        ToServer::ClientKeys { keys } => match Keys::from_jwks(&keys) {
+            Ok(keys) => *shared.client_keys.write().expect("keys") = keys,
+            Err(trouble) => tracing::error!(trouble, "the new client keys cannot be used; the old ones stay"),
+        },
+        ToServer::Drain { state } => match state {
+            DrainState::None => tracing::info!("the drain of this server was called off"),
+            DrainState::Draining => tracing::info!("this server drains: its replicas go elsewhere"),
+            DrainState::Drained => tracing::info!("this server is drained: it holds nothing, and may stop"),
+        },
         ToServer::PeerToken { token } => *shared.peer_token.write().expect("peer token") = token,
-        ToServer::Welcome(_) | ToServer::Refuse { .. } | ToServer::HeartbeatAck { .. } => {}
+        ToServer::Welcome(_)
+        | ToServer::Refuse { .. }
+        | ToServer::HeartbeatAck { .. }
+        | ToServer::Certificate { .. } => {}
     }
 }
 
@@ -238,13 +330,7 @@ fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
             .values()
             .cloned()
             .collect(),
-        unreachable: shared
-            .unreachable
-            .lock()
-            .expect("unreachable")
-            .iter()
-            .copied()
-            .collect(),
+        unreachable: shared.missed_peers(),
         storage_fault: shared.storage_fault.lock().expect("storage fault").clone(),
         slow: shared.slow(),
     }

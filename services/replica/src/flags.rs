@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
+use quorate_types::names::host_of;
 
 /// A replica server of Quorate: hosts replicas of many groups.
 #[derive(Debug, Clone, Parser)]
@@ -60,9 +61,12 @@ pub struct Flags {
     /// Size of one journal segment.
     #[arg(long, env = "QUORATE_JOURNAL_SEGMENT_BYTES", default_value_t = limits::JOURNAL_SEGMENT_BYTES)]
     pub journal_segment_bytes: u64,
-    /// Listen on, and connect to, addresses other than loopback though links are not encrypted.
+    /// Accept clients and peers without TLS too. Whoever sees the network then sees entries and tokens.
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
+    /// Connect to peers without TLS; they must all allow it. For measurements.
+    #[arg(long, env = "QUORATE_PLAINTEXT_LINKS", requires = "allow_plaintext")]
+    pub plaintext_links: bool,
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
 }
@@ -109,12 +113,17 @@ impl Flags {
                 "--catchup-bytes-per-s must be at least {least}, or catching up never ends"
             ));
         }
-        if !self.listen.ip().is_loopback() && !self.allow_plaintext {
+        if self.listen.ip().is_unspecified() && self.advertise.is_none() {
             return Err(format!(
-                "--listen {} is not a loopback address and links are not encrypted in this version; \
-                 pass --allow-plaintext on a private network",
+                "--listen {} is no address that others can connect to: say with --advertise host:port where this \
+                 server is reached; its certificate will carry that host",
                 self.listen
             ));
+        }
+        if let Some(advertise) = &self.advertise
+            && host_of(advertise).is_none()
+        {
+            return Err(format!("--advertise {advertise} must be host:port"));
         }
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
         if self.journal_segment_bytes < least || !self.journal_segment_bytes.is_multiple_of(4096) {

@@ -5,12 +5,30 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use quorate_types::ServerId;
+use quorate_types::limits::INCARNATIONS_KEPT_MAX;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub server_id: ServerId,
     pub credential: String,
+    /// Starts of the process since one that the coordinator has confirmed, that one first: by these it knows the
+    /// folder for the one that it was, and not an older copy (`docs/internals/coordinator.md`).
+    #[serde(default)]
+    pub incarnations: Vec<String>,
+}
+
+impl Identity {
+    /// With one more start, not confirmed yet.
+    pub fn started(&self, incarnation: &str) -> Self {
+        let mut next = self.clone();
+        if next.incarnations.len() >= INCARNATIONS_KEPT_MAX {
+            // The first is the one that the coordinator knows for sure.
+            next.incarnations.remove(1);
+        }
+        next.incarnations.push(incarnation.to_string());
+        next
+    }
 }
 
 fn path(data_dir: &Path) -> PathBuf {
@@ -44,4 +62,24 @@ pub fn save(data_dir: &Path, identity: &Identity) -> io::Result<()> {
     file.sync_all()?;
     std::fs::rename(&new, path(data_dir))?;
     std::fs::File::open(data_dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_are_remembered_within_a_bound_and_the_confirmed_one_always() {
+        let mut identity = Identity {
+            server_id: ServerId(1),
+            credential: String::new(),
+            incarnations: vec!["confirmed".to_string()],
+        };
+        for n in 0..100 {
+            identity = identity.started(&format!("i{n}"));
+        }
+        assert_eq!(identity.incarnations.len(), INCARNATIONS_KEPT_MAX);
+        assert_eq!(identity.incarnations[0], "confirmed");
+        assert_eq!(identity.incarnations.last().map(String::as_str), Some("i99"));
+    }
 }

@@ -3,6 +3,7 @@
 
 mod accept;
 mod auth;
+mod certificate;
 mod clock;
 mod control;
 mod disk;

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use quorate_telemetry::SpanSender;
+use quorate_transport::tls::ServerTls;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
 use quorate_types::limits::{self, CONNECTIONS_MAX};
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::{GroupConfig, GroupId, Role, ServerId};
 use tokio::sync::mpsc;
 
 use crate::auth::Keys;
@@ -22,6 +23,15 @@ impl Drop for Slot {
     }
 }
 
+/// What an operator allows without TLS.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Plaintext {
+    /// Clients and peers may connect so.
+    pub is_accepted: bool,
+    /// This server dials its peers so.
+    pub is_dialed: bool,
+}
+
 pub struct Shared {
     connections: Arc<AtomicUsize>,
     /// Random at each start, so that others can tell this process from the one before it.
@@ -30,6 +40,9 @@ pub struct Shared {
     pub client_keys: RwLock<Keys>,
     pub peer_keys: RwLock<Keys>,
     pub peer_token: RwLock<String>,
+    /// Set at the first registration, before any connection of the data plane.
+    pub tls: OnceLock<ServerTls>,
+    pub plaintext: Plaintext,
     peers: Mutex<HashMap<ServerId, Peer>>,
     shards: OnceLock<Vec<mpsc::UnboundedSender<ShardMessage>>>,
     /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
@@ -57,6 +70,7 @@ struct Peer {
 impl Shared {
     pub fn new(
         incarnation: String,
+        plaintext: Plaintext,
         to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
         spans: Option<SpanSender>,
     ) -> Self {
@@ -67,6 +81,8 @@ impl Shared {
             client_keys: RwLock::default(),
             peer_keys: RwLock::default(),
             peer_token: RwLock::default(),
+            tls: OnceLock::new(),
+            plaintext,
             peers: Mutex::default(),
             shards: OnceLock::new(),
             to_coordinator,
@@ -84,6 +100,12 @@ impl Shared {
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
         let slot = Slot(self.connections.clone());
         (before < CONNECTIONS_MAX).then_some(slot)
+    }
+
+    pub fn tls(&self) -> &ServerTls {
+        self.tls
+            .get()
+            .expect("a server has registered before it has connections")
     }
 
     pub fn server_id(&self) -> ServerId {
@@ -151,6 +173,9 @@ impl Shared {
     pub fn note_peers(&self, config: &GroupConfig) {
         self.forget_peers_of(config.group_id);
         let me = self.server_id();
+        if config.role_of(me) == Role::None {
+            return;
+        }
         let mut peers = self.peers.lock().expect("peers");
         for member in config.line().filter(|m| m.server_id != me) {
             let peer = peers.entry(member.server_id).or_default();
@@ -164,6 +189,14 @@ impl Shared {
                 );
             }
         }
+    }
+
+    /// Peers that groups here need and that cannot be reached; others have the right to be gone.
+    pub fn missed_peers(&self) -> Vec<ServerId> {
+        let peers = self.peers.lock().expect("peers");
+        let wanted = |id: &&ServerId| peers.get(*id).is_some_and(|peer| !peer.wanted_by.is_empty());
+        let unreachable = self.unreachable.lock().expect("unreachable");
+        unreachable.iter().filter(wanted).copied().collect()
     }
 
     pub fn forget_peers_of(&self, group_id: GroupId) {

@@ -13,12 +13,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
 use crate::disk::{JournalPort, Scan};
 use crate::flags::Flags;
-use crate::identity;
+use crate::identity::{self, Identity};
 use crate::shard::{self, ShardMessage};
-use crate::shared::Shared;
+use crate::shared::{Plaintext, Shared};
 use crate::usage::Exports;
 use crate::{Exit, accept, usage};
 
@@ -36,6 +37,12 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         .map_err(|e| Exit::DiskUnusable(format!("cannot create {}: {e}", flags.data_dir.display())))?;
     let identity = identity::load(&flags.data_dir).map_err(Exit::DiskUnusable)?;
     let join_token = read_join_token(&flags, identity.is_some())?;
+    let (join_secret, pin) = join_token.as_deref().map_or((None, None), |token| {
+        let (secret, pin) = quorate_certificates::pin::split(token);
+        (Some(secret.to_string()), pin)
+    });
+    let certificates = Certificates::load(&flags.data_dir, pin).map_err(Exit::DiskUnusable)?;
+    certificates.trust().map_err(Exit::BadFlags)?;
     let me = identity
         .as_ref()
         .map_or(ServerId(0), |identity| identity.server_id);
@@ -43,9 +50,14 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
 
     let (news, news_inbox) = mpsc::unbounded_channel();
     let incarnation = format!("{:016x}", rand::random::<u64>());
+    let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
     let shared = Arc::new(Shared::new(
         incarnation,
+        Plaintext {
+            is_accepted: flags.allow_plaintext,
+            is_dialed: flags.plaintext_links,
+        },
         news,
         exports.tracer.is_some().then_some(spans),
     ));
@@ -69,14 +81,16 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         let me = Me {
             data_dir: flags.data_dir.clone(),
             coordinator: flags.coordinator.clone(),
-            join_token,
+            join_token: join_secret,
             identity,
+            certificates,
             name: flags.name(),
             address: address.clone(),
             capacity: flags.capacity(),
             failure_domain: flags.failure_domain.clone(),
             region: flags.region.clone(),
             held,
+            previous_incarnations,
         };
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
             trouble: "not tried yet".to_string(),
@@ -94,6 +108,18 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         stop(&shared, shards).await;
         ended
     })
+}
+
+/// Writes this start down before the coordinator hears of it; the starts before it.
+fn note_start(data_dir: &Path, identity: Option<&Identity>, incarnation: &str) -> Vec<String> {
+    let Some(identity) = identity else {
+        return Vec::new();
+    };
+    if let Err(error) = identity::save(data_dir, &identity.started(incarnation)) {
+        // A full disk is no reason not to start. At worst the next start learns anew what it need not.
+        tracing::warn!(%error, "cannot note this start in identity.json");
+    }
+    identity.incarnations.clone()
 }
 
 fn read_join_token(flags: &Flags, has_identity: bool) -> Result<Option<String>, Exit> {
@@ -202,6 +228,7 @@ fn hand_over(shared: &Shared, scan: Scan) -> Vec<HeldGroup> {
                 epoch,
                 durability: Durability::Persistent,
                 last_index,
+                damaged: false,
             });
         }
         let (replica, places) = (Box::new(recovered.replica), recovered.places);

@@ -138,7 +138,7 @@ pub fn sample(group: &mut Group) -> Option<Sample> {
         epoch: replica.epoch(),
         role: replica.role(),
         at_ms: wall_us() / 1000,
-        committed_entries: replica.commit_offset(),
+        committed_entries: replica.committed_entries(),
         committed_bytes: replica.committed_bytes(),
         stored_bytes: replica.log().payload_bytes(),
         totals: group.counters.totals,

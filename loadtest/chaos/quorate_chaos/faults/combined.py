@@ -18,6 +18,8 @@ _OTHERS = [
     links.isolate,
     links.one_way,
     links.cut_link,
+    links.cut_and_kill,
+    links.deposed_head,
     links.without_coordinator,
     links.flapping,
 ]

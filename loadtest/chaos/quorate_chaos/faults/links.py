@@ -52,6 +52,27 @@ def without_coordinator(trial: Trial) -> None:
     trial.pause(3, 5)
 
 
+def cut_and_kill(trial: Trial) -> None:
+    """Its clients reach a head, its peers do not: what it takes in then is in nobody else's hands when it dies."""
+    group = trial.group()
+    victim = trial.head(group)
+    trial.fleet.network.block(victim, [name for name in trial.fleet.names if name != victim])
+    trial.say(f"partition {victim} (head of {group}) from its peers")
+    trial.pause(0.3, 2)
+    trial.kill(victim, why="cut off from its peers")
+    trial.pause(2, 4)
+
+
+def deposed_head(trial: Trial) -> None:
+    """A head that only its clients reach, for longer than a lease: it is deposed and does not know."""
+    group = trial.group()
+    victim = trial.head(group)
+    network = trial.fleet.network
+    network.block(victim, [name for name in network.others(victim) if name != CLIENTS])
+    trial.say(f"partition {victim} (head of {group}) from all but its clients")
+    trial.pause(2.5, 5)
+
+
 def coordinator_alone(trial: Trial) -> None:
     """Nobody reaches the coordinator. To it all servers have failed; they have not, and nothing may be lost by it."""
     network = trial.fleet.network
@@ -92,6 +113,8 @@ FAULTS = [
     Fault("one_way", "one-way partition of a member", one_way),
     Fault("cut_link", "two neighbours cannot reach one another", cut_link, degrees=(3, 3, 2, 5)),
     Fault("without_coordinator", "a head cannot reach the coordinator", without_coordinator),
+    Fault("cut_and_kill", "a head loses its peers, then dies", cut_and_kill),
+    Fault("deposed_head", "a head reaches nobody but its clients", deposed_head),
     Fault("coordinator_alone", "no server reaches the coordinator", coordinator_alone),
     Fault("halves", "the servers fall into two parts", halves),
     Fault("flapping", "a member's links come and go", flapping),

@@ -5,8 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use quorate_client::{Client, Options, ReadError, Tail};
+use quorate_types::config::Role;
 use rand::Rng;
 use rand::rngs::StdRng;
+use tokio::time::Instant;
 
 use super::record::{Line, now_ns, runs_of};
 use super::{Group, endpoints, only, pause};
@@ -27,9 +29,9 @@ const TAIL_QUIET: Duration = Duration::from_millis(500);
 /// Reads from every replica that the group ever had, also from those that it left: they must not answer wrongly.
 pub async fn reading(group: Rc<Group>, number: u64, mut random: StdRng) {
     let mut replicas: BTreeMap<String, Client> = BTreeMap::new();
-    let mut looked_at = None;
+    let mut looked_at: Option<Instant> = None;
     while !group.is_over() {
-        if looked_at.is_none_or(|at: tokio::time::Instant| at.elapsed() > ADDRESSES_EVERY) {
+        if looked_at.is_none_or(|at| at.elapsed() > ADDRESSES_EVERY) {
             for address in endpoints(&group.path) {
                 replicas.entry(address.clone()).or_insert_with(|| {
                     let options = Options {
@@ -41,7 +43,7 @@ pub async fn reading(group: Rc<Group>, number: u64, mut random: StdRng) {
                     Client::open(only(&all, &address), options)
                 });
             }
-            looked_at = Some(tokio::time::Instant::now());
+            looked_at = Some(Instant::now());
         }
         if !replicas.is_empty() {
             let chosen = random.random_range(0..replicas.len());
@@ -120,9 +122,10 @@ pub async fn tailing(group: Rc<Group>, number: u64) {
     client.close().await;
 }
 
-/// Asks for the log's end.
+/// Asks for the log's end. A head answers when the whole ring has confirmed it; any other replica tells what it knows.
 pub async fn probing(group: Rc<Group>, number: u64, mut random: StdRng) {
-    let client = group.client();
+    let mut client = group.client();
+    let mut opened = Instant::now();
     while !group.is_over() {
         let called = now_ns();
         match client.status().await {
@@ -130,6 +133,7 @@ pub async fn probing(group: Rc<Group>, number: u64, mut random: StdRng) {
                 let role = status
                     .role
                     .map_or("unknown".to_string(), |role| format!("{role:?}").to_lowercase());
+                let is_head = matches!(status.role, Some(Role::Head | Role::Sole));
                 group.recorder.write(&Line::End {
                     group: &group.name,
                     client: number,
@@ -137,11 +141,15 @@ pub async fn probing(group: Rc<Group>, number: u64, mut random: StdRng) {
                     called,
                     at: now_ns(),
                     end: status.commit_offset,
-                    // What one replica knows, without asking the others.
-                    confirmed: false,
+                    confirmed: is_head,
                     role: &role,
                     epoch: status.epoch,
                 });
+                if !is_head && opened.elapsed() > ADDRESSES_EVERY {
+                    // It stays where it is, so one that was sent elsewhere by a failover would ask no head again.
+                    std::mem::replace(&mut client, group.fresh_client()).close().await;
+                    opened = Instant::now();
+                }
             }
             Err(error) => failed(&group, number, called, "end", &error),
         }

@@ -83,6 +83,7 @@ pub(crate) struct Group {
     pub name: String,
     pub handle: Handle,
     pub path: PathBuf,
+    pub plaintext: bool,
     pub recorder: Recorder,
     pub size: u32,
     pub batch_entries_max: u32,
@@ -101,9 +102,9 @@ impl Group {
     }
 
     fn options(&self) -> Options {
-        let path = self.path.clone();
+        let (path, plaintext) = (self.path.clone(), self.plaintext);
         let source: HandleSource = Arc::new(move || {
-            let handle = read_handle(&path);
+            let handle = read_handle(&path, plaintext);
             Box::pin(async move { handle })
         });
         Options {
@@ -113,6 +114,12 @@ impl Group {
         }
     }
 
+    /// The same with what is known of the group now, the head first.
+    pub fn fresh_client(&self) -> Client {
+        let handle = read_handle(&self.path).unwrap_or_else(|_| self.handle.clone());
+        Client::open(handle, self.options())
+    }
+
     /// A client that finds the head, and any replica to read from.
     pub fn client(&self) -> Client {
         Client::open(self.handle.clone(), self.options())
@@ -120,7 +127,7 @@ impl Group {
 }
 
 /// Runs the clients to their end. `false`: something stopped before it.
-pub fn history(flags: &HistoryFlags) -> Result<bool, String> {
+pub fn history(flags: &HistoryFlags, plaintext: bool) -> Result<bool, String> {
     let seconds = crate::seconds("--seconds", flags.seconds, 0.1)?;
     if !(flags.batches_per_s > 0.0 && flags.batches_per_s <= 10_000.0) {
         return Err("--batches-per-s must be above 0 and at most 10000".to_string());
@@ -132,11 +139,12 @@ pub fn history(flags: &HistoryFlags) -> Result<bool, String> {
         let mut tasks = Vec::new();
         let mut client = flags.first_client;
         for path in &flags.handles {
-            let handle = read_handle(path)?;
+            let handle = read_handle(path, plaintext)?;
             let group = Rc::new(Group {
                 name: handle.name.clone(),
                 handle,
                 path: path.clone(),
+                plaintext,
                 recorder: recorder.clone(),
                 size: flags.size,
                 batch_entries_max: flags.batch_entries_max,
@@ -194,7 +202,7 @@ fn start(group: &Rc<Group>, flags: &HistoryFlags, client: &mut u64, tasks: &mut 
 }
 
 /// Reads every replica's log to its end. `false`: one of them did not give it in time.
-pub fn readback(flags: &ReadbackFlags) -> Result<bool, String> {
+pub fn readback(flags: &ReadbackFlags, plaintext: bool) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let patience = Duration::from_millis(u64::from(flags.timeout_ms));
@@ -202,7 +210,7 @@ pub fn readback(flags: &ReadbackFlags) -> Result<bool, String> {
         let recorder = Recorder::append(&flags.out)?;
         let mut is_whole = true;
         for path in &flags.handles {
-            is_whole &= readback::read_group(&read_handle(path)?, &recorder, patience).await?;
+            is_whole &= readback::read_group(&read_handle(path, plaintext)?, &recorder, patience).await?;
         }
         recorder.flush()?;
         Ok(is_whole)
@@ -222,5 +230,5 @@ fn only(handle: &Handle, address: &str) -> Handle {
 }
 
 fn endpoints(path: &Path) -> Vec<String> {
-    read_handle(path).map_or_else(|_| Vec::new(), |handle| handle.addresses())
+    read_handle(path, false).map_or_else(|_| Vec::new(), |handle| handle.addresses())
 }

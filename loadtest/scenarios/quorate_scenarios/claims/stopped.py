@@ -29,13 +29,13 @@ CONNECTIONS = 12  # of each group: the client keeps 8 MiB on its way at most, so
 OUTSTANDING = 48_000
 APPEND_TIMEOUT_S = 4
 RETENTION_BYTES = 64 << 20
-WARM_S = 6.0
-STOPPED_S, STOPPED_QUICK_S = {"as always": 6.0, "slowly": 22.0}, {"as always": 4.0, "slowly": 6.0}
-AFTER_S = 3.0
+WARM_S, WARM_QUICK_S = 6.0, 2.0
+STOPPED_S, STOPPED_QUICK_S = {"as always": 6.0, "slowly": 22.0}, {"as always": 3.0, "slowly": 5.0}
+AFTER_S, AFTER_QUICK_S = 3.0, 1.0
 RESUME_TIMEOUT_S = 30.0
 LEASES = {"as always": {}, "slowly": {"QUORATE_LEASE_MS": "120000"}}
 # What a client may be told of an append that was not ordered, or may have been.
-ANSWERS = {"throttled", "overloaded", "deadline_exceeded", "paused", "no_connection"}
+ANSWERS = {"throttled", "overloaded", "deadline_exceeded", "paused", "no_connection", "no_answer"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ def bound_bytes(idle_bytes: int, connections: int) -> int:
 
 def _run(conditions: Conditions, detected: str) -> Seen:
     display = conditions.display
+    warm_s, after_s = (WARM_QUICK_S, AFTER_QUICK_S) if conditions.quick else (WARM_S, AFTER_S)
     stopped_s = (STOPPED_QUICK_S if conditions.quick else STOPPED_S)[detected]
     sla = {"size": ENTRY_BYTES, "retention_bytes": RETENTION_BYTES}
     folder = conditions.folder / detected.replace(" ", "-")
@@ -92,12 +93,12 @@ def _run(conditions: Conditions, detected: str) -> Seen:
             Steady(servers, "second", groups[1:], *flags) as second,
         ):
             loads = (first, second)
-            _pass(servers, WARM_S, f"detected {detected}: full load")
+            _pass(servers, warm_s, f"detected {detected}: full load")
             _stop_follower(servers, groups, loads, stopped_s, f"detected {detected}: a follower is stopped")
             stopped = [load.mark("resumed") for load in loads]
             _wait_flowing(servers, loads)
             servers.wait_whole(*groups, timeout_s=RESUME_TIMEOUT_S)
-            _pass(servers, AFTER_S, "resumed")
+            _pass(servers, after_s, "resumed")
             display.progress("  reading everything back")
             ended = [load.end() for load in loads]
             for load in loads:

@@ -328,6 +328,7 @@ export type Handle = {
     token_expires_at: string;
     sla: HandleSla;
     limits: HandleLimits;
+    tls: HandleTls;
     /**
      * Traceparent
      *
@@ -378,6 +379,24 @@ export type HandleSla = {
      * Rate Per S
      */
     rate_per_s: number;
+};
+
+/**
+ * HandleTls
+ */
+export type HandleTls = {
+    /**
+     * Required
+     *
+     * Whether servers refuse connections without TLS.
+     */
+    required: boolean;
+    /**
+     * Ca Pem
+     *
+     * The fleet's certificate authority, in PEM: the only one to trust.
+     */
+    ca_pem: string;
 };
 
 /**
@@ -730,9 +749,15 @@ export type NewGroup = {
     /**
      * Retention Bytes
      *
-     * The log keeps at least its newest so many bytes.
+     * The log keeps its newest so many bytes.
      */
     retention_bytes?: number;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded as well; null: none for their age.
+     */
+    retention_age_s?: number | null;
     /**
      * Name
      */
@@ -798,6 +823,12 @@ export type ObservedSla = {
      * Retention Bytes
      */
     retention_bytes: number;
+    /**
+     * Retention Age S
+     *
+     * null: nothing is discarded for its age
+     */
+    retention_age_s?: number | null;
 };
 
 /**
@@ -1129,9 +1160,15 @@ export type QuoteRequest = {
     /**
      * Retention Bytes
      *
-     * The log keeps at least its newest so many bytes.
+     * The log keeps its newest so many bytes.
      */
     retention_bytes?: number;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded as well; null: none for their age.
+     */
+    retention_age_s?: number | null;
 };
 
 /**
@@ -1203,6 +1240,20 @@ export type ReplicaDemand = {
      * Role
      */
     role: string;
+};
+
+/**
+ * Reset
+ *
+ * What the owner saw: so that a repetition, or a click on an old page, gives up nothing twice.
+ */
+export type Reset = {
+    /**
+     * Epoch
+     *
+     * The group's epoch when it was seen lost.
+     */
+    epoch: number;
 };
 
 /**
@@ -1446,7 +1497,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'admission_refused' | 'group_not_ready' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -2084,6 +2135,46 @@ export type GetGroupResponses = {
 };
 
 export type GetGroupResponse = GetGroupResponses[keyof GetGroupResponses];
+
+export type ResetGroupData = {
+    body: Reset;
+    headers?: {
+        /**
+         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}/reset';
+};
+
+export type ResetGroupErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ResetGroupError = ResetGroupErrors[keyof ResetGroupErrors];
+
+export type ResetGroupResponses = {
+    /**
+     * Successful Response
+     */
+    200: Group;
+};
+
+export type ResetGroupResponse = ResetGroupResponses[keyof ResetGroupResponses];
 
 export type GetHandleData = {
     body?: never;

@@ -9,6 +9,7 @@ import { LoadFailed, Notice } from '@/ui/Notice'
 import { StatusBadge, statusMeaning } from '@/ui/StatusBadge'
 import { Loading, Skeleton } from '@/ui/Surface'
 import { GroupTabs } from './GroupTabs'
+import { BeginAnew } from './BeginAnew'
 
 const route = getRouteApi('/app/projects/$projectId/groups/$groupId')
 const WORTH_SAYING: Record<string, 'warn' | 'danger' | 'info'> = {
@@ -71,7 +72,11 @@ function Header({ group }: { group: Group }) {
       </p>
       {tone && (
         <div className="mt-5">
-          <Notice tone={tone} title={word(group.status)}>
+          <Notice
+            tone={tone}
+            title={word(group.status)}
+            action={group.status === 'lost' ? <BeginAnew group={group} /> : undefined}
+          >
             {statusMeaning(group.status)}
           </Notice>
         </div>

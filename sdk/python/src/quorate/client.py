@@ -219,8 +219,23 @@ class Client:
             raise ValueError("credit_bytes must be positive and below 4 GiB")
         return Tail(self._reader, from_offset, credit_bytes)
 
+    async def trim(self, before_offset: int, *, timeout: float | None = None) -> int:
+        """Discard what lies before `before_offset`, for good, on every replica; returns the trim offset.
+
+        Batches are discarded whole: the trim offset may be less than asked. Only what is committed can go
+        (ReadRefused with the code trim_beyond_commit). When the deadline passes it may have happened all the same;
+        trimming again does no harm. Needs the permission to append.
+        """
+        _check_u64("before_offset", before_offset)
+        timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
+        answer: wire.TrimOk = await self._reader.request(lambda request: wire.Trim(request, before_offset), timeout_s)
+        return answer.trim_offset
+
     async def status(self, *, timeout: float | None = None) -> GroupStatus:
-        """What the group's head (or, while it cannot be reached, another replica) knows."""
+        """What the group's head (or, while it cannot be reached, another replica) knows.
+
+        The head answers when the whole ring has confirmed that it still is the head: its `commit_offset` takes in
+        everything that was acknowledged before the call."""
         timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
         answer: wire.StatusOk = await self._reader.request(wire.Status, timeout_s)
         return GroupStatus(

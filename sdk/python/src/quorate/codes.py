@@ -17,6 +17,7 @@ class Code(IntEnum):
     UNSUPPORTED_VERSION = 4
     TOO_MANY_CHANNELS = 5
     UNKNOWN_CHANNEL = 6
+    TLS_REQUIRED = 7
     TOKEN_INVALID = 10
     TOKEN_EXPIRED = 11
     PERMISSION_DENIED = 12
@@ -50,6 +51,7 @@ class Code(IntEnum):
     CLIENT_CLOSED = 1002
     NO_CONNECTION = 1003
     NO_ANSWER = 1004
+    SERVER_UNTRUSTED = 1005
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,13 @@ CODES: dict[int, CodeInfo] = {
         "never",
         "The frame names a channel that was not attached.",
         "ATTACH first.",
+    ),
+    7: CodeInfo(
+        "tls_required",
+        "client",
+        "never",
+        "The server speaks TLS only, and the connection began without it.",
+        "Use a current SDK with the handle as the API gave it; its field tls says whom to trust.",
     ),
     10: CodeInfo(
         "token_invalid",
@@ -336,5 +345,12 @@ CODES: dict[int, CodeInfo] = {
         "connection",
         "What was sent had no answer before the deadline.",
         "Read the log to see whether it happened; or retry if twice does no harm.",
+    ),
+    1005: CodeInfo(
+        "server_untrusted",
+        "service",
+        "handle",
+        "Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it.",
+        "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.",
     ),
 }

@@ -125,7 +125,7 @@ class Control:
 
     async def create_group(self, project_id: str, name: str, sla: Json) -> Json:
         """`sla`: durability, replication_degree, request_size_bytes, rate_per_s and, optionally, min_replicas,
-        region, retention_bytes. Raises AdmissionRefused."""
+        region, retention_bytes, retention_age_s. Raises AdmissionRefused."""
         return await self._call("POST", f"projects/{_id(project_id)}/groups", {"name": name, **sla})
 
     async def group(self, group_id: str) -> Json:

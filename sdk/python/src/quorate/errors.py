@@ -73,7 +73,7 @@ class AppendUnknown(AppendError):
 
 
 class ReadRefused(CodedError):
-    """A read, tail or status call that cannot be answered."""
+    """A read, tail, trim or status call that cannot be answered."""
 
 
 class Trimmed(ReadRefused):

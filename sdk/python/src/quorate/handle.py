@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from quorate.errors import HandleError
+from quorate.trust import client_context
 
 MAX_ENTRY_BYTES_DEFAULT = 1 << 20
 MAX_BATCH_BYTES_DEFAULT = 4 << 20
@@ -31,6 +32,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Tls:
+    """Whom to trust. With an authority named, TLS is used whether it is required or not."""
+
+    ca_pem: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Handle:
     group_id: uuid.UUID
     name: str
@@ -40,6 +49,8 @@ class Handle:
     token_expires_at: datetime | None = None
     limits: Limits = Limits()
     traceparent: str | None = None
+    tls: Tls | None = None
+    """None: connections are not encrypted."""
 
     def __repr__(self) -> str:
         # The token is a secret; a handle that lands in a log must not carry it there.
@@ -94,7 +105,16 @@ def _parse(source: Mapping[str, Any]) -> Handle:
             int(limits.get("max_batch_entries", MAX_BATCH_ENTRIES_DEFAULT)),
         ),
         traceparent=source.get("traceparent"),
+        tls=_tls(source.get("tls")),
     )
+
+
+def _tls(source: Mapping[str, Any] | None) -> Tls | None:
+    if source is None:
+        return None
+    tls = Tls(str(source["ca_pem"]), bool(source.get("required", True)))
+    client_context(tls.ca_pem)  # an authority that cannot be used is told now, not at the first connection
+    return tls
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -53,7 +53,7 @@ IDLE_PING_S = 15.0
 """Keeps middleboxes from forgetting an idle connection, and finds out when one did."""
 
 BACKOFF_BASE_S = 0.02
-BACKOFF_MAX_S = 1.0
+BACKOFF_MAX_S = 0.3
 REDIRECTS_AT_ONCE_MAX = 4
 """Redirects followed without waiting; more of them mean that the replicas disagree, for now."""
 REFRESH_INTERVAL_S_MIN = 1.0

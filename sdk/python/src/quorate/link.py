@@ -19,6 +19,7 @@ from quorate.connection import Connection
 from quorate.errors import ConnectFailed, Failure
 from quorate.handle import Handle, split_address
 from quorate.route import Dial, Refresh, Route
+from quorate.trust import client_context, failure_of
 from quorate.writer import Reroute
 
 log = logging.getLogger("quorate")
@@ -206,10 +207,13 @@ class Link:
         # Set before dialling: a quick server's ATTACHED is told before create_connection returns.
         self._connection, self._address = connection, address
         try:
-            await asyncio.wait_for(loop.create_connection(lambda: connection, host, port), limits.DIAL_TIMEOUT_S)
+            tls = self._handles.handle.tls
+            context = client_context(tls.ca_pem) if tls else None
+            dialling = loop.create_connection(lambda: connection, host, port, ssl=context)
+            await asyncio.wait_for(dialling, limits.DIAL_TIMEOUT_S)
         except (OSError, TimeoutError) as problem:
             self._connection = None
-            self._note(Failure(Code.NO_CONNECTION, f"{address}: {problem or 'no answer'}"))
+            self._on_not_connected(failure_of(problem, address))
             return
         try:
             failure = await connection.closed
@@ -221,8 +225,24 @@ class Link:
             if connection.silent or failure.code != Code.NO_CONNECTION:
                 self._route.avoid(address)
             self._port.on_detached(self.trouble)
-        if failure.code == Code.UNSUPPORTED_VERSION:
+        if failure.code in (Code.UNSUPPORTED_VERSION, Code.TLS_REQUIRED):
             self._give_up(failure)
+
+    def _on_not_connected(self, failure: Failure) -> None:
+        self._note(failure)
+        if failure.code == Code.SERVER_UNTRUSTED:
+            log.warning("a server is not trusted: %s", failure.message)
+            self._route.avoid(self._address)
+            self._rejected(failure)
+
+    def _rejected(self, failure: Failure) -> None:
+        """What the handle says does not hold, here as anywhere. A fresh one may be refused once too, while keys
+        roll over."""
+        self._route.want_handle()
+        self._rejections += 1
+        if not self._handles.refreshable or self._rejections > 2:
+            self._rejections = 0
+            self._give_up(failure._replace(retryable=False))
 
     def _note(self, failure: Failure) -> None:
         """Remember why there is no connection. Codes that a server gave stay: they say more than silence."""
@@ -272,11 +292,7 @@ class Link:
         elif refused.retry == wire.RetryHint.HANDLE:
             self._route.want_handle()
             if refused.code in (Code.TOKEN_INVALID, Code.TOKEN_EXPIRED):
-                # A token is as bad at every replica. A fresh one may be refused once, while keys roll over.
-                self._rejections += 1
-                if not self._handles.refreshable or self._rejections > 2:
-                    self._rejections = 0
-                    self._give_up(failure._replace(retryable=False))
+                self._rejected(failure)
         else:
             self._give_up(failure)
 

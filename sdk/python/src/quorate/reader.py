@@ -1,4 +1,4 @@
-"""Reads, tails and status calls over one link to any replica, the head preferred.
+"""Reads, tails, trims and status calls over one link to any replica, the head preferred.
 
 All of them can be repeated without harm, so a request stays open across connections until it is answered or
 its deadline passes.
@@ -23,7 +23,7 @@ _NOT_HERE_YET = (Code.OFFSET_BEYOND_END, Code.SYNCING)
 
 
 class Request:
-    """A READ or STATUS that waits for its answer."""
+    """A READ, TRIM or STATUS that waits for its answer."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, build: Callable[[int], wire.Message]) -> None:
         self.build = build
@@ -157,7 +157,7 @@ class Reader:
         message = wire.decode(frame)
         if isinstance(message, wire.Refused):
             self._on_refused(message)
-        elif isinstance(message, (wire.Entries, wire.StatusOk)):
+        elif isinstance(message, (wire.Entries, wire.StatusOk, wire.TrimOk)):
             item = self._open.get(message.request)
             if item is not None:  # else it was cancelled, or its caller stopped waiting
                 item.on_message(message)

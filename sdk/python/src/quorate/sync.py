@@ -186,6 +186,10 @@ class Client:
             if not self._closed:
                 self._thread.run(tail.aclose())
 
+    def trim(self, before_offset: int, *, timeout: float | None = None) -> int:
+        """Discard what lies before `before_offset` on every replica; returns the trim offset."""
+        return self._thread.run(self._client.trim(before_offset, timeout=timeout))
+
     def status(self, *, timeout: float | None = None) -> GroupStatus:
         return self._thread.run(self._client.status(timeout=timeout))
 

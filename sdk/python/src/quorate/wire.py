@@ -44,6 +44,8 @@ class Kind(IntEnum):
     GOODBYE = 17
     DETACH = 18
     NOTICE = 19
+    TRIM = 20
+    TRIM_OK = 21
 
 
 KIND_MAX = max(Kind)
@@ -242,6 +244,16 @@ class Notice(NamedTuple):
     head: str
 
 
+class Trim(NamedTuple):
+    request: int
+    before_offset: int
+
+
+class TrimOk(NamedTuple):
+    request: int
+    trim_offset: int
+
+
 Message = (
     Hello
     | HelloOk
@@ -262,6 +274,8 @@ Message = (
     | Goodbye
     | Detach
     | Notice
+    | Trim
+    | TrimOk
 )
 
 
@@ -290,6 +304,8 @@ _LAYOUTS = (
     _Layout(Kind.GOODBYE, Goodbye, Struct("<H"), (2,)),
     _Layout(Kind.DETACH, Detach, Struct("<"), ()),
     _Layout(Kind.NOTICE, Notice, Struct("<QBBxxQ"), (1,)),
+    _Layout(Kind.TRIM, Trim, Struct("<IQ"), ()),
+    _Layout(Kind.TRIM_OK, TrimOk, Struct("<IQ"), ()),
 )
 _BY_KIND = {layout.kind: layout for layout in _LAYOUTS}
 _BY_MESSAGE = {layout.message: layout for layout in _LAYOUTS}

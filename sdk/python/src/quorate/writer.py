@@ -14,6 +14,7 @@ batches of the session could not be ordered otherwise.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
@@ -311,10 +312,17 @@ class Writer:
         self._attached = False
 
     def on_notice(self, notice: Notice) -> list[Action]:
+        missed = notice.epoch > self.epoch + 1
         self.epoch = max(self.epoch, notice.epoch)
         self.state, self.rate_per_s = notice.state, notice.rate_per_s
-        if notice.role in (Role.HEAD, Role.SOLE) or not self._attached:
+        head = notice.role in (Role.HEAD, Role.SOLE)
+        if not self._attached or (head and not missed):
             return []
+        # A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor
+        # above all. Nothing more is sent until it is said anew.
+        self._attached = False
+        if head:
+            return [Reroute("again", reason="it may not have been the head all the time")]
         return [Reroute("head", notice.head, "it is no longer the head")]
 
     # Answers.
@@ -336,7 +344,7 @@ class Writer:
             if index == 0:
                 self._pop_answered()
         self._refusals = self._stuck = 0
-        if self._rewind is not None and self._drained():
+        if self._rewind is not None and self._drained(self._rewind):
             self._fold(self._rewind)
         if self._rewind is None and self._sent and any(inflight[i].answered for i in range(self._sent)):
             # Batches are committed in order, so an answer to an earlier one will not come any more.
@@ -391,14 +399,16 @@ class Writer:
                 actions.append(_reroute_of(refused))
             elif batch.calls is not None:
                 actions.append(self._fail(batch, failure, unknown=False))
-        if self._drained():
+        if self._drained(self._rewind):
             self._fold(self._rewind)
         return actions
 
-    def _drained(self) -> bool:
-        """Whether all that was sent from the refused batch on has been answered. Answers to batches sent after it
-        come in order, so the last one's is enough."""
-        return self._inflight[self._sent - 1].answered
+    def _drained(self, rewind: int) -> bool:
+        """Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in
+        the head's queue is answered after one behind it that the queue had no room for. Sent again before its answer,
+        it would be on its way twice, and the first answer taken for the second's."""
+        sent = itertools.islice(self._inflight, self._sent)
+        return all(batch.answered for batch in sent if batch.seq >= rewind)
 
     def _hold(self, now: float, retry_after_s: float) -> None:
         """Wait as long as asked; when asked for nothing again and again, longer each time."""

@@ -69,7 +69,7 @@ impl<T> Writer<T> {
         self.refusals = 0;
         self.stuck = 0;
         if let Some(rewind) = self.rewind {
-            if self.is_drained() {
+            if self.is_drained(rewind) {
                 self.fold(rewind);
             }
         } else if is_out_of_order
@@ -166,15 +166,18 @@ impl<T> Writer<T> {
             }
             self.inflight[index].refusal = Some(failure);
         }
-        if self.is_drained() {
+        if self.is_drained(rewind) {
             self.fold(rewind);
         }
     }
 
-    /// Whether all that was sent from the refused batch on has been answered. Answers to batches sent after it
-    /// come in order, so the last one's is enough.
-    fn is_drained(&self) -> bool {
-        self.sent == 0 || self.inflight[self.sent - 1].is_answered
+    /// Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in
+    /// the head's queue is answered after one behind it that the queue had no room for. Sent again before its
+    /// answer, it would be on its way twice, and the first answer taken for the second's.
+    fn is_drained(&self, rewind: u64) -> bool {
+        let sent = self.inflight.iter().take(self.sent);
+        sent.filter(|batch| batch.seq >= rewind)
+            .all(|batch| batch.is_answered)
     }
 
     /// Waits as long as asked; when asked for nothing again and again, longer each time.

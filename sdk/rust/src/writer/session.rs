@@ -74,15 +74,25 @@ impl<T> Writer<T> {
     }
 
     pub fn on_notice(&mut self, notice: &Notice, actions: &mut Vec<Action<T>>) {
+        let has_missed = notice.epoch > self.epoch + 1;
         self.epoch = self.epoch.max(notice.epoch);
         self.rate_per_s = notice.rate_per_s;
-        if self.is_attached && !is_head(notice.role) {
-            let to = Target::Head(notice.head_address.clone());
-            actions.push(Action::Reroute(Reroute {
-                to,
-                reason: "it is no longer the head".to_string(),
-            }));
-        }
+        let (to, reason) = match is_head(notice.role) {
+            _ if !self.is_attached => return,
+            true if !has_missed => return,
+            true => (Target::Again, "it may not have been the head all the time"),
+            false => (
+                Target::Head(notice.head_address.clone()),
+                "it is no longer the head",
+            ),
+        };
+        // A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor
+        // above all. Nothing more is sent until it is said anew.
+        self.is_attached = false;
+        actions.push(Action::Reroute(Reroute {
+            to,
+            reason: reason.to_string(),
+        }));
     }
 
     /// The head does not know the session. What may have been ordered under it stays unknown; the rest is sent in a

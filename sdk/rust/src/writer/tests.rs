@@ -235,6 +235,20 @@ fn after_a_throttled_batch_all_that_followed_is_sent_again_in_order() {
     assert_eq!((good, bad), (vec![(1, 1), (2, 2), (3, 3), (9, 4)], vec![]));
 }
 
+/// The head's queue had no room for 2 and for 4, and took in 3 between them: its answer comes last.
+#[test]
+fn nothing_is_sent_again_before_each_later_batch_has_been_answered() {
+    let mut writer = writer();
+    append(&mut writer, 0..4);
+    take(&mut writer, 0);
+    acked(&mut writer, &[(1, 0)]);
+    refuse(&mut writer, 1_000, refused(2, Code::Throttled, 1, 30));
+    refuse(&mut writer, 1_000, refused(4, Code::Throttled, 1, 30));
+    assert_eq!(take(&mut writer, 90_000), [], "3 waits in the head's queue");
+    refuse(&mut writer, 1_000, refused(3, Code::SequenceGap, 1, 0));
+    assert_eq!(seqs(&take(&mut writer, 90_000)), [2, 3, 4]);
+}
+
 #[test]
 fn a_batch_refused_for_good_gives_its_seq_to_the_next() {
     let mut writer = writer();
@@ -406,6 +420,47 @@ fn redirects_name_the_head_and_stale_epochs_are_avoided() {
     };
     writer.on_notice(&notice, &mut actions);
     assert_eq!(target(&actions), Some(&Target::Head("head:3".into())));
+}
+
+#[test]
+fn a_head_that_was_another_in_between_is_asked_for_the_floor_anew() {
+    let notice = |epoch, role| Notice {
+        epoch,
+        role: role as u8,
+        state: 1,
+        rate_per_s: 5,
+        head_address: "head:1".into(),
+    };
+    let attached_at = |epoch, last_index| Attached {
+        epoch,
+        last_index,
+        ..attached(1)
+    };
+    for deposed in [Some(notice(2, Role::Follower)), None] {
+        let mut writer = Writer::new(HandleLimits::default(), Batching::default(), 7);
+        let mut actions = Vec::new();
+        writer.on_attached(&attached_at(1, 100), &mut actions);
+        let seen = deposed.is_some();
+        for notice in deposed.iter().chain([&notice(3, Role::Head)]) {
+            writer.on_notice(notice, &mut actions);
+        }
+        let again = if seen {
+            Target::Head("head:1".into())
+        } else {
+            Target::Again
+        };
+        assert_eq!(target(&actions), Some(&again));
+        append(&mut writer, 0..1);
+        assert_eq!(writer.next_append(0), None, "the floor may be too high by now");
+        actions.clear();
+        writer.on_detached(Failure::new(client_side::NO_CONNECTION, "left"));
+        writer.on_attached(&attached_at(3, 50), &mut actions);
+        let (sent, _) = writer.next_append(0).expect("attached anew");
+        assert_eq!((sent.seq, sent.floor_index), (1, 50));
+        actions.clear();
+        writer.on_notice(&notice(4, Role::Sole), &mut actions);
+        assert_eq!(actions, [], "who stays head keeps its log");
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@ RATE_PER_S_MAX = 100_000_000
 RETENTION_BYTES_DEFAULT = 256 << 20
 RETENTION_BYTES_MIN = 1 << 20
 RETENTION_BYTES_MAX = 1 << 50
+RETENTION_AGE_S_MIN = 60
+RETENTION_AGE_S_MAX = 100 * 366 * 86_400
 
 # Told to clients in the handle.
 ENTRY_BYTES_MAX = 1 << 20
@@ -51,6 +53,7 @@ STATEMENT_TIMEOUT_MS = 15_000
 
 # The coordinator answers from memory; admission of a group waits for a durable write.
 COORDINATOR_TIMEOUT_S = 10.0
+AUTHORITY_AGE_S_MAX = 60.0  # the fleet's authority hardly ever changes; when it does, handles follow in a minute
 COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # how long a handle waits for news before it uses what is stored
 
 # At start: how long to wait for what is missing, and how often to say so.

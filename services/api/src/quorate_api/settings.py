@@ -35,6 +35,8 @@ class Settings(BaseSettings):
     worker_name: str | None = None
     # argon2id's memory; lower only where the machine is small. RFC 9106's second choice is the default.
     password_memory_kib: int = Field(65_536, ge=8_192, le=1_048_576)
+    # What handles say: whether replica servers accept clients without TLS too (their --allow-plaintext).
+    plaintext_allowed: bool = False
     signups_per_address: str = limits.SIGNUPS_PER_ADDRESS
 
     @field_validator("database_url", "owner_database_url")

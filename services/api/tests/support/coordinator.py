@@ -17,6 +17,7 @@ CAPACITY_PER_S = 1_000_000
 
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
+    CA_PEM: ClassVar[str] = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
 
     def __init__(self) -> None:
         self.groups: dict[uuid.UUID, dict[str, Any]] = {}
@@ -26,13 +27,17 @@ class FakeCoordinator:
         self.lose_put_answers = 0  # does the work, then the answer is lost
         self.refuse_put_once = False  # admissible when quoted, not any more when put
         self.first_event = 1  # older ones were trimmed away
+        self.resets: list[dict[str, Any]] = []  # bodies, as they came
+        self.capacity_gone = False  # a lost group finds no servers
         self.slow_start = 0  # how many looks it takes until a group is active
         self.app = Starlette(
             routes=[
                 Route("/v1/health", self._health),
+                Route("/v1/ca", self._authority),
                 Route("/v1/quotes", self._quote, methods=["POST"]),
                 Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
+                Route("/v1/groups/{group_id}/reset", self._reset, methods=["POST"]),
                 Route("/v1/events", self._events),
             ]
         )
@@ -61,10 +66,34 @@ class FakeCoordinator:
         view["status"] = "degraded"
         self.emit("group_configured", group_id, "The head failed; s2 is head.", epoch=view["epoch"], status="degraded")
 
+    def lose(self, group_id: uuid.UUID) -> None:
+        """Nothing of the group's log is left."""
+        view = self.groups[group_id]
+        view.update(replicas=[], epoch=view["epoch"] + 1, status="lost")
+        self.emit("group_status", group_id, "The group is lost.", epoch=view["epoch"], status="lost")
+
+    async def _reset(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        body = await request.json()
+        self.resets.append(body)
+        view = self.groups[uuid.UUID(request.path_params["group_id"])]
+        if view["status"] == "lost":
+            if self.capacity_gone:
+                return JSONResponse({"status": 409, "refusal": _insufficient(ObservedSla(**view["sla"]), 1)}, 409)
+            replica = {"server_id": 4, "name": "s4", "address": "127.0.0.1:7004", "role": "sole", "alive": True}
+            view.update(replicas=[replica], epoch=view["epoch"] + 1, status="active", begins_at_offset=1 << 40)
+        elif not view.get("begins_at_offset"):
+            return JSONResponse({"status": 409, "code": "group_not_lost", "detail": "The group is not lost."}, 409)
+        return JSONResponse(view)
+
     async def _health(self, request: Request) -> Response:
         if self.down:
             return JSONResponse({"title": "down"}, 503)
         return JSONResponse({"status": "ok", "epoch_changes": 0, "servers_alive": 5})
+
+    async def _authority(self, request: Request) -> Response:
+        return self._forbidden(request) or JSONResponse({"ca_pem": self.CA_PEM, "sha256": "0" * 64})
 
     async def _quote(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:

@@ -1,28 +1,46 @@
-//! The control listener: one connection for each replica server, JSON in length-prefixed frames.
+//! The control listener: one TLS connection for each replica server, JSON in length-prefixed frames.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
+use quorate_certificates::Authority;
+use quorate_certificates::control::server_config;
 use quorate_types::control::{RefuseCode, ToCoordinator, ToServer};
 use quorate_types::limits::{
     CONTROL_CONNECTIONS_MAX, CONTROL_MESSAGE_BYTES_MAX, CONTROL_OUTBOX_MESSAGES_MAX, HELLO_TIMEOUT_MS,
 };
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use tracing::{debug, warn};
 
 use super::engine::Input;
+use crate::exit::Failure;
 use crate::leases::ConnectionId;
 
-type Frames = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
-type Sink = FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>;
+type Frames = FramedRead<ReadHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
+type Sink = FramedWrite<WriteHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
+
+/// TLS 1.3, with a certificate of the authority; servers show theirs when they have one.
+pub fn acceptor(authority: Arc<Authority>) -> Result<TlsAcceptor, Failure> {
+    let config = server_config(authority)
+        .map_err(|e| Failure::disk(format!("the certificate authority cannot be used: {e}")))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Registrations that are read at the same time, each of up to a control message: what strangers can make this process
+/// hold.
+const GREETINGS_MAX: usize = 64;
 
 /// Accepts for ever.
-pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
+pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<Input>) {
     let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
+    let greetings = Arc::new(Semaphore::new(GREETINGS_MAX));
     let mut connection: ConnectionId = 0;
     loop {
         let slot = slots
@@ -40,9 +58,16 @@ pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
             }
         };
         connection += 1;
-        let inputs = inputs.clone();
+        let (inputs, greetings, acceptor) = (inputs.clone(), greetings.clone(), acceptor.clone());
         tokio::spawn(async move {
-            if let Err(reason) = converse(stream, connection, &inputs).await {
+            let ended = match shake_hands(stream, &acceptor).await {
+                Ok(stream) => converse(stream, peer.ip(), connection, &greetings, &inputs).await,
+                Err(reason) => {
+                    warn!(%peer, reason, "no TLS on a control connection");
+                    Err(reason)
+                }
+            };
+            if let Err(reason) = ended {
                 debug!(%peer, reason, "control connection ended");
             }
             let _ = inputs.send(Input::Closed { connection }).await;
@@ -51,13 +76,25 @@ pub async fn serve(listener: TcpListener, inputs: mpsc::Sender<Input>) {
     }
 }
 
+async fn shake_hands(stream: TcpStream, acceptor: &TlsAcceptor) -> Result<TlsStream<TcpStream>, String> {
+    stream.set_nodelay(true).map_err(|e| e.to_string())?;
+    let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
+    let shaken = tokio::time::timeout(limit, acceptor.accept(stream)).await;
+    shaken
+        .map_err(|_| "no TLS handshake in time".to_string())?
+        .map_err(|e| e.to_string())
+}
+
 async fn converse(
-    stream: TcpStream,
+    stream: TlsStream<TcpStream>,
+    from: IpAddr,
     connection: ConnectionId,
+    greetings: &Semaphore,
     inputs: &mpsc::Sender<Input>,
 ) -> Result<(), String> {
-    stream.set_nodelay(true).map_err(|e| e.to_string())?;
-    let (read, write) = stream.into_split();
+    let shown = stream.get_ref().1.peer_certificates();
+    let certificate = shown.and_then(|chain| chain.first()).cloned();
+    let (read, write) = tokio::io::split(stream);
     let codec = || {
         LengthDelimitedCodec::builder()
             .max_frame_length(CONTROL_MESSAGE_BYTES_MAX)
@@ -65,6 +102,7 @@ async fn converse(
     };
     let (mut frames, mut sink) = (FramedRead::new(read, codec()), FramedWrite::new(write, codec()));
 
+    let greeting_slot = greetings.acquire().await.map_err(|e| e.to_string())?;
     let greeting = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
     let register = match greeting.map_err(|_| "no register in time".to_string())? {
         Ok(Some(ToCoordinator::Register(register))) => Box::new(register),
@@ -75,9 +113,12 @@ async fn converse(
     let (outbox, queue) = mpsc::channel(CONTROL_OUTBOX_MESSAGES_MAX);
     let input = Input::Register {
         connection,
+        from,
         outbox,
         register,
+        certificate,
     };
+    drop(greeting_slot);
     inputs.send(input).await.map_err(|_| "stopping".to_string())?;
     // Whichever ends first ends the other: the engine closes a connection by dropping its outbox.
     tokio::select! {

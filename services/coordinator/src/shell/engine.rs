@@ -4,22 +4,29 @@
 //! and messages wait in `outgoing` until the batch is synced. While one sync runs, inputs queue.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use quorate_certificates::control::is_issued_to;
+use quorate_certificates::{Authority, pin};
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
+use super::refusals::Refusals;
 use super::secret::{PEER_TOKEN_TTL_S, PeerKey, digest, random_secret};
 use crate::exit::Failure;
 use crate::leases::{ConnectionId, Leases};
 use crate::log::{DurableLog, Timed};
 use crate::state::command::{Command, Effect, Proof, Registration, Reply};
-use crate::state::{State, apply};
+use crate::state::{Refused, State, apply};
+use crate::suspicions::Suspicions;
 
 /// Messages to one connection; dropping it closes the connection.
 pub type Outbox = mpsc::Sender<ToServer>;
@@ -30,9 +37,14 @@ type Read = Box<dyn FnOnce(&mut State) -> Release + Send>;
 pub enum Input {
     Register {
         connection: ConnectionId,
+        from: IpAddr,
         outbox: Outbox,
         register: Box<Register>,
+        /// What the server showed on its connection, trusted but for whose it is.
+        certificate: Option<CertificateDer<'static>>,
     },
+    /// The file with the keys that sign clients' tokens has changed.
+    ClientKeys(Value),
     Message {
         connection: ConnectionId,
         message: ToCoordinator,
@@ -99,6 +111,9 @@ pub struct Settings {
     pub lease_ms: u64,
     pub client_keys: Value,
     pub peer_key: PeerKey,
+    pub authority: Arc<Authority>,
+    /// Of servers' certificates.
+    pub certificate_life: Duration,
 }
 
 struct Connection {
@@ -117,6 +132,8 @@ enum Outgoing {
 pub struct Engine {
     state: State,
     leases: Leases,
+    suspicions: Suspicions,
+    refusals: Refusals,
     log: Option<DurableLog>,
     settings: Settings,
     started: Instant,
@@ -139,6 +156,7 @@ impl Engine {
     pub fn new(
         state: State,
         leases: Leases,
+        suspicions: Suspicions,
         log: DurableLog,
         settings: Settings,
         started: Instant,
@@ -148,6 +166,8 @@ impl Engine {
         let engine = Self {
             state,
             leases,
+            suspicions,
+            refusals: Refusals::default(),
             log: Some(log),
             settings,
             started,
@@ -198,9 +218,12 @@ impl Engine {
         match input {
             Input::Register {
                 connection,
+                from,
                 outbox,
                 register,
-            } => self.register(connection, outbox, *register),
+                certificate,
+            } => self.register(connection, from, outbox, *register, certificate.as_ref()),
+            Input::ClientKeys(keys) => self.use_client_keys(keys),
             Input::Message { connection, message } => self.message(connection, message),
             Input::Closed { connection } => self.closed(connection),
             Input::Command { command, reply } => {
@@ -256,7 +279,14 @@ impl Engine {
         }
     }
 
-    fn register(&mut self, connection: ConnectionId, outbox: Outbox, register: Register) {
+    fn register(
+        &mut self,
+        connection: ConnectionId,
+        from: IpAddr,
+        outbox: Outbox,
+        register: Register,
+        certificate: Option<&CertificateDer<'static>>,
+    ) {
         self.connections.insert(
             connection,
             Connection {
@@ -265,16 +295,24 @@ impl Engine {
                 reconciled: None,
             },
         );
+        if let Err(message) = self.check_certificates(&register, certificate) {
+            return self.reject(connection, from, &register.name, (RefuseCode::RegisterInvalid, message));
+        }
         let credential = random_secret("qsc_");
         let proof = match (&register.join_token, &register.credential) {
             (Some(token), None) => Proof::JoinToken {
-                digest: digest(token),
+                digest: digest(pin::split(token).0),
                 credential_digest: digest(&credential),
             },
             (None, Some(known)) => Proof::Credential(digest(known)),
             _ => {
                 let message = "register needs either a join_token or a credential".to_string();
-                return self.refuse(connection, &register.name, RefuseCode::RegisterInvalid, message);
+                return self.reject(
+                    connection,
+                    from,
+                    &register.name,
+                    (RefuseCode::RegisterInvalid, message),
+                );
             }
         };
         let registration = Registration {
@@ -286,17 +324,20 @@ impl Engine {
             failure_domain: register.failure_domain,
             region: register.region,
             held: register.held,
+            previous_incarnations: register.previous_incarnations,
             version: register.version,
         };
+        // Nothing of a stranger's reaches the log.
+        if let Err(refused) = self.state.vet(&registration, unix_ms()) {
+            return self.reject(connection, from, &register.name, refused);
+        }
         for effect in self.apply(Command::Register(Box::new(registration))) {
             match effect {
                 Effect::Accept { server, joined } => {
-                    self.accept(
-                        connection,
-                        server,
-                        &register.name,
-                        joined.then(|| credential.clone()),
-                    );
+                    let request = register.certificate_request_pem.as_deref();
+                    let certificate = request.and_then(|request| self.issue(server, request));
+                    let credential = joined.then(|| credential.clone());
+                    self.accept(connection, server, &register.name, credential, certificate);
                 }
                 Effect::Refuse { code, message } => self.refuse(connection, &register.name, code, message),
                 other => self.act(other),
@@ -304,7 +345,62 @@ impl Engine {
         }
     }
 
-    fn accept(&mut self, connection: ConnectionId, server: ServerId, name: &str, credential: Option<String>) {
+    /// Before anything is changed: a certificate shown is the server's own, and one asked for can be issued.
+    fn check_certificates(
+        &self,
+        register: &Register,
+        shown: Option<&CertificateDer<'static>>,
+    ) -> Result<(), String> {
+        if let Some(shown) = shown {
+            let digest = register.credential.as_deref().map(digest);
+            let known = digest.and_then(|digest| {
+                let mut servers = self.state.servers.values();
+                servers.find(|server| server.credential_digest == digest)
+            });
+            // An unknown credential is refused as such, later.
+            let proven = known.is_none_or(|known| is_issued_to(shown, known.server_id));
+            if !proven || register.credential.is_none() {
+                return Err("the certificate that the server shows is not its own".into());
+            }
+        }
+        if let Some(request) = &register.certificate_request_pem {
+            let (nobody, now) = (ServerId(0), SystemTime::now());
+            let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
+            authority
+                .issue(request, nobody, &register.address, life, now)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn issue(&self, server: ServerId, request: &str) -> Option<String> {
+        let address = &self.state.servers.get(&server)?.address;
+        let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
+        match authority.issue(request, server, address, life, SystemTime::now()) {
+            Ok(certificate) => {
+                info!(
+                    server_id = server.0,
+                    address,
+                    life_s = life.as_secs(),
+                    "certificate issued"
+                );
+                Some(certificate)
+            }
+            Err(error) => {
+                warn!(server_id = server.0, %error, "no certificate for a server");
+                None
+            }
+        }
+    }
+
+    fn accept(
+        &mut self,
+        connection: ConnectionId,
+        server: ServerId,
+        name: &str,
+        credential: Option<String>,
+        certificate_pem: Option<String>,
+    ) {
         info!(server_id = server.0, name, "server registered");
         if let Some(old) = self.connection_of.insert(server, connection) {
             self.outgoing.push(Outgoing::Close(old));
@@ -322,9 +418,31 @@ impl Engine {
             client_keys: self.settings.client_keys.clone(),
             peer_keys: self.settings.peer_key.jwks().clone(),
             peer_token: self.settings.peer_key.token(server, unix_ms() / 1_000),
+            certificate_pem,
         };
         self.outgoing
             .push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
+    }
+
+    /// Refuses somebody who has proved nothing: the name is as it came.
+    fn reject(&mut self, connection: ConnectionId, from: IpAddr, name: &str, refused: Refused) {
+        let now_ms = self.now_ms();
+        if self.refusals.may_answer(from, now_ms) {
+            let name: String = name.chars().take(64).collect();
+            self.refuse(connection, &name, refused.0, refused.1);
+        } else {
+            self.outgoing.push(Outgoing::Close(connection));
+        }
+    }
+
+    fn use_client_keys(&mut self, keys: Value) {
+        info!("the keys that sign clients' tokens have changed; servers are told");
+        self.settings.client_keys = keys;
+        for connection in self.connection_of.values() {
+            let keys = self.settings.client_keys.clone();
+            self.outgoing
+                .push(Outgoing::Message(*connection, ToServer::ClientKeys { keys }));
+        }
     }
 
     fn refuse(&mut self, connection: ConnectionId, name: &str, code: RefuseCode, message: String) {
@@ -344,6 +462,12 @@ impl Engine {
         match message {
             ToCoordinator::Register(_) => self.outgoing.push(Outgoing::Close(connection)),
             ToCoordinator::Heartbeat(heartbeat) => self.heartbeat(connection, server, heartbeat),
+            ToCoordinator::RenewCertificate { request_pem } => {
+                if let Some(certificate_pem) = self.issue(server, &request_pem) {
+                    let message = ToServer::Certificate { certificate_pem };
+                    self.outgoing.push(Outgoing::Message(connection, message));
+                }
+            }
             ToCoordinator::Applied { group_id, epoch } => {
                 // Only the first chain's word changes anything; the log is spared the rest.
                 if self
@@ -402,6 +526,14 @@ impl Engine {
                 fault: heartbeat.storage_fault,
             });
         }
+        for (group_id, commit_offset) in self.state.offsets_due(server, &heartbeat.groups) {
+            self.apply_and_act(Command::OffsetsReached {
+                group_id,
+                commit_offset,
+            });
+        }
+        self.suspicions
+            .heartbeat(server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
         let reported: HashSet<ServerId> = heartbeat.unreachable.into_iter().collect();
         self.unreachable
             .retain(|(from, peer)| *from != server || reported.contains(peer));
@@ -437,6 +569,9 @@ impl Engine {
         let failed = self.leases.expired(self.now_ms());
         if !failed.is_empty() {
             self.apply_and_act(Command::ServersFailed { servers: failed });
+        }
+        for command in self.suspicions.due(&self.state, self.now_ms()) {
+            self.apply_and_act(command);
         }
     }
 

@@ -4,17 +4,24 @@
 //! - [`control`]: connections of replica servers
 //! - [`http`]: calls of the API
 //! - [`secret`]: tokens and keys
+//! - `key_file`: the clients' keys are read again when their file changes
+//! - `refusals`: failed registrations, bounded
 
 pub mod control;
 pub mod engine;
 pub mod http;
+mod key_file;
+mod refusals;
 pub mod secret;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use quorate_certificates::Authority;
 use quorate_placement::Profile;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -27,6 +34,7 @@ use crate::log::{DurableLog, Timed};
 use crate::options::Options;
 use crate::state::command::Command;
 use crate::state::{State, apply};
+use crate::suspicions::{SuspicionTimes, Suspicions};
 use engine::{Engine, Settings, unix_ms};
 use secret::PeerKey;
 
@@ -38,9 +46,13 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let profile = read_profile(options.profile.as_deref())?;
     let admin_token = secret::read_admin_token(&options.admin_token_file)?;
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;
+    let read_keys = client_keys.clone();
     create_data_dir(&options.data_dir)?;
     let (log, state) = recover(&options.data_dir, profile)?;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
+    let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
+    let authority = Arc::new(authority);
+    let acceptor = control::acceptor(authority.clone())?;
     let control = listen(options.listen_control, "--listen-control").await?;
     let http = listen(options.listen_http, "--listen-http").await?;
 
@@ -61,13 +73,29 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         lease_ms: options.lease_ms,
         client_keys,
         peer_key,
+        authority: authority.clone(),
+        certificate_life: Duration::from_secs(options.certificate_life_s),
     };
-    let (engine, handle, inputs) = Engine::new(state, leases, log, settings, started);
+    let suspicions = Suspicions::new(SuspicionTimes {
+        unreachable_ms: options.unreachable_ms,
+        slow_ms: options.slow_ms,
+        well_ms: options.well_ms,
+        stale_ms: options.heartbeat_ms * 3,
+    });
+    let (engine, handle, inputs) = Engine::new(state, leases, suspicions, log, settings, started);
 
     announce(&options.data_dir, &control, &http)?;
     let (stopping, stop) = watch::channel(false);
-    tokio::spawn(control::serve(control, handle.inputs.clone()));
-    tokio::spawn(http::serve(http, http::Context::new(handle, &admin_token)));
+    tokio::spawn(control::serve(control, acceptor, handle.inputs.clone()));
+    tokio::spawn(key_file::follow(
+        options.token_public_keys,
+        read_keys,
+        handle.inputs.clone(),
+    ));
+    tokio::spawn(http::serve(
+        http,
+        http::Context::new(handle, &admin_token, &authority),
+    ));
     tokio::spawn(async move {
         stop_signal().await;
         info!("stopping: asked to");

@@ -4,7 +4,7 @@ use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
 use quorate_types::cost::ResourceVector;
 use quorate_types::sla::{Refusal, Sla};
-use quorate_types::{Epoch, GroupId, ServerId};
+use quorate_types::{Epoch, GroupId, Offset, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -35,10 +35,47 @@ pub enum Command {
         server: ServerId,
         fault: Option<String>,
     },
-    /// A server says that it cannot reach a peer which still has its lease: noted, no more.
+    /// A server says that it cannot reach a peer which still has its lease: noted. It may pass.
     PeerUnreachable {
         server: ServerId,
         peer: ServerId,
+    },
+    /// Two servers have not reached one another for so long that one of them makes way in each group in which
+    /// they need one another; or (`severed` false) they do again.
+    Severed {
+        server: ServerId,
+        peer: ServerId,
+        severed: bool,
+    },
+    /// A server holds up its groups, and why; `None` when it has long ceased to.
+    ServerSlow {
+        server: ServerId,
+        cause: Option<String>,
+    },
+    /// All replicas shall leave the server.
+    Drain {
+        server: ServerId,
+    },
+    /// … or need not any more.
+    CallOffDrain {
+        server: ServerId,
+    },
+    /// A failed server will not come back, nor its disk: its operator says so.
+    Forget {
+        server: ServerId,
+    },
+    /// The owner of a lost group has it begin anew. `epoch`: in which the owner saw it lost, so that a
+    /// repetition resets nothing twice. What usage had counted goes on from `entries_before`, `bytes_before`.
+    Reset {
+        group_id: GroupId,
+        epoch: Epoch,
+        entries_before: u64,
+        bytes_before: u64,
+    },
+    /// A group's offsets have come near what is set aside for them ([`super::group::Group::offset_ceiling`]).
+    OffsetsReached {
+        group_id: GroupId,
+        commit_offset: Offset,
     },
     Admit {
         group_id: GroupId,
@@ -73,10 +110,17 @@ impl Command {
             | Command::Register(_)
             | Command::ServersFailed { .. }
             | Command::StorageFault { .. }
+            | Command::Severed { .. }
+            | Command::ServerSlow { .. }
+            | Command::Drain { .. }
+            | Command::CallOffDrain { .. }
+            | Command::Forget { .. }
             | Command::Delete { .. } => true,
             Command::IssueJoinToken { .. }
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }
+            | Command::Reset { .. }
+            | Command::OffsetsReached { .. }
             | Command::Applied { .. }
             | Command::LearnerCaughtUp { .. }
             | Command::Dropped { .. } => false,
@@ -105,6 +149,8 @@ pub struct Registration {
     pub failure_domain: Option<String>,
     pub region: String,
     pub held: Vec<HeldGroup>,
+    #[serde(default)]
+    pub previous_incarnations: Vec<String>,
     pub version: String,
 }
 
@@ -159,4 +205,8 @@ pub enum Reply {
     },
     Deleted,
     TokenIssued,
+    /// There is no such group or server.
+    Unknown,
+    /// It is as was asked, now or already.
+    Done,
 }

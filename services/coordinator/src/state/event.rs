@@ -22,6 +22,21 @@ pub enum EventKind {
     ServerStorageFault,
     ServerUnreachable,
     ServerHoldsUnknownGroup,
+    ServerDraining,
+    /// Replicas wait: no server has room for them.
+    ServerDrainWaiting,
+    ServerDrained,
+    ServerDrainCalledOff,
+    /// A drained server has stopped, which is no failure.
+    ServerStopped,
+    ServerSlow,
+    ServerRecovered,
+    /// What a server found on its disk is damaged, or older than what it had.
+    ServerDiskStale,
+    /// Its operator gave it up.
+    ServerForgotten,
+    /// The owner had a lost group begin anew.
+    GroupReset,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use quorate_placement::{Amounts, RoleDemands};
+use quorate_types::config::Beginning;
 use quorate_types::cost::Budget;
-use quorate_types::{Durability, Epoch, GroupId, ServerId, Sla};
+use quorate_types::limits::RESET_GAP_OFFSETS;
+use quorate_types::{Durability, Epoch, GroupId, Offset, ServerId, Sla};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -18,7 +20,7 @@ pub enum GroupStatus {
     Degraded,
     /// Fewer live replicas than `min_replicas`, or a whole persistent chain is down: appends wait.
     Paused,
-    /// In-memory and no replica is left, or a persistent group's last disk came back empty.
+    /// In-memory and no replica is left, or a persistent group's last disk came back empty or damaged.
     Lost,
     Deleting,
 }
@@ -56,11 +58,31 @@ pub struct Group {
     pub applied: BTreeSet<ServerId>,
     /// Nothing of the log is left anywhere; the chain is empty.
     pub lost: bool,
+    /// While it is lost: who held it last. They answer its clients that it is.
+    #[serde(default)]
+    pub last_chain: BTreeSet<ServerId>,
+    /// Leaves the chain in the epoch in which the learner joins: its server drains, or is slow.
+    #[serde(default)]
+    pub leaving: Option<ServerId>,
+    /// Made way because it was slow; its replacement is on its way.
+    #[serde(default)]
+    pub relieved: Option<ServerId>,
+    /// Where the log begins, if its owner had it begin anew.
+    #[serde(default)]
+    pub beginning: Option<Beginning>,
+    /// Above every offset that may have been acknowledged; raised long before it is reached, so that a log which
+    /// begins anew can begin here whatever was heard last.
+    #[serde(default = "first_ceiling")]
+    pub offset_ceiling: Offset,
     /// Being deleted: servers that have not yet said that they dropped it.
     pub dropping: Option<BTreeSet<ServerId>>,
     /// As last told by an event.
     pub status: GroupStatus,
     pub created_at_ms: u64,
+}
+
+pub(super) fn first_ceiling() -> Offset {
+    RESET_GAP_OFFSETS
 }
 
 impl Group {
@@ -103,6 +125,16 @@ impl Group {
             && !self.chain.is_empty()
             && self.learner.is_none()
             && self.chain.len() < self.degree()
+    }
+
+    /// Whether offsets have come so near the ceiling that it must be raised.
+    pub fn nears_ceiling(&self, commit_offset: Offset) -> bool {
+        commit_offset.saturating_add(RESET_GAP_OFFSETS / 2) > self.offset_ceiling
+    }
+
+    /// Whether it may give up a replica and still commit.
+    pub fn can_spare_one(&self) -> bool {
+        self.chain.len() > usize::from(self.sla.min_replicas())
     }
 
     pub fn status_with(&self, alive: impl Fn(ServerId) -> bool) -> GroupStatus {

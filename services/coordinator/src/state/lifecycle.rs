@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::command::{Effect, Reply};
 use super::event::EventKind;
-use super::group::{Group, GroupStatus};
+use super::group::{Group, GroupStatus, first_ceiling};
 use super::{Change, State, Subject};
 
 impl Change<'_> {
@@ -89,6 +89,11 @@ impl Change<'_> {
             formed: false,
             applied: BTreeSet::new(),
             lost: false,
+            last_chain: BTreeSet::new(),
+            leaving: None,
+            relieved: None,
+            beginning: None,
+            offset_ceiling: first_ceiling(),
             dropping: None,
             status: GroupStatus::Provisioning,
             created_at_ms: self.now_ms,
@@ -145,14 +150,18 @@ impl Change<'_> {
             return;
         }
         let mut group = self.state.groups.remove(&group_id).expect("looked up above");
-        let members: Vec<ServerId> = group.members().collect();
+        // Those that held it last may still tell clients that it is lost.
+        let told_lost: Vec<ServerId> = group.last_chain.iter().copied().filter(|_| group.lost).collect();
+        let members: Vec<ServerId> = group.members().chain(told_lost).collect();
         self.uncharge(&group);
         group.epoch += 1;
         group.chain.clear();
         group.learner = None;
+        (group.leaving, group.relieved) = (None, None);
         group.dropping = Some(BTreeSet::new());
         self.state.groups.insert(group_id, group);
         self.settle_want(group_id);
+        self.state.derived.lost.remove(&group_id);
         self.note_departures(group_id, &members);
         // Also servers that left the chain before: all that are there must say that they dropped it.
         let holding = self

@@ -6,25 +6,47 @@ use quorate_types::control::{RefuseCode, ToServer};
 use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
 
-use super::command::{Effect, Proof, Registration};
+use super::command::{Effect, Proof, Registration, Reply};
 use super::event::EventKind;
 use super::server::Server;
-use super::{Change, Subject};
+use super::{Change, State, Subject};
 
-type Refused = (RefuseCode, String);
+pub type Refused = (RefuseCode, String);
+
+/// Whether what a server holds is what it held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    /// Nothing was restarted: memory and disk.
+    SameProcess,
+    /// A new process on the data folder of the one that was known.
+    Kept,
+    /// A new process on an older copy of the folder.
+    Older,
+}
+
+impl Disk {
+    fn of(before: &Server, registration: &Registration, same_process: bool) -> Self {
+        let ran_before = &registration.previous_incarnations;
+        if same_process {
+            Disk::SameProcess
+        } else if ran_before.is_empty() || ran_before.contains(&before.incarnation) {
+            Disk::Kept
+        } else {
+            Disk::Older
+        }
+    }
+}
 
 impl Change<'_> {
     pub(super) fn register(&mut self, registration: &Registration) {
-        let outcome = match registration.problem() {
-            Some(problem) => Err((RefuseCode::RegisterInvalid, problem)),
-            None => match &registration.proof {
-                Proof::JoinToken {
-                    digest,
-                    credential_digest,
-                } => self.join(registration, digest, credential_digest),
-                Proof::Credential(digest) => self.come_back(registration, digest),
-            },
-        };
+        let refused = self.state.vet(registration, self.now_ms);
+        let outcome = refused.and_then(|()| match &registration.proof {
+            Proof::JoinToken {
+                digest,
+                credential_digest,
+            } => self.join(registration, digest, credential_digest),
+            Proof::Credential(digest) => self.come_back(registration, digest),
+        });
         if let Err((code, message)) = outcome {
             self.effects.push(Effect::Refuse { code, message });
         }
@@ -32,13 +54,9 @@ impl Change<'_> {
 
     /// With a join token: a new server. The same process may try again if the answer was lost.
     fn join(&mut self, registration: &Registration, digest: &str, credential: &str) -> Result<(), Refused> {
-        let (again, auxiliary) = self.check_token(registration, digest)?;
-        let server_id = match again.or_else(|| self.abandoned(&registration.name)) {
-            Some(server) => server,
-            None => self
-                .name_is_free(&registration.name, None)
-                .map(|()| self.next_server_id())?,
-        };
+        let (again, auxiliary) = self.state.check_token(registration, digest, self.now_ms)?;
+        let known = again.or_else(|| self.state.abandoned(&registration.name));
+        let server_id = known.unwrap_or_else(|| self.next_server_id());
         // What its name's former holder may still have on disk is still to be dropped.
         let to_drop = self
             .state
@@ -62,6 +80,8 @@ impl Change<'_> {
             version: registration.version.clone(),
             alive: true,
             storage_fault: None,
+            drain: None,
+            slow: None,
             to_drop,
             registered_at_ms: self.now_ms,
             failed_at_ms: None,
@@ -84,57 +104,9 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Whether the token admits this server: the server that it made already, if this very process asks
-    /// again, and whether it is for an auxiliary one.
-    fn check_token(
-        &self,
-        registration: &Registration,
-        digest: &str,
-    ) -> Result<(Option<ServerId>, bool), Refused> {
-        let refused = |code, message: &str| Err((code, message.to_string()));
-        let Some(token) = self.state.join_tokens.get(digest) else {
-            return refused(
-                RefuseCode::JoinTokenInvalid,
-                "this fleet did not issue the join token",
-            );
-        };
-        if let Some((server, incarnation)) = &token.used_by {
-            let known = &self.state.servers[server].incarnation;
-            if [incarnation, known]
-                .iter()
-                .any(|used| **used != registration.incarnation)
-            {
-                let message = "the join token has been used; a token works once: issue another";
-                return refused(RefuseCode::JoinTokenUsed, message);
-            }
-        }
-        if token.terms.expires_at_ms <= self.now_ms {
-            let message = "the join token has expired: issue another";
-            return refused(RefuseCode::JoinTokenExpired, message);
-        }
-        let bound_to = token.terms.name.as_ref();
-        if bound_to.is_some_and(|name| *name != registration.name) {
-            let message = "the join token was issued for a server of another name";
-            return refused(RefuseCode::JoinTokenInvalid, message);
-        }
-        Ok((
-            token.used_by.as_ref().map(|(server, _)| *server),
-            token.terms.auxiliary,
-        ))
-    }
-
     /// With a credential: a known server, in the same process or in a new one.
     fn come_back(&mut self, registration: &Registration, digest: &str) -> Result<(), Refused> {
-        let Some(id) = self.state.derived.by_credential.get(digest).copied() else {
-            let message =
-                "this fleet does not know the credential; was the coordinator's data folder replaced?";
-            return refuse(RefuseCode::CredentialInvalid, message.into());
-        };
-        self.name_is_free(&registration.name, Some(id))?;
-        if self.state.servers[&id].region != registration.region {
-            let message = "a server cannot change its region: join it as a new one".into();
-            return refuse(RefuseCode::RegisterInvalid, message);
-        }
+        let id = self.state.holder_of(digest)?;
         let before = self.state.servers[&id].clone();
         self.state.derived.by_name.remove(&before.name);
         let same_process = before.incarnation == registration.incarnation;
@@ -148,7 +120,9 @@ impl Change<'_> {
         server.alive = true;
         server.failed_at_ms = None;
         if !same_process {
+            // A new process may have been given another disk, and shows anew whether it is slow.
             server.storage_fault = None;
+            server.slow = None;
         }
         self.state.list_server(id);
         self.effects.push(Effect::Accept {
@@ -164,39 +138,80 @@ impl Change<'_> {
             let message = format!("Server {} {how} at {}.", registration.name, registration.address);
             self.event(EventKind::ServerReturned, Subject::Server(id), message);
         }
-        self.settle_memberships(
-            id,
-            registration,
-            same_process,
-            before.address != registration.address,
-        );
+        let moved = before.address != registration.address;
+        let disk = Disk::of(&before, registration, same_process);
+        self.settle_memberships(id, registration, disk, moved);
         self.settle_leftovers(id, registration, same_process);
         self.note_unknown(id, registration);
+        self.remind(id);
         Ok(())
     }
 
     /// Which of its places a server keeps: all in the same process; in a new one those of persistent
-    /// groups that it found on its disk. The others count as failed.
-    fn settle_memberships(
-        &mut self,
-        id: ServerId,
-        registration: &Registration,
-        same_process: bool,
-        moved: bool,
-    ) {
+    /// groups that it found whole on its disk. The others count as failed.
+    fn settle_memberships(&mut self, id: ServerId, registration: &Registration, disk: Disk, moved: bool) {
         for group_id in self.groups_of(id) {
             let group = &self.state.groups[&group_id];
-            let on_disk =
-                group.is_persistent() && registration.held.iter().any(|held| held.group_id == group_id);
-            if !same_process && !on_disk && !planted::on(Bug::EmptyMemberKept) {
-                self.leave(group_id, id);
-            } else if (!same_process && !planted::on(Bug::RestartKeepsEpoch)) || moved {
-                // Its neighbours must agree anew with a process that remembers less, or is elsewhere.
-                self.reconfigure(group_id, |_| {});
-            } else {
-                self.send_configuration(group_id, id);
-                self.refresh_status(group_id);
+            if disk == Disk::SameProcess || planted::on(Bug::RestartKeepsEpoch) {
+                if moved {
+                    // Its neighbours must find it elsewhere.
+                    self.reconfigure(group_id, |_| {});
+                } else {
+                    self.send_configuration(group_id, id);
+                    self.refresh_status(group_id);
+                }
+                continue;
             }
+            let held = registration.held.iter().find(|held| held.group_id == group_id);
+            let Some(held) = held.filter(|_| group.is_persistent()) else {
+                if planted::on(Bug::EmptyMemberKept) {
+                    self.reconfigure(group_id, |_| {});
+                    continue;
+                }
+                self.leave(group_id, id);
+                continue;
+            };
+            // An older copy lacks entries that others have; if there are no others, it is the most that is left.
+            let is_last = group.chain == [id];
+            let name = &registration.name;
+            let told = match (held.damaged, disk) {
+                (true, _) => Some(format!(
+                    "What server {name} found of the group on its disk is damaged: it learns it anew."
+                )),
+                (false, Disk::Older) if !is_last => Some(format!(
+                    "What server {name} holds of the group is an older copy: it learns it anew."
+                )),
+                (false, Disk::Older) => Some(format!(
+                    "Server {name} came back with an older copy of its disk, and the group has no other replica: \
+                     it goes on with that, and entries that were acknowledged after the copy was made are gone."
+                )),
+                (false, _) => None,
+            };
+            if let Some(message) = told {
+                self.event(
+                    EventKind::ServerDiskStale,
+                    Subject::Replica(group_id, id),
+                    message,
+                );
+            }
+            if held.damaged || (disk == Disk::Older && !is_last) {
+                self.leave(group_id, id);
+            } else {
+                // Its neighbours must agree anew with a process that remembers less.
+                self.reconfigure(group_id, |_| {});
+            }
+        }
+    }
+
+    /// What a server that registers may have to know besides its configurations.
+    fn remind(&mut self, id: ServerId) {
+        for group_id in self.state.derived.lost.iter().copied().collect::<Vec<_>>() {
+            if self.state.groups[&group_id].last_chain.contains(&id) {
+                self.tell_lost(group_id, id);
+            }
+        }
+        if self.state.servers[&id].drain.is_some() {
+            self.tell_drain(id);
         }
     }
 
@@ -278,17 +293,66 @@ impl Change<'_> {
             }
             server.alive = false;
             server.failed_at_ms = Some(self.now_ms);
-            let name = server.name.clone();
+            let (name, server_was_drained) = (server.name.clone(), server.is_drained());
             self.state.list_server(id);
             self.effects.push(Effect::Disconnect { server: id });
-            let message = format!("Server {name} has failed: its lease or its connection is gone.");
-            self.event(EventKind::ServerFailed, Subject::Server(id), message);
+            let (kind, message) = if server_was_drained {
+                let message = format!("Server {name}, which was drained, has stopped.");
+                (EventKind::ServerStopped, message)
+            } else {
+                let message = format!("Server {name} has failed: its lease or its connection is gone.");
+                (EventKind::ServerFailed, message)
+            };
+            self.event(kind, Subject::Server(id), message);
             self.stop_waiting_for_drops(id);
         }
         // All of them are marked first, so that chains which fail as a whole are kept as they were.
         for group_id in affected {
             self.splice(group_id);
         }
+    }
+
+    /// It will not come back, and what it had on disk is gone: what only it held is lost.
+    pub(super) fn forget_server(&mut self, id: ServerId) {
+        let Some(server) = self.state.servers.get(&id) else {
+            return self.effects.push(Effect::Reply(Reply::Unknown));
+        };
+        if server.alive {
+            let message = format!(
+                "Server {} is alive; drain it, or stop it, before it is given up.",
+                server.name
+            );
+            let reply = Reply::Conflict {
+                code: "server_alive",
+                message,
+            };
+            return self.effects.push(Effect::Reply(reply));
+        }
+        self.effects.push(Effect::Reply(Reply::Done));
+        if server.credential_digest.is_empty() {
+            return;
+        }
+        for group_id in self.groups_of(id) {
+            self.leave(group_id, id);
+        }
+        for group_id in self.state.servers[&id]
+            .to_drop
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+        {
+            self.dropped(id, group_id);
+        }
+        let server = self.state.servers.get_mut(&id).expect("looked up above");
+        let digest = std::mem::take(&mut server.credential_digest);
+        (server.drain, server.slow) = (None, None);
+        self.state.derived.by_credential.remove(&digest);
+        self.state.list_server(id);
+        let message = format!(
+            "Server {} is given up: it cannot come back, and what only it held is lost. A new join token may use its name.",
+            self.server_name(id)
+        );
+        self.event(EventKind::ServerForgotten, Subject::Server(id), message);
     }
 
     pub(super) fn storage_fault(&mut self, id: ServerId, fault: Option<String>) {
@@ -342,30 +406,6 @@ impl Change<'_> {
         }
     }
 
-    fn name_is_free(&self, name: &str, own: Option<ServerId>) -> Result<(), Refused> {
-        match self.state.derived.by_name.get(name) {
-            Some(other) if Some(*other) != own => {
-                let message =
-                    format!("another server is named {name:?}: choose a name of its own with --name");
-                refuse(RefuseCode::NameTaken, message)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// A server of that name which is down and holds nothing: it never got its credential, or was
-    /// wiped. A new join token lets it start over under its name.
-    fn abandoned(&self, name: &str) -> Option<ServerId> {
-        let id = *self.state.derived.by_name.get(name)?;
-        let busy = self
-            .state
-            .derived
-            .groups_of
-            .get(&id)
-            .is_some_and(|groups| !groups.is_empty());
-        (!self.state.is_alive(id) && !busy).then_some(id)
-    }
-
     fn retire_credential(&mut self, id: ServerId) {
         if let Some(server) = self.state.servers.get(&id) {
             let (digest, name, region) = (
@@ -383,6 +423,106 @@ impl Change<'_> {
 
     fn next_server_id(&self) -> ServerId {
         ServerId(self.state.servers.last_key_value().map_or(0, |(id, _)| id.0) + 1)
+    }
+}
+
+impl State {
+    /// Whether a registration would be accepted. Asked before anything is kept of it: whoever has neither a join
+    /// token nor a credential shall not fill the coordinator's disk.
+    pub fn vet(&self, registration: &Registration, now_ms: u64) -> Result<(), Refused> {
+        if let Some(problem) = registration.problem() {
+            return refuse(RefuseCode::RegisterInvalid, problem);
+        }
+        match &registration.proof {
+            Proof::JoinToken { digest, .. } => {
+                let (again, _) = self.check_token(registration, digest, now_ms)?;
+                if again.is_none() && self.abandoned(&registration.name).is_none() {
+                    self.name_is_free(&registration.name, None)?;
+                }
+                Ok(())
+            }
+            Proof::Credential(digest) => {
+                let id = self.holder_of(digest)?;
+                self.name_is_free(&registration.name, Some(id))?;
+                if self.servers[&id].region != registration.region {
+                    let message = "a server cannot change its region: join it as a new one".into();
+                    return refuse(RefuseCode::RegisterInvalid, message);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn holder_of(&self, credential_digest: &str) -> Result<ServerId, Refused> {
+        let known = self.derived.by_credential.get(credential_digest).copied();
+        known.ok_or_else(|| {
+            let message = "this fleet does not know the credential; was the coordinator's data folder replaced, or \
+                           the server given up with `forget`?";
+            (RefuseCode::CredentialInvalid, message.into())
+        })
+    }
+
+    /// Whether the token admits this server: the server that it made already, if this very process asks
+    /// again, and whether it is for an auxiliary one.
+    fn check_token(
+        &self,
+        registration: &Registration,
+        digest: &str,
+        now_ms: u64,
+    ) -> Result<(Option<ServerId>, bool), Refused> {
+        let refused = |code, message: &str| Err((code, message.to_string()));
+        let Some(token) = self.join_tokens.get(digest) else {
+            return refused(
+                RefuseCode::JoinTokenInvalid,
+                "this fleet did not issue the join token",
+            );
+        };
+        if let Some((server, incarnation)) = &token.used_by {
+            let known = &self.servers[server].incarnation;
+            if [incarnation, known]
+                .iter()
+                .any(|used| **used != registration.incarnation)
+            {
+                let message = "the join token has been used; a token works once: issue another";
+                return refused(RefuseCode::JoinTokenUsed, message);
+            }
+        }
+        if token.terms.expires_at_ms <= now_ms {
+            let message = "the join token has expired: issue another";
+            return refused(RefuseCode::JoinTokenExpired, message);
+        }
+        let bound_to = token.terms.name.as_ref();
+        if bound_to.is_some_and(|name| *name != registration.name) {
+            let message = "the join token was issued for a server of another name";
+            return refused(RefuseCode::JoinTokenInvalid, message);
+        }
+        Ok((
+            token.used_by.as_ref().map(|(server, _)| *server),
+            token.terms.auxiliary,
+        ))
+    }
+
+    fn name_is_free(&self, name: &str, own: Option<ServerId>) -> Result<(), Refused> {
+        match self.derived.by_name.get(name) {
+            Some(other) if Some(*other) != own => {
+                let message =
+                    format!("another server is named {name:?}: choose a name of its own with --name");
+                refuse(RefuseCode::NameTaken, message)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A server of that name which is down and holds nothing: it never got its credential, or was
+    /// wiped. A new join token lets it start over under its name.
+    fn abandoned(&self, name: &str) -> Option<ServerId> {
+        let id = *self.derived.by_name.get(name)?;
+        let busy = self
+            .derived
+            .groups_of
+            .get(&id)
+            .is_some_and(|groups| !groups.is_empty());
+        (!self.is_alive(id) && !busy).then_some(id)
     }
 }
 

@@ -4,6 +4,9 @@
 //! - [`membership`]: servers register, return, fail
 //! - [`lifecycle`]: groups are admitted, formed, deleted
 //! - [`repair`]: chains are spliced, replacements elected, epochs issued
+//! - [`moves`]: replicas leave draining and slow servers
+//! - [`partitions`]: of two servers that cannot reach one another, one makes way
+//! - [`reset`]: a lost group begins anew
 //! - [`views`]: what the API is shown
 //! - [`validate`]: what must hold after every command
 //!
@@ -15,7 +18,10 @@ pub mod event;
 pub mod group;
 mod lifecycle;
 mod membership;
+mod moves;
+mod partitions;
 mod repair;
+mod reset;
 pub mod server;
 pub mod validate;
 pub mod views;
@@ -27,6 +33,8 @@ use quorate_types::limits::{JOIN_TOKEN_TTL_S_MAX, JOIN_TOKENS_MAX};
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{Epoch, GroupId, ServerId};
 use serde::{Deserialize, Serialize};
+
+pub use membership::Refused;
 
 use command::{Command, Digest, Effect, JoinTokenTerms, Reply};
 use event::{Event, EventKind, Events};
@@ -42,6 +50,9 @@ pub struct State {
     /// Configurations issued since the beginning.
     pub epoch_changes: u64,
     join_tokens: BTreeMap<Digest, JoinToken>,
+    /// Pairs (lesser id first) that have their leases and cannot reach one another.
+    #[serde(default)]
+    pub severed: BTreeSet<(ServerId, ServerId)>,
     /// Ids that were used: an old replica may still hold data under them.
     deleted: VecDeque<GroupId>,
     #[serde(skip)]
@@ -61,7 +72,14 @@ struct Derived {
     holders: BTreeMap<GroupId, BTreeSet<ServerId>>,
     /// Groups with a replica missing and no learner.
     wanting: BTreeSet<GroupId>,
+    /// Servers that replicas should leave.
+    vacating: BTreeSet<ServerId>,
+    /// Groups of which nothing is left.
+    lost: BTreeSet<GroupId>,
 }
+
+/// Rounds of moves after one command; the next command goes on.
+const SETTLE_ROUNDS_MAX: usize = 16;
 
 /// Applies a command that happened at `now_ms` (Unix time). The effects may be acted on once the
 /// command is durable.
@@ -84,6 +102,7 @@ impl State {
             events: Events::default(),
             epoch_changes: 0,
             join_tokens: BTreeMap::new(),
+            severed: BTreeSet::new(),
             deleted: VecDeque::new(),
             derived: Derived::default(),
         }
@@ -112,6 +131,9 @@ impl State {
             }
             if group.wants_learner() {
                 derived.wanting.insert(group.group_id);
+            }
+            if group.lost && !group.is_deleting() {
+                derived.lost.insert(group.group_id);
             }
         }
         for server in servers.values() {
@@ -180,7 +202,12 @@ impl State {
     fn list_server(&mut self, id: ServerId) {
         let server = &self.servers[&id];
         let promisable = Amounts::of_capacity(server.capacity, self.profile.safety_factor);
-        let electable = server.alive && server.storage_fault.is_none();
+        let electable = server.takes_replicas();
+        if server.drain.is_some() || server.slow.is_some() {
+            self.derived.vacating.insert(id);
+        } else {
+            self.derived.vacating.remove(&id);
+        }
         let fleet = self.derived.fleets.entry(server.region.clone()).or_default();
         fleet.set_server(
             id,
@@ -223,6 +250,25 @@ impl Change<'_> {
             Command::ServersFailed { servers } => self.servers_failed(servers),
             Command::StorageFault { server, fault } => self.storage_fault(*server, fault.clone()),
             Command::PeerUnreachable { server, peer } => self.peer_unreachable(*server, *peer),
+            Command::Severed {
+                server,
+                peer,
+                severed,
+            } => self.severed(*server, *peer, *severed),
+            Command::ServerSlow { server, cause } => self.server_slow(*server, cause.clone()),
+            Command::Drain { server } => self.drain(*server),
+            Command::CallOffDrain { server } => self.call_off_drain(*server),
+            Command::Forget { server } => self.forget_server(*server),
+            Command::Reset {
+                group_id,
+                epoch,
+                entries_before,
+                bytes_before,
+            } => self.reset(*group_id, *epoch, *entries_before, *bytes_before),
+            Command::OffsetsReached {
+                group_id,
+                commit_offset,
+            } => self.offsets_reached(*group_id, *commit_offset),
             Command::Admit {
                 group_id,
                 project_id,
@@ -247,6 +293,16 @@ impl Change<'_> {
         if command.may_free_capacity() {
             // Failed replicas are replaced before any new applicant is looked at (Filo §4.1).
             self.elect_replacements();
+        }
+        // What one move frees, another may need. Each takes a replica from a server that it should leave to one where
+        // it may stay, so this ends; the bound is for the reader's peace.
+        for _ in 0..SETTLE_ROUNDS_MAX {
+            let before = self.state.epoch_changes;
+            self.resolve_partitions();
+            self.pursue_moves();
+            if self.state.epoch_changes == before {
+                break;
+            }
         }
     }
 

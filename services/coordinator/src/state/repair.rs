@@ -13,7 +13,8 @@ use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 
 use super::command::Effect;
 use super::event::EventKind;
-use super::group::Group;
+use super::group::{Group, GroupStatus};
+use super::moves::is_severed;
 use super::{Change, Subject, fleet_of};
 
 impl Change<'_> {
@@ -36,11 +37,15 @@ impl Change<'_> {
         self.reconfigure(group_id, |group| (group.chain, group.learner) = (chain, learner));
     }
 
-    /// A server has lost what it held of the group.
+    /// A server has lost what it held of the group, or what it has cannot be trusted.
     pub(super) fn leave(&mut self, group_id: GroupId, server: ServerId) {
-        self.reconfigure(group_id, |group| {
+        let was_chained = self.state.groups[&group_id].chain.contains(&server);
+        self.reissue(group_id, Some(server), |group| {
             group.chain.retain(|member| *member != server);
             group.learner = group.learner.filter(|learner| *learner != server);
+            if was_chained {
+                group.last_chain.insert(server);
+            }
             if group.chain.is_empty() {
                 group.learner = None;
                 group.lost = true;
@@ -48,6 +53,12 @@ impl Change<'_> {
         });
         // It came back with nothing: there is nothing to drop.
         self.state.forget_drop(server, group_id);
+        if self.state.groups[&group_id].lost {
+            self.state.derived.lost.insert(group_id);
+            for server in self.state.groups[&group_id].last_chain.clone() {
+                self.tell_lost(group_id, server);
+            }
+        }
     }
 
     pub(super) fn learner_caught_up(
@@ -69,6 +80,11 @@ impl Change<'_> {
             group.chain.push(learner);
             if !planted::on(Bug::DoubleJoin) {
                 group.learner = None;
+            }
+            // Else a replica failed meanwhile: the learner makes the chain whole, and the move begins again.
+            if group.chain.len() > group.degree() {
+                let leaving = group.leaving.take();
+                group.chain.retain(|server| Some(*server) != leaving);
             }
         });
     }
@@ -97,25 +113,32 @@ impl Change<'_> {
 
     /// ElectServer for the group's next learner, which is charged; the chain must be all alive, since
     /// its tail is where the learner learns from. A server that still holds data of the group and that
-    /// the replica fits goes first: it has the least to learn.
+    /// the replica fits goes first: it has the least to learn. None that cannot reach a member is taken.
     fn elect(&mut self, group_id: GroupId) -> Option<ServerId> {
         let group = &self.state.groups[&group_id];
         if !group.chain.iter().all(|member| self.state.is_alive(*member)) {
             return None;
         }
-        let tail = group.demands.tail();
+        let (tail, severed) = (group.demands.tail(), &self.state.severed);
+        let reaches = |id: ServerId| !group.chain.iter().any(|member| is_severed(severed, id, *member));
         let fleet = self.state.derived.fleets.get_mut(&group.sla.region)?;
         let holders = self.state.derived.holders.get(&group_id).into_iter().flatten();
-        if let Some(holder) = holders.copied().find(|holder| fleet.fits_on(*holder, tail)) {
+        let fits = |holder: &ServerId| fleet.fits_on(*holder, tail) && reaches(*holder);
+        if let Some(holder) = holders.copied().find(fits) {
             fleet.charge(holder, tail);
             return Some(holder);
         }
-        fleet.elect(tail, &group.chain, Pool::Replacement)
+        fleet.elect_among(tail, &group.chain, Pool::Replacement, &reaches)
     }
 
     /// A new epoch: `change` alters the members, a missing replica gets a learner in the same epoch when a
     /// server fits, and all members are told.
     pub(super) fn reconfigure(&mut self, group_id: GroupId, change: impl FnOnce(&mut Group)) {
+        self.reissue(group_id, None, change);
+    }
+
+    /// The same; `empty` holds nothing of the group and is told nothing of its leaving it.
+    fn reissue(&mut self, group_id: GroupId, empty: Option<ServerId>, change: impl FnOnce(&mut Group)) {
         let mut group = self
             .state
             .groups
@@ -142,9 +165,22 @@ impl Change<'_> {
                 .or_default()
                 .insert(group_id);
         }
+        let group = self.state.groups.get_mut(&group_id).expect("inserted above");
+        // Who leaves does so when a learner joins; without one there is no move.
+        let moving = |leaving: &ServerId| group.learner.is_some() && group.chain.contains(leaving);
+        group.leaving = group.leaving.filter(moving);
+        let short = group.chain.len() < group.degree();
+        group.relieved = group.relieved.filter(|slow| short && !group.chain.contains(slow));
         self.settle_want(group_id);
         self.note_departures(group_id, &before);
         self.announce(group_id);
+        for server in before {
+            // It stops and names the new head to its clients; what it holds is dropped when that is safe.
+            if !self.state.groups[&group_id].is_member(server) && Some(server) != empty {
+                self.send_configuration(group_id, server);
+            }
+        }
+        self.send_due_drops(group_id);
     }
 
     /// Tells every member the present configuration, and the API that there is one.
@@ -176,7 +212,6 @@ impl Change<'_> {
             self.send_configuration(group_id, server);
         }
         self.refresh_status(group_id);
-        self.send_due_drops(group_id);
     }
 
     pub(super) fn send_configuration(&mut self, group_id: GroupId, server: ServerId) {
@@ -199,11 +234,13 @@ impl Change<'_> {
             group.epoch,
             format!("The group is {status}; it was {}.", group.status),
         );
-        self.state
-            .groups
-            .get_mut(&group_id)
-            .expect("looked up above")
-            .status = status;
+        let group = self.state.groups.get_mut(&group_id).expect("looked up above");
+        group.status = status;
+        match status {
+            GroupStatus::Lost => group.last_chain.extend(group.chain.iter().copied()),
+            GroupStatus::Active | GroupStatus::Degraded => group.last_chain.clear(),
+            GroupStatus::Provisioning | GroupStatus::Paused | GroupStatus::Deleting => {}
+        }
         self.event(
             EventKind::GroupStatus,
             Subject::Group(group_id, Some(epoch), Some(status)),
@@ -348,6 +385,7 @@ impl super::State {
             budget: group.budget.clone(),
             retention_bytes: group.sla.retention_bytes,
             retention_age_s: group.sla.retention_age_s,
+            beginning: group.beginning,
         }
     }
 }

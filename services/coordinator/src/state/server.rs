@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use quorate_types::control::DrainState;
 use quorate_types::cost::ResourceVector;
+use quorate_types::limits::{HELD_GROUPS_MAX, INCARNATIONS_KEPT_MAX};
+use quorate_types::sla::ScarceResource;
 use quorate_types::{Epoch, GroupId, ServerId};
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +28,47 @@ pub struct Server {
     /// Has its lease. Whether it is connected just now is not part of the state.
     pub alive: bool,
     pub storage_fault: Option<String>,
+    /// Its replicas are to go elsewhere.
+    #[serde(default)]
+    pub drain: Option<Drain>,
+    /// Why it counts as slow, while it does: it takes no new replicas.
+    #[serde(default)]
+    pub slow: Option<String>,
     /// Groups whose data it may still hold though it belongs to them no more, with the epoch that
     /// excluded it: told to drop them when it is there, and until it says that it did.
     pub to_drop: BTreeMap<GroupId, Epoch>,
     pub registered_at_ms: u64,
     pub failed_at_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drain {
+    pub since_ms: u64,
+    /// Nothing was left on it from then on.
+    pub drained_at_ms: Option<u64>,
+    /// What the replicas that still wait lack elsewhere, as last told by an event.
+    pub scarce: Option<ScarceResource>,
+}
+
+impl Server {
+    /// Whether new replicas may be placed on it.
+    pub fn takes_replicas(&self) -> bool {
+        self.alive && self.storage_fault.is_none() && self.drain.is_none() && self.slow.is_none()
+    }
+
+    pub fn is_drained(&self) -> bool {
+        self.drain
+            .as_ref()
+            .is_some_and(|drain| drain.drained_at_ms.is_some())
+    }
+
+    pub fn drain_state(&self) -> DrainState {
+        match &self.drain {
+            None => DrainState::None,
+            Some(drain) if drain.drained_at_ms.is_none() => DrainState::Draining,
+            Some(_) => DrainState::Drained,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +81,7 @@ pub struct JoinToken {
 const NAME_CHARS_MAX: usize = 64;
 const ADDRESS_CHARS_MAX: usize = 255;
 const INCARNATION_CHARS_MAX: usize = 64;
+const VERSION_CHARS_MAX: usize = 64;
 /// Larger claims are mistakes in units, and would overflow sums over a fleet.
 const CAPACITY_MAX: ResourceVector = ResourceVector {
     cpu: 4_096.0,
@@ -71,11 +111,26 @@ impl Registration {
         if port.is_none() || self.address.len() > ADDRESS_CHARS_MAX {
             return Some(format!(
                 "address must be host:port where clients reach the server, not {:?}",
-                self.address
+                self.address.chars().take(ADDRESS_CHARS_MAX).collect::<String>()
             ));
         }
-        if self.incarnation.is_empty() || self.incarnation.len() > INCARNATION_CHARS_MAX {
-            return Some("incarnation must have 1 to 64 characters".into());
+        let word = |text: &str| {
+            let most = INCARNATION_CHARS_MAX;
+            !text.is_empty() && text.len() <= most && text.chars().all(|c| c.is_ascii_graphic())
+        };
+        if !word(&self.incarnation) || !self.previous_incarnations.iter().all(|one| word(one)) {
+            return Some("an incarnation must have 1 to 64 visible ASCII characters".into());
+        }
+        if self.previous_incarnations.len() > INCARNATIONS_KEPT_MAX {
+            return Some(format!(
+                "previous_incarnations must be at most {INCARNATIONS_KEPT_MAX}"
+            ));
+        }
+        if self.version.len() > VERSION_CHARS_MAX || !self.version.chars().all(|c| c.is_ascii_graphic()) {
+            return Some("version must have at most 64 visible ASCII characters".into());
+        }
+        if self.held.len() > HELD_GROUPS_MAX {
+            return Some(format!("held must name at most {HELD_GROUPS_MAX} groups"));
         }
         let (own, most) = (self.capacity.to_array(), CAPACITY_MAX.to_array());
         let bounded = self.capacity.is_valid() && (0..3).all(|i| own[i] <= most[i]);

@@ -36,8 +36,23 @@ impl State {
         check(!group.chain.is_empty() || group.learner.is_none(), || {
             "a learner without a chain".into()
         })?;
-        check(members.len() <= group.degree(), || {
-            format!("{} members, degree {}", members.len(), group.degree())
+        let most = group.degree() + usize::from(group.leaving.is_some());
+        check(
+            group.chain.len() <= group.degree() && members.len() <= most,
+            || format!("{} members, degree {}", members.len(), group.degree()),
+        )?;
+        let leaves = |leaving| group.chain.contains(&leaving) && group.learner.is_some();
+        check(group.leaving.is_none_or(leaves), || {
+            format!("{:?} leaves, and nobody comes for it", group.leaving)
+        })?;
+        let makes_way = group.relieved.is_none_or(|slow| !group.chain.contains(&slow));
+        check(
+            makes_way && (group.relieved.is_none() || group.chain.len() < group.degree()),
+            || format!("{:?} made way in a whole chain", group.relieved),
+        )?;
+        let begun = group.beginning.map_or(0, |beginning| beginning.offset);
+        check(begun < group.offset_ceiling, || {
+            format!("begins at {begun}, at or above what is set aside")
         })?;
         let down = group.chain.iter().filter(|s| !self.is_alive(**s)).count();
         let waits_for_laggards = group.chain.iter().any(|s| laggards.contains(s));
@@ -118,6 +133,28 @@ impl State {
         check(self.derived.wanting == wanting.collect(), || {
             "the list of groups to repair is stale".into()
         })?;
+        let lost = self
+            .groups
+            .values()
+            .filter(|g| g.lost && !g.is_deleting())
+            .map(|g| g.group_id);
+        check(self.derived.lost == lost.collect(), || {
+            "the list of lost groups is stale".into()
+        })?;
+        let vacating = self
+            .servers
+            .values()
+            .filter(|s| s.drain.is_some() || s.slow.is_some());
+        check(
+            self.derived.vacating == vacating.map(|s| s.server_id).collect(),
+            || "the list of servers to leave is stale".into(),
+        )?;
+        for server in self.servers.values().filter(|s| s.is_drained()) {
+            let left = groups_of.get(&server.server_id);
+            check(left.is_none(), || {
+                format!("{} is drained and holds {left:?}", server.name)
+            })?;
+        }
         let mut holders: BTreeMap<GroupId, BTreeSet<ServerId>> = BTreeMap::new();
         for server in self.servers.values() {
             for group_id in server.to_drop.keys() {

@@ -2,8 +2,10 @@
 
 use quorate_placement::Amounts;
 use quorate_types::config::Role;
+use quorate_types::control::DrainState;
 use quorate_types::cost::ResourceVector;
-use quorate_types::{Epoch, GroupId, ServerId, Sla};
+use quorate_types::sla::ScarceResource;
+use quorate_types::{Epoch, GroupId, Offset, ServerId, Sla};
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -12,7 +14,7 @@ use uuid::Uuid;
 use super::State;
 use super::event::{Event, EventKind};
 use super::group::{Group, GroupStatus};
-use super::server::Server;
+use super::server::{Drain, Server};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupView {
@@ -24,6 +26,10 @@ pub struct GroupView {
     /// Head first.
     pub replicas: Vec<ReplicaView>,
     pub learners: Vec<ReplicaView>,
+    /// The server whose replica leaves when the learner joins.
+    pub leaving: Option<ServerId>,
+    /// Where the log begins: above 0 when the group was lost and begun anew.
+    pub begins_at_offset: Offset,
     pub created_at: String,
 }
 
@@ -50,8 +56,27 @@ pub struct ServerView {
     pub resources: Capacity,
     /// Groups with a replica or a learner there.
     pub replicas: usize,
+    /// Takes no new replicas, and gives up those that it has.
+    pub draining: bool,
+    pub drain: Option<DrainView>,
+    /// Why it counts as slow, while it does.
+    pub slow: Option<String>,
     pub registered_at: String,
     pub failed_at: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DrainView {
+    pub state: DrainState,
+    pub since: String,
+    pub drained_at: Option<String>,
+    /// Replicas whose replacements learn, and replicas that wait.
+    pub moving: usize,
+    pub waiting: usize,
+    /// What those that found no server lack.
+    pub scarce_resource: Option<ScarceResource>,
+    /// A sentence for people: how far it is, and what it waits for.
+    pub message: String,
 }
 
 /// `free` is what admission may still promise: nominal × safety factor − allocated, at least 0.
@@ -104,6 +129,8 @@ impl State {
             epoch: group.epoch,
             replicas: group.chain.iter().copied().map(view).collect(),
             learners: group.learner.into_iter().map(view).collect(),
+            leaving: group.leaving,
+            begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
             created_at: rfc3339(group.created_at_ms),
         }
     }
@@ -122,8 +149,38 @@ impl State {
             version: server.version.clone(),
             resources: self.capacity_of(server),
             replicas: groups.map_or(0, |groups| groups.len()),
+            draining: server.drain.is_some(),
+            drain: server.drain.as_ref().map(|drain| self.drain_view(server, drain)),
+            slow: server.slow.clone(),
             registered_at: rfc3339(server.registered_at_ms),
             failed_at: server.failed_at_ms.map(rfc3339),
+        }
+    }
+
+    fn drain_view(&self, server: &Server, drain: &Drain) -> DrainView {
+        let (moving, waiting) = self.drain_progress(server.server_id);
+        let message = match (drain.drained_at_ms, drain.scarce) {
+            (Some(_), _) => "Drained: it holds no replica and may stop.".to_string(),
+            (None, _) if !server.alive => {
+                "Draining, and failed: its replicas are replaced elsewhere where there is room.".to_string()
+            }
+            (None, Some(scarce)) => format!(
+                "{moving} replicas are moving, {waiting} wait: {}.",
+                super::moves::lacking(scarce)
+            ),
+            (None, None) if moving + waiting == 0 => {
+                "No replica is left; what it still has on disk is being dropped.".to_string()
+            }
+            (None, None) => format!("{moving} replicas are moving, {waiting} wait for their turn."),
+        };
+        DrainView {
+            state: server.drain_state(),
+            since: rfc3339(drain.since_ms),
+            drained_at: drain.drained_at_ms.map(rfc3339),
+            moving,
+            waiting,
+            scarce_resource: drain.scarce,
+            message,
         }
     }
 
@@ -131,7 +188,7 @@ impl State {
         let servers: Vec<&Server> = self
             .servers
             .values()
-            .filter(|s| s.alive && !s.auxiliary)
+            .filter(|s| s.alive && !s.auxiliary && s.drain.is_none())
             .collect();
         let total =
             servers

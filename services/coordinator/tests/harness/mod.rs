@@ -49,6 +49,7 @@ pub fn registration(proof: Proof, n: u32, incarnation: &str) -> Registration {
         failure_domain: None,
         region: "local".into(),
         held: Vec::new(),
+        previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
     }
 }
@@ -59,6 +60,7 @@ pub fn held(n: u128, durability: Durability) -> HeldGroup {
         epoch: 1,
         durability,
         last_index: 7,
+        damaged: false,
     }
 }
 

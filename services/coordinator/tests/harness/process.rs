@@ -5,11 +5,14 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use quorate_certificates::control::{Trust, client_config, coordinator_name};
 use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::{GroupConfig, GroupId, ServerId};
+use rustls::{ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 
 pub const ADMIN_TOKEN: &str = "an-admin-token-for-tests";
@@ -66,9 +69,17 @@ pub fn run_to_end(arguments: &[String]) -> (i32, String) {
 
 impl Coordinator {
     pub fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    pub fn start_with(folder: &Path, more: &[&str]) -> Self {
         let data_dir = folder.join("data");
         let _ = std::fs::remove_file(data_dir.join("addresses.json"));
-        let child = command(&arguments(folder)).stderr(Stdio::null()).spawn().unwrap();
+        let child = command(&arguments(folder))
+            .args(more)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut coordinator = Self {
             data_dir,
             child,
@@ -100,6 +111,22 @@ impl Coordinator {
                 .success()
         );
         self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// The authority, as its file has it.
+    pub fn trust(&self) -> Trust {
+        Trust::Authority(std::fs::read_to_string(self.data_dir.join("ca.pem")).unwrap())
+    }
+
+    /// A control connection; the handshake runs with the first byte that is written or read.
+    pub fn dial(
+        &self,
+        trust: &Trust,
+        certificate: Option<(&str, &str)>,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
+        let config = client_config(trust, certificate).unwrap();
+        let connection = ClientConnection::new(Arc::new(config), coordinator_name()).unwrap();
+        StreamOwned::new(connection, TcpStream::connect(&self.control).unwrap())
     }
 
     /// Status and JSON body (null when there is none).
@@ -144,7 +171,7 @@ impl Drop for Coordinator {
 
 /// A server played by the test.
 pub struct Server {
-    stream: TcpStream,
+    stream: StreamOwned<ClientConnection, TcpStream>,
     pub register: Register,
     pub welcome: Option<Welcome>,
     pub configs: Vec<GroupConfig>,
@@ -163,16 +190,26 @@ pub fn register(name: &str) -> Register {
         failure_domain: None,
         region: "local".into(),
         held: Vec::<HeldGroup>::new(),
+        previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
+        certificate_request_pem: None,
     }
 }
 
 impl Server {
     /// Sends `register`; the answer is read by `answer`.
     pub fn connect(coordinator: &Coordinator, register: Register) -> Self {
-        let stream = TcpStream::connect(&coordinator.control).unwrap();
+        Self::connect_showing(coordinator, register, None)
+    }
+
+    /// With a certificate and its key, in PEM, as what the server shows.
+    pub fn connect_showing(
+        coordinator: &Coordinator,
+        register: Register,
+        certificate: Option<(&str, &str)>,
+    ) -> Self {
         let mut server = Self {
-            stream,
+            stream: coordinator.dial(&coordinator.trust(), certificate),
             register: register.clone(),
             welcome: None,
             configs: vec![],
@@ -247,12 +284,13 @@ impl Server {
 
     /// The next message, or `None` when none comes in time or the connection ends.
     pub fn receive(&mut self, within: Duration) -> Option<ToServer> {
-        self.stream
+        let socket = &self.stream.sock;
+        socket
             .set_read_timeout(Some(within.max(Duration::from_millis(1))))
             .unwrap();
         let mut length = [0; 4];
         self.stream.read_exact(&mut length).ok()?;
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.sock.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut bytes = vec![0; u32::from_be_bytes(length) as usize];
         self.stream.read_exact(&mut bytes).ok()?;
         Some(serde_json::from_slice(&bytes).unwrap())

@@ -1,6 +1,7 @@
 //! The base: everything that must be remembered of the part of the log that was trimmed.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use quorate_types::config::Beginning;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::BatchHeader;
@@ -19,7 +20,22 @@ pub struct Base {
     pub sessions: Sessions,
 }
 
+/// Index of the base that a beginning makes. Not 0: that is where every log agrees with every other, and a log
+/// from before the reset must agree with none that begins here.
+const BEGINNING_INDEX: Index = 1;
+
 impl Base {
+    /// The base of a log that begins anew after its group was lost.
+    pub fn of_beginning(beginning: &Beginning) -> Self {
+        Self {
+            index: BEGINNING_INDEX,
+            epoch: beginning.epoch,
+            end_offset: beginning.offset,
+            cumulative_bytes: beginning.bytes_before,
+            sessions: Sessions::default(),
+        }
+    }
+
     pub fn apply(&mut self, header: &BatchHeader) {
         assert_eq!(
             header.index,

@@ -30,4 +30,4 @@ pub use log::Log;
 pub use read::{ReadError, ReadPage, ReadPiece};
 pub use recover::RecoverError;
 pub use replica::Replica;
-pub use sessions::Sessions;
+pub use sessions::{Sessions, Verdict};

@@ -118,6 +118,11 @@ impl Log {
         self.header(index).map(|h| h.epoch)
     }
 
+    /// The epoch of the last batch, or of the base; 0 when there is neither.
+    pub(crate) fn last_epoch(&self) -> Epoch {
+        self.history.last().map_or(0, |(epoch, _)| *epoch)
+    }
+
     pub(crate) fn history(&self) -> &[(Epoch, Index)] {
         &self.history
     }

@@ -179,6 +179,7 @@ impl Replica {
             out.push(Command::Adopted { epoch: config.epoch });
             return;
         }
+        self.begin_anew(&config, out);
         let role = config.role_of(self.me);
         let successor = config.successor_of(self.me).map(|m| m.server_id);
         let epoch = config.epoch;
@@ -211,6 +212,21 @@ impl Replica {
         }
         out.push(Command::Adopted { epoch });
         self.answer_parked(out);
+    }
+
+    /// The group was lost, and its owner had it begin anew: what this replica holds from before is no part of the
+    /// new log. Every replica comes to the same base by itself, so none has to be taught it.
+    fn begin_anew(&mut self, config: &GroupConfig, out: &mut Vec<Command>) {
+        let Some(beginning) = config.beginning else { return };
+        if self.log.last_epoch() >= beginning.epoch {
+            return;
+        }
+        self.abandon_waiters(Code::EpochChanged, out);
+        self.replace_log(Base::of_beginning(&beginning), out);
+        out.push(Command::Trimmed {
+            first_index: self.log.first_index(),
+        });
+        out.push(Command::Committed);
     }
 
     fn peer(
@@ -484,7 +500,16 @@ impl Replica {
         self.log.end_offset(self.commit_index)
     }
 
-    /// Bytes of all committed entries ever: with the commit offset, the group's usage.
+    /// All committed entries ever, those of a lost log before this one included: the group's usage.
+    pub fn committed_entries(&self) -> u64 {
+        let beginning = self.config.as_ref().and_then(|c| c.beginning);
+        match beginning {
+            Some(b) => b.entries_before + self.commit_offset().saturating_sub(b.offset),
+            None => self.commit_offset(),
+        }
+    }
+
+    /// Bytes of all committed entries ever.
     pub fn committed_bytes(&self) -> u64 {
         self.log.cumulative_bytes_at(self.commit_index)
     }

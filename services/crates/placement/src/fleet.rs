@@ -104,11 +104,22 @@ impl Fleet {
     /// ElectServer: the server with the lowest dominant share (PO_c) that `demand` fits (Cons1) and that
     /// is not among `members` (Cons3), in a failure domain of its own when one fits; `demand` is taken there.
     pub fn elect(&mut self, demand: Amounts, members: &[ServerId], pool: Pool) -> Option<ServerId> {
+        self.elect_among(demand, members, pool, &|_| true)
+    }
+
+    /// The same, among servers that `accept` takes.
+    pub fn elect_among(
+        &mut self,
+        demand: Amounts,
+        members: &[ServerId],
+        pool: Pool,
+        accept: &dyn Fn(ServerId) -> bool,
+    ) -> Option<ServerId> {
         let elected = self
-            .search(&self.general, demand, members)
+            .search(&self.general, demand, members, accept)
             .or_else(|| match pool {
                 Pool::Admission => None,
-                Pool::Replacement => self.search(&self.auxiliary, demand, members),
+                Pool::Replacement => self.search(&self.auxiliary, demand, members, accept),
             })?;
         self.charge(elected, demand);
         Some(elected)
@@ -121,16 +132,21 @@ impl Fleet {
             .is_some_and(|slot| slot.available && demand.fits(slot.free()))
     }
 
-    fn search(&self, index: &Index, demand: Amounts, members: &[ServerId]) -> Option<ServerId> {
+    fn search(
+        &self,
+        index: &Index,
+        demand: Amounts,
+        members: &[ServerId],
+        accept: &dyn Fn(ServerId) -> bool,
+    ) -> Option<ServerId> {
         let domain = |id: ServerId| {
             self.slots
                 .get(&id)
                 .and_then(|slot| slot.failure_domain.as_deref())
         };
         let taken: Vec<&str> = members.iter().filter_map(|id| domain(*id)).collect();
-        let apart =
-            |id: ServerId| !members.contains(&id) && domain(id).is_none_or(|own| !taken.contains(&own));
-        let other = |id: ServerId| !members.contains(&id);
+        let other = |id: ServerId| !members.contains(&id) && accept(id);
+        let apart = |id: ServerId| other(id) && domain(id).is_none_or(|own| !taken.contains(&own));
         index.first_fit(demand, &apart).or_else(|| {
             if taken.is_empty() {
                 None

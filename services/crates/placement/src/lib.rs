@@ -20,4 +20,4 @@ pub use admission::{Applicant, NotPlaced, place_batch, place_one};
 pub use amounts::Amounts;
 pub use fleet::{Fleet, Pool};
 pub use profile::{Profile, ProfileError, RoleDemands};
-pub use quote::{admit, quote};
+pub use quote::{admit, place_again, quote, scarce_for};

@@ -6,25 +6,12 @@ use quorate_types::sla::{Quote, Refusal, RefusalReason, ReplicaDemand, ScarceRes
 use crate::admission::{NotPlaced, place_one};
 use crate::amounts::Amounts;
 use crate::fleet::Fleet;
-use crate::profile::{Profile, role_at};
+use crate::profile::{Profile, RoleDemands, role_at};
 
 /// Admits: the servers of the chain, head first, with what they are charged taken from the fleet; or
 /// why not, with nothing taken. The SLA must be valid (`Sla::validate`).
 pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
-    let degree = usize::from(sla.replication_degree);
-    if fleet.admission_servers() < degree {
-        let message = format!(
-            "{degree} replicas need {degree} servers, and {} take replicas in region {} now.",
-            fleet.admission_servers(),
-            sla.region
-        );
-        return Err(refusal(
-            RefusalReason::TooFewServers,
-            ScarceResource::Servers,
-            message,
-            None,
-        ));
-    }
+    enough_servers(fleet, sla)?;
     let peak_per_s = profile.shard_peak_per_s(sla);
     if sla.rate_per_s > peak_per_s {
         let message = format!(
@@ -42,6 +29,45 @@ pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<Serv
     }
     place_one(fleet, profile.demands(sla).all())
         .map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
+}
+
+/// The same for a group that was promised long ago, under whatever profile: by its own demand vectors.
+pub fn place_again(
+    fleet: &mut Fleet,
+    profile: &Profile,
+    sla: &Sla,
+    demands: &RoleDemands,
+) -> Result<Vec<ServerId>, Refusal> {
+    enough_servers(fleet, sla)?;
+    place_one(fleet, demands.all()).map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
+}
+
+/// What keeps a replica with `demand` from every server beside `members`: the resource that most of them lack, or
+/// that there is no other server.
+pub fn scarce_for(fleet: &Fleet, demand: Amounts, members: &[ServerId]) -> ScarceResource {
+    let mut others = fleet.free_of_others(members).peekable();
+    if others.peek().is_none() {
+        return ScarceResource::Servers;
+    }
+    ScarceResource::OF_SERVER[scarcest(demand, others).0]
+}
+
+fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
+    let degree = usize::from(sla.replication_degree);
+    if fleet.admission_servers() < degree {
+        let message = format!(
+            "{degree} replicas need {degree} servers, and {} take replicas in region {} now.",
+            fleet.admission_servers(),
+            sla.region
+        );
+        return Err(refusal(
+            RefusalReason::TooFewServers,
+            ScarceResource::Servers,
+            message,
+            None,
+        ));
+    }
+    Ok(())
 }
 
 /// The same as [`admit`], without keeping the result.
@@ -85,22 +111,7 @@ fn undo(fleet: &mut Fleet, demands: &[Amounts], servers: &[ServerId]) {
 
 /// Names the resource that most servers lack for the replica that found no place.
 fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlaced) -> Refusal {
-    let mut lacking = [0usize; 3];
-    let mut most_free = Amounts::ZERO;
-    for free in fleet.free_of_others(&not_placed.elected) {
-        for i in 0..3 {
-            lacking[i] += usize::from(not_placed.demand.0[i] > free.0[i]);
-            most_free.0[i] = most_free.0[i].max(free.0[i]);
-        }
-    }
-    let share = |i: usize| not_placed.demand.0[i] as f64 / most_free.0[i].max(1) as f64;
-    let scarce = (0..3)
-        .max_by(|a, b| {
-            lacking[*a]
-                .cmp(&lacking[*b])
-                .then(share(*a).total_cmp(&share(*b)))
-        })
-        .expect("there are three resources");
+    let (scarce, most_free) = scarcest(not_placed.demand, fleet.free_of_others(&not_placed.elected));
     let needed = not_placed.demand.to_resources().to_array()[scarce];
     let free = most_free.to_resources().to_array()[scarce];
     let role = match role_at(not_placed.replica, usize::from(sla.replication_degree)) {
@@ -130,6 +141,27 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
         message,
         fits,
     )
+}
+
+/// The resource that most of those lack, and the most that any has of each.
+fn scarcest(demand: Amounts, others: impl Iterator<Item = Amounts>) -> (usize, Amounts) {
+    let mut lacking = [0usize; 3];
+    let mut most_free = Amounts::ZERO;
+    for free in others {
+        for i in 0..3 {
+            lacking[i] += usize::from(demand.0[i] > free.0[i]);
+            most_free.0[i] = most_free.0[i].max(free.0[i]);
+        }
+    }
+    let share = |i: usize| demand.0[i] as f64 / most_free.0[i].max(1) as f64;
+    let scarce = (0..3)
+        .max_by(|a, b| {
+            lacking[*a]
+                .cmp(&lacking[*b])
+                .then(share(*a).total_cmp(&share(*b)))
+        })
+        .expect("there are three resources");
+    (scarce, most_free)
 }
 
 /// Binary search over the rate up to `limit_per_s`; what it answers was placed, and taken back.

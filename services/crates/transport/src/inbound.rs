@@ -4,11 +4,9 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use quorate_wire::{Frame, WireError, decode_frame, frame};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::net::TcpStream;
 
-/// What one read asks for at least: many small frames come in one system call.
-const READ_BYTES: usize = 64 << 10;
+use crate::session::READ_BYTES;
+use crate::stream::ReadHalf;
 
 /// Payloads handed out are slices of the read buffer: no copy. A buffer lives as long as any slice of it.
 pub struct FrameReader {
@@ -43,33 +41,11 @@ impl FrameReader {
         self.frame_bytes_max = frame_bytes_max;
     }
 
-    /// Reads what the socket has, without waiting. `Ok(false)`: nothing now.
-    pub fn try_fill(&mut self, stream: &TcpStream) -> Result<bool, ReadFault> {
-        self.reserve();
-        match stream.try_read_buf(&mut self.buffer) {
-            Ok(0) if self.buffer.is_empty() => Err(ReadFault::Closed),
-            Ok(0) => Err(ReadFault::Io(io::ErrorKind::UnexpectedEof.into())),
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(ReadFault::Io(error)),
-        }
-    }
-
-    /// Waits for bytes and reads them.
-    pub async fn fill(&mut self, stream: &TcpStream) -> Result<(), ReadFault> {
-        loop {
-            stream.readable().await.map_err(ReadFault::Io)?;
-            if self.try_fill(stream)? {
-                return Ok(());
-            }
-        }
-    }
-
     /// Waits for bytes and reads them, with one system call for what one call can take: the runtime knows a socket
     /// to be drained when it gave less than was asked for. Nothing is lost when the future is dropped.
-    pub async fn fill_from(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<(), ReadFault> {
-        self.reserve();
-        match stream.read_buf(&mut self.buffer).await {
+    pub async fn fill_from(&mut self, stream: &mut ReadHalf) -> Result<(), ReadFault> {
+        self.reserve(stream.margin_bytes());
+        match stream.fill(&mut self.buffer).await {
             Ok(0) if self.buffer.is_empty() => Err(ReadFault::Closed),
             Ok(0) => Err(ReadFault::Io(io::ErrorKind::UnexpectedEof.into())),
             Ok(_) => Ok(()),
@@ -78,12 +54,12 @@ impl FrameReader {
     }
 
     /// Waits for one whole frame.
-    pub async fn read_frame(&mut self, stream: &TcpStream) -> Result<Frame, ReadFault> {
+    pub async fn read_frame(&mut self, stream: &mut ReadHalf) -> Result<Frame, ReadFault> {
         loop {
             if let Some(frame) = self.next_frame()? {
                 return Ok(frame);
             }
-            self.fill(stream).await?;
+            self.fill_from(stream).await?;
         }
     }
 
@@ -101,13 +77,13 @@ impl FrameReader {
 
     /// Room for the whole of a large frame at once, so that it is not moved while it arrives. Its length was
     /// checked against the limit when its header came; before that, the usual amount.
-    fn reserve(&mut self) {
+    fn reserve(&mut self, margin: usize) {
         let whole = frame::frame_len(&self.buffer)
             .unwrap_or(0)
             .min(self.frame_bytes_max as usize + 64);
         let missing = whole.saturating_sub(self.buffer.len());
-        if self.buffer.capacity() - self.buffer.len() < missing.max(4 << 10) {
-            self.buffer.reserve(missing.max(READ_BYTES));
+        if self.buffer.capacity() - self.buffer.len() < missing.max(4 << 10) + margin {
+            self.buffer.reserve(missing.max(READ_BYTES) + margin);
         }
     }
 }

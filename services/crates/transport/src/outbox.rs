@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use bytes::{Bytes, BytesMut};
-use tokio::net::TcpStream;
+
+use crate::session::Source;
+use crate::stream::WriteHalf;
 
 /// Payloads up to this size are copied behind their heads: cheaper than a slot of their own in the vector.
 const COPY_BYTES_MAX: usize = 1 << 10;
@@ -67,18 +69,15 @@ impl Outbox {
     }
 
     /// Writes as much as the socket takes now. `Ok(true)`: all is written.
-    pub fn try_write(&mut self, stream: &TcpStream) -> io::Result<bool> {
+    pub fn try_write(&mut self, stream: &WriteHalf) -> io::Result<bool> {
         self.close();
+        if let Some(session) = stream.session() {
+            return session.try_write(stream.tcp(), self);
+        }
         while !self.closed.is_empty() {
-            let slices: Vec<IoSlice<'_>> = self
-                .closed
-                .iter()
-                .take(SLICES_MAX)
-                .map(|bytes| IoSlice::new(bytes))
-                .collect();
-            match stream.try_write_vectored(&slices) {
+            match self.offer(|slices| stream.tcp().try_write_vectored(slices)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => self.advance(written),
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -100,5 +99,23 @@ impl Outbox {
             written -= front.len();
             self.closed.pop_front();
         }
+    }
+}
+
+impl Source for Outbox {
+    fn is_empty(&self) -> bool {
+        self.closed.is_empty()
+    }
+
+    fn offer(&mut self, take: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>) -> io::Result<usize> {
+        let slices: Vec<IoSlice<'_>> = self
+            .closed
+            .iter()
+            .take(SLICES_MAX)
+            .map(|bytes| IoSlice::new(bytes))
+            .collect();
+        let taken = take(&slices)?;
+        self.advance(taken);
+        Ok(taken)
     }
 }

@@ -22,7 +22,3 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)
 }
-
-pub fn is_loopback(address: &SocketAddr) -> bool {
-    address.ip().is_loopback()
-}

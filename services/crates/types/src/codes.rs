@@ -16,6 +16,8 @@ pub enum Code {
     TooManyChannels = 5,
     /// The frame names a channel that was not attached. ATTACH first.
     UnknownChannel = 6,
+    /// The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls says whom to trust.
+    TlsRequired = 7,
     /// The token is malformed or was not signed by this fleet. Get a new handle from the API.
     TokenInvalid = 10,
     /// The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.
@@ -98,6 +100,7 @@ impl Code {
         Code::UnsupportedVersion,
         Code::TooManyChannels,
         Code::UnknownChannel,
+        Code::TlsRequired,
         Code::TokenInvalid,
         Code::TokenExpired,
         Code::PermissionDenied,
@@ -141,6 +144,7 @@ impl Code {
             Code::UnsupportedVersion => "unsupported_version",
             Code::TooManyChannels => "too_many_channels",
             Code::UnknownChannel => "unknown_channel",
+            Code::TlsRequired => "tls_required",
             Code::TokenInvalid => "token_invalid",
             Code::TokenExpired => "token_expired",
             Code::PermissionDenied => "permission_denied",
@@ -181,6 +185,7 @@ impl Code {
             Code::UnsupportedVersion => Retry::Never,
             Code::TooManyChannels => Retry::Never,
             Code::UnknownChannel => Retry::Never,
+            Code::TlsRequired => Retry::Never,
             Code::TokenInvalid => Retry::Handle,
             Code::TokenExpired => Retry::Handle,
             Code::PermissionDenied => Retry::Never,
@@ -232,6 +237,9 @@ impl Code {
                 "The connection has as many groups attached as it may have. Detach a group or open another connection."
             }
             Code::UnknownChannel => "The frame names a channel that was not attached. ATTACH first.",
+            Code::TlsRequired => {
+                "The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls says whom to trust."
+            }
             Code::TokenInvalid => {
                 "The token is malformed or was not signed by this fleet. Get a new handle from the API."
             }

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Epoch;
 use crate::cost::Budget;
 use crate::sla::Durability;
+use crate::{Epoch, Offset};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -53,6 +53,21 @@ pub struct GroupConfig {
     /// Batches older than this are discarded; `None`: none for their age.
     #[serde(default)]
     pub retention_age_s: Option<u64>,
+    /// Where the log begins, once the group was lost and its owner had it begin anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beginning: Option<Beginning>,
+}
+
+/// The beginning of a log that follows a lost one (`docs/internals/chain.md`, "Beginning anew").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beginning {
+    /// The epoch of the reset: whatever was ordered in an earlier one belongs to the lost log.
+    pub epoch: Epoch,
+    /// The first entry's offset, above every offset of the lost log.
+    pub offset: Offset,
+    /// Entries and bytes that usage had counted before: it goes on from there.
+    pub entries_before: u64,
+    pub bytes_before: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -13,6 +13,10 @@ use crate::{Epoch, Index, Offset};
 pub enum ToCoordinator {
     Register(Register),
     Heartbeat(Heartbeat),
+    /// Asks for a new certificate before the old one ends; answered by [`ToServer::Certificate`].
+    RenewCertificate {
+        request_pem: String,
+    },
     /// The server adopted this epoch's configuration.
     Applied {
         group_id: GroupId,
@@ -39,12 +43,20 @@ pub struct Register {
     pub address: String,
     /// Random at each start of the process, as hex.
     pub incarnation: String,
+    /// Incarnations that ran on this data folder before, since one that the coordinator had confirmed; empty when the
+    /// folder does not say. When the one that the coordinator knows is not among them, the folder is an older copy:
+    /// what it holds may lack committed entries.
+    #[serde(default)]
+    pub previous_incarnations: Vec<String>,
     pub capacity: ResourceVector,
     pub failure_domain: Option<String>,
     pub region: String,
     /// What it holds from before: persistent groups found in its journal.
     pub held: Vec<HeldGroup>,
     pub version: String,
+    /// A certificate signing request for the server's own key, in PEM. Of it only the key counts.
+    #[serde(default)]
+    pub certificate_request_pem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,6 +65,10 @@ pub struct HeldGroup {
     pub epoch: Epoch,
     pub durability: Durability,
     pub last_index: Index,
+    /// Records are missing or fail their checksums: what is left may lack committed entries, so the server may
+    /// learn the group anew, and is no replica of it until then.
+    #[serde(default)]
+    pub damaged: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,6 +138,34 @@ pub enum ToServer {
     PeerToken {
         token: String,
     },
+    /// A fresh certificate, in PEM, for the key of the request.
+    Certificate {
+        certificate_pem: String,
+    },
+    /// The keys that sign clients' tokens have changed: a JWKS, as in the welcome.
+    ClientKeys {
+        keys: serde_json::Value,
+    },
+    /// What has become of the server's drain. It changes nothing in what the server does.
+    Drain {
+        state: DrainState,
+    },
+    /// Nothing of the group's log is left: the server, once a replica of it, answers clients `group_lost`, until
+    /// it is configured for the group again or told to drop it.
+    Lost {
+        group_id: GroupId,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrainState {
+    /// Called off.
+    None,
+    /// Replicas leave it one by one.
+    Draining,
+    /// Nothing is left on it: it may stop, and its stop is no failure.
+    Drained,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,4 +191,7 @@ pub struct Welcome {
     /// JWKS with the coordinator's Ed25519 key, which signs peer tokens.
     pub peer_keys: serde_json::Value,
     pub peer_token: String,
+    /// When the registration asked for one.
+    #[serde(default)]
+    pub certificate_pem: Option<String>,
 }

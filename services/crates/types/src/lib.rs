@@ -4,6 +4,7 @@
 //! - [`config`]: a group's configuration in one epoch, roles, states
 //! - [`cost`]: what a request costs a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
+//! - [`names`]: names in certificates, hosts in addresses
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
@@ -13,6 +14,7 @@ pub mod config;
 pub mod control;
 pub mod cost;
 pub mod limits;
+pub mod names;
 pub mod planted;
 pub mod sla;
 

@@ -161,6 +161,20 @@ pub const DELETED_GROUPS_MAX: usize = 100_000;
 pub const JOIN_TOKENS_MAX: usize = 10_000;
 /// An invitation that lies around longer is a risk.
 pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
+/// Groups that a server says it holds: more than any has room for, and what a control message has room for.
+pub const HELD_GROUPS_MAX: usize = 16_384;
+/// Incarnations that a server remembers while the coordinator has not confirmed one: failed starts in a row.
+pub const INCARNATIONS_KEPT_MAX: usize = 16;
+/// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at
+/// another server, within the window of one catch-up (4 MiB under way): few enough that the rest of a server's
+/// groups do not notice, enough that one slow log does not hold up the others.
+pub const DRAIN_MOVES_MAX: usize = 4;
+/// A group lost and begun anew begins so far above where its offsets had got to. A chain that the coordinator
+/// cannot hear must commit half of it unheard before an offset could be used twice: 1.5 hours at
+/// [`RATE_PER_S_MAX`], 6 days at a million a second. A smaller number would save nothing.
+pub const RESET_GAP_OFFSETS: u64 = 1 << 40;
+/// Offsets are exact in every language's numbers up to here; a group that would pass it cannot be reset again.
+pub const RESET_OFFSET_MAX: u64 = 1 << 53;
 /// Body of one call to the coordinator: an SLA is 300 bytes.
 pub const COORDINATOR_BODY_BYTES_MAX: usize = 64 << 10;
 /// Requests and messages that wait for the coordinator's state machine.
@@ -180,6 +194,14 @@ const _: () = assert!(
 );
 const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
+const _: () = assert!(
+    RESET_GAP_OFFSETS / 2 / RATE_PER_S_MAX >= 3_600,
+    "an hour unheard uses no offset twice"
+);
+const _: () = assert!(
+    HELD_GROUPS_MAX * 200 <= CONTROL_MESSAGE_BYTES_MAX,
+    "what a server holds fits its registration"
+);
 const _: () = assert!(
     READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
     "descriptors fit the head"

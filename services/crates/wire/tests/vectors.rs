@@ -101,6 +101,14 @@ fn attaching(kind: &str, f: &Value) -> Option<Message> {
             head_address: text(f, "head"),
         }),
         "DETACH" => Message::Detach,
+        "TRIM" => Message::Trim {
+            request: narrow(f, "request"),
+            before_offset: number(f, "before_offset"),
+        },
+        "TRIM_OK" => Message::TrimOk {
+            request: narrow(f, "request"),
+            trim_offset: number(f, "trim_offset"),
+        },
         _ => return None,
     })
 }

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_chain::ClientRef;
-use quorate_transport::{FrameReader, Outbox, ReadFault};
+use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
 use quorate_types::limits::{
     BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX,
     ENTRY_BYTES_MAX, FRAME_BYTES_MAX, HELLO_TIMEOUT_MS,
@@ -15,10 +16,9 @@ use quorate_types::limits::{
 use quorate_types::{Code, GroupId};
 use quorate_wire::client::{HelloOk, Message, VERSION, kind};
 use quorate_wire::{Frame, TraceContext};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
+use crate::shard::crossing::Backlog;
 use crate::shard::io::Refusal;
 use crate::shard::{ClientRequest, Shard, ShardMessage};
 use crate::shared::Slot;
@@ -27,13 +27,15 @@ use crate::shared::Slot;
 const GOODBYE_GRACE: Duration = Duration::from_millis(500);
 
 pub struct Connection {
-    pub stream: Rc<OwnedWriteHalf>,
+    pub stream: Rc<WriteHalf>,
     pub outbox: Outbox,
     pub is_dirty: bool,
     /// The socket took less than there is: the writer task goes on when it can.
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
     channels: HashMap<u32, GroupId>,
+    /// What groups of other shards have on its way here.
+    pub backlog: Arc<Backlog>,
 }
 
 /// Why the server ends a connection.
@@ -43,7 +45,7 @@ struct Goodbye {
 }
 
 impl Shard {
-    fn open_connection(&mut self, stream: Rc<OwnedWriteHalf>) -> u64 {
+    fn open_connection(&mut self, stream: Rc<WriteHalf>) -> u64 {
         let id = self.io.new_connection_id();
         let connection = Connection {
             stream,
@@ -52,6 +54,7 @@ impl Shard {
             blocked: Rc::new(Notify::new()),
             close: Rc::new(Notify::new()),
             channels: HashMap::new(),
+            backlog: Arc::default(),
         };
         self.io.connections.insert(id, connection);
         let hello = Message::HelloOk(HelloOk {
@@ -81,24 +84,39 @@ impl Shard {
                 connection: id,
                 channel,
             };
-            self.pass_to_group(group_id, client, ClientRequest::Gone);
+            self.pass_with(group_id, client, ClientRequest::Gone, Some(&connection.backlog));
         }
     }
 
     /// Hands a request to the group, on whichever shard it lives.
     fn pass_to_group(&mut self, group_id: GroupId, client: ClientRef, request: ClientRequest) {
+        self.pass_with(group_id, client, request, None);
+    }
+
+    /// `backlog`: of a connection that is no longer listed.
+    fn pass_with(
+        &mut self,
+        group_id: GroupId,
+        client: ClientRef,
+        request: ClientRequest,
+        backlog: Option<&Arc<Backlog>>,
+    ) {
         let owner = self.io.shared.shard_of_group(group_id);
         if owner == self.io.shard {
             self.group_request(group_id, client, request);
         } else {
-            self.io.shared.send(
-                owner,
-                ShardMessage::FromClient {
-                    group_id,
-                    client,
-                    request,
-                },
-            );
+            let Some(backlog) =
+                backlog.or_else(|| self.io.connections.get(&client.connection).map(|c| &c.backlog))
+            else {
+                return;
+            };
+            let message = ShardMessage::FromClient {
+                group_id,
+                client,
+                request,
+                backlog: backlog.clone(),
+            };
+            self.io.shared.send(owner, message);
         }
     }
 
@@ -117,7 +135,12 @@ impl Shard {
         {
             connection.channels.remove(&client.channel);
         }
-        self.io.refuse(client, Refusal::new(op, id, Code::GroupNotHere));
+        let code = if self.lost.contains(&group_id) {
+            Code::GroupLost
+        } else {
+            Code::GroupNotHere
+        };
+        self.io.refuse(client, Refusal::new(op, id, code));
     }
 
     fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {
@@ -243,8 +266,12 @@ fn refused_as(message: &Message) -> (u8, u64) {
 }
 
 /// Serves one connection whose HELLO was read, until it ends.
-pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes, slot: Slot) {
-    let (mut read_half, write_half) = stream.into_split();
+pub async fn run(
+    shard: Rc<RefCell<Shard>>,
+    (mut read_half, write_half): (ReadHalf, WriteHalf),
+    rest: Bytes,
+    slot: Slot,
+) {
     let stream = Rc::new(write_half);
     let id = shard.borrow_mut().open_connection(stream.clone());
     let (close, blocked) = {
@@ -266,6 +293,7 @@ pub async fn run(shard: Rc<RefCell<Shard>>, stream: TcpStream, rest: Bytes, slot
         }
     }
     writer.abort();
+    stream.close();
     shard.borrow_mut().close_connection(id);
     drop(slot);
 }
@@ -289,7 +317,7 @@ async fn until_useless(shard: &Rc<RefCell<Shard>>, id: u64) {
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     id: u64,
-    stream: &mut OwnedReadHalf,
+    stream: &mut ReadHalf,
     reader: &mut FrameReader,
 ) -> Option<Goodbye> {
     loop {
@@ -327,12 +355,7 @@ async fn read_frames(
     }
 }
 
-async fn write_when_possible(
-    shard: Rc<RefCell<Shard>>,
-    id: u64,
-    stream: Rc<OwnedWriteHalf>,
-    blocked: Rc<Notify>,
-) {
+async fn write_when_possible(shard: Rc<RefCell<Shard>>, id: u64, stream: Rc<WriteHalf>, blocked: Rc<Notify>) {
     loop {
         blocked.notified().await;
         if stream.writable().await.is_err() {

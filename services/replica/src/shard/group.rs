@@ -155,10 +155,8 @@ impl Group {
             return;
         }
         self.counters.totals.refused_entries += u64::from(request.entry_count);
-        io.refuse(
-            request.client,
-            Refusal::new(kind::APPEND, request.seq, Code::SessionMoved),
-        );
+        let refusal = self.refusal_of(&request, Code::SessionMoved);
+        io.refuse(request.client, refusal);
     }
 
     fn is_disk_behind(&self, io: &Io) -> bool {
@@ -171,12 +169,13 @@ impl Group {
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {
         self.counters.throttled(request.entry_count, within_sla);
+        self.note_refused(request.client, request.seq);
         let code = if within_sla {
             Code::DeadlineExceeded
         } else {
             Code::Throttled
         };
-        let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+        let mut refusal = self.refusal_of(&request, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         io.refuse(request.client, refusal);
     }
@@ -186,10 +185,16 @@ impl Group {
         let waiting = self.admission.as_mut().map(Admission::drain).unwrap_or_default();
         for request in waiting {
             self.counters.totals.refused_entries += u64::from(request.entry_count);
-            let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+            let mut refusal = self.refusal_of(&request, code);
             refusal.head_address = self.head_address();
             io.refuse(request.client, refusal);
         }
+    }
+
+    fn refusal_of(&self, request: &AppendRequest, code: Code) -> Refusal {
+        let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
+        refusal.unknown = self.may_have_happened(request.session, request.seq, request.floor_index);
+        refusal
     }
 
     /// The group leaves this server.

@@ -16,6 +16,7 @@ use crate::clock::now_us;
 use crate::disk::JournalPort;
 use crate::shard::ShardMessage;
 use crate::shard::clients::Connection;
+use crate::shard::crossing::Crossings;
 use crate::shard::links::Link;
 use crate::shard::reads::DiskRead;
 use crate::shared::Shared;
@@ -28,6 +29,8 @@ pub struct Io {
     pub shared: Arc<Shared>,
     pub connections: HashMap<u64, Connection>,
     pub links: HashMap<ServerId, Link>,
+    /// Clients of other shards' connections.
+    pub crossings: Crossings,
     pub journal: JournalPort,
     pub dirty_groups: Vec<GroupId>,
     dirty_connections: Vec<u64>,
@@ -83,6 +86,7 @@ impl Io {
             shared,
             connections: HashMap::new(),
             links: HashMap::new(),
+            crossings: Crossings::default(),
             journal,
             dirty_groups: Vec::new(),
             dirty_connections: Vec::new(),
@@ -122,8 +126,10 @@ impl Io {
     pub fn send_client(&mut self, client: ClientRef, message: client::Message) {
         let owner = (client.connection >> CONNECTION_SHARD_SHIFT) as usize;
         if owner != self.shard {
-            self.shared
-                .send(owner, ShardMessage::ToClient { client, message });
+            let message = self.crossings.to_client(client, message);
+            if let Some(message) = message {
+                self.shared.send(owner, message);
+            }
             return;
         }
         let Some(connection) = self.connections.get_mut(&client.connection) else {
@@ -189,7 +195,7 @@ impl Io {
                 continue;
             };
             connection.is_dirty = false;
-            match connection.outbox.try_write((*connection.stream).as_ref()) {
+            match connection.outbox.try_write(&connection.stream) {
                 Ok(true) => {}
                 Ok(false) => connection.blocked.notify_one(),
                 Err(_) => connection.close.notify_one(),
@@ -200,7 +206,7 @@ impl Io {
                 continue;
             };
             link.is_dirty = false;
-            match link.outbox.try_write((*link.stream).as_ref()) {
+            match link.outbox.try_write(&link.stream) {
                 Ok(true) => {}
                 Ok(false) => link.blocked.notify_one(),
                 Err(_) => link.close.notify_one(),

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_chain::Event;
-use quorate_transport::{FrameReader, Outbox, ReadFault, prepare};
+use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, handshake, plain, prepare};
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_types::{Micros, ServerId};
 use quorate_wire::client::VERSION;
 use quorate_wire::peer::{self, Envelope, Greeting};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use crate::clock::now_us;
@@ -29,8 +28,10 @@ pub const ALIVE_INTERVAL_US: Micros = 500_000;
 /// A link on which nothing was heard for so long is dead, whatever the kernel believes.
 const SILENCE_US_MAX: Micros = 3_000_000;
 
+type Halves = (ReadHalf, WriteHalf);
+
 pub struct Link {
-    pub stream: Rc<OwnedWriteHalf>,
+    pub stream: Rc<WriteHalf>,
     pub outbox: Outbox,
     pub is_dirty: bool,
     pub blocked: Rc<Notify>,
@@ -45,7 +46,7 @@ pub struct Link {
 }
 
 impl Shard {
-    fn open_link(&mut self, server: ServerId, stream: Rc<OwnedWriteHalf>) -> u64 {
+    fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> u64 {
         let generation = self.io.links.get(&server).map_or(1, |old| {
             old.close.notify_one();
             old.generation + 1
@@ -151,13 +152,20 @@ async fn connect(
     shard: &Rc<RefCell<Shard>>,
     server: ServerId,
     address: &str,
-) -> Result<(TcpStream, Bytes), String> {
+) -> Result<(Halves, Bytes), String> {
     let attempt = async {
         let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
         prepare(&stream).map_err(|e| e.to_string())?;
+        let shared = shard.borrow().io.shared.clone();
+        let (mut read_half, write_half) = if shared.plaintext.is_dialed {
+            plain(stream)
+        } else {
+            // Only the server with this number can answer.
+            let connection = shared.tls().dial(server).map_err(|e| e.to_string())?;
+            let shaken = handshake(stream, connection).await.map_err(|e| e.to_string())?;
+            (shaken.0, shaken.1)
+        };
         let hello = {
-            let shard = shard.borrow();
-            let shared = &shard.io.shared;
             Greeting::Hello {
                 version: VERSION,
                 server_id: shared.server_id().0,
@@ -167,17 +175,17 @@ async fn connect(
         };
         let mut outbox = Outbox::default();
         outbox.push_bytes(hello.to_bytes());
-        while !outbox.try_write(&stream).map_err(|e| e.to_string())? {
-            stream.writable().await.map_err(|e| e.to_string())?;
+        while !outbox.try_write(&write_half).map_err(|e| e.to_string())? {
+            write_half.writable().await.map_err(|e| e.to_string())?;
         }
         let mut reader = FrameReader::new(u32::from(u16::MAX));
         let frame = reader
-            .read_frame(&stream)
+            .read_frame(&mut read_half)
             .await
             .map_err(|fault| format!("{fault:?}"))?;
         match Greeting::decode(&frame) {
             Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => {
-                Ok((stream, reader.into_rest()))
+                Ok(((read_half, write_half), reader.into_rest()))
             }
             Ok(_) => Err("another server answers at its address".to_string()),
             Err(error) => Err(error.to_string()),
@@ -189,12 +197,16 @@ async fn connect(
 }
 
 /// Accepts a link that a peer opened and proved to be its own.
-pub async fn accept(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, rest: Bytes) {
+pub async fn accept(shard: Rc<RefCell<Shard>>, server: ServerId, stream: Halves, rest: Bytes) {
     serve(shard, server, stream, rest).await;
 }
 
-async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, rest: Bytes) {
-    let (mut read_half, write_half) = stream.into_split();
+async fn serve(
+    shard: Rc<RefCell<Shard>>,
+    server: ServerId,
+    (mut read_half, write_half): Halves,
+    rest: Bytes,
+) {
     let stream = Rc::new(write_half);
     let (generation, close, blocked) = {
         let mut shard = shard.borrow_mut();
@@ -217,13 +229,14 @@ async fn serve(shard: Rc<RefCell<Shard>>, server: ServerId, stream: TcpStream, r
         }
     }
     writer.abort();
+    stream.close();
     shard.borrow_mut().close_link(server, generation);
 }
 
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     server: ServerId,
-    stream: &mut OwnedReadHalf,
+    stream: &mut ReadHalf,
     reader: &mut FrameReader,
 ) -> ReadFault {
     loop {
@@ -250,7 +263,7 @@ async fn read_frames(
 async fn write_when_possible(
     shard: Rc<RefCell<Shard>>,
     server: ServerId,
-    stream: Rc<OwnedWriteHalf>,
+    stream: Rc<WriteHalf>,
     blocked: Rc<Notify>,
 ) {
     loop {

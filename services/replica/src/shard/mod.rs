@@ -6,6 +6,7 @@
 //! one vectored write (`docs/internals/replica.md`).
 
 pub mod clients;
+pub mod crossing;
 pub mod group;
 pub mod io;
 pub mod links;
@@ -15,12 +16,13 @@ pub mod serve;
 pub mod slow;
 pub mod traced;
 
-use std::collections::HashMap;
-use std::net::TcpStream as StdTcpStream;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, Replica};
 use quorate_telemetry::usage::Sample;
+use quorate_transport::Detached;
 use quorate_types::control::GroupReport;
 use quorate_types::{GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
@@ -28,6 +30,7 @@ use tokio::sync::oneshot;
 
 use crate::auth::Permission;
 use crate::disk::Places;
+use crate::shard::crossing::Backlog;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
 use crate::shared::Slot;
@@ -36,10 +39,12 @@ use crate::usage::{self, ShardSample};
 /// What reaches a shard from other threads.
 ///
 /// The channel is unbounded; what goes through it is bounded where it begins: by windows of clients and
-/// peers, by the journal's buffer, by one message for each epoch.
+/// peers, by the journal's buffer, by one message for each epoch, by the backlog of each client ([`crossing`]).
 pub enum ShardMessage {
     Configure(GroupConfig),
     Drop(GroupId),
+    /// Nothing of the group is left anywhere; its clients shall hear so.
+    Lost(GroupId),
     Recovered {
         group_id: GroupId,
         replica: Box<Replica>,
@@ -48,14 +53,14 @@ pub enum ShardMessage {
     Journal(quorate_journal::Event),
     /// A client's connection whose HELLO was read; `rest` was read beyond it.
     Client {
-        stream: StdTcpStream,
+        stream: Detached,
         rest: Bytes,
         slot: Slot,
     },
     /// A link opened by a peer, or by this server's dialer.
     Link {
         server: ServerId,
-        stream: StdTcpStream,
+        stream: Detached,
         rest: Bytes,
     },
     /// Open a link to this peer and keep it, while any group needs it.
@@ -77,11 +82,17 @@ pub enum ShardMessage {
         group_id: GroupId,
         client: ClientRef,
         request: ClientRequest,
+        backlog: Arc<Backlog>,
     },
-    /// For a connection of this shard, from a group of another.
+    /// For a connection of this shard, from a group of another; `weight` was added to the connection's backlog.
     ToClient {
         client: ClientRef,
         message: client::Message,
+        weight: usize,
+    },
+    /// A connection of this shard costs another too much.
+    Cut {
+        connection: u64,
     },
     Sample(oneshot::Sender<ShardSample>),
     OldestLsn(oneshot::Sender<Option<quorate_journal::Lsn>>),
@@ -107,6 +118,8 @@ pub struct Shard {
     pub io: Io,
     /// Last samples of groups that left, until they are asked for.
     pub parted: Vec<Sample>,
+    /// Groups that were here and are lost.
+    pub lost: HashSet<GroupId>,
 }
 
 impl Shard {
@@ -130,6 +143,7 @@ impl Shard {
 
     pub fn configure(&mut self, config: GroupConfig) {
         let group_id = config.group_id;
+        self.lost.remove(&group_id);
         self.io.note_peers(&config);
         let me = self.io.shared.server_id();
         let now = crate::clock::now_us();
@@ -163,6 +177,7 @@ impl Shard {
 
     /// Forgets a group and, once the journal has the note, its data.
     pub fn drop_group(&mut self, group_id: GroupId) {
+        self.lost.remove(&group_id);
         if let Some(mut group) = self.groups.remove(&group_id) {
             group.abandon(&mut self.io);
             self.parted.append(&mut group.cuts);

@@ -1,14 +1,14 @@
 //! A shard's thread: its runtime and its tasks.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::Event as JournalEvent;
-use quorate_transport::prepare;
+use quorate_transport::{Detached, ReadHalf, WriteHalf};
 use quorate_types::limits::CATCHUP_PACE_MS;
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
@@ -39,6 +39,7 @@ pub fn run(
         groups: Default::default(),
         io,
         parted: Vec::new(),
+        lost: HashSet::new(),
     }));
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
@@ -163,6 +164,9 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
     match message {
         ShardMessage::Configure(config) => shard.configure(config),
         ShardMessage::Drop(group_id) => shard.drop_group(group_id),
+        ShardMessage::Lost(group_id) => {
+            shard.lost.insert(group_id);
+        }
         ShardMessage::Recovered {
             group_id,
             replica,
@@ -190,10 +194,26 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             group_id,
             client,
             request,
+            backlog,
         } => {
+            shard.io.crossings.note(client, &request, backlog);
             shard.group_request(group_id, client, request);
         }
-        ShardMessage::ToClient { client, message } => shard.io.send_client(client, message),
+        ShardMessage::ToClient {
+            client,
+            message,
+            weight,
+        } => {
+            if let Some(connection) = shard.io.connections.get(&client.connection) {
+                connection.backlog.arrived(weight);
+            }
+            shard.io.send_client(client, message);
+        }
+        ShardMessage::Cut { connection } => {
+            if let Some(connection) = shard.io.connections.get(&connection) {
+                connection.close.notify_one();
+            }
+        }
         ShardMessage::Sample(answer) => {
             let _gone = answer.send(shard.sample()).is_err();
         }
@@ -237,8 +257,6 @@ fn journal_event(shard: &mut Shard, event: JournalEvent) {
 }
 
 /// A socket handed over by another thread joins this shard's runtime; one that is broken is dropped.
-fn adopt(stream: std::net::TcpStream) -> Option<TcpStream> {
-    let stream = TcpStream::from_std(stream).ok()?;
-    prepare(&stream).ok()?;
-    Some(stream)
+fn adopt(stream: Detached) -> Option<(ReadHalf, WriteHalf)> {
+    stream.attach().ok()
 }

@@ -1,12 +1,12 @@
 //! What clients ask of a group: attaching, appending, its status. Reading is in [`crate::shard::reads`].
 
-use quorate_chain::{AppendRequest, Asked, ClientRef, Event};
+use quorate_chain::{AppendRequest, Asked, ClientRef, Event, Verdict};
 use quorate_qos::Offer;
 use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
     SESSION_WINDOW_BATCHES,
 };
-use quorate_types::{Code, Durability};
+use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
@@ -20,6 +20,8 @@ use crate::shard::io::{Io, Refusal};
 pub struct Channel {
     pub session: u64,
     pub permission: Permission,
+    /// A batch refused for lack of budget or room: until it comes again, those behind it cannot be ordered.
+    pub refused_seq: Option<u64>,
 }
 
 impl Group {
@@ -32,7 +34,12 @@ impl Group {
     }
 
     fn attach(&mut self, io: &mut Io, client: ClientRef, session: u64, permission: Permission) {
-        self.channels.insert(client, Channel { session, permission });
+        let channel = Channel {
+            session,
+            permission,
+            refused_seq: None,
+        };
+        self.channels.insert(client, channel);
         // Also where this server is not the head: it may become it, and the client need not attach again then.
         if session != 0 {
             self.sessions.insert(session, client);
@@ -138,6 +145,8 @@ impl Group {
             let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
             refusal.detail = detail;
             refusal.head_address = self.head_address();
+            let session = self.channels.get(&client).map_or(0, |channel| channel.session);
+            refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
             io.refuse(client, refusal);
             return;
         }
@@ -166,6 +175,18 @@ impl Group {
             trace,
         };
         self.counters.offered(entry_count, entry_bytes);
+        // Of a batch that was ordered before, the answer is its place: it costs nothing, and must not be refused for
+        // lack of budget or room, as if it had not happened.
+        if self.may_have_happened(session, request.seq, request.floor_index) {
+            self.order(io, request);
+            return;
+        }
+        if self.is_behind_a_refused(client, request.seq) {
+            self.counters.totals.refused_entries += u64::from(entry_count);
+            let refusal = Refusal::new(kind::APPEND, request.seq, Code::SequenceGap);
+            io.refuse(client, refusal);
+            return;
+        }
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
@@ -182,6 +203,7 @@ impl Group {
                 within_sla,
             } => {
                 self.counters.throttled(entry_count, within_sla);
+                self.note_refused(client, item.seq);
                 let code = if within_sla {
                     Code::Overloaded
                 } else {
@@ -192,6 +214,34 @@ impl Group {
                 io.refuse(client, refusal);
             }
         }
+    }
+
+    /// Whether an earlier sending of the batch was ordered, or the table has forgotten too much to tell: then no
+    /// refusal of this sending may say that it did not happen.
+    pub fn may_have_happened(&self, session: u64, seq: u64, floor_index: Index) -> bool {
+        let verdict = self.replica.log().sessions().judge(session, seq, floor_index);
+        session != 0 && matches!(verdict, Verdict::Ordered(_) | Verdict::Expired)
+    }
+
+    /// A batch of the channel was refused for lack of budget or room.
+    pub fn note_refused(&mut self, client: ClientRef, seq: u64) {
+        if let Some(channel) = self.channels.get_mut(&client) {
+            let least = channel.refused_seq.map_or(seq, |refused| refused.min(seq));
+            channel.refused_seq = Some(least);
+        }
+    }
+
+    /// Whether the batch would leave a gap, since one before it was refused. Told at once, it takes neither budget nor
+    /// room from batches that can be ordered.
+    fn is_behind_a_refused(&mut self, client: ClientRef, seq: u64) -> bool {
+        let Some(channel) = self.channels.get_mut(&client) else {
+            return false;
+        };
+        let is_behind = channel.refused_seq.is_some_and(|refused| seq > refused);
+        if !is_behind {
+            channel.refused_seq = None;
+        }
+        is_behind
     }
 
     /// What can be refused before anything is spent on the append.

@@ -257,6 +257,7 @@ impl World {
             region: register.region,
             held: register.held,
             version: register.version,
+            previous_incarnations: register.previous_incarnations,
         };
         for effect in self.apply_command(Command::Register(Box::new(registration))) {
             match effect {
@@ -291,6 +292,7 @@ impl World {
             client_keys: serde_json::Value::Null,
             peer_keys: serde_json::Value::Null,
             peer_token: String::new(),
+            certificate_pem: None,
         };
         coordinator.outgoing.push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
     }
@@ -306,6 +308,7 @@ impl World {
         let state = &coordinator.state;
         match message {
             ToCoordinator::Register(_) => unreachable!("taken before"),
+            ToCoordinator::RenewCertificate { .. } => {}
             ToCoordinator::Heartbeat(heartbeat) => self.heard(connection, server, heartbeat),
             ToCoordinator::Applied { group_id, epoch } => {
                 if state.groups.get(&group_id).is_some_and(|g| !g.formed && g.epoch == epoch) {

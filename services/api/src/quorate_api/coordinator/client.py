@@ -1,5 +1,6 @@
 """The coordinator's HTTP interface. Every call has a deadline; calls that may be repeated are, once."""
 
+import time
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from opentelemetry import propagate
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quorate_api import limits
-from quorate_api.coordinator.schemas import Events, GroupView, ObservedSla, Quote, Refusal
+from quorate_api.coordinator.schemas import Authority, Events, GroupView, ObservedSla, Quote, Refusal
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -45,6 +46,7 @@ class Coordinator:
             trust_env=False,
             transport=transport,
         )
+        self._authority: tuple[str, float] | None = None  # its certificate, and when it was asked for
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -52,6 +54,20 @@ class Coordinator:
     async def health(self) -> dict[str, Any]:
         answer = await self._call("GET", "/v1/health", timeout=2.0)
         return dict(answer.json())
+
+    async def authority_pem(self) -> str:
+        """The fleet's certificate authority in PEM: as of the last minute, or older while the coordinator is away."""
+        if self._authority is not None and time.monotonic() - self._authority[1] < limits.AUTHORITY_AGE_S_MAX:
+            return self._authority[0]
+        try:
+            answer = await self._call("GET", "/v1/ca", timeout=2.0)
+            found = self._parse(answer, Authority).ca_pem
+        except CoordinatorUnavailable:
+            if self._authority is None:
+                raise
+            found = self._authority[0]
+        self._authority = (found, time.monotonic())
+        return found
 
     async def quote(self, sla: ObservedSla) -> Quote:
         answer = await self._call("POST", "/v1/quotes", {"sla": sla.model_dump(mode="json")}, repeatable=True)
@@ -73,6 +89,13 @@ class Coordinator:
             return TypeAdapter(list[GroupView]).validate_json(answer.content)
         except ValidationError as error:
             raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
+
+    async def reset_group(self, group_id: UUID, epoch: int, entries_before: int, bytes_before: int) -> GroupView:
+        """Have a group that was lost in `epoch` begin anew. Raises `Refused`, and `RequestInvalid` if it is not lost.
+        Repeating it is harmless."""
+        body = {"epoch": epoch, "entries_before": entries_before, "bytes_before": bytes_before}
+        answer = await self._call("POST", f"/v1/groups/{group_id}/reset", body, repeatable=True)
+        return self._parse(answer, GroupView)
 
     async def delete_group(self, group_id: UUID) -> None:
         await self._call("DELETE", f"/v1/groups/{group_id}", repeatable=True)

@@ -23,6 +23,7 @@ class ObservedSla(BaseModel):
     rate_per_s: int
     region: str
     retention_bytes: int
+    retention_age_s: int | None = Field(None, description="null: nothing is discarded for its age")
 
 
 class ResourceDemand(BaseModel):
@@ -68,6 +69,13 @@ class Replica(BaseModel):
 
 
 GroupStatus = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting"]
+
+
+class Authority(BaseModel):
+    """The fleet's certificate authority: what clients of the data plane trust."""
+
+    ca_pem: str
+    sha256: str
 
 
 class GroupView(BaseModel):

@@ -23,6 +23,8 @@ class Code(StrEnum):
     NAME_TAKEN = "name_taken"
     ADMISSION_REFUSED = "admission_refused"
     GROUP_NOT_READY = "group_not_ready"
+    GROUP_LOST = "group_lost"
+    GROUP_NOT_LOST = "group_not_lost"
     IDEMPOTENCY_IN_PROGRESS = "idempotency_in_progress"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     PRECONDITION_FAILED = "precondition_failed"
@@ -100,6 +102,17 @@ CATALOGUE: dict[Code, Entry] = {
         "Retry in a second; `status` of the group tells.",
         Fault.SERVICE,
         retry=True,
+    ),
+    Code.GROUP_LOST: Entry(
+        409,
+        "The group’s log is lost",
+        "Every replica of it is gone. Its owner may have it begin anew: `POST /v1/groups/{id}/reset`.",
+        Fault.SERVICE,
+    ),
+    Code.GROUP_NOT_LOST: Entry(
+        409,
+        "The group is not lost",
+        "It keeps its log, and there is nothing to begin anew. To empty a group, delete it and create another.",
     ),
     Code.IDEMPOTENCY_IN_PROGRESS: Entry(
         409,

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Request, Response
 
 from quorate_api.groups import service
-from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, Placement
+from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, Placement, Reset
 from quorate_api.http.pagination import PageParameters
 from quorate_api.http.principal import Caller, Environment, Permission, Transaction
 from quorate_api.http.route import ScopedRoute
@@ -66,6 +66,17 @@ async def delete_group(
     """Delete a group with its log. The reservation ends now; the servers forget the log a little later."""
     await service.delete(work, services, caller, group_id, if_match)
     return Response(status_code=204)
+
+
+@router.post("/groups/{group_id}/reset")
+async def reset_group(
+    group_id: UUID, asked: Reset, response: Response, work: Transaction, services: Environment, caller: Caller
+) -> Group:
+    """Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
+    log are greater than all of the old."""
+    row = await service.reset(work, services, caller, group_id, asked.epoch)
+    response.headers["ETag"] = service.etag(row)
+    return service.group_of(row)
 
 
 @router.get("/groups/{group_id}/handle")

@@ -7,20 +7,25 @@ from opentelemetry import propagate
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.coordinator.client import CoordinatorUnavailable
 from quorate_api.coordinator.schemas import GroupView
 from quorate_api.errors import Code, Problem
-from quorate_api.groups.schemas import Endpoint, Handle, HandleLimits, HandleSla
+from quorate_api.groups.schemas import Endpoint, Handle, HandleLimits, HandleSla, HandleTls
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
 
 
-def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
-    """Raises `permission_denied` for a caller who may neither append nor read, `group_not_ready` without servers."""
+async def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
+    """Raises `permission_denied` for a caller who may neither append nor read, `group_lost`, `group_not_ready` without
+    servers, `coordinator_unavailable` as long as this process has never heard whom clients should trust."""
     operations = operations_of(principal)
     if not operations:
         principal.require(Permission.READ)
+    if view.status == "lost":
+        raise Problem(Code.GROUP_LOST)
     if not view.replicas:
         raise Problem(Code.GROUP_NOT_READY, f"The group is {view.status} and has no servers.", retry_after_s=1)
+    tls = await _tls(services)
     token = services.signer.sign(str(principal.id), row.id, operations, datetime.now(UTC))
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
@@ -46,8 +51,18 @@ def issue(services: Services, principal: Principal, row: Row[Any], view: GroupVi
             max_batch_entries=limits.BATCH_ENTRIES_MAX,
             window_batches=limits.SESSION_WINDOW_BATCHES,
         ),
+        tls=tls,
         traceparent=carrier.get("traceparent"),
     )
+
+
+async def _tls(services: Services) -> HandleTls:
+    try:
+        ca_pem = await services.coordinator.authority_pem()
+    except CoordinatorUnavailable as error:
+        detail = "The fleet's certificate authority is not known yet."
+        raise Problem(Code.COORDINATOR_UNAVAILABLE, detail, retry_after_s=2) from error
+    return HandleTls(required=not services.settings.plaintext_allowed, ca_pem=ca_pem)
 
 
 def operations_of(principal: Principal) -> list[str]:

@@ -1,13 +1,13 @@
 """Groups: an SLA and a log; how to reach it; where it is; what happened to it."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
 
 from quorate_api.coordinator.schemas import ObservedSla, Replica
-from quorate_api.http.schemas import Name, Output
+from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.quotes.schemas import Price, SlaInput
 
 Status = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting", "deleted"]
@@ -15,6 +15,12 @@ Status = Literal["provisioning", "active", "degraded", "paused", "lost", "deleti
 
 class NewGroup(SlaInput):
     name: Name
+
+
+class Reset(Input):
+    """What the owner saw: so that a repetition, or a click on an old page, gives up nothing twice."""
+
+    epoch: Annotated[int, Field(ge=1, le=2**53, description="The group's epoch when it was seen lost.")]
 
 
 class Endpoint(Output):
@@ -37,6 +43,11 @@ class HandleLimits(Output):
     window_batches: int
 
 
+class HandleTls(Output):
+    required: bool = Field(description="Whether servers refuse connections without TLS.")
+    ca_pem: str = Field(description="The fleet's certificate authority, in PEM: the only one to trust.")
+
+
 class Handle(Output):
     """All that a client needs to reach the data plane (sdk/contract/handle.md)."""
 
@@ -48,6 +59,7 @@ class Handle(Output):
     token_expires_at: datetime
     sla: HandleSla
     limits: HandleLimits
+    tls: HandleTls
     traceparent: str | None = Field(None, description="Of the request that issued the handle, when it was traced.")
 
 

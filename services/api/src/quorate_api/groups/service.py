@@ -31,9 +31,11 @@ from quorate_api.projects import service as projects
 from quorate_api.quotas import service as quotas
 from quorate_api.quotes import service as quotes
 from quorate_api.quotes.schemas import Price
+from quorate_api.usage.repository import UsageRepository
 
 ACTIVE_WAIT_S = 3.0  # how long a create waits for the replicas' first configuration
 ACTIVE_POLL_S = 0.05
+_END_OF_TIME_S = 1 << 40  # after every window that there will be
 
 
 async def create(
@@ -58,7 +60,7 @@ async def create(
     if row is None:
         raise not_found("group")
     reachable = view.status != "provisioning" and view.replicas and handles.operations_of(principal)
-    handle = handles.issue(services, principal, row, view) if reachable else None
+    handle = await handles.issue(services, principal, row, view) if reachable else None
     return row, CreatedGroup(**group_of(row).model_dump(by_alias=False), handle=handle)
 
 
@@ -172,10 +174,29 @@ async def delete(work: Work, services: Services, principal: Principal, group_id:
     await GroupRepository(work.scope).finish_deletion(group_id, datetime.now(UTC))
 
 
+async def reset(work: Work, services: Services, principal: Principal, group_id: UUID, epoch: int) -> Row[Any]:
+    """A lost group begins anew. Usage goes on from what was counted, so that nothing is billed twice or again."""
+    row = await visible(work, principal, group_id)
+    principal.require(Permission.MANAGE)
+    entries, size = await UsageRepository(work.scope).committed_before(group_id, _END_OF_TIME_S)
+    try:
+        async with work.outside():
+            view = await services.coordinator.reset_group(group_id, epoch, entries, size)
+            view = await _until_active(services, view)
+    except Refused as error:
+        raise Problem(Code.ADMISSION_REFUSED, error.refusal.message, refusal=error.refusal) from error
+    except RequestInvalid as error:
+        raise Problem(Code.GROUP_NOT_LOST, str(error)) from error
+    groups = GroupRepository(work.scope)
+    await _note(work, group_id, "reset_requested", f"The group {row.name} was to begin anew.")
+    await groups.observe(view, datetime.now(UTC))
+    return await visible(work, principal, group_id)
+
+
 async def handle(work: Work, services: Services, principal: Principal, group_id: UUID) -> Handle:
     row = await visible(work, principal, group_id)
     view = await _freshest(work, services, row)
-    return handles.issue(services, principal, row, view)
+    return await handles.issue(services, principal, row, view)
 
 
 async def placement(work: Work, services: Services, principal: Principal, group_id: UUID) -> Placement:

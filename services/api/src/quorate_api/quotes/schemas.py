@@ -27,7 +27,10 @@ class SlaInput(Input):
     )
     region: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")] = "local"
     retention_bytes: Annotated[int, Field(ge=limits.RETENTION_BYTES_MIN, le=limits.RETENTION_BYTES_MAX)] = Field(
-        limits.RETENTION_BYTES_DEFAULT, description="The log keeps at least its newest so many bytes."
+        limits.RETENTION_BYTES_DEFAULT, description="The log keeps its newest so many bytes."
+    )
+    retention_age_s: Annotated[int, Field(ge=limits.RETENTION_AGE_S_MIN, le=limits.RETENTION_AGE_S_MAX)] | None = Field(
+        None, description="Entries older than so many seconds are discarded as well; null: none for their age."
     )
 
     @field_validator("min_replicas")

@@ -11,6 +11,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use quorate_certificates::Authority;
 use quorate_types::limits::COORDINATOR_BODY_BYTES_MAX;
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
@@ -24,6 +25,9 @@ use problem::Problem;
 pub struct Context {
     pub handle: Handle,
     admin_token_digest: Arc<str>,
+    /// The fleet's certificate authority: its certificate, and the fingerprint of that.
+    pub(super) ca_pem: Arc<str>,
+    pub(super) ca_pin: Arc<str>,
     /// Bounds the calls that wait for events.
     waits: Arc<Semaphore>,
 }
@@ -32,11 +36,13 @@ pub struct Context {
 const EVENT_WAITS_MAX: usize = 64;
 
 impl Context {
-    pub fn new(handle: Handle, admin_token: &str) -> Self {
+    pub fn new(handle: Handle, admin_token: &str, authority: &Authority) -> Self {
         let digest = super::secret::digest(admin_token).into();
         Self {
             handle,
             admin_token_digest: digest,
+            ca_pem: authority.certificate_pem().into(),
+            ca_pin: authority.pin().into(),
             waits: Arc::new(Semaphore::new(EVENT_WAITS_MAX)),
         }
     }
@@ -55,8 +61,18 @@ fn router(context: Context) -> Router {
             "/v1/groups/{group_id}",
             get(routes::group).put(routes::admit).delete(routes::delete),
         )
+        .route("/v1/groups/{group_id}/reset", post(routes::reset))
         .route("/v1/servers", get(routes::servers))
+        .route(
+            "/v1/servers/{server_id}",
+            get(routes::server).delete(routes::forget),
+        )
+        .route(
+            "/v1/servers/{server_id}/drain",
+            post(routes::drain).delete(routes::call_off_drain),
+        )
         .route("/v1/capacity", get(routes::capacity))
+        .route("/v1/ca", get(routes::certificate_authority))
         .route("/v1/join-tokens", post(routes::issue_join_token))
         .route("/v1/events", get(routes::events))
         .layer(from_fn_with_state(context.clone(), authorize));

@@ -8,11 +8,12 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use quorate_certificates::pin;
 use quorate_types::limits::{
     COORDINATOR_EVENTS_PER_ANSWER_MAX, COORDINATOR_EVENTS_WAIT_MS_MAX, JOIN_TOKEN_TTL_S_MAX,
 };
 use quorate_types::sla::Quote;
-use quorate_types::{GroupId, Sla};
+use quorate_types::{Epoch, GroupId, ServerId, Sla};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -41,6 +42,18 @@ pub struct QuoteRequest {
 pub struct AdmitRequest {
     sla: Sla,
     project_id: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResetRequest {
+    /// In which the owner saw the group lost.
+    epoch: Epoch,
+    /// What usage has counted of the lost log, from which it goes on.
+    #[serde(default)]
+    entries_before: u64,
+    #[serde(default)]
+    bytes_before: u64,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +110,29 @@ pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body:
     }
 }
 
+/// A lost group begins anew. Repeating it is harmless: it says in which epoch the group was seen lost.
+pub async fn reset(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    let request: ResetRequest = parse(body)?;
+    let command = Command::Reset {
+        group_id,
+        epoch: request.epoch,
+        entries_before: request.entries_before,
+        bytes_before: request.bytes_before,
+    };
+    match context.handle.command(command).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Refused(refusal) => Err(Problem::refused(refusal)),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a reset: {other:?}"),
+    }
+}
+
 pub async fn group(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<GroupView>> {
     Ok(Json(view(&context, group_id(&id)?).await?))
 }
@@ -133,8 +169,64 @@ pub async fn servers(State(context): State<Context>) -> Answer<Json<Vec<ServerVi
     Ok(Json(views.await?))
 }
 
+pub async fn server(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<ServerView>> {
+    let id = server_id(&id)?;
+    Ok(Json(server_view(&context, id).await?))
+}
+
+pub async fn drain(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<ServerView>> {
+    let server = server_id(&id)?;
+    change_server(&context, server, Command::Drain { server }).await
+}
+
+pub async fn call_off_drain(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+) -> Answer<Json<ServerView>> {
+    let server = server_id(&id)?;
+    change_server(&context, server, Command::CallOffDrain { server }).await
+}
+
+pub async fn forget(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<ServerView>> {
+    let server = server_id(&id)?;
+    change_server(&context, server, Command::Forget { server }).await
+}
+
+async fn change_server(context: &Context, server: ServerId, command: Command) -> Answer<Json<ServerView>> {
+    match context.handle.command(command).await? {
+        Reply::Done => Ok(Json(server_view(context, server).await?)),
+        Reply::Unknown => Err(no_server()),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a change of a server: {other:?}"),
+    }
+}
+
+async fn server_view(context: &Context, id: ServerId) -> Answer<ServerView> {
+    let look =
+        move |state: &mut crate::state::State| state.servers.get(&id).map(|server| state.server_view(server));
+    context.handle.read(look).await?.ok_or_else(no_server)
+}
+
+fn no_server() -> Problem {
+    Problem::not_found("There is no server with this number.")
+}
+
+fn no_group() -> Problem {
+    Problem::not_found("There is no group with this id.")
+}
+
+fn server_id(text: &str) -> Answer<ServerId> {
+    let wrong = |_| Problem::invalid(StatusCode::BAD_REQUEST, "server_id", "must be a server's number");
+    text.parse().map(ServerId).map_err(wrong)
+}
+
 pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {
     Ok(Json(context.handle.read(|state| state.fleet_view()).await?))
+}
+
+/// Whom clients and servers trust: for handles, and for people who compare fingerprints.
+pub async fn certificate_authority(State(context): State<Context>) -> Json<Value> {
+    Json(json!({"ca_pem": &*context.ca_pem, "sha256": &*context.ca_pin}))
 }
 
 pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Answer<Response> {
@@ -147,7 +239,7 @@ pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Ans
             message,
         ));
     }
-    let token = random_secret("qjt_");
+    let secret = random_secret("qjt_");
     let terms = JoinTokenTerms {
         expires_at_ms: unix_ms() + request.ttl_s * 1_000,
         name: request.name,
@@ -156,12 +248,15 @@ pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Ans
     match context
         .handle
         .command(Command::IssueJoinToken {
-            digest: digest(&token),
+            digest: digest(&secret),
             token: terms,
         })
         .await?
     {
-        Reply::TokenIssued => Ok((StatusCode::CREATED, Json(json!({"token": token}))).into_response()),
+        Reply::TokenIssued => {
+            let token = pin::with_pin(&secret, &context.ca_pin);
+            Ok((StatusCode::CREATED, Json(json!({"token": token}))).into_response())
+        }
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a join token: {other:?}"),
     }
@@ -217,11 +312,7 @@ async fn view(context: &Context, group_id: GroupId) -> Answer<GroupView> {
     let look = move |state: &mut crate::state::State| {
         state.groups.get(&group_id).map(|group| state.group_view(group))
     };
-    context
-        .handle
-        .read(look)
-        .await?
-        .ok_or_else(|| Problem::not_found("There is no group with this id."))
+    context.handle.read(look).await?.ok_or_else(no_group)
 }
 
 fn group_id(text: &str) -> Answer<GroupId> {

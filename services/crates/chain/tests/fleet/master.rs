@@ -242,6 +242,7 @@ impl World {
             ),
             retention_bytes: self.plan.retention_bytes,
             retention_age_s: self.plan.retention_age_s,
+            beginning: None,
         };
         let members: Vec<usize> = issued.chain.iter().chain(&issued.learner).map(|m| m.0).collect();
         self.master.config = Some(config);

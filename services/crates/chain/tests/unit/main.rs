@@ -2,6 +2,7 @@
 
 mod acks;
 mod agreement;
+mod beginning;
 mod durability;
 mod fencing;
 mod following;

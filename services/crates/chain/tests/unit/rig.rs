@@ -47,6 +47,7 @@ pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
         ),
         retention_bytes: u64::MAX,
         retention_age_s: None,
+        beginning: None,
     }
 }
 

@@ -1,0 +1,182 @@
+//! Who holds others up, by what servers say of one another. No sleeping.
+
+mod harness;
+
+use std::collections::BTreeSet;
+
+use harness::{World, server};
+use quorate_coordinator::state::command::Command;
+use quorate_coordinator::suspicions::{SuspicionTimes, Suspicions};
+use quorate_types::control::{SlowCause, SlowReport};
+
+const TIMES: SuspicionTimes = SuspicionTimes {
+    unreachable_ms: 3_000,
+    slow_ms: 5_000,
+    well_ms: 60_000,
+    stale_ms: 750,
+};
+
+struct Fleet {
+    world: World,
+    suspicions: Suspicions,
+    now_ms: u64,
+    /// Who calls whom slow, and who cannot reach whom.
+    slow: Vec<(u32, u32)>,
+    unreachable: Vec<(u32, u32)>,
+}
+
+impl Fleet {
+    fn new(servers: u32) -> Self {
+        Self {
+            world: World::new(servers),
+            suspicions: Suspicions::new(TIMES),
+            now_ms: 0,
+            slow: Vec::new(),
+            unreachable: Vec::new(),
+        }
+    }
+
+    /// Heartbeats each 250 ms; what came of them.
+    fn run(&mut self, ms: u64) -> Vec<Command> {
+        let mut all = Vec::new();
+        for _ in 0..ms / 250 {
+            self.now_ms += 250;
+            for n in self.world.state.servers.keys().map(|id| id.0).collect::<Vec<_>>() {
+                let of = |claims: &[(u32, u32)]| {
+                    claims
+                        .iter()
+                        .filter(|c| c.0 == n)
+                        .map(|c| server(c.1))
+                        .collect::<Vec<_>>()
+                };
+                let report = |server| SlowReport {
+                    server,
+                    behind_ms: 400,
+                    cause: SlowCause::Journal,
+                };
+                let slow: Vec<SlowReport> = of(&self.slow).into_iter().map(report).collect();
+                self.suspicions
+                    .heartbeat(server(n), &of(&self.unreachable), &slow, self.now_ms);
+            }
+            for command in self.suspicions.due(&self.world.state, self.now_ms) {
+                self.world.apply(command.clone());
+                all.push(command);
+            }
+        }
+        all
+    }
+
+    fn slow_ones(&self) -> Vec<u32> {
+        let servers = self.world.state.servers.values();
+        servers
+            .filter(|s| s.slow.is_some())
+            .map(|s| s.server_id.0)
+            .collect()
+    }
+}
+
+#[test]
+fn whoever_is_called_slow_for_long_is_and_is_trusted_again_much_later() {
+    let mut fleet = Fleet::new(5);
+    fleet.slow = vec![(1, 2)];
+    assert!(fleet.run(4_500).is_empty());
+    assert_eq!(fleet.run(1_500).len(), 1, "told once");
+    assert_eq!(fleet.slow_ones(), [2]);
+    fleet.slow.clear();
+    assert!(fleet.run(59_000).is_empty());
+    assert_eq!(fleet.run(3_000).len(), 1);
+    assert!(fleet.slow_ones().is_empty());
+}
+
+#[test]
+fn a_word_now_and_then_is_not_enough() {
+    let mut fleet = Fleet::new(5);
+    for _ in 0..20 {
+        fleet.slow = vec![(1, 2)];
+        fleet.run(4_000);
+        fleet.slow.clear();
+        fleet.run(1_000);
+    }
+    assert!(fleet.slow_ones().is_empty());
+}
+
+#[test]
+fn a_heartbeat_without_the_word_does_not_begin_it_anew() {
+    let mut fleet = Fleet::new(5);
+    for _ in 0..8 {
+        fleet.slow = vec![(1, 2)];
+        fleet.run(500);
+        fleet.slow.clear();
+        fleet.run(250);
+    }
+    assert_eq!(fleet.slow_ones(), [2]);
+}
+
+#[test]
+fn who_calls_several_slow_that_nobody_else_does_is_slow_itself() {
+    let mut fleet = Fleet::new(6);
+    fleet.slow = vec![(1, 2), (1, 3)];
+    fleet.run(6_000);
+    assert_eq!(fleet.slow_ones(), [1]);
+    // When others say the same of one of them, it is that one.
+    let mut fleet = Fleet::new(6);
+    fleet.slow = vec![(1, 2), (4, 2), (5, 2)];
+    fleet.run(6_000);
+    assert_eq!(fleet.slow_ones(), [2]);
+}
+
+#[test]
+fn of_two_that_call_one_another_slow_the_one_that_others_name_too() {
+    let mut fleet = Fleet::new(6);
+    fleet.slow = vec![(1, 2), (2, 1)];
+    fleet.run(10_000);
+    assert!(fleet.slow_ones().is_empty());
+    fleet.slow.push((3, 1));
+    fleet.run(6_000);
+    assert_eq!(fleet.slow_ones(), [1]);
+    let mut fleet = Fleet::new(6);
+    fleet.slow = vec![(1, 2), (2, 1), (2, 2)];
+    fleet.run(6_000);
+    assert_eq!(fleet.slow_ones(), [2], "its own word counts");
+}
+
+#[test]
+fn when_all_are_slow_a_quarter_of_them_goes_at_most() {
+    let mut fleet = Fleet::new(8);
+    fleet.slow = (1..=8).map(|n| (n, n)).collect();
+    fleet.run(60_000);
+    assert_eq!(fleet.slow_ones().len(), 2);
+}
+
+#[test]
+fn what_a_failed_server_says_or_is_said_of_it_does_not_count() {
+    let mut fleet = Fleet::new(5);
+    fleet.slow = vec![(1, 2)];
+    fleet.unreachable = vec![(1, 2)];
+    fleet.run(2_500);
+    fleet.world.fail(&[2]);
+    assert!(fleet.run(10_000).is_empty());
+}
+
+#[test]
+fn a_pair_that_is_parted_for_long_is_severed_and_mended_long_after() {
+    let mut fleet = Fleet::new(5);
+    fleet.unreachable = vec![(3, 2)];
+    assert!(fleet.run(2_750).is_empty());
+    // A link that came back in between begins anew.
+    fleet.unreachable.clear();
+    fleet.run(250);
+    fleet.unreachable = vec![(3, 2), (2, 3)];
+    assert!(fleet.run(2_750).is_empty());
+    fleet.run(1_000);
+    assert_eq!(
+        fleet.world.state.severed,
+        BTreeSet::from([(server(2), server(3))])
+    );
+    fleet.unreachable = vec![(2, 3)];
+    assert!(fleet.run(90_000).is_empty(), "as long as one says so");
+    fleet.unreachable.clear();
+    assert!(fleet.run(59_000).is_empty());
+    fleet.run(2_000);
+    assert!(fleet.world.state.severed.is_empty());
+}

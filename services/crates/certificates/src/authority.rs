@@ -1,0 +1,250 @@
+//! The coordinator's certificate authority: one key, made at its first start, which never leaves its folder.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use quorate_types::ServerId;
+use quorate_types::names::{COORDINATOR_NAME, IDENTITY_DOMAIN, host_of, server_name};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use time::OffsetDateTime;
+
+use crate::pin;
+
+const KEY_FILE: &str = "ca-key.pem";
+const CERTIFICATE_FILE: &str = "ca.pem";
+/// Longer than any fleet runs: there is no rotation yet, so the end of it must not be met by surprise.
+const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
+/// Certificates begin this much in the past: a server whose clock is behind must still be able to register. A key that
+/// is new gains nothing from it for whoever steals it later.
+const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
+/// A request is one key and one signature.
+const REQUEST_BYTES_MAX: usize = 8 << 10;
+
+/// The folder's key or certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct AuthorityError {
+    path: PathBuf,
+    problem: String,
+}
+
+/// Why a certificate is not issued: the request is at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    #[error("the certificate request is not one: {0}")]
+    Request(String),
+    #[error("the address {0:?} has no host that a certificate can carry; use host:port with --advertise")]
+    Host(String),
+    #[error("hosts in {IDENTITY_DOMAIN} cannot be advertised: certificates use that domain for identities")]
+    Reserved,
+}
+
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+    certificate_pem: String,
+}
+
+impl Authority {
+    /// Reads `ca-key.pem` (0600) and `ca.pem` in the folder, or makes what is missing.
+    pub fn load_or_create(data_dir: &Path) -> Result<Self, AuthorityError> {
+        let (key_path, path) = (data_dir.join(KEY_FILE), data_dir.join(CERTIFICATE_FILE));
+        let key = load_or_create_key(&key_path).map_err(|problem| AuthorityError {
+            path: key_path,
+            problem,
+        })?;
+        Self::with_key(key, &path).map_err(|problem| AuthorityError { path, problem })
+    }
+
+    fn with_key(key: KeyPair, path: &Path) -> Result<Self, String> {
+        let certificate_pem = match std::fs::read_to_string(path) {
+            Ok(pem) => pem,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let pem = self_signed(&key)?;
+                write_file(path, &pem, 0o644).map_err(|error| error.to_string())?;
+                pem
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
+            .map_err(|error| format!("not a certificate: {error}"))?;
+        let (_, parsed) =
+            x509_parser::parse_x509_certificate(&certificate).map_err(|error| error.to_string())?;
+        if parsed.public_key().raw != key.subject_public_key_info() {
+            return Err(format!(
+                "is not of the key in {KEY_FILE}: restore the two together"
+            ));
+        }
+        let issuer = Issuer::from_ca_cert_der(&certificate, key)
+            .map_err(|error| format!("not an authority's: {error}"))?;
+        Ok(Self {
+            issuer,
+            certificate,
+            certificate_pem,
+        })
+    }
+
+    /// What everybody trusts.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// SHA-256 of the certificate, as 64 hex digits.
+    pub fn pin(&self) -> String {
+        pin::fingerprint(&self.certificate)
+    }
+
+    /// A certificate for a server's key: for its identity and for the host that it advertises. Of the request only
+    /// the key counts; whatever names it asks for are not its to choose.
+    pub fn issue(
+        &self,
+        request_pem: &str,
+        server: ServerId,
+        address: &str,
+        life: Duration,
+        now: SystemTime,
+    ) -> Result<String, IssueError> {
+        if request_pem.len() > REQUEST_BYTES_MAX {
+            return Err(IssueError::Request("it is too long".into()));
+        }
+        let request = CertificateSigningRequestParams::from_pem(request_pem)
+            .map_err(|error| IssueError::Request(error.to_string()))?;
+        let host = host_of(address).ok_or_else(|| IssueError::Host(address.to_string()))?;
+        let mut parameters = leaf(&server_name(server), now, life);
+        parameters.subject_alt_names.push(host_name(host)?);
+        parameters.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
+        let issued = parameters
+            .signed_by(&request.public_key, &self.issuer)
+            .map_err(|error| IssueError::Request(error.to_string()))?;
+        Ok(issued.pem())
+    }
+
+    /// A fresh key with a certificate for the coordinator itself, and the authority's behind it, so that a server
+    /// that knows only the pin sees what it is the pin of.
+    pub fn coordinator(
+        &self,
+        life: Duration,
+        now: SystemTime,
+    ) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        let key = KeyPair::generate().expect("the system gives randomness");
+        let mut parameters = leaf(COORDINATOR_NAME, now, life);
+        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let issued = parameters
+            .signed_by(&key, &self.issuer)
+            .expect("the authority's key signs");
+        (vec![issued.der().clone(), self.certificate.clone()], key.into())
+    }
+}
+
+fn leaf(identity: &str, now: SystemTime, life: Duration) -> CertificateParams {
+    let name = identity.try_into().expect("identities are ASCII");
+    let mut parameters = certificate(identity, now, life);
+    parameters.subject_alt_names = vec![SanType::DnsName(name)];
+    parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    parameters.use_authority_key_identifier_extension = true;
+    parameters
+}
+
+fn certificate(name: &str, now: SystemTime, life: Duration) -> CertificateParams {
+    let mut parameters = CertificateParams::default();
+    parameters.not_before = OffsetDateTime::from(now - CLOCK_BEHIND_MAX);
+    parameters.not_after = OffsetDateTime::from(now + life);
+    parameters.serial_number = Some(serial());
+    parameters.distinguished_name = DistinguishedName::new();
+    parameters.distinguished_name.push(DnType::CommonName, name);
+    parameters
+}
+
+fn host_name(host: &str) -> Result<SanType, IssueError> {
+    let wrong = || IssueError::Host(host.to_string());
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(SanType::IpAddress(ip));
+    }
+    let lower = host.trim_end_matches('.').to_ascii_lowercase();
+    if lower == IDENTITY_DOMAIN || lower.ends_with(&format!(".{IDENTITY_DOMAIN}")) {
+        return Err(IssueError::Reserved);
+    }
+    match ServerName::try_from(host) {
+        Ok(ServerName::DnsName(_)) => Ok(SanType::DnsName(host.try_into().map_err(|_| wrong())?)),
+        _ => Err(wrong()),
+    }
+}
+
+fn self_signed(key: &KeyPair) -> Result<String, String> {
+    // Its own name, so that the authorities of two fleets are never taken for one.
+    let id = &pin::fingerprint(&key.subject_public_key_info())[..8];
+    let mut parameters = certificate(&format!("Quorate fleet {id}"), SystemTime::now(), AUTHORITY_LIFE);
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let certificate = parameters.self_signed(key).map_err(|error| error.to_string())?;
+    Ok(certificate.pem())
+}
+
+/// Random: the same key is certified again and again, and numbers must differ.
+fn serial() -> SerialNumber {
+    let mut bytes: [u8; 16] = rand::random();
+    // Positive, and not shorter than it looks.
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    SerialNumber::from_slice(&bytes)
+}
+
+fn load_or_create_key(path: &Path) -> Result<KeyPair, String> {
+    match std::fs::read_to_string(path) {
+        Ok(pem) => {
+            let mode = std::fs::metadata(path)
+                .map_err(|error| error.to_string())?
+                .permissions()
+                .mode();
+            if mode & 0o077 != 0 {
+                return Err(format!(
+                    "mode {:04o} lets others read it: chmod 600 it",
+                    mode & 0o777
+                ));
+            }
+            KeyPair::from_pem(&pem).map_err(|error| format!("not a private key: {error}"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let key = KeyPair::generate().map_err(|error| error.to_string())?;
+            write_file(path, &key.serialize_pem(), 0o600).map_err(|error| error.to_string())?;
+            Ok(key)
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Written beside and moved into place, so that it is never half there.
+pub(crate) fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let beside = path.with_extension("pem.new");
+    // One left by a crash may have another mode.
+    if let Err(error) = std::fs::remove_file(&beside)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&beside, path)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,516 @@
+//! A replica's rules, one for one those of `quorate-chain`: each function names the one it stands for.
+
+use crate::bounds::{Bounds, Bug};
+use crate::past::Wrong;
+use crate::state::{
+    Body, Config, Downstream, Entry, Epoch, Index, Joining, Message, Parked, Report, Role, Server, ServerId,
+    Session, State, UNBOUNDED, Upstream, Write,
+};
+
+/// One replica takes one step.
+pub struct Turn<'a> {
+    pub bounds: &'a Bounds,
+    pub state: &'a mut State,
+    pub me: ServerId,
+}
+
+impl Turn<'_> {
+    /// `Replica::configure`
+    pub fn adopt(&mut self, epoch: Epoch) {
+        let me = self.me;
+        let config = self.state.config(epoch).expect("issued").clone();
+        let role = config.role_of(me);
+        let is_head = matches!(role, Role::Sole | Role::Head);
+        let successor = config.successor_of(me);
+        let server = self.server_mut();
+        server.epoch = epoch;
+        server.level_before = if is_head { UNBOUNDED } else { 0 };
+        server.ring_level = 0;
+        server.ring_closed = role == Role::Sole;
+        server.told_head = None;
+        server.downstream = match successor {
+            Some(_) => Downstream::Awaiting,
+            None => Downstream::Nobody,
+        };
+        server.joining = None;
+        server.upstream = match is_head {
+            true => Upstream::IsHead,
+            false => Upstream::Unconfigured,
+        };
+        if !is_head {
+            self.ask_predecessor();
+        }
+        self.answer_parked();
+        self.flush();
+    }
+
+    /// `Replica::append` and `Replica::order`
+    pub fn order(&mut self, session: Session) {
+        let epoch = self.server().epoch;
+        let line = self.config();
+        let has_left = |id: &ServerId| {
+            let other = self.state.server(*id);
+            !other.up || other.epoch > epoch || other.epochs_from > epoch
+        };
+        let is_late = line.chain.iter().skip(1).any(has_left);
+        if is_late {
+            self.state.past.note_late(epoch, session);
+        }
+        let tried = &mut self.state.past.tried[usize::from(session)];
+        *tried = epoch.max(*tried);
+        self.store(Entry { epoch, session });
+        self.flush();
+    }
+
+    /// `Replica::step` of a message, or of a link that is back.
+    pub fn receive(&mut self, from: ServerId, message: Message) {
+        let Message { epoch, body } = message;
+        match body {
+            Body::LinkUp => self.link_up(from),
+            Body::SyncRequest { history } => {
+                if epoch >= self.server().epoch {
+                    self.server_mut().parked = Some(Parked { from, epoch, history });
+                    self.answer_parked();
+                }
+            }
+            _ if self.server().epoch == 0 => {}
+            _ if epoch != self.server().epoch && !self.bounds.has(Bug::EpochUnchecked) => {}
+            Body::Replicate {
+                index,
+                entry,
+                commit,
+                level,
+                last,
+            } => self.replicate(from, index, entry, (commit, level, last)),
+            Body::Notice { commit, level } => self.notice(from, commit, level),
+            Body::SyncReply {
+                common,
+                last,
+                commit,
+                level,
+            } => self.sync_reply(from, common, last, (commit, level)),
+            Body::Level { index } => self.progress(from, index),
+            Body::ChainAck { level } => {
+                if self.role() == Role::Head && self.config().role_of(from) == Role::Tail {
+                    let server = self.server_mut();
+                    server.ring_closed = true;
+                    server.ring_level = server.ring_level.max(level);
+                }
+            }
+        }
+        self.flush();
+    }
+
+    /// `Replica::persisted`, `Replica::cut_persisted`: the disk has the oldest of what it was handed.
+    pub fn sync(&mut self) {
+        let takes_early = self.bounds.has(Bug::CompletionBeforeCutTaken);
+        let server = self.server_mut();
+        match server.unsynced.remove(0) {
+            Write::Batch(index, entry) => {
+                server.disk.truncate(usize::from(index) - 1);
+                server.disk.push(entry);
+                let held = server.log.get(usize::from(index) - 1);
+                let counts = held.is_some_and(|held| held.epoch == entry.epoch);
+                if counts && (takes_early || !server.has_pending_cut()) {
+                    server.durable = server.durable.max(index);
+                }
+            }
+            Write::Cut(index) => {
+                server.disk.truncate(usize::from(index));
+                if !server.has_pending_cut() {
+                    server.durable = server.durable.max(index);
+                    self.answer_parked();
+                }
+            }
+        }
+        self.flush();
+    }
+
+    /// `Replica::link_up` and `Downstream::link_down`
+    fn link_up(&mut self, other: ServerId) {
+        if self.server().epoch == 0 || self.bounds.has(Bug::NoAgreementAfterBreak) {
+            return;
+        }
+        let config = self.config().clone();
+        let server = self.server_mut();
+        if matches!(server.downstream, Downstream::Streaming { .. })
+            && config.successor_of(self.me) == Some(other)
+        {
+            self.server_mut().downstream = Downstream::Awaiting;
+        }
+        if config.chain.first() == Some(&other) {
+            self.server_mut().told_head = None;
+        }
+        if config.predecessor_of(self.me) == Some(other) {
+            self.ask_predecessor();
+        }
+    }
+
+    /// `Replica::ask_predecessor`
+    pub fn ask_predecessor(&mut self) {
+        let to = self.config().predecessor_of(self.me);
+        let server = self.server_mut();
+        server.upstream = Upstream::Asking;
+        let history = server.log.iter().map(|entry| entry.epoch).collect();
+        self.send(to, Body::SyncRequest { history });
+    }
+
+    /// `Replica::answer_parked`
+    fn answer_parked(&mut self) {
+        let Some(parked) = self.server_mut().parked.take() else {
+            return;
+        };
+        let own = self.server().epoch;
+        let must_settle = !self.bounds.has(Bug::UnsettledAnswers);
+        if parked.epoch > own || (parked.epoch == own && must_settle && !self.is_settled()) {
+            self.server_mut().parked = Some(parked);
+            return;
+        }
+        if parked.epoch < own || self.config().successor_of(self.me) != Some(parked.from) {
+            return;
+        }
+        let common = common_index(&self.server().log, &parked.history);
+        let level = self.level();
+        let server = self.server_mut();
+        server.downstream = Downstream::Streaming {
+            next: common + 1,
+            told: None,
+        };
+        let (last, commit) = (server.last(), server.commit);
+        let reply = Body::SyncReply {
+            common,
+            last,
+            commit,
+            level,
+        };
+        self.send(Some(parked.from), reply);
+    }
+
+    /// `Replica::sync_reply` (a log that begins behind a base is left out)
+    fn sync_reply(&mut self, from: ServerId, common: Index, last: Index, (commit, level): (Index, Index)) {
+        let is_asked = self.server().upstream == Upstream::Asking;
+        if !is_asked || self.config().predecessor_of(self.me) != Some(from) {
+            return;
+        }
+        self.cut_to(common);
+        let server = self.server_mut();
+        server.upstream = Upstream::Following {
+            confirmed: None,
+            predecessor_last: last,
+        };
+        server.level_before = level;
+        self.advance_commit(commit);
+        self.answer_parked();
+    }
+
+    /// `Replica::cut_to`
+    fn cut_to(&mut self, index: Index) {
+        if index >= self.server().last() || self.bounds.has(Bug::SuffixKept) {
+            return;
+        }
+        if index < self.server().commit {
+            self.state.past.went_wrong(Wrong::CommittedCut);
+        }
+        let is_written = self.bounds.is_persistent() && !self.bounds.has(Bug::CutNotWritten);
+        let is_rebuilt = !self.bounds.has(Bug::TableNotRebuilt);
+        let server = self.server_mut();
+        server.log.truncate(usize::from(index));
+        server.commit = server.commit.min(index);
+        server.durable = server.durable.min(index);
+        if is_rebuilt {
+            server.rebuild_table();
+        }
+        if is_written {
+            server.unsynced.push(Write::Cut(index));
+        }
+    }
+
+    /// `Replica::replicate`
+    fn replicate(
+        &mut self,
+        from: ServerId,
+        index: Index,
+        entry: Entry,
+        (commit, level, last): (Index, Index, Index),
+    ) {
+        if !self.hear(from, last) {
+            return;
+        }
+        let held = self.server().log.get(usize::from(index) - 1).copied();
+        match held {
+            Some(held) if held != entry => self.state.past.went_wrong(Wrong::TwoBatchesAtOneIndex),
+            Some(_) => {}
+            None if index == self.server().last() + 1 => self.store(entry),
+            None => return self.ask_predecessor(),
+        }
+        self.raise(commit, level);
+    }
+
+    /// `Replica::chain_notice`
+    fn notice(&mut self, from: ServerId, commit: Index, level: Index) {
+        if self.hear(from, commit) {
+            self.raise(commit, level);
+        }
+    }
+
+    /// Whether it is the predecessor's word to one who follows it; its last index is noted.
+    fn hear(&mut self, from: ServerId, last: Index) -> bool {
+        let is_predecessor = self.config().predecessor_of(self.me) == Some(from);
+        match &mut self.server_mut().upstream {
+            Upstream::Following { predecessor_last, .. } if is_predecessor => {
+                *predecessor_last = last.max(*predecessor_last);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn raise(&mut self, commit: Index, level: Index) {
+        let server = self.server_mut();
+        server.level_before = server.level_before.max(level);
+        self.advance_commit(commit);
+    }
+
+    /// `Replica::store`
+    fn store(&mut self, entry: Entry) {
+        let waits_for_disk = self.bounds.is_persistent();
+        let counts_at_once = !waits_for_disk || self.bounds.has(Bug::DurableBeforeSync);
+        let server = self.server_mut();
+        server.log.push(entry);
+        let last = server.last();
+        server.table[usize::from(entry.session)] = last;
+        if waits_for_disk {
+            server.unsynced.push(Write::Batch(last, entry));
+        }
+        if counts_at_once {
+            server.durable = last;
+        }
+    }
+
+    /// `Replica::progress`, of a learner that lacks nothing. Windows are left out.
+    fn progress(&mut self, from: ServerId, index: Index) {
+        let config = self.config();
+        let closes_ring = matches!(self.role(), Role::Tail | Role::Sole);
+        if !closes_ring || config.learner != Some(from) {
+            return;
+        }
+        let needed = self.level();
+        let fresh = Joining {
+            learner: from,
+            confirmed: 0,
+            needed,
+        };
+        let joining = self.server_mut().joining.get_or_insert(fresh);
+        joining.confirmed = joining.confirmed.max(index);
+    }
+
+    /// `Replica::flush`
+    fn flush(&mut self) {
+        if self.server().epoch == 0 {
+            return;
+        }
+        if self.role() == Role::Sole {
+            let level = self.ring_level_here();
+            let server = self.server_mut();
+            server.ring_level = server.ring_level.max(level);
+        }
+        self.commit_from_ring();
+        self.pump();
+        self.tell_successor();
+        self.tell_progress();
+        self.tell_head();
+        self.report_learner();
+    }
+
+    /// `Replica::commit_from_ring`
+    fn commit_from_ring(&mut self) {
+        let has_quorum =
+            self.config().chain.len() >= self.bounds.min_replicas || self.bounds.has(Bug::MinReplicasIgnored);
+        let server = self.server();
+        if !server.is_head() || !has_quorum {
+            return;
+        }
+        let level = match self.bounds.has(Bug::CommitBeforeTail) {
+            true => server.durable,
+            false => server.ring_level,
+        };
+        self.advance_commit(level);
+    }
+
+    /// `Replica::advance_commit`
+    fn advance_commit(&mut self, to: Index) {
+        let server = self.server_mut();
+        let to = to.min(server.last());
+        if to <= server.commit {
+            return;
+        }
+        server.commit = to;
+        let State {
+            servers,
+            past,
+            coordinator,
+            ..
+        } = &mut *self.state;
+        let server = &servers[usize::from(self.me)];
+        let config = &coordinator.configs[usize::from(server.epoch) - 1];
+        past.note_commit(self.me, server, config, self.bounds);
+    }
+
+    /// `Replica::pump`, without a window
+    fn pump(&mut self) {
+        let level = self.level();
+        let to = self.config().successor_of(self.me);
+        loop {
+            let server = self.server_mut();
+            let (last, commit) = (server.last(), server.commit);
+            let Downstream::Streaming { next, told } = &mut server.downstream else {
+                return;
+            };
+            let index = *next;
+            if index > last {
+                return;
+            }
+            *next += 1;
+            *told = Some((commit, level));
+            let entry = server.log[usize::from(index) - 1];
+            let batch = Body::Replicate {
+                index,
+                entry,
+                commit,
+                level,
+                last,
+            };
+            self.send(to, batch);
+        }
+    }
+
+    /// `Replica::tell_successor`
+    fn tell_successor(&mut self) {
+        let level = self.level();
+        let to = self.config().successor_of(self.me);
+        let server = self.server_mut();
+        let commit = server.commit;
+        let Downstream::Streaming { told, .. } = &mut server.downstream else {
+            return;
+        };
+        if *told != Some((commit, level)) {
+            *told = Some((commit, level));
+            self.send(to, Body::Notice { commit, level });
+        }
+    }
+
+    /// `Replica::tell_progress`: only a learner's word that it lacks nothing matters without windows.
+    fn tell_progress(&mut self) {
+        let server = self.server();
+        let Upstream::Following {
+            confirmed,
+            predecessor_last,
+        } = server.upstream
+        else {
+            return;
+        };
+        let level = server.durable;
+        let news = match confirmed {
+            None => self.is_settled() && server.last() >= predecessor_last,
+            Some(confirmed) => level > confirmed,
+        };
+        if self.role() != Role::Learner || !news {
+            return;
+        }
+        let to = self.config().predecessor_of(self.me);
+        self.server_mut().upstream = Upstream::Following {
+            confirmed: Some(level),
+            predecessor_last,
+        };
+        self.send(to, Body::Level { index: level });
+    }
+
+    /// `Replica::tell_head`
+    fn tell_head(&mut self) {
+        if self.role() != Role::Tail || !self.is_settled() {
+            return;
+        }
+        let server = self.server();
+        let told = server.told_head.unwrap_or(0).max(self.ring_level_here());
+        if server.told_head == Some(told) {
+            return;
+        }
+        let head = self.config().chain.first().copied();
+        self.server_mut().told_head = Some(told);
+        self.send(head, Body::ChainAck { level: told });
+    }
+
+    /// `Replica::ring_level_here`
+    fn ring_level_here(&self) -> Index {
+        let joining = self
+            .server()
+            .joining
+            .filter(|_| !self.bounds.has(Bug::JoinNotWaitedFor));
+        self.level().min(joining.map_or(UNBOUNDED, |j| j.confirmed))
+    }
+
+    /// `Replica::report_learner`; the coordinator hears of it when it pleases the checker.
+    fn report_learner(&mut self) {
+        let Some(joining) = self.server().joining else {
+            return;
+        };
+        let short = Index::from(self.bounds.has(Bug::CaughtUpOneShort));
+        let epoch = self.server().epoch;
+        let is_current = epoch == self.state.epoch() || self.bounds.has(Bug::StaleReportTaken);
+        if joining.confirmed + short >= joining.needed && is_current {
+            self.state.coordinator.report = Some(Report {
+                epoch,
+                from: self.me,
+                learner: joining.learner,
+            });
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let server = self.server();
+        match self.bounds.has(Bug::CutNotWaitedFor) {
+            true => matches!(server.upstream, Upstream::IsHead | Upstream::Following { .. }),
+            false => server.is_settled(),
+        }
+    }
+
+    fn level(&self) -> Index {
+        match self.bounds.has(Bug::LevelsOfOthersIgnored) {
+            true => self.server().durable,
+            false => self.server().level(),
+        }
+    }
+
+    fn send(&mut self, to: Option<ServerId>, body: Body) {
+        let epoch = self.server().epoch;
+        if let Some(to) = to {
+            self.state.send(self.me, to, epoch, body);
+        }
+    }
+
+    fn server(&self) -> &Server {
+        self.state.server(self.me)
+    }
+
+    fn server_mut(&mut self) -> &mut Server {
+        &mut self.state.servers[usize::from(self.me)]
+    }
+
+    fn role(&self) -> Role {
+        self.state.role(self.me)
+    }
+
+    fn config(&self) -> &Config {
+        let epoch = self.server().epoch;
+        self.state
+            .config(epoch)
+            .expect("only who is configured takes part")
+    }
+}
+
+/// `Log::common_index`: two logs that hold a batch of one epoch at one index agree up to it.
+pub fn common_index(log: &[Entry], history: &[Epoch]) -> Index {
+    let agrees = |at: &usize| log[*at].epoch == history[*at];
+    let shared = 0..log.len().min(history.len());
+    shared.rev().find(agrees).map_or(0, |at| at as Index + 1)
+}
