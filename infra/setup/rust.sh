@@ -13,8 +13,9 @@ exec 9>"$CARGO_TARGET_DIR/.quorate-copy.lock"
 flock 9
 progress=(--quiet)
 [ ! -t 1 ] || progress=()
-cargo build --release --locked --manifest-path services/Cargo.toml \
-  -p quorate-replica -p quorate-coordinator -p quorate-load --bins "${progress[@]}"
+# By name: the simulator's planted bugs must never be compiled into a server.
+cargo build --release --locked --manifest-path services/Cargo.toml --bins \
+  -p quorate-replica -p quorate-coordinator -p quorate-load "${progress[@]}"
 for name in quorate-replica quorate-coordinator quorate-load; do
   built="$CARGO_TARGET_DIR/release/$name"
   [ -f "$built" ] || { say "$name is not in this checkout"; continue; }

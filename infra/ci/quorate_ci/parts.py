@@ -79,7 +79,8 @@ PARTS = [
         "rust",
         "unit",
         Command(
-            ["cargo", "test", "--release", "--locked", "--workspace", "--no-fail-fast"],
+            # The simulator has a part of its own: its planted bugs must not be compiled into anything else.
+            ["cargo", "test", "--release", "--locked", "--workspace", "--exclude", "quorate-sim", "--no-fail-fast"],
             "services",
             "services/Cargo.toml",
             timeout_s=1200,
@@ -90,6 +91,17 @@ PARTS = [
         "fuzz",
         "unit",
         Command(["quorate-ci", "fuzz", "--seconds", "4"], needs="services/fuzz/Cargo.toml", timeout_s=1500),
+        lambda finished: of_libtest(finished.output()),
+    ),
+    Part(
+        "simulator",
+        "unit",
+        Command(
+            ["cargo", "test", "--release", "--locked", "-p", "quorate-sim", "--features", "planted", "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            timeout_s=900,
+        ),
         lambda finished: of_libtest(finished.output()),
     ),
     _pytest("api", "unit", "services/api", timeout_s=420),

@@ -88,6 +88,7 @@ struct Placed {
     position: usize,
     len: usize,
     index: Option<Index>,
+    is_damaged: bool,
 }
 
 impl Disk {
@@ -196,6 +197,7 @@ impl Disk {
                 Body::Batch(batch) => Some(batch.header.index),
                 _ => None,
             },
+            is_damaged: false,
         });
     }
 
@@ -317,11 +319,8 @@ impl Disk {
     /// Answers whose it was.
     pub fn flip(&mut self, rng: &mut SmallRng) -> Option<GroupId> {
         let has_later = |p: &Placed| {
-            let later = self
-                .placed
-                .iter()
-                .rev()
-                .find(|q| q.group_id == p.group_id && q.index.is_some());
+            let is_batch = |q: &&Placed| q.group_id == p.group_id && q.index.is_some() && !q.is_damaged;
+            let later = self.placed.iter().rev().find(is_batch);
             later.is_some_and(|q| q.lsn > p.lsn && q.index > p.index)
         };
         let fit: Vec<Placed> = self
@@ -331,6 +330,11 @@ impl Disk {
             .copied()
             .collect();
         let chosen = fit.get(rng.random_range(0..fit.len().max(1)))?;
+        let at = self
+            .placed
+            .binary_search_by_key(&chosen.lsn, |p| p.lsn)
+            .expect("it is there");
+        self.placed[at].is_damaged = true;
         let segment = self.segments.iter_mut().find(|s| s.number == chosen.segment)?;
         // The padding behind a record may be flipped with impunity: keep to what is summed.
         let at = chosen.position + rng.random_range(0..HEADER_BYTES + 8);

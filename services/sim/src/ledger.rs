@@ -10,6 +10,8 @@ use quorate_wire::client::NO_EXPECTED_OFFSET;
 pub struct Ledger {
     /// By index, from 1.
     committed: Vec<BatchHeader>,
+    /// The epoch whose head committed each.
+    committed_in: Vec<Epoch>,
     /// Index of each committed (session, seq).
     placed: BTreeMap<(u64, u64), Index>,
     issued: Vec<Issued>,
@@ -92,8 +94,17 @@ impl Ledger {
         self.committed.get(index.checked_sub(1)? as usize)
     }
 
-    /// A head committed the next batch.
-    pub fn commit(&mut self, header: &BatchHeader) {
+    /// The last batch that was committed by the head of an epoch before this one.
+    pub fn last_before(&self, epoch: Epoch) -> Option<&BatchHeader> {
+        let last = self
+            .committed_in
+            .iter()
+            .rposition(|committed_in| *committed_in < epoch)?;
+        self.committed.get(last)
+    }
+
+    /// The head of this epoch committed the next batch.
+    pub fn commit(&mut self, header: &BatchHeader, epoch: Epoch) {
         assert_eq!(header.index, self.last_index() + 1, "commitment goes in order");
         let end = self.last().map_or(0, BatchHeader::end_offset);
         assert_eq!(header.base_offset, end, "offsets are dense");
@@ -134,6 +145,7 @@ impl Ledger {
         self.fence = self.fence.max(header.fencing_token);
         issued.index = Some(header.index);
         self.committed.push(*header);
+        self.committed_in.push(epoch);
     }
 
     /// A head sends an ack: what it says must be committed.

@@ -12,11 +12,14 @@ pub mod coordinator;
 pub mod counts;
 pub mod disk;
 pub mod faults;
+pub mod figures;
 pub mod invariants;
 pub mod ledger;
 pub mod links;
 pub mod pipe;
 pub mod plan;
+#[cfg(feature = "planted")]
+pub mod planted;
 pub mod runner;
 pub mod schedule;
 pub mod server;

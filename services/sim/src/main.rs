@@ -1,10 +1,12 @@
 //! `quorate-sim`: runs seeds, or one of them again.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use quorate_sim::figures;
 use quorate_sim::plan::Profile;
 use quorate_sim::runner::{self, Failure, Report, Seeds};
 
@@ -32,6 +34,22 @@ enum Command {
         /// Stop after so many failures
         #[arg(long, default_value_t = 10)]
         failures: usize,
+        /// Folder to which the figure `sim_seeds_clean` is appended
+        #[arg(long)]
+        figures: Option<PathBuf>,
+        /// What was run, for the figure
+        #[arg(long, default_value = "quorate-sim run")]
+        command: String,
+    },
+    /// Show that each planted bug is caught
+    #[cfg(feature = "planted")]
+    Planted {
+        /// Only the bug of this name
+        #[arg(long)]
+        only: Option<String>,
+        /// Folder to which the figure `planted_bugs_caught` is appended
+        #[arg(long)]
+        figures: Option<PathBuf>,
     },
     /// Run one seed, and say what happened in it
     Replay {
@@ -57,12 +75,19 @@ fn main() -> ExitCode {
             first,
             profile,
             failures,
-        } => run(Seeds {
-            first,
-            count: seeds,
-            profile,
-            failures_max: failures,
-        }),
+            figures,
+            command,
+        } => {
+            let seeds = Seeds {
+                first,
+                count: seeds,
+                profile,
+                failures_max: failures,
+            };
+            run(seeds, figures.as_deref(), &command)
+        }
+        #[cfg(feature = "planted")]
+        Command::Planted { only, figures } => planted(only.as_deref(), figures.as_deref()),
         Command::Replay {
             seed,
             profile,
@@ -71,7 +96,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(seeds: Seeds) -> ExitCode {
+/// The goal.
+const SEEDS_GOAL: u64 = 100_000;
+
+fn keep(folder: Option<&Path>, name: &str, value: u64, unit: &str, goal: u64, command: &str) {
+    if let Some(folder) = folder
+        && let Err(trouble) = figures::write(folder, name, value, unit, goal, command)
+    {
+        eprintln!("{trouble}");
+    }
+}
+
+fn run(seeds: Seeds, folder: Option<&Path>, command: &str) -> ExitCode {
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal();
     let report = runner::run(
@@ -106,6 +142,14 @@ fn run(seeds: Seeds) -> ExitCode {
         runner::print_lines(&lines);
         return ExitCode::FAILURE;
     }
+    keep(
+        folder,
+        "sim_seeds_clean",
+        report.counts.seeds,
+        "seeds",
+        SEEDS_GOAL,
+        command,
+    );
     ExitCode::SUCCESS
 }
 
@@ -123,6 +167,34 @@ fn tell(report: &Report, wall_s: f64) {
     println!("faults:");
     for (fault, count) in &counts.faults {
         println!("  {count:>12}  {}", fault.name());
+    }
+}
+
+#[cfg(feature = "planted")]
+fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
+    use quorate_sim::planted::{line, search, searches};
+    println!("| bug | profile | caught by seed | what broke |\n| --- | --- | --- | --- |");
+    let (mut missed, mut caught) = (0, 0);
+    for one in searches() {
+        if only.is_none_or(|name| name == format!("{:?}", one.bug)) {
+            let catch = search(one);
+            missed += u64::from(catch.caught.is_none());
+            caught += u64::from(catch.caught.is_some());
+            println!("{}", line(&catch));
+        }
+    }
+    keep(
+        folder,
+        "planted_bugs_caught",
+        caught,
+        "bugs",
+        caught + missed,
+        "quorate-sim planted",
+    );
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use quorate_types::control::{RefuseCode, ToServer};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
 
 use super::command::{Effect, Proof, Registration, Reply};
@@ -151,7 +152,7 @@ impl Change<'_> {
     fn settle_memberships(&mut self, id: ServerId, registration: &Registration, disk: Disk, moved: bool) {
         for group_id in self.groups_of(id) {
             let group = &self.state.groups[&group_id];
-            if disk == Disk::SameProcess {
+            if disk == Disk::SameProcess || planted::on(Bug::RestartKeepsEpoch) {
                 if moved {
                     // Its neighbours must find it elsewhere.
                     self.reconfigure(group_id, |_| {});
@@ -163,6 +164,10 @@ impl Change<'_> {
             }
             let held = registration.held.iter().find(|held| held.group_id == group_id);
             let Some(held) = held.filter(|_| group.is_persistent()) else {
+                if planted::on(Bug::EmptyMemberKept) {
+                    self.reconfigure(group_id, |_| {});
+                    continue;
+                }
                 self.leave(group_id, id);
                 continue;
             };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use quorate_placement::Pool;
 use quorate_types::config::Member;
 use quorate_types::control::{GroupReport, ToServer};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 
 use super::command::Effect;
@@ -71,13 +72,15 @@ impl Change<'_> {
             return;
         };
         let current =
-            group.epoch == epoch && group.learner == Some(learner) && group.chain.last() == Some(&from);
+            (group.epoch == epoch || planted::on(Bug::StalePromotion)) && group.learner == Some(learner) && group.chain.last() == Some(&from);
         if !current || !self.state.is_alive(learner) {
             return;
         }
         self.reconfigure(group_id, |group| {
             group.chain.push(learner);
-            group.learner = None;
+            if !planted::on(Bug::DoubleJoin) {
+                group.learner = None;
+            }
             // Else a replica failed meanwhile: the learner makes the chain whole, and the move begins again.
             if group.chain.len() > group.degree() {
                 let leaving = group.leaving.take();

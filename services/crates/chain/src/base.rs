@@ -2,6 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_types::config::Beginning;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::BatchHeader;
 
@@ -53,7 +54,11 @@ impl Base {
         for field in [self.index, self.epoch, self.end_offset, self.cumulative_bytes] {
             out.put_u64_le(field);
         }
-        self.sessions.encode(&mut out);
+        if planted::on(Bug::SessionsLostAtTrim) {
+            Sessions::default().encode(&mut out);
+        } else {
+            self.sessions.encode(&mut out);
+        }
         out.freeze()
     }
 

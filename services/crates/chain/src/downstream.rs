@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use quorate_types::limits::CATCHUP_WINDOW_BYTES;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Role, ServerId};
 use quorate_wire::{Batch, peer};
 
@@ -112,7 +113,8 @@ impl Replica {
             .as_ref()
             .and_then(|c| c.successor_of(self.me))
             .map(|m| m.server_id);
-        if epoch > self.epoch() || (epoch == self.epoch() && !self.is_settled()) {
+        let may_answer = self.is_settled() || planted::on(Bug::UnsettledAnswers);
+        if epoch > self.epoch() || (epoch == self.epoch() && !may_answer) {
             self.parked = Some((from, epoch, request));
             return;
         }
@@ -356,6 +358,9 @@ impl Replica {
 
     /// The level that the head may commit by: what the chain has and, once a learner is about to join, it too.
     pub(crate) fn ring_level_here(&self) -> Index {
+        if planted::on(Bug::LearnerNotWaitedFor) {
+            return self.level();
+        }
         self.level().min(self.joining.map_or(Index::MAX, |j| j.confirmed))
     }
 
@@ -378,7 +383,8 @@ impl Replica {
 
 impl Joining {
     fn may_join(&self) -> bool {
-        self.confirmed >= self.needed && self.trim_level >= self.trim_needed
+        let lacks = u64::from(planted::on(Bug::CatchUpOneShort));
+        self.confirmed + lacks >= self.needed && self.trim_level >= self.trim_needed
     }
 }
 

@@ -1,6 +1,7 @@
 //! The head's part: ordering appends, once each, and answering them when they are committed.
 
 use quorate_types::limits::RETRY_AFTER_MS_HELD;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Micros, Role};
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 use quorate_wire::{Batch, BatchHeader};
@@ -65,6 +66,7 @@ impl Replica {
             .sessions()
             .judge(request.session, request.seq, request.floor_index)
         {
+            Verdict::Ordered(_) if planted::on(Bug::RetryOrderedAgain) => {}
             Verdict::Ordered(Some(placed)) => return Ok(Some(placed)),
             Verdict::Ordered(None) => return Err(Judgement::Forgotten),
             Verdict::Gap { .. } => return refuse(Code::SequenceGap),
@@ -85,7 +87,8 @@ impl Replica {
     /// that ([`RestsOn`]), or a client could be told of entries that are lost with this head, or be told too little.
     fn judge_conditions(&self, request: &AppendRequest) -> Result<(), Judgement> {
         let (expected, end) = (request.expected_offset, self.log.next_offset());
-        if expected != NO_EXPECTED_OFFSET && expected != end {
+        let is_asked = expected != NO_EXPECTED_OFFSET && !planted::on(Bug::ExpectedOffsetIgnored);
+        if is_asked && expected != end {
             let rests_on = match self.log.index_of(expected) {
                 // The log has grown beyond it, by this batch.
                 Some(index) => RestsOn::Commit(index),
@@ -95,7 +98,8 @@ impl Replica {
             };
             return Err(Judgement::Refused(Code::ConditionFailed, rests_on));
         }
-        if request.fencing_token != 0 && request.fencing_token < self.log.sessions().fence() {
+        let is_fenced = request.fencing_token < self.log.sessions().fence();
+        if request.fencing_token != 0 && is_fenced && !planted::on(Bug::FencingIgnored) {
             let rests_on = RestsOn::Commit(self.log.last_index());
             return Err(Judgement::Refused(Code::Fenced, rests_on));
         }
@@ -161,8 +165,13 @@ impl Replica {
 
     /// Commits up to what the ring has told, while enough replicas are in it.
     pub(crate) fn commit_from_ring(&mut self, out: &mut Vec<Command>) {
-        if !self.is_head() || !self.config.as_ref().is_some_and(|c| c.has_quorum()) {
+        let is_enough =
+            planted::on(Bug::MinReplicasIgnored) || self.config.as_ref().is_some_and(|c| c.has_quorum());
+        if !self.is_head() || !is_enough {
             return;
+        }
+        if planted::on(Bug::AckBeforeTail) {
+            self.ring_level = self.log.last_index();
         }
         self.advance_commit(self.ring_level, out);
         while self.waiters.front().is_some_and(|w| w.index <= self.commit_index) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::{Batch, BatchHeader, TraceContext};
 
@@ -209,7 +210,9 @@ impl Log {
         }
         self.resident_from = self.resident_from.min(self.last_index() + 1);
         self.history.retain(|(_, start)| *start <= index);
-        self.rebuild_sessions();
+        if !planted::on(Bug::SessionsNotRebuilt) {
+            self.rebuild_sessions();
+        }
     }
 
     /// Moves the base behind the first batch.

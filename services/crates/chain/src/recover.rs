@@ -121,8 +121,8 @@ impl Replica {
     pub fn recovered_all(&mut self) -> Result<(), RecoverError> {
         match (self.recovery.gap, self.recovery.aside.take()) {
             (None, _) => {}
-            (Some(_), Some(aside)) => self.begin(aside),
-            (Some(gap), None) => return Err(gap),
+            // A base that lies before the gap does not make the log whole: what lay between is lost.
+            (Some(gap), _) => return Err(gap),
         }
         self.trim.recover(self.log.base().index);
         // Only what is committed is trimmed.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use quorate_types::limits::RECENT_BYTES_PER_GROUP;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{
     Code, Durability, Epoch, GroupConfig, GroupState, Index, Micros, Offset, Role, ServerId,
 };
@@ -130,6 +131,7 @@ impl Replica {
             Event::TrimPersisted { index } => self.trim_persisted(index),
             Event::Loaded { batches } => self.loaded(batches, out),
             Event::LinkUp { server } => self.link_up(now, server, out),
+            Event::LinkDown { .. } if planted::on(Bug::NoNewAgreement) => {}
             Event::LinkDown { server } => self.downstream.link_down(server),
             Event::StorageFault(fault) => {
                 self.fault_here = fault && self.durability == Durability::Persistent
@@ -240,7 +242,7 @@ impl Replica {
             return;
         }
         // An older epoch is fenced; a newer one is not known here yet, and its sender will say it again.
-        if epoch != self.epoch() {
+        if epoch != self.epoch() && !planted::on(Bug::EpochUnchecked) {
             return;
         }
         match message {
@@ -276,7 +278,7 @@ impl Replica {
 
     fn persisted(&mut self, index: Index, epoch: Epoch) {
         // The journal is in order: this was written before the cut, and may be what the cut removes.
-        if self.pending_cut.is_some() {
+        if self.pending_cut.is_some() && !planted::on(Bug::OldCompletionsTaken) {
             return;
         }
         // The completion may be of a batch that was cut since; the epoch tells.
@@ -299,6 +301,9 @@ impl Replica {
 
     fn link_up(&mut self, now: Micros, server: ServerId, out: &mut Vec<Command>) {
         let Some(config) = &self.config else { return };
+        if planted::on(Bug::NoNewAgreement) {
+            return;
+        }
         if config.head().is_some_and(|m| m.server_id == server) {
             self.told_head = None;
         }
@@ -338,7 +343,7 @@ impl Replica {
         self.log.push(batch);
         // What is appended while a learner catches up does not come out of what it may be sent.
         self.allow_catchup(self.log.weight(self.log.last_index()) - before);
-        if self.durability == Durability::InMemory {
+        if self.durability == Durability::InMemory || planted::on(Bug::DurableAheadOfSync) {
             self.durable_index = self.log.last_index();
         }
     }
@@ -357,7 +362,7 @@ impl Replica {
         }
         self.log.truncate(index);
         self.durable_index = self.durable_index.min(index);
-        if self.durability == Durability::Persistent {
+        if self.durability == Durability::Persistent && !planted::on(Bug::CutNotWritten) {
             self.cuts += 1;
             self.pending_cut = Some((self.cuts, index));
             out.push(Command::Cut {
@@ -388,7 +393,8 @@ impl Replica {
 
     /// Whether the log agrees with the head's up to its end, for good.
     pub(crate) fn is_settled(&self) -> bool {
-        self.upstream.is_settled() && self.pending_cut.is_none()
+        let is_cut = self.pending_cut.is_none() || planted::on(Bug::CutNotWaitedFor);
+        self.upstream.is_settled() && is_cut
     }
 
     pub(crate) fn advance_commit(&mut self, to: Index, out: &mut Vec<Command>) {
@@ -431,6 +437,9 @@ impl Replica {
 
     /// What this replica and all before it have.
     pub(crate) fn level(&self) -> Index {
+        if planted::on(Bug::LevelsIgnored) {
+            return self.own_level();
+        }
         self.own_level().min(self.level_before)
     }
 
@@ -446,6 +455,9 @@ impl Replica {
     /// what the session table does *not* hold known never to be ordered: answer a client's ATTACH (its
     /// `next_seq`) no earlier.
     pub fn ring_closed(&self) -> bool {
+        if planted::on(Bug::AttachedBeforeRing) {
+            return self.is_head();
+        }
         self.is_head() && self.ring_closed && self.is_settled()
     }
 

@@ -7,6 +7,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use quorate_types::limits::{ASKED_WAITING_MAX, HELD_REFUSALS_MAX, STATUS_WAIT_MS_MAX};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Micros, Role};
 
 use crate::command::{AppendRequest, Asked, ClientRef, Command, Happened};
@@ -178,7 +179,7 @@ impl Replica {
 
     /// At the head: tells what has become certain.
     pub(crate) fn answer_rounds(&mut self, out: &mut Vec<Command>) {
-        let closed = self.rounds.closed;
+        let closed = if planted::on(Bug::StaleTail) { u64::MAX } else { self.rounds.closed };
         while self.rounds.asking.front().is_some_and(|a| a.round <= closed) {
             let asking = self.rounds.asking.pop_front().expect("there is a front");
             self.answer_asked(&asking, out);

@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use bytes::{Buf, BufMut, BytesMut};
 use quorate_types::limits::{SESSION_WINDOW_BATCHES, SESSIONS_PER_GROUP_MAX};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Index, Offset};
 use quorate_wire::BatchHeader;
 
@@ -55,7 +56,9 @@ impl Sessions {
             // A batch of it can only have been ordered behind its floor: if all that is forgotten lies before,
             // there was none.
             return match seq {
-                _ if floor_index < self.forgotten_through => Verdict::Expired,
+                _ if floor_index < self.forgotten_through && !planted::on(Bug::FloorIgnored) => {
+                    Verdict::Expired
+                }
                 1 => Verdict::Next,
                 _ => Verdict::Gap { next_seq: 1 },
             };

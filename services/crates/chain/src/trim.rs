@@ -10,6 +10,7 @@
 //! ring) is kept apart from the trim point, so that retention costs no record in the journal.
 
 use quorate_types::limits::{ASKED_WAITING_MAX, TRIM_BATCHES_PER_ROUND};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Durability, Index, Micros, Offset};
 use quorate_wire::peer::ChainNotice;
 
@@ -101,7 +102,8 @@ impl Trim {
 impl Replica {
     /// The trim point: the last batch that readers are not served any more.
     pub(crate) fn trim_index(&self) -> Index {
-        self.trim.target.min(self.commit_index).max(self.log.base().index)
+        let through = if planted::on(Bug::TrimBeyondCommit) { self.log.last_index() } else { self.commit_index };
+        self.trim.target.min(through).max(self.log.base().index)
     }
 
     /// Discards everything before the offset that is in whole batches, for a client. Also where a disk is full: this
@@ -144,7 +146,8 @@ impl Replica {
             let from = self.trim_index() + 1;
             self.log.index_older_than(oldest_us, from, self.commit_index)
         });
-        let index = by_bytes.max(by_age).min(self.commit_index);
+        let through = if planted::on(Bug::TrimBeyondCommit) { self.log.last_index() } else { self.commit_index };
+        let index = by_bytes.max(by_age).min(through);
         self.trim.target = self.trim.target.max(index);
     }
 
@@ -178,7 +181,7 @@ impl Replica {
         if !self.is_head() {
             return;
         }
-        let ring_level = self.trim.ring_level;
+        let ring_level = if planted::on(Bug::TrimToldEarly) { Index::MAX } else { self.trim.ring_level };
         for done in self.trim.waiting.extract_if(.., |w| w.index <= ring_level) {
             out.push(done.answer(None));
         }

@@ -1,6 +1,7 @@
 //! Following the predecessor: agreeing on where the logs part, then taking its batches in order.
 
 use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{Index, Micros, Role, ServerId};
 use quorate_wire::peer;
 
@@ -115,6 +116,7 @@ impl Replica {
                 }
                 self.start_from(base, out);
             }
+            None if planted::on(Bug::SuffixKept) => {}
             None => self.cut_to(reply.common_index, out),
         }
         self.upstream = Upstream::Following(Following {
@@ -267,7 +269,8 @@ impl Replica {
             None if !self.is_settled() => false,
             None => {
                 let unsynced = weight.saturating_sub(self.log.weight(level));
-                last >= following.predecessor_last && unsynced < CATCHUP_PROGRESS_BYTES
+                let lacks = u64::from(planted::on(Bug::CatchUpOneShort));
+                last + lacks >= following.predecessor_last && unsynced < CATCHUP_PROGRESS_BYTES
             }
             Some(confirmed) => {
                 self.role == Role::Learner && (level > confirmed || besides != following.told_besides)

@@ -9,6 +9,8 @@
 use std::io;
 use std::ops::Range;
 
+use quorate_types::planted::{self, Bug};
+
 use crate::record::{self, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead};
 use crate::source::{Source, read_around};
 
@@ -179,7 +181,10 @@ impl Walk<'_> {
             }
             let behind = Behind::of(bytes, position, head, expected, end_lsn);
             match behind.first {
-                Some((at, lsn)) if end_lsn.is_some() || behind.synced_lsn >= expected => {
+                Some((at, lsn))
+                    if (end_lsn.is_some() || behind.synced_lsn >= expected)
+                        && !planted::on(Bug::DamageCut) =>
+                {
                     self.damage(head.segment, position as u64..at as u64, expected, Some(lsn));
                     position = at;
                 }

@@ -6,6 +6,7 @@
 //! - [`control`]: messages between coordinator and replica servers
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`limits`]: every bound of the data plane, with its reason
+//! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
 
 pub mod codes;
@@ -14,6 +15,7 @@ pub mod control;
 pub mod cost;
 pub mod limits;
 pub mod names;
+pub mod planted;
 pub mod sla;
 
 pub use codes::Code;

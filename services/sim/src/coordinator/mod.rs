@@ -11,6 +11,7 @@ use quorate_coordinator::state::command::{Command, Effect, JoinTokenTerms, Proof
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::Profile;
 use quorate_types::control::{Heartbeat, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, Micros, ServerId, Sla};
 use rand::Rng;
 use uuid::Uuid;
@@ -292,6 +293,7 @@ impl World {
             region: register.region,
             held: register.held,
             version: register.version,
+            previous_incarnations: register.previous_incarnations,
         };
         for effect in self.apply_command(Command::Register(Box::new(registration))) {
             match effect {
@@ -328,6 +330,7 @@ impl World {
             client_keys: serde_json::Value::Null,
             peer_keys: serde_json::Value::Null,
             peer_token: String::new(),
+            certificate_pem: None,
         };
         coordinator
             .outgoing
@@ -349,6 +352,7 @@ impl World {
         let state = &coordinator.state;
         match message {
             ToCoordinator::Register(_) => unreachable!("taken before"),
+            ToCoordinator::RenewCertificate { .. } => {}
             ToCoordinator::Heartbeat(heartbeat) => self.heard(connection, server, heartbeat),
             ToCoordinator::Applied { group_id, epoch } => {
                 if state
@@ -369,7 +373,7 @@ impl World {
                 learner,
             } => {
                 let is_current = |g: &quorate_coordinator::state::group::Group| {
-                    g.epoch == epoch && g.learner == Some(learner)
+                    (g.epoch == epoch || planted::on(Bug::StalePromotion)) && g.learner == Some(learner)
                 };
                 if state.groups.get(&group_id).is_some_and(is_current) {
                     self.counts.promotions += 1;
@@ -443,6 +447,9 @@ impl World {
             self.coordinator.log.rewrite(&self.coordinator.state);
         } else {
             self.coordinator.log.append(batch);
+        }
+        if planted::on(Bug::ActsBeforeLog) {
+            self.let_out();
         }
         self.coordinator.is_syncing = true;
         let life = self.coordinator.life;

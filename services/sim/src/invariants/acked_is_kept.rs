@@ -1,5 +1,5 @@
-//! No acked entry is lost: whoever is head of an epoch has all that was ever committed before, and whatever is
-//! committed after by an older head.
+//! No acked entry is lost: whoever is head of an epoch has all that was ever committed by heads of earlier ones,
+//! before it became head or after.
 
 use crate::world::World;
 
@@ -13,26 +13,18 @@ pub fn after_adoption(world: &World, s: usize, g: usize) {
 pub fn after_commit(world: &World, g: usize) {
     for s in 0..world.servers.len() {
         let hosted = world.servers[s].groups.get(&World::group_id(g));
-        if hosted.is_some_and(|hosted| hosted.replica.is_head() && is_newest(world, s, g)) {
+        if hosted.is_some_and(|hosted| hosted.replica.is_head()) {
             head_has_all(world, s, g);
         }
     }
 }
 
-/// A head that was deposed and has not heard does not count.
-fn is_newest(world: &World, s: usize, g: usize) -> bool {
-    let epoch = world.servers[s].groups[&World::group_id(g)].replica.epoch();
-    world.ledgers[g]
-        .configs
-        .last_key_value()
-        .is_none_or(|(newest, _)| *newest == epoch)
-}
-
 fn head_has_all(world: &World, s: usize, g: usize) {
-    let Some(last) = world.ledgers[g].last() else {
+    let replica = &world.servers[s].groups[&World::group_id(g)].replica;
+    let Some(last) = world.ledgers[g].last_before(replica.epoch()) else {
         return;
     };
-    let log = world.servers[s].groups[&World::group_id(g)].replica.log();
+    let log = replica.log();
     let has = last.index <= log.base().index || log.epoch_at(last.index) == Some(last.epoch);
     assert!(
         has,

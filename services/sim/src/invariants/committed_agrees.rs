@@ -31,7 +31,7 @@ pub fn check(world: &mut World, s: usize, g: usize) -> Option<(Index, Index)> {
             Some(first) => assert_eq!(header, first, "s{} committed another batch at {index}", s + 1),
             None => {
                 assert!(replica.is_head(), "s{}, not a head, commits {index} first", s + 1);
-                ledger.commit(header);
+                ledger.commit(header, replica.epoch());
             }
         }
     }

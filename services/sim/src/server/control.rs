@@ -65,6 +65,8 @@ impl World {
             region: "local".into(),
             held: server.held.clone(),
             version: "0.1.0".into(),
+            previous_incarnations: Vec::new(),
+            certificate_request_pem: None,
         };
         self.servers[s].control = Some(Control {
             connection,

@@ -275,6 +275,7 @@ impl World {
                     epoch: log.epoch_at(log.last_index()).unwrap_or(0),
                     durability: Durability::Persistent,
                     last_index: log.last_index(),
+                    damaged: false,
                 });
             }
             self.servers[s].groups.insert(group_id, Hosted::new(replica));

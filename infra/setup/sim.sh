@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs the simulator over many seeds, without planted bugs: SEEDS FIRST.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. infra/setup/say.sh
+
+command -v cargo >/dev/null || stop 'Rust is needed and cargo was not found.' 'See the Rust project’s site: rustup.rs'
+say 'simulator (cargo)'
+cargo build --release --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim
+exec "$CARGO_TARGET_DIR/release/quorate-sim" run --seeds "$1" --first "$2" --figures build/figures \
+  --command "make sim SEEDS=$1 FIRST=$2"

@@ -1,0 +1,129 @@
+//! Bugs planted on purpose: the simulator must catch each of them, or it proves nothing
+//! (`docs/internals/simulator.md`). Without the feature `planted`, which no server is built with, [`on`] is the
+//! constant `false` and costs nothing.
+
+/// One at a time is on, on the thread that asked for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// The head commits what it has itself.
+    AckBeforeTail,
+    /// Messages of other epochs are believed.
+    EpochUnchecked,
+    /// A divergent suffix stays when a replica rejoins.
+    SuffixKept,
+    /// After a cut the session table is as before.
+    SessionsNotRebuilt,
+    /// The base forgets the session table.
+    SessionsLostAtTrim,
+    /// A retry is ordered again.
+    RetryOrderedAgain,
+    /// A session that may have been forgotten is taken for new.
+    FloorIgnored,
+    /// What was given to the journal counts as durable.
+    DurableAheadOfSync,
+    /// A replica tells its own level for that of all before it.
+    LevelsIgnored,
+    /// The head commits below `min_replicas`.
+    MinReplicasIgnored,
+    /// A replica answers its successor before it agrees with its predecessor.
+    UnsettledAnswers,
+    /// After a broken link the stream goes on where it was.
+    NoNewAgreement,
+    /// A learner joins though the ring has not waited for it.
+    LearnerNotWaitedFor,
+    /// A learner that lacks one batch counts as level.
+    CatchUpOneShort,
+    /// A cut is not written to the journal.
+    CutNotWritten,
+    /// A replica stands before its cut is on the disk.
+    CutNotWaitedFor,
+    /// Completions from before a cut count.
+    OldCompletionsTaken,
+    /// Clients are attached before the ring has closed.
+    AttachedBeforeRing,
+    /// A head answers where the log ends without asking the ring.
+    StaleTail,
+    /// Trims what is not committed.
+    TrimBeyondCommit,
+    /// A trim is answered before the ring has it.
+    TrimToldEarly,
+    /// Readers are served what is not committed.
+    UncommittedRead,
+    /// An older fencing token is let through.
+    FencingIgnored,
+    /// A condition on the offset is ignored.
+    ExpectedOffsetIgnored,
+    /// A record whose checksum is wrong is taken.
+    TornRecordTaken,
+    /// Damage is taken for a torn end.
+    DamageCut,
+    /// A report of an earlier epoch promotes a learner.
+    StalePromotion,
+    /// A learner joins the chain and stays a learner.
+    DoubleJoin,
+    /// A member that was restarted goes on in its epoch.
+    RestartKeepsEpoch,
+    /// A member that lost its memory keeps its place.
+    EmptyMemberKept,
+    /// What follows from a command leaves before the command is on the disk.
+    ActsBeforeLog,
+}
+
+impl Bug {
+    pub const ALL: &[Bug] = &[
+        Bug::AckBeforeTail,
+        Bug::EpochUnchecked,
+        Bug::SuffixKept,
+        Bug::SessionsNotRebuilt,
+        Bug::SessionsLostAtTrim,
+        Bug::RetryOrderedAgain,
+        Bug::FloorIgnored,
+        Bug::DurableAheadOfSync,
+        Bug::LevelsIgnored,
+        Bug::MinReplicasIgnored,
+        Bug::UnsettledAnswers,
+        Bug::NoNewAgreement,
+        Bug::LearnerNotWaitedFor,
+        Bug::CatchUpOneShort,
+        Bug::CutNotWritten,
+        Bug::CutNotWaitedFor,
+        Bug::OldCompletionsTaken,
+        Bug::AttachedBeforeRing,
+        Bug::StaleTail,
+        Bug::TrimBeyondCommit,
+        Bug::TrimToldEarly,
+        Bug::UncommittedRead,
+        Bug::FencingIgnored,
+        Bug::ExpectedOffsetIgnored,
+        Bug::TornRecordTaken,
+        Bug::DamageCut,
+        Bug::StalePromotion,
+        Bug::DoubleJoin,
+        Bug::RestartKeepsEpoch,
+        Bug::EmptyMemberKept,
+        Bug::ActsBeforeLog,
+    ];
+}
+
+#[cfg(feature = "planted")]
+thread_local! {
+    static ON: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
+}
+
+/// Whether this bug is on here.
+#[cfg(feature = "planted")]
+pub fn on(bug: Bug) -> bool {
+    ON.get() == Some(bug)
+}
+
+#[cfg(not(feature = "planted"))]
+#[inline(always)]
+pub const fn on(_: Bug) -> bool {
+    false
+}
+
+/// From here on this bug, or none, is on in this thread.
+#[cfg(feature = "planted")]
+pub fn plant(bug: Option<Bug>) {
+    ON.set(bug);
+}

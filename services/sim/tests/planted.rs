@@ -1,0 +1,21 @@
+//! The checker can fail: every planted bug is caught.
+#![cfg(feature = "planted")]
+
+use quorate_sim::planted::{line, search, searches};
+use quorate_sim::runner;
+
+#[test]
+fn every_planted_bug_is_caught() {
+    runner::quiet_panics();
+    let catches: Vec<_> = searches().into_iter().map(search).collect();
+    let _default_hook_is_back = std::panic::take_hook();
+    for catch in &catches {
+        println!("{}", line(catch));
+    }
+    let missed: Vec<_> = catches
+        .iter()
+        .filter(|c| c.caught.is_none())
+        .map(|c| c.search.bug)
+        .collect();
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}

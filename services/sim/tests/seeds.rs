@@ -1,0 +1,38 @@
+//! Every seed keeps every property. More of them: `make sim SEEDS=n FIRST=seed`.
+
+use quorate_sim::plan::Profile;
+use quorate_sim::runner::{self, Seeds};
+
+fn run(first: u64, count: u64, profile: Profile) {
+    runner::quiet_panics();
+    let seeds = Seeds {
+        first,
+        count,
+        profile,
+        failures_max: 5,
+    };
+    let report = runner::run(seeds, || {}, |_, _| {});
+    let _default_hook_is_back = std::panic::take_hook();
+    let Some(first) = report.failures.first() else {
+        return println!("{:?}", report.counts);
+    };
+    for failure in &report.failures {
+        println!(
+            "seed {}: {}\n  replay: {}",
+            failure.seed,
+            failure.reason,
+            failure.command()
+        );
+    }
+    let (_, lines) = runner::replay(first.seed, first.profile, 80);
+    runner::print_lines(&lines);
+    panic!("{} seeds failed, first {}", report.failures.len(), first.seed);
+}
+
+#[test]
+fn every_seed_keeps_every_property() {
+    run(1, 1_000, Profile::Any);
+    for profile in [Profile::Disks, Profile::Learners, Profile::Coordinator] {
+        run(1, 50, profile);
+    }
+}
