@@ -39,7 +39,11 @@ pub fn searches() -> Vec<Search> {
             seeds_max: SEEDS_MAX,
         }
     };
-    Bug::ALL.iter().filter(|bug| !NOT_SHOWN.contains(bug)).map(of).collect()
+    Bug::ALL
+        .iter()
+        .filter(|bug| !NOT_SHOWN.contains(bug))
+        .map(of)
+        .collect()
 }
 
 /// Not caught yet within [`SEEDS_MAX`] by a seed that is clean without them.

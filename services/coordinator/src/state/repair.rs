@@ -71,8 +71,9 @@ impl Change<'_> {
         let Some(group) = self.state.groups.get(&group_id) else {
             return;
         };
-        let current =
-            (group.epoch == epoch || planted::on(Bug::StalePromotion)) && group.learner == Some(learner) && group.chain.last() == Some(&from);
+        let current = (group.epoch == epoch || planted::on(Bug::StalePromotion))
+            && group.learner == Some(learner)
+            && group.chain.last() == Some(&from);
         if !current || !self.state.is_alive(learner) {
             return;
         }

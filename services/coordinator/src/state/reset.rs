@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use quorate_placement::Fleet;
 use quorate_types::config::Beginning;
 use quorate_types::control::{GroupReport, ToServer};
 use quorate_types::limits::{RESET_GAP_OFFSETS, RESET_OFFSET_MAX};

@@ -72,7 +72,11 @@ impl Replica {
             return Ok(page);
         };
         let (mut bytes, mut entries) = (0u64, 0u64);
-        let through = if planted::on(Bug::UncommittedRead) { self.log.last_index() } else { self.commit_index };
+        let through = if planted::on(Bug::UncommittedRead) {
+            self.log.last_index()
+        } else {
+            self.commit_index
+        };
         while index <= through && page.pieces.len() < max_batches as usize {
             let stored = self.log.get(index).expect("committed and not trimmed");
             let header = &stored.header;

@@ -179,7 +179,11 @@ impl Replica {
 
     /// At the head: tells what has become certain.
     pub(crate) fn answer_rounds(&mut self, out: &mut Vec<Command>) {
-        let closed = if planted::on(Bug::StaleTail) { u64::MAX } else { self.rounds.closed };
+        let closed = if planted::on(Bug::StaleTail) {
+            u64::MAX
+        } else {
+            self.rounds.closed
+        };
         while self.rounds.asking.front().is_some_and(|a| a.round <= closed) {
             let asking = self.rounds.asking.pop_front().expect("there is a front");
             self.answer_asked(&asking, out);

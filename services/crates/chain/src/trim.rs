@@ -102,7 +102,11 @@ impl Trim {
 impl Replica {
     /// The trim point: the last batch that readers are not served any more.
     pub(crate) fn trim_index(&self) -> Index {
-        let through = if planted::on(Bug::TrimBeyondCommit) { self.log.last_index() } else { self.commit_index };
+        let through = if planted::on(Bug::TrimBeyondCommit) {
+            self.log.last_index()
+        } else {
+            self.commit_index
+        };
         self.trim.target.min(through).max(self.log.base().index)
     }
 
@@ -146,7 +150,11 @@ impl Replica {
             let from = self.trim_index() + 1;
             self.log.index_older_than(oldest_us, from, self.commit_index)
         });
-        let through = if planted::on(Bug::TrimBeyondCommit) { self.log.last_index() } else { self.commit_index };
+        let through = if planted::on(Bug::TrimBeyondCommit) {
+            self.log.last_index()
+        } else {
+            self.commit_index
+        };
         let index = by_bytes.max(by_age).min(through);
         self.trim.target = self.trim.target.max(index);
     }
@@ -181,7 +189,11 @@ impl Replica {
         if !self.is_head() {
             return;
         }
-        let ring_level = if planted::on(Bug::TrimToldEarly) { Index::MAX } else { self.trim.ring_level };
+        let ring_level = if planted::on(Bug::TrimToldEarly) {
+            Index::MAX
+        } else {
+            self.trim.ring_level
+        };
         for done in self.trim.waiting.extract_if(.., |w| w.index <= ring_level) {
             out.push(done.answer(None));
         }
