@@ -155,7 +155,7 @@ impl Schedule {
         self.heap.push(Due { at, order, what });
     }
 
-    pub fn next(&mut self) -> Option<(Micros, What)> {
+    pub fn pop(&mut self) -> Option<(Micros, What)> {
         self.heap.pop().map(|due| (due.at, due.what))
     }
 }

@@ -31,6 +31,12 @@ pub struct Trace {
     keeps_lines: bool,
 }
 
+impl Default for Trace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Trace {
     pub fn new() -> Self {
         Self {

@@ -136,7 +136,7 @@ impl World {
 
     pub fn run(mut self) -> Outcome {
         self.begin();
-        while let Some((at, what)) = self.schedule.next() {
+        while let Some((at, what)) = self.schedule.pop() {
             self.now = self.now.max(at);
             self.trace.now = self.now;
             self.counts.events += 1;

@@ -78,7 +78,7 @@ impl Crossings {
 
     /// What to send to the connection's shard: the message, or, once, that the connection is to be cut. What is
     /// meant for a connection that is gone is lost with it.
-    pub fn to_client(&mut self, client: ClientRef, message: Message) -> Option<ShardMessage> {
+    pub fn for_client(&mut self, client: ClientRef, message: Message) -> Option<ShardMessage> {
         let crossing = self.by_connection.get_mut(&client.connection)?;
         let weight = weight_of(&message);
         if crossing.is_cut {
@@ -140,18 +140,18 @@ mod tests {
     fn a_connection_that_takes_nothing_in_is_cut_once() {
         let (mut crossings, backlog) = (Crossings::default(), Arc::new(Backlog::default()));
         assert!(
-            crossings.to_client(client(1), acks()).is_none(),
+            crossings.for_client(client(1), acks()).is_none(),
             "nobody is attached"
         );
         crossings.note(client(1), &attach(), backlog.clone());
         let weight = weight_of(&acks());
         for _ in 0..BACKLOG_BYTES_MAX / weight {
-            let message = crossings.to_client(client(1), acks());
+            let message = crossings.for_client(client(1), acks());
             assert!(matches!(message, Some(ShardMessage::ToClient { .. })));
         }
-        let cut = crossings.to_client(client(1), acks());
+        let cut = crossings.for_client(client(1), acks());
         assert!(matches!(cut, Some(ShardMessage::Cut { connection: 7 })));
-        assert!(crossings.to_client(client(1), acks()).is_none());
+        assert!(crossings.for_client(client(1), acks()).is_none());
         assert!(backlog.0.load(Ordering::Relaxed) <= BACKLOG_BYTES_MAX);
     }
 
@@ -161,14 +161,14 @@ mod tests {
         crossings.note(client(1), &attach(), backlog.clone());
         crossings.note(client(2), &attach(), backlog.clone());
         for _ in 0..100_000 {
-            match crossings.to_client(client(1), acks()) {
+            match crossings.for_client(client(1), acks()) {
                 Some(ShardMessage::ToClient { weight, .. }) => backlog.arrived(weight),
                 _ => panic!("there is room"),
             }
         }
         crossings.note(client(1), &ClientRequest::Gone, backlog.clone());
-        assert!(crossings.to_client(client(2), acks()).is_some());
+        assert!(crossings.for_client(client(2), acks()).is_some());
         crossings.note(client(2), &ClientRequest::Gone, backlog);
-        assert!(crossings.to_client(client(2), acks()).is_none());
+        assert!(crossings.for_client(client(2), acks()).is_none());
     }
 }

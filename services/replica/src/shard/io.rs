@@ -143,7 +143,7 @@ impl Io {
     pub fn send_client(&mut self, client: ClientRef, message: client::Message) {
         let owner = (client.connection >> CONNECTION_SHARD_SHIFT) as usize;
         if owner != self.shard {
-            let message = self.crossings.to_client(client, message);
+            let message = self.crossings.for_client(client, message);
             if let Some(message) = message {
                 self.shared.send(owner, message);
             }

@@ -57,6 +57,7 @@ struct Connection {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few are under way")]
 enum Input {
     Message {
         place: usize,
@@ -70,6 +71,7 @@ enum Input {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages")]
 enum Outgoing {
     Message(u64, ToServer),
     Close(u64),
@@ -223,7 +225,7 @@ impl World {
     fn apply_command(&mut self, command: Command) -> Vec<Effect> {
         let at_ms = self.unix_ms();
         let effects = apply(&mut self.coordinator.state, at_ms, &command);
-        if self.counts.events % 16 == 0 {
+        if self.counts.events.is_multiple_of(16) {
             self.coordinator
                 .state
                 .validate()
