@@ -56,7 +56,7 @@ fn scramble(dir: &Path, seed: u64) {
                 _ => 0,
             };
             let mut bytes = std::fs::read(&path).unwrap();
-            let len = if seed % 3 == 0 {
+            let len = if seed.is_multiple_of(3) {
                 keep
             } else {
                 bytes.len().max(keep)

@@ -282,8 +282,11 @@ impl Rig {
     }
 }
 
+/// Of a record: lsn, kind, head, payload.
+type Stripped = (Lsn, u8, Vec<u8>, Vec<u8>);
+
 pub fn assert_same(expected: &Contents, found: &Contents) {
-    let strip = |contents: &Contents| -> BTreeMap<GroupId, Vec<(Lsn, u8, Vec<u8>, Vec<u8>)>> {
+    let strip = |contents: &Contents| -> BTreeMap<GroupId, Vec<Stripped>> {
         let own = |r: &Owned| (r.lsn, r.kind, r.head.clone(), r.payload.clone());
         let kept = contents.iter().filter(|(id, _)| **id != group(99));
         kept.map(|(id, records)| (*id, records.iter().map(own).collect()))

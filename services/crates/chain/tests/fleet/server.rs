@@ -31,6 +31,7 @@ pub struct Server {
 
 /// What the coordinator tells a server.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "few are under way")]
 pub enum Instruction {
     Configure(GroupConfig),
     Drop,
