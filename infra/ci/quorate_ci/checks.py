@@ -62,6 +62,7 @@ CHECKS = [
     Check("CI types", _mypy("infra/ci")),
     Check("Scenario types", _mypy("loadtest/scenarios")),
     Check("Chaos types", _mypy("loadtest/chaos")),
+    Check("Peers types", _mypy("loadtest/peers")),
     Check(
         "Go format",
         _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"'),

@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorate_ci import figures, fuzz_seeds
+from quorate_ci import fuzz_seeds
+from quorate_local import figures
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
 
@@ -53,7 +54,8 @@ def main(display: Display, seconds: int, keep: bool) -> int:
             display.line(one.finding)
         if keep:
             name = f"fuzz_executions_{one.target}"
-            figures.keep("fuzz.jsonl", name, one.executions, "executions", f"make fuzz SECONDS={seconds}")
+            figure = figures.Figure(name, one.executions, "executions")
+            figures.keep([figure], f"make fuzz SECONDS={seconds}", figures.FOLDER / "fuzz.jsonl")
     found = sum(1 for one in ran if one.finding)
     # The form of Rust's own test runner, which `make test` reads.
     display.line(f"test result: {'FAILED' if found else 'ok'}. {len(ran) - found} passed; {found} failed; 0 ignored;")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
-from quorate_ci import figures
+from quorate_local import figures
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
 
@@ -27,6 +27,7 @@ def explore(display: Display) -> int:
             if not world["exhaustive"]:
                 display.line("    not exhaustive")
     if child.returncode == 0:
-        figures.keep("model.jsonl", "model_states_explored", states, "states", "make model")
+        figure = figures.Figure("model_states_explored", states, "states")
+        figures.keep([figure], "make model", figures.FOLDER / "model.jsonl")
     display.line(f"{states:,} states in all{'' if child.returncode == 0 else ': NOT CLEAN'}")
     return child.returncode

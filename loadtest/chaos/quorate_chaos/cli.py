@@ -19,6 +19,7 @@ from typing import Any
 from quorate_chaos import machine, results
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.run import LOAD_S
+from quorate_local import figures
 from quorate_local.options import REPOSITORY
 
 FOLDER = REPOSITORY / "build" / "chaos"
@@ -122,7 +123,7 @@ def _conclude(runs: list[dict[str, Any]], options: argparse.Namespace, seconds: 
     if options.short or options.fault:
         return  # a part of the table is no figure
     command = f"make chaos RUNS={options.runs} SEED={options.seed}"
-    results.append_figure(results.figure(clean, len(runs), command))
+    figures.keep([results.figure(clean, len(runs))], command, figures.FOLDER / "chaos.jsonl")
     for path in results.write(runs, command):
         print(f"wrote {path.relative_to(REPOSITORY)}")
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +10,10 @@ from typing import Any
 
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.fleet import DISK, MEMORY
+from quorate_local.figures import Figure, commit, machine
 from quorate_local.options import REPOSITORY
 
 FIGURE = "chaos_runs_clean"
-FIGURES_FILE = REPOSITORY / "build" / "figures" / "chaos.jsonl"
 RESULTS = REPOSITORY / "loadtest" / "results"
 _HEADER = (
     "fault",
@@ -108,18 +106,9 @@ def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figure(clean: int, runs: int, command: str) -> dict[str, Any]:
+def figure(clean: int, runs: int) -> Figure:
     """Of `chaos_runs_clean`: met when every run is clean."""
-    return {
-        "name": FIGURE,
-        "value": clean,
-        "unit": "runs",
-        "goal": runs,
-        "met": clean == runs,
-        "command": command,
-        "commit": commit(),
-        "machine": machine_text(),
-    }
+    return Figure(FIGURE, clean, "runs", goal=runs, more_is_better=True)
 
 
 def repeat(fault: str, seed: int) -> str:
@@ -130,7 +119,7 @@ def repeat(fault: str, seed: int) -> str:
 def write(runs: list[dict[str, Any]], command: str) -> list[Path]:
     """Table and lines, named by the day; what was written."""
     today = datetime.now(UTC).date().isoformat()
-    circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine_text(), "Day": today}
+    circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine(), "Day": today}
     table, lines = RESULTS / f"{today}-chaos.md", RESULTS / f"{today}-chaos.jsonl"
     table.write_text(markdown(runs, circumstances))
     lines.write_text("".join(json.dumps(_line(run, circumstances)) + "\n" for run in runs))
@@ -150,22 +139,3 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
         "commit": circumstances["Commit"],
         "repeat": repeat(run["fault"], run["seed"]),
     }
-
-
-def append_figure(value: dict[str, Any], path: Path = FIGURES_FILE) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(value) + "\n")
-
-
-def commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def machine_text() -> str:
-    """As the load generator says it."""
-    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    model = models[0].split(": ", 1)[1] if models else "unknown processor"
-    memory_kib = int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0])
-    return f"{len(models)} × {model}, {memory_kib / (1 << 20):.0f} GiB, Linux {platform.release()}"

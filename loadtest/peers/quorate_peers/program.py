@@ -20,7 +20,8 @@ from quorate_local.options import REPOSITORY
 from quorate_peers.cells import CELLS, MODES, Cell, Mode
 from quorate_peers.cluster import BUILD, PeerFailed
 from quorate_peers.measure import Measured, MeasureFailed
-from quorate_peers.peers import PEERS, Peer
+from quorate_peers.peers import PEERS
+from quorate_peers.peers.peer import Peer
 from quorate_peers.report import Results, publish, table
 
 REPEATS = 3

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+from quorate_local.figures import commit, machine
 from quorate_peers.cells import CELLS, MODE_NAMES, MODES, Cell, Mode
 from quorate_peers.measure import Measured
 from quorate_peers.peers import PEERS
-from quorate_scenarios.figures import circumstances
 
 COMMAND = "make bench-peers"
 OURS = "quorate"
@@ -70,7 +70,7 @@ def _cell(results: Results, peer: str, mode: Mode, cell: Cell) -> str:
 
 def publish(results: Results, folder: Path) -> Path:
     """Write table and figures to `folder`; the table's path."""
-    known = circumstances(COMMAND)
+    known = {"command": COMMAND, "commit": commit(), "machine": machine()}
     stem = f"{datetime.now(UTC):%Y-%m-%d}-peers"
     folder.mkdir(parents=True, exist_ok=True)
     head = (

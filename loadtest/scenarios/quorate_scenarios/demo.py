@@ -17,12 +17,12 @@ from typing import Any
 
 from quorate_local import ProcessFailed, Stack, StackOptions
 from quorate_local.display import Display
+from quorate_local.figures import FOLDER as FIGURES
+from quorate_local.figures import keep
 from quorate_local.layout import write_json
 from quorate_local.options import REPOSITORY, BadOptions
 from quorate_scenarios.customer import Customer, Refused, billed_entries
 from quorate_scenarios.entries import ENTRY_BYTES
-from quorate_scenarios.figures import FOLDER as FIGURES
-from quorate_scenarios.figures import keep
 from quorate_scenarios.measure import Batch, acked_runs, failover_gap_ms, latency, rate_per_s
 from quorate_scenarios.program import ProgramFailed
 from quorate_scenarios.replaying import Replaying, Tenant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from quorate_scenarios.figures import Figure
+from quorate_local.figures import Figure
 from quorate_scenarios.measure import Latency
 from quorate_scenarios.verdict import Verdict
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from quorate_local.figures import Figure, keep, markdown, table
 from quorate_scenarios.claims import catchup, failover, limits, stopped, syncs
 from quorate_scenarios.claims.claim import ClaimFailed, median, quantile
 from quorate_scenarios.claims.steady import Window
-from quorate_scenarios.figures import Figure, keep, markdown, table
 
 WINDOW = Window("trial", 0, 1_000_000, 20_000, 20_000.0, 900, 4_000, 9_000, (100, 600), 50, [], {}, {})
 

@@ -35,7 +35,7 @@ class Aeron(Peer):
         for node in range(3):
             folder = self.cluster.folder / f"n{node}"
             folder.mkdir()
-            arguments = ["AeronNode", str(node), folder, str(self._base_port), sync_level]
+            arguments = ["AeronNode", str(node), str(folder), str(self._base_port), sync_level]
             self.cluster.start(f"n{node}", java("aeron", *OPENS, *arguments))
         marks = [self.cluster.folder / f"n{node}" / ELECTED for node in range(3)]
         self.cluster.wait_ready(lambda: all(mark.exists() for mark in marks))

@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from quorate_local.figures import Figure
 from quorate_scenarios.claims.claim import ClaimFailed, Conditions, median
 from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import Steady, Window
-from quorate_scenarios.figures import Figure
 
 SERVERS = 4
 REPEATS = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quorate_local.display import Display
-from quorate_scenarios.figures import Figure
+from quorate_local.figures import Figure
 
 
 class ClaimFailed(Exception):

@@ -17,11 +17,11 @@ import httpx2
 
 from quorate_local import ProcessFailed
 from quorate_local.display import Display
+from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 from quorate_local.options import REPOSITORY, BadOptions
 from quorate_scenarios.claims import catchup, failover, idle, stopped, syncs
 from quorate_scenarios.claims.claim import Claim, ClaimFailed, Conditions
 from quorate_scenarios.customer import Refused
-from quorate_scenarios.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 
 CLAIMS = [
     Claim("failover", "losing a head under load stops appends for less than a second", failover.measure),

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from quorate_local.figures import Figure
 from quorate_scenarios.claims.claim import ClaimFailed, Conditions, median, quantile
 from quorate_scenarios.claims.fleet import Fleet, fleet, log_lines
 from quorate_scenarios.claims.steady import Steady, Window
-from quorate_scenarios.figures import Figure
 
 TRIALS = 30
 TRIALS_QUICK = 4

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from uuid import uuid4
 
+from quorate_local.figures import Figure
 from quorate_scenarios.claims.claim import Conditions
 from quorate_scenarios.claims.fleet import Fleet, fleet
-from quorate_scenarios.figures import Figure
 
 SERVERS = 3
 GROUPS, GROUPS_QUICK = 200, 40

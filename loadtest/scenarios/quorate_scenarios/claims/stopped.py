@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from quorate_local.figures import Figure
 from quorate_scenarios.claims.claim import ClaimFailed, Conditions
 from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.limits import limits
 from quorate_scenarios.claims.steady import Steady
-from quorate_scenarios.figures import Figure
 
 SERVERS = 3
 ENTRY_BYTES = 4_096

@@ -13,10 +13,10 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+from quorate_local.figures import Figure
 from quorate_scenarios.claims.claim import ClaimFailed, Conditions, median
 from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import append_once
-from quorate_scenarios.figures import Figure
 
 SERVERS = 5
 DEGREES = (1, 3, 5)
