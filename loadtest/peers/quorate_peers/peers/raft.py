@@ -29,7 +29,7 @@ class HashicorpRaft(Peer):
         addresses = ",".join(f"{LOOPBACK}:{port}" for port in ports)
         for node in (1, 2, 0):  # the first to be asked for votes are there when the cluster is made
             folder = ["-dir", str(self.cluster.folder / f"n{node}")] if self.mode == "sync" else []
-            command = [BINARIES / "raftnode", "-node", str(node), "-peers", addresses, *folder]
+            command = [str(BINARIES / "raftnode"), "-node", str(node), "-peers", addresses, *folder]
             self.cluster.start(f"n{node}", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.cluster.wait_ready(lambda: all(accepts(port) for port in ports))
 
