@@ -34,5 +34,5 @@ test('an invoice that does not exist', async ({ page }) => {
 
 test('quotas show what is nearly used up', async ({ page }) => {
   await openSignedIn(page, '/quotas')
-  await expect(page.getByRole('meter', { name: /Groups of one project/ })).toHaveAttribute('aria-valuenow', '4')
+  await expect(page.getByRole('meter', { name: /Groups of one project/ })).toHaveAttribute('aria-valuenow', '5')
 })
