@@ -76,7 +76,7 @@ class WireClient:
         return message
 
     def shut_writing(self) -> None:
-        self._socket.shutdown(socket.SHUT_WR)
+        socket.socket.shutdown(self._socket, socket.SHUT_WR)  # an SSLSocket would forget TLS for reading, too
 
     def close(self) -> None:
         self._socket.close()
