@@ -33,7 +33,12 @@ WARM_S, WARM_QUICK_S = 6.0, 2.0
 STOPPED_S, STOPPED_QUICK_S = {"as always": 6.0, "slowly": 22.0}, {"as always": 3.0, "slowly": 5.0}
 AFTER_S, AFTER_QUICK_S = 3.0, 1.0
 RESUME_TIMEOUT_S = 30.0
-LEASES = {"as always": {}, "slowly": {"QUORATE_LEASE_MS": "120000", "QUORATE_SLOW_MS": "120000"}}
+# Slowly: the follower stays in its chains for all of the load, whatever is noticed of it.
+_LONG = "120000"
+LEASES = {
+    "as always": {},
+    "slowly": {f"QUORATE_{what}_MS": _LONG for what in ("LEASE", "SLOW", "UNREACHABLE", "WELL")},
+}
 # What a client may be told of an append that was not ordered, or may have been.
 ANSWERS = {"throttled", "overloaded", "deadline_exceeded", "paused", "no_connection", "no_answer"}
 
