@@ -42,7 +42,9 @@ pub fn check(world: &mut World) {
                 assert!(
                     !has,
                     "the group is said to be lost, and s{} has everything: {:?} of {:?}",
-                    m + 1, epoch, group
+                    m + 1,
+                    epoch,
+                    group
                 );
             }
         }
