@@ -1,6 +1,7 @@
 //! One property per file. Each panics with what is wrong; `after_step` runs after every step of a replica.
 
 mod acked_is_kept;
+mod chain_has_all;
 mod chain_prefix;
 mod committed_agrees;
 mod durable_means_durable;
@@ -34,4 +35,5 @@ pub fn after_step(world: &mut World, s: usize, g: usize) {
 pub fn after_adoption(world: &mut World, s: usize, g: usize, config: &GroupConfig) {
     epochs::check(world, s, g, config);
     acked_is_kept::after_adoption(world, s, g);
+    chain_has_all::after_adoption(world, s, g, config);
 }

@@ -1,0 +1,23 @@
+//! Every member of a chain has all that earlier epochs committed, for good: whoever is left of it may be the next head.
+
+use quorate_types::GroupConfig;
+
+use crate::world::World;
+
+pub fn after_adoption(world: &World, s: usize, g: usize, config: &GroupConfig) {
+    let me = world.servers[s].id;
+    if !config.replicas.iter().any(|member| Some(member.server_id) == me) {
+        return;
+    }
+    let Some(last) = world.ledgers[g].last_before(config.epoch) else {
+        return;
+    };
+    assert!(
+        world.has(s, config.group_id, last.index, last.epoch),
+        "s{} is in the chain of epoch {} and has not what epoch {} committed at {}",
+        s + 1,
+        config.epoch,
+        last.epoch,
+        last.index
+    );
+}
