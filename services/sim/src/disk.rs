@@ -48,7 +48,8 @@ pub struct Durable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurableWhat {
-    Record { index: Index, epoch: Epoch },
+    Batch { index: Index, epoch: Epoch },
+    Base { index: Index, epoch: Epoch },
     Cut { number: u64 },
     Trim { index: Index },
     Dropped,
@@ -377,11 +378,11 @@ impl Body {
 impl Durable {
     fn of(record: &Record) -> Self {
         let what = match &record.body {
-            Body::Batch(b) => DurableWhat::Record {
+            Body::Batch(b) => DurableWhat::Batch {
                 index: b.header.index,
                 epoch: b.header.epoch,
             },
-            Body::Base { index, epoch, .. } => DurableWhat::Record {
+            Body::Base { index, epoch, .. } => DurableWhat::Base {
                 index: *index,
                 epoch: *epoch,
             },

@@ -349,7 +349,9 @@ impl World {
         self.start_sync(s);
         for Durable { group_id, what } in durable {
             let event = match what {
-                DurableWhat::Record { index, epoch } => Event::Persisted { index, epoch },
+                DurableWhat::Batch { index, epoch } | DurableWhat::Base { index, epoch } => {
+                    Event::Persisted { index, epoch }
+                }
                 DurableWhat::Trim { index } => Event::TrimPersisted { index },
                 DurableWhat::Cut { number } => Event::CutPersisted { number },
                 DurableWhat::Dropped => continue,
