@@ -20,7 +20,8 @@ use crate::schedule::{Node, Schedule, What};
 use crate::server::Server;
 use crate::trace::{self, Trace};
 
-/// How long the fleet has, undisturbed, until all is well again.
+/// How long the fleet has, undisturbed, until all is well again; clients with much left to do have as long again
+/// after each acknowledgement.
 const HEALING_US: Micros = 90_000_000;
 /// Far more than any run needs; beyond, something goes round in circles.
 const EVENTS_MAX: u64 = 3_000_000;
@@ -39,6 +40,7 @@ pub struct World {
     pub clients: Vec<Client>,
     pub ledgers: Vec<Ledger>,
     pub is_healing: bool,
+    pub acked_at: Micros,
     pub trace: Trace,
     pub counts: Counts,
     connections: u64,
@@ -89,6 +91,7 @@ impl World {
             clients: clients.collect(),
             ledgers: plan.groups.iter().map(|_| Ledger::default()).collect(),
             is_healing: false,
+            acked_at: 0,
             trace,
             counts: Counts::default(),
             connections: 0,
@@ -155,7 +158,7 @@ impl World {
             if is_check && self.is_healing && invariants::is_healed(&self) {
                 return self.end();
             }
-            if self.now > self.plan.horizon_us + HEALING_US {
+            if self.now > self.plan.horizon_us.max(self.acked_at) + HEALING_US {
                 let (g, why) = invariants::why_not_healed(&self).unwrap_or_default();
                 trace::focus(Some(g));
                 panic!("not healed: group {}: {why}", g + 1);

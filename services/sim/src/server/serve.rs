@@ -223,6 +223,7 @@ impl World {
             self.ledgers[g].check_ack(*session, seq, base, count);
         }
         self.counts.acks += 1;
+        self.acked_at = self.now;
         self.respond(s, client, Message::Acked(vec![(seq, base)]));
     }
 
