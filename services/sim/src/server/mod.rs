@@ -10,7 +10,7 @@ mod shell;
 
 use std::collections::{BTreeMap, HashMap};
 
-use quorate_chain::{AppendRequest, ClientRef, Replica};
+use quorate_chain::{AppendRequest, ClientRef, Replica, Verdict};
 use quorate_qos::Admission;
 use quorate_types::control::{HeldGroup, ToCoordinator};
 use quorate_types::cost::Budget;
@@ -76,6 +76,13 @@ pub struct Hosted {
 }
 
 impl Hosted {
+    /// As `may_have_happened` of the server's group: no refusal of such a sending may say that it did not happen.
+    fn may_have_happened(&self, request: &AppendRequest) -> bool {
+        let sessions = self.replica.log().sessions();
+        let verdict = sessions.judge(request.session, request.seq, request.floor_index);
+        request.session != 0 && matches!(verdict, Verdict::Ordered(_) | Verdict::Expired)
+    }
+
     fn new(replica: Replica) -> Self {
         Self {
             commit_seen: replica.commit_index(),

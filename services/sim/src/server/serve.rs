@@ -165,6 +165,9 @@ impl World {
             wall_us,
             trace: None,
         };
+        if hosted.may_have_happened(&request) {
+            return self.step(s, group_id, Event::Append(request));
+        }
         let (Some(admission), Some(budget)) = (&mut hosted.admission, &hosted.budget) else {
             return self.refuse(s, group_id, client, seq, Code::Syncing, false);
         };

@@ -98,18 +98,14 @@ impl World {
                         hosted.replica.step(now, Event::Append(request), &mut commands);
                         self.after(s, group_id, commands);
                     } else {
-                        self.refuse(
-                            s,
-                            group_id,
-                            request.client,
-                            request.seq,
-                            Code::SessionMoved,
-                            false,
-                        );
+                        let is_unknown = hosted.may_have_happened(&request);
+                        let (client, seq) = (request.client, request.seq);
+                        self.refuse(s, group_id, client, seq, Code::SessionMoved, is_unknown);
                     }
                 }
                 Some(Ready::Expired { item, .. }) => {
-                    self.refuse(s, group_id, item.client, item.seq, Code::Throttled, false);
+                    let is_unknown = hosted.may_have_happened(&item);
+                    self.refuse(s, group_id, item.client, item.seq, Code::Throttled, is_unknown);
                 }
                 None => {
                     let wake = admission.next_wake(now).unwrap_or(now + 10_000).max(now + 1);
