@@ -47,7 +47,13 @@ pub fn searches() -> Vec<Search> {
 }
 
 /// Not caught yet within [`SEEDS_MAX`] by a seed that is clean without them.
-pub const NOT_SHOWN: &[Bug] = &[Bug::FloorIgnored, Bug::OldCompletionsTaken, Bug::StalePromotion];
+pub const NOT_SHOWN: &[Bug] = &[
+    Bug::FloorIgnored,
+    Bug::OldCompletionsTaken,
+    Bug::StalePromotion,
+    Bug::CutNotWaitedFor,
+    Bug::AttachedBeforeRing,
+];
 
 /// Bugs that take longer are better looked for in a narrower profile.
 const SEEDS_MAX: u64 = 3_000;
