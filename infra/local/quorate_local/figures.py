@@ -1,6 +1,6 @@
 """Figures that are kept: one line of JSON each, with the command, commit and machine that they were measured with.
 
-The same form as the load driver's (`loadtest/driver/src/figures.rs`), in `build/figures/`.
+The same form as the load driver's (`services/crates/figures`), in `build/figures/`.
 """
 
 from __future__ import annotations

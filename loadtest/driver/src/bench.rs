@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use quorate_client::Handle;
 use quorate_client::writer::Batching;
+use quorate_figures::Figures;
 
-use crate::figures::Figures;
 use crate::measure::{Measured, Workload, measure};
 use crate::text;
 

@@ -3,7 +3,6 @@
 mod bench;
 mod cpu;
 mod entry;
-mod figures;
 mod history;
 mod measure;
 mod producer;
@@ -19,11 +18,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use quorate_client::Handle;
 use quorate_client::writer::Batching;
+use quorate_figures::Figures;
 use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 
 use crate::bench::{Plan, bench};
 use crate::entry::ENTRY_BYTES_MIN;
-use crate::figures::Figures;
 use crate::history::{HistoryFlags, ReadbackFlags};
 use crate::measure::{Measured, Run, Workload, measure};
 use crate::steady::steady;

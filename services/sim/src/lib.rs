@@ -12,7 +12,6 @@ pub mod coordinator;
 pub mod counts;
 pub mod disk;
 pub mod faults;
-pub mod figures;
 pub mod invariants;
 pub mod ledger;
 pub mod links;

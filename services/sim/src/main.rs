@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use quorate_sim::figures;
+use quorate_figures::Figures;
 use quorate_sim::plan::Profile;
 use quorate_sim::runner::{self, Failure, Report, Seeds};
 
@@ -96,12 +96,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The goal.
+/// What a claim about the protocol rests on.
 const SEEDS_GOAL: u64 = 100_000;
 
 fn keep(folder: Option<&Path>, name: &str, value: u64, unit: &str, goal: u64, command: &str) {
     if let Some(folder) = folder
-        && let Err(trouble) = figures::write(folder, name, value, unit, goal, command)
+        && let Err(trouble) =
+            Figures::new(folder, command.to_string()).write(name, value as f64, unit, Some(goal as f64))
     {
         eprintln!("{trouble}");
     }
