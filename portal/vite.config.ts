@@ -49,7 +49,7 @@ export default defineConfig(({ mode }) => ({
     environmentOptions: { happyDOM: { url: 'http://localhost:3000' } },
     setupFiles: ['./src/testing/setup.ts'],
     include: ['src/**/*.test.{ts,tsx}', 'mock/**/*.test.ts'],
-    testTimeout: 10_000,
+    testTimeout: 30_000,
     env: { DEBUG_PRINT_LIMIT: '0' },
     restoreMocks: true,
   },

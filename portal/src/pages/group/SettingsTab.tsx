@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState, type FormEvent, type ReactNode } from 'react'
+import { useState, type ReactNode } from 'react'
 import { api, keys, type Group } from '@/api'
 import { money } from '@/format/money'
 import { bytes, rate } from '@/format/quantity'
@@ -8,11 +8,9 @@ import { moment } from '@/format/time'
 import { majority, replicas, word } from '@/format/words'
 import { Button } from '@/ui/Button'
 import { CopyButton } from '@/ui/Copy'
-import { Dialog } from '@/ui/Dialog'
-import { TextField } from '@/ui/Field'
-import { ProblemNotice } from '@/ui/Notice'
 import { Section } from '@/ui/Surface'
 import { usePageTitle } from '@/ui/title'
+import { ConfirmByName } from './ConfirmByName'
 import { useGroup } from './GroupPage'
 
 export function SettingsTab() {
@@ -60,6 +58,17 @@ function Fact({ term, children }: { term: string; children: ReactNode }) {
 
 function Deletion({ group }: { group: Group }) {
   const [open, setOpen] = useState(false)
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const deletion = useMutation({
+    mutationFn: () => api.deleteGroup(group.id),
+    onSuccess: async () => {
+      await navigate({ to: '/projects/$projectId/groups', params: { projectId: group.project_id } })
+      queries.removeQueries({ queryKey: keys.group(group.id) })
+      void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
+      void queries.invalidateQueries({ queryKey: keys.quotas })
+    },
+  })
   const going = group.status === 'deleting' || group.status === 'deleted'
   return (
     <Section
@@ -73,71 +82,16 @@ function Deletion({ group }: { group: Group }) {
       >
         Delete group
       </Button>
-      <DeleteDialog group={group} open={open} onOpenChange={setOpen} />
+      <ConfirmByName
+        group={group}
+        deed={deletion}
+        open={open}
+        onOpenChange={setOpen}
+        title={`Delete ${group.name}?`}
+        description="Every entry of its log is lost and clients get an error at once. This cannot be undone."
+        keep="Keep it"
+        proceed="Delete for good"
+      />
     </Section>
-  )
-}
-
-function DeleteDialog({
-  group,
-  open,
-  onOpenChange,
-}: {
-  group: Group
-  open: boolean
-  onOpenChange: (open: boolean) => void
-}) {
-  const [typed, setTyped] = useState('')
-  const queries = useQueryClient()
-  const navigate = useNavigate()
-  const deletion = useMutation({
-    mutationFn: () => api.deleteGroup(group.id),
-    onSuccess: async () => {
-      await navigate({ to: '/projects/$projectId/groups', params: { projectId: group.project_id } })
-      queries.removeQueries({ queryKey: keys.group(group.id) })
-      void queries.invalidateQueries({ queryKey: keys.groups(group.project_id) })
-      void queries.invalidateQueries({ queryKey: keys.quotas })
-    },
-  })
-  const matches = typed === group.name
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    if (matches) deletion.mutate()
-  }
-  return (
-    <Dialog
-      open={open}
-      onOpenChange={(next) => {
-        setTyped('')
-        deletion.reset()
-        onOpenChange(next)
-      }}
-      title={`Delete ${group.name}?`}
-      description="Every entry of its log is lost and clients get an error at once. This cannot be undone."
-    >
-      <form onSubmit={submit} className="space-y-4">
-        <TextField
-          label={`Type “${group.name}” to confirm`}
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-          autoComplete="off"
-          spellCheck={false}
-        />
-        {deletion.error && <ProblemNotice error={deletion.error} />}
-        <div className="flex flex-wrap justify-end gap-2">
-          <Button variant="secondary" onClick={() => onOpenChange(false)}>
-            Keep it
-          </Button>
-          <Button
-            type="submit"
-            variant="danger"
-            busy={deletion.isPending}
-            disabledReason={matches ? undefined : 'Type the name of the group first.'}
-          >
-            Delete for good
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   )
 }

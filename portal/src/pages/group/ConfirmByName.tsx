@@ -1,0 +1,78 @@
+import { useState, type FormEvent, type ReactNode } from 'react'
+import type { Group } from '@/api'
+import { Button } from '@/ui/Button'
+import { Dialog } from '@/ui/Dialog'
+import { TextField } from '@/ui/Field'
+import { ProblemNotice } from '@/ui/Notice'
+
+/** The part of a mutation that the dialog needs. */
+interface Deed {
+  mutate: () => void
+  reset: () => void
+  isPending: boolean
+  error: Error | null
+}
+
+/** Asks for the group's name before something that cannot be undone. */
+export function ConfirmByName({
+  group,
+  deed,
+  open,
+  onOpenChange,
+  title,
+  description,
+  keep,
+  proceed,
+  children,
+}: {
+  group: Group
+  deed: Deed
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  title: string
+  description: string
+  /** What the buttons say. */
+  keep: string
+  proceed: string
+  children?: ReactNode
+}) {
+  const [typed, setTyped] = useState('')
+  const matches = typed === group.name
+  const change = (next: boolean) => {
+    setTyped('')
+    deed.reset()
+    onOpenChange(next)
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (matches) deed.mutate()
+  }
+  return (
+    <Dialog open={open} onOpenChange={change} title={title} description={description}>
+      <form onSubmit={submit} className="space-y-4">
+        {children}
+        <TextField
+          label={`Type “${group.name}” to confirm`}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        {deed.error && <ProblemNotice error={deed.error} />}
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button variant="secondary" onClick={() => change(false)}>
+            {keep}
+          </Button>
+          <Button
+            type="submit"
+            variant="danger"
+            busy={deed.isPending}
+            disabledReason={matches ? undefined : 'Type the name of the group first.'}
+          >
+            {proceed}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
