@@ -31,7 +31,9 @@ pub fn before_attached(world: &World, s: usize, g: usize) {
             continue;
         };
         let theirs = hosted.replica.log();
-        let index = last_before(theirs, config.epoch);
+        let Some(index) = last_before(theirs, config.epoch) else {
+            continue;
+        };
         let log = replica.log();
         assert!(
             index <= log.base().index || log.epoch_at(index) == theirs.epoch_at(index),
@@ -43,8 +45,8 @@ pub fn before_attached(world: &World, s: usize, g: usize) {
     }
 }
 
-/// The last batch that an epoch before this one ordered; epochs only grow along a log.
-fn last_before(log: &Log, epoch: Epoch) -> Index {
+/// The last batch that an epoch before this one ordered, if it is not trimmed; epochs only grow along a log.
+fn last_before(log: &Log, epoch: Epoch) -> Option<Index> {
     let (mut before, mut behind) = (log.base().index, log.last_index() + 1);
     while before + 1 < behind {
         let middle = before.midpoint(behind);
@@ -54,5 +56,5 @@ fn last_before(log: &Log, epoch: Epoch) -> Index {
             behind = middle;
         }
     }
-    before
+    (log.base().epoch < epoch).then_some(before)
 }
