@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_types::limits::SESSIONS_PER_GROUP_MAX;
 use quorate_types::{Code, Epoch, Index, Micros, Offset, Role};
 use quorate_wire::client::{self, Append, Attached, Message, NO_EXPECTED_OFFSET};
 use rand::Rng;
@@ -13,14 +14,17 @@ use crate::schedule::What;
 use crate::server::{FromClient, Request, through_wire};
 use crate::world::World;
 
+/// Batches beyond those that fill the session table, for what others than the crowd make.
+const STRAYS_BATCHES: Index = 50;
 const ATTACH_TIMEOUT_US: Micros = 400_000;
 const ANSWER_TIMEOUT_US: Micros = 1_500_000;
 
 #[derive(Debug)]
 pub struct Client {
     pub group: usize,
-    /// Each batch comes in a session of its own.
-    churns: bool,
+    habit: Habit,
+    /// Nobody hears of it before so many batches are committed; 0: it is there.
+    away_until: Index,
     session: u64,
     sessions: u64,
     connection: u64,
@@ -45,6 +49,24 @@ pub struct Client {
     token: u64,
     /// What was committed when its question was sent, while it waits for the answer.
     pub asked_at: Option<Offset>,
+}
+
+/// How a client uses its sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Habit {
+    /// One for as long as it goes.
+    Keeps,
+    /// One for each batch, and fast: a crowd of these fills the session table.
+    Churns,
+    /// One for each batch; often it goes away with the batch unanswered, and asks what became of it when its session may
+    /// have been forgotten.
+    Strays,
+}
+
+impl Habit {
+    fn renews(self) -> bool {
+        self != Habit::Keeps
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +96,11 @@ pub enum ToClient {
 }
 
 impl Client {
-    pub fn new(group: usize, number: u64, batches: u32, churns: bool) -> Self {
+    pub fn new(group: usize, number: u64, batches: u32, habit: Habit) -> Self {
         Self {
             group,
-            churns,
+            habit,
+            away_until: 0,
             session: (number + 1) << 32,
             sessions: 1,
             connection: 0,
@@ -113,6 +136,11 @@ impl World {
         if self.ledgers[client.group].is_lost {
             return self.stop_client(c);
         }
+        if self.is_away(c) {
+            let at = now + self.rng.random_range(5_000..50_000);
+            return self.at(at, What::ClientTick { client: c });
+        }
+        let client = &mut self.clients[c];
         match client.state {
             State::Idle => self.attach_client(c),
             State::Attaching if now - client.since > ATTACH_TIMEOUT_US => client.state = State::Idle,
@@ -129,9 +157,36 @@ impl World {
             }
         }
         if !self.clients[c].is_done() {
-            let at = now + self.rng.random_range(500..12_000);
+            let pause_us = match self.clients[c].habit {
+                Habit::Churns => 100..2_000,
+                Habit::Keeps | Habit::Strays => 500..12_000,
+            };
+            let at = now + self.rng.random_range(pause_us);
             self.at(at, What::ClientTick { client: c });
         }
+    }
+
+    /// Whether the client stays away: until the crowd has filled the session table once more, or is done.
+    fn is_away(&mut self, c: usize) -> bool {
+        let client = &self.clients[c];
+        let is_filling =
+            |other: &Client| other.group == client.group && other.habit == Habit::Churns && !other.is_done();
+        let stays = self.ledgers[client.group].last_index() < client.away_until
+            && self.clients.iter().any(is_filling);
+        if !stays {
+            self.clients[c].away_until = 0;
+        }
+        stays
+    }
+
+    /// Leaves with its batch unanswered.
+    fn stray(&mut self, c: usize) {
+        self.cut_client(c);
+        let now_at = self.ledgers[self.clients[c].group].last_index();
+        self.clients[c].away_until = now_at + SESSIONS_PER_GROUP_MAX as Index + STRAYS_BATCHES;
+        self.trace.line(Some(self.clients[c].group), || {
+            format!("client {c} goes away with a batch unanswered")
+        });
     }
 
     /// The group is lost: nobody will say what became of what is outstanding.
@@ -313,7 +368,10 @@ impl World {
         client.epoch_seen = attached.epoch;
         client.state = State::Ready;
         client.since = self.now;
-        if gives_up {
+        // A session that the head does not know may have been forgotten, where there are more than the table holds: then
+        // what was sent must be sent again, and is refused as expired.
+        let is_believed = attached.next_seq > 1 || !self.plan.groups[client.group].churns;
+        if gives_up && is_believed {
             // What the table does not hold was not ordered, and will not be: its seqs are free again.
             let from = client.outstanding.partition_point(|o| o.seq < attached.next_seq);
             self.give_up(c, from);
@@ -416,25 +474,22 @@ impl World {
 
     fn make_batches(&mut self, c: usize) {
         let g = self.clients[c].group;
-        if self.clients[c].churns && self.clients[c].outstanding.is_empty() && self.clients[c].next_seq > 1 {
+        let renews = self.clients[c].habit.renews();
+        if renews && self.clients[c].outstanding.is_empty() && self.clients[c].next_seq > 1 {
             // Each batch in a session of its own; the connection would serve, but an attach tells the floor.
             self.abandon_session(c);
             return self.send_attach(c);
         }
         // Some of the work is kept for the time after the faults.
         let kept = if self.is_healing { 0 } else { 3 };
-        // Beside one that churns the others are slow, so that their sessions grow old.
-        let busy = if self.plan.groups[g].churns && !self.clients[c].churns {
-            0.02
-        } else {
-            0.8
-        };
-        let is_busy = self.rng.random_bool(busy);
-        while is_busy
-            && self.clients[c].remaining > kept
-            && self.clients[c].outstanding.len() < self.plan.groups[g].window
-        {
+        let window = if renews { 1 } else { self.plan.groups[g].window };
+        let is_busy = self.rng.random_bool(0.8);
+        while is_busy && self.clients[c].remaining > kept && self.clients[c].outstanding.len() < window {
             self.make_batch(c, g);
+        }
+        let strays = self.clients[c].habit == Habit::Strays && !self.clients[c].outstanding.is_empty();
+        if strays && self.rng.random_bool(0.5) {
+            self.stray(c);
         }
     }
 

@@ -121,6 +121,12 @@ impl Disk {
         self.pending.push_back(Record { lsn, group_id, body });
     }
 
+    /// The note that the group was dropped is not on stable storage yet.
+    pub fn is_dropping(&self, id: GroupId) -> bool {
+        let is_note = |r: &Record| r.group_id == id && matches!(r.body, Body::Dropped);
+        self.pending.iter().any(is_note)
+    }
+
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }

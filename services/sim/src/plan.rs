@@ -26,6 +26,8 @@ pub struct Plan {
     /// Faults that are on, each with its weight.
     pub faults: Vec<(Fault, u32)>,
     pub fault_every_us: Micros,
+    /// A process that was killed is started again within this.
+    pub restart_us_max: Micros,
     pub horizon_us: Micros,
     /// The journal's port tells only the last record of each run of one kind.
     pub completions_are_merged: bool,
@@ -56,7 +58,7 @@ pub struct GroupPlan {
     pub asks: f64,
     /// How readily a client forgets its session, and all that is not answered.
     pub abandons: f64,
-    /// The first client has a session for each batch.
+    /// A crowd of clients has a session for each batch, and fills the session table; others come back after it.
     pub churns: bool,
     pub rate_per_s: u64,
 }
@@ -80,7 +82,7 @@ impl Plan {
         });
         let longest = longest.max().expect("a group");
         let lease_ms = *pick(rng, &[150, 400, 1_500]);
-        Self {
+        let mut plan = Self {
             servers: (degree_max + rng.random_range(1..=2)).max(3),
             groups,
             link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
@@ -95,14 +97,66 @@ impl Plan {
             reconnect_grace_ms: lease_ms / 5,
             faults: draw_faults(rng, profile),
             fault_every_us: *pick(rng, &[10_000, 40_000, 120_000, 400_000]),
+            restart_us_max: 600_000,
             horizon_us: *pick(rng, &[1_500_000, 3_000_000, 6_000_000]),
             completions_are_merged: rng.random_bool(0.5),
             flush_at_once: *pick(rng, &[1.0, 0.5]),
             may_lose_groups: rng.random_bool(0.1),
             drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
+        };
+        plan.narrow(rng, profile);
+        plan
+    }
+
+    /// Times under which what the profile is about is frequent.
+    fn narrow(&mut self, rng: &mut SmallRng, profile: Profile) {
+        match profile {
+            // Reports come late, and yet nobody is taken for failed by that.
+            Profile::Learners if rng.random_bool(0.5) => {
+                self.control_delay_us_max = 300_000;
+                self.restart_us_max = 60_000;
+                self.set_lease(1_500);
+                self.keep_busy();
+            }
+            // A server is back before it is taken for failed, its neighbours' disks being slower than that.
+            Profile::Cuts => {
+                self.sync_us_max = *pick(rng, &[20_000, 60_000]);
+                self.control_delay_us_max = *pick(rng, &[300, 3_000, 30_000]);
+                self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+                self.restart_us_max = 60_000;
+                self.set_lease(1_500);
+                self.keep_busy();
+            }
+            Profile::Heads => self.set_lease(150),
+            Profile::Sessions => {
+                self.groups.truncate(1);
+                self.sync_us_max = *pick(rng, &[100, 2_000]);
+                self.link_delay_us_max = *pick(rng, &[50, 500]);
+            }
+            _ => {}
         }
     }
+
+    /// Small batches, and always some that are under way.
+    fn keep_busy(&mut self) {
+        for group in &mut self.groups {
+            let retained = group.retention_bytes / u64::from(group.payload_bytes_max);
+            group.payload_bytes_max = 200;
+            group.retention_bytes = 200 * retained;
+            (group.clients, group.batches_per_client) = (3, 300);
+        }
+    }
+
+    fn set_lease(&mut self, lease_ms: u64) {
+        self.lease_ms = lease_ms;
+        self.heartbeat_ms = lease_ms / 6;
+        self.reconnect_grace_ms = lease_ms / 5;
+    }
 }
+
+/// Clients that fill the session table together, and those beside them that stay away meanwhile.
+pub const CROWD: usize = 6;
+const STRAYS: usize = 2;
 
 /// Narrows what a seed may draw: planted bugs that need rare circumstances are looked for there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,6 +173,10 @@ pub enum Profile {
     Coordinator,
     /// Sessions by the thousand.
     Sessions,
+    /// Replicas that lose what they had not synced and are back at once, beside slow disks.
+    Cuts,
+    /// Heads that are deposed and do not know it.
+    Heads,
 }
 
 impl GroupPlan {
@@ -133,10 +191,15 @@ impl GroupPlan {
                 Durability::Persistent,
             ],
         );
-        if profile == Profile::Disks {
+        if matches!(profile, Profile::Disks | Profile::Cuts) {
             durability = Durability::Persistent;
         }
-        let degree = *pick(rng, &[1, 2, 2, 3, 3, 3, 3, 4, 5, 7]);
+        let degrees: &[u8] = match profile {
+            Profile::Sessions => &[1, 2, 3],
+            Profile::Cuts | Profile::Heads => &[2, 3, 3, 4],
+            _ => &[1, 2, 2, 3, 3, 3, 3, 4, 5, 7],
+        };
+        let degree = *pick(rng, degrees);
         let min_replicas = *pick(rng, &[None, Some(1), Some(degree)]);
         let churns = profile == Profile::Sessions || rng.random_bool(0.01);
         let weights: &[u32] = if profile == Profile::Trims {
@@ -159,7 +222,7 @@ impl GroupPlan {
         };
         let payload_bytes_max = if churns { 40 } else { *pick(rng, weights) };
         let batches_per_client = match payload_bytes_max {
-            0..100 => 1_200,
+            0..100 => 220,
             100..=4_000 => rng.random_range(20..120),
             4_001..=100_000 => rng.random_range(20..60),
             _ => rng.random_range(10..30),
@@ -172,11 +235,22 @@ impl GroupPlan {
             retention_age_s: *pick(rng, &[None, None, None, Some(0), Some(1)]),
             retention_bytes: u64::from(payload_bytes_max) * retention_batches,
             payload_bytes_max,
-            clients: if churns { 3 } else { rng.random_range(1..=3) },
+            clients: if churns {
+                CROWD + STRAYS
+            } else {
+                rng.random_range(1..=3)
+            },
             batches_per_client,
             window: *pick(rng, &[1, 4, 16]),
             gives_up: *pick(rng, &[0.1, 0.5, 1.0]),
-            asks: *pick(rng, &[0.0, 0.1, 0.5]),
+            asks: *pick(
+                rng,
+                if profile == Profile::Heads {
+                    &[0.5]
+                } else {
+                    &[0.0, 0.1, 0.5]
+                },
+            ),
             abandons: *pick(rng, &[0.0, 0.0, 0.05, 0.3]),
             churns,
             // What one shard of a server can promise.
@@ -210,6 +284,8 @@ impl Profile {
         ("learners", Profile::Learners),
         ("coordinator", Profile::Coordinator),
         ("sessions", Profile::Sessions),
+        ("cuts", Profile::Cuts),
+        ("heads", Profile::Heads),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -234,6 +310,8 @@ impl Profile {
             Profile::Trims => &[Fault::LinkCut, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
+            Profile::Heads => &[Fault::Pause, Fault::ControlOneWay, Fault::Partition],
         }
     }
 }

@@ -27,7 +27,9 @@ pub fn searches() -> Vec<Search> {
         let profile = match bug {
             Bug::FloorIgnored => Profile::Sessions,
             Bug::SessionsLostAtTrim | Bug::NoNewAgreement => Profile::Trims,
-            Bug::CutNotWritten | Bug::CutNotWaitedFor | Bug::OldCompletionsTaken => Profile::Disks,
+            Bug::CutNotWritten | Bug::CutNotWaitedFor | Bug::OldCompletionsTaken => Profile::Cuts,
+            Bug::AttachedBeforeRing => Profile::Cuts,
+            Bug::StaleTail | Bug::EpochUnchecked => Profile::Heads,
             Bug::TornRecordTaken | Bug::DamageCut => Profile::Disks,
             Bug::CatchUpOneShort | Bug::LearnerNotWaitedFor | Bug::StalePromotion => Profile::Learners,
             Bug::ActsBeforeLog => Profile::Coordinator,
@@ -39,21 +41,8 @@ pub fn searches() -> Vec<Search> {
             seeds_max: SEEDS_MAX,
         }
     };
-    Bug::ALL
-        .iter()
-        .filter(|bug| !NOT_SHOWN.contains(bug))
-        .map(of)
-        .collect()
+    Bug::ALL.iter().map(of).collect()
 }
-
-/// Not caught yet within [`SEEDS_MAX`] by a seed that is clean without them.
-pub const NOT_SHOWN: &[Bug] = &[
-    Bug::FloorIgnored,
-    Bug::OldCompletionsTaken,
-    Bug::StalePromotion,
-    Bug::CutNotWaitedFor,
-    Bug::AttachedBeforeRing,
-];
 
 /// Bugs that take longer are better looked for in a narrower profile.
 const SEEDS_MAX: u64 = 3_000;

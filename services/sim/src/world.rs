@@ -9,13 +9,13 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 
-use crate::client::Client;
+use crate::client::{Client, Habit};
 use crate::coordinator::Coordinator;
 use crate::counts::Counts;
 use crate::invariants;
 use crate::ledger::Ledger;
 use crate::links::Link;
-use crate::plan::{Plan, Profile};
+use crate::plan::{CROWD, Plan, Profile};
 use crate::schedule::{Node, Schedule, What};
 use crate::server::Server;
 use crate::trace::{self, Trace};
@@ -72,13 +72,12 @@ impl World {
         let coordinator = Coordinator::new(times, drift(), Vec::new());
         let clients = plan.groups.iter().enumerate().flat_map(|(g, group)| {
             (0..group.clients).map(move |n| {
-                let churns = group.churns && n == 0;
-                let batches = if group.churns && !churns {
-                    20
-                } else {
-                    group.batches_per_client
+                let (habit, batches) = match group.churns {
+                    true if n < CROWD => (Habit::Churns, group.batches_per_client),
+                    true => (Habit::Strays, 10),
+                    false => (Habit::Keeps, group.batches_per_client),
                 };
-                Client::new(g, (g * 16 + n) as u64, batches, churns)
+                Client::new(g, (g * 16 + n) as u64, batches, habit)
             })
         });
         Self {

@@ -380,9 +380,10 @@ impl Replica {
         if self.durability == Durability::Persistent {
             self.durable_index = 0;
             self.trim.freed_unwritten_bytes = 0;
-            // Whoever reads the journal must not take what it holds for what lies behind the base.
+            // Whoever reads the journal must not take what it holds for what lies behind the base. Nor does what the
+            // journal says before it has the cut tell of this log, be it of the very batch that comes again.
             self.cuts += 1;
-            self.pending_cut = None;
+            self.pending_cut = Some((self.cuts, 0));
             out.push(Command::Cut {
                 index: 0,
                 number: self.cuts,
@@ -514,6 +515,11 @@ impl Replica {
     /// Bytes of all committed entries ever.
     pub fn committed_bytes(&self) -> u64 {
         self.log.cumulative_bytes_at(self.commit_index)
+    }
+
+    /// Up to here the log is on stable storage; 0 while that is not known of a log that replaced another.
+    pub fn durable_index(&self) -> Index {
+        self.durable_index
     }
 
     pub fn durable_offset(&self) -> Offset {

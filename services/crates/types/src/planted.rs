@@ -17,7 +17,9 @@ pub enum Bug {
     SessionsLostAtTrim,
     /// A retry is ordered again.
     RetryOrderedAgain,
-    /// A session that may have been forgotten is taken for new.
+    /// A session that may have been forgotten is taken for new. Harms a client whose first batch of a session was
+    /// ordered, and who learns that only after 1 024 other sessions have pushed its own out of the table: it sends the
+    /// batch again, and it is ordered twice.
     FloorIgnored,
     /// What was given to the journal counts as durable.
     DurableAheadOfSync,
@@ -33,13 +35,20 @@ pub enum Bug {
     LearnerNotWaitedFor,
     /// A learner that lacks one batch counts as level.
     CatchUpOneShort,
-    /// A cut is not written to the journal.
+    /// A cut is not written to the journal: after a restart the replica holds again what it had cut.
     CutNotWritten,
-    /// A replica stands before its cut is on the disk.
+    /// A replica stands before its cut is on the disk. Harms when a head that came back without its unsynced end has a
+    /// follower cut that, tells a client that the ring has closed without its batch, and both are killed before the
+    /// follower's next sync: if the follower is back first, it brings the batch back and commits it.
     CutNotWaitedFor,
-    /// Completions from before a cut count.
+    /// Completions from before a cut count. Harms while the journal holds a batch, a cut of it and the very same batch
+    /// again: so when a replica that came back without its unsynced end has its successor, whose sync still runs, cut what
+    /// it gets itself once more from its own predecessor, and hands on. The end of that sync then vouches for a batch
+    /// that the cut, which is durable next, takes away.
     OldCompletionsTaken,
-    /// Clients are attached before the ring has closed.
+    /// Clients are attached before the ring has closed. Harms when a head came back without its unsynced end: it tells a
+    /// client that its batch is not ordered, and is killed again before the followers, who hold the batch, have agreed
+    /// with it. The next head is one of them.
     AttachedBeforeRing,
     /// A head answers where the log ends without asking the ring.
     StaleTail,
@@ -57,7 +66,9 @@ pub enum Bug {
     TornRecordTaken,
     /// Damage is taken for a torn end.
     DamageCut,
-    /// A report of an earlier epoch promotes a learner.
+    /// A report of an earlier epoch promotes a learner. Commitment waits for a learner that was reported only to the end
+    /// of the epoch. So it harms when the report is on its way while a member is restarted: the next epoch has the same
+    /// tail and learner and commits without the learner, which the report then puts into the chain.
     StalePromotion,
     /// A learner joins the chain and stays a learner.
     DoubleJoin,

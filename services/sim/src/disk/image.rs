@@ -79,6 +79,11 @@ impl Image {
         self.trimmed.max(self.base)
     }
 
+    /// The last batch behind the base, and its epoch.
+    pub fn end(&self) -> Option<(Index, Epoch)> {
+        Some((self.last(), *self.epochs.back()?))
+    }
+
     fn epoch_at(&self, index: Index) -> Option<Epoch> {
         self.epochs
             .get(index.checked_sub(self.base + 1)? as usize)

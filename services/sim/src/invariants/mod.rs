@@ -1,9 +1,12 @@
 //! One property per file. Each panics with what is wrong; `after_step` runs after every step of a replica.
 
 mod acked_is_kept;
+mod attached_is_final;
 mod chain_has_all;
 mod chain_prefix;
 mod committed_agrees;
+mod cut_stays_cut;
+mod durable_is_on_disk;
 mod durable_means_durable;
 mod epochs;
 mod healed;
@@ -13,6 +16,7 @@ mod one_head_commits;
 mod reads;
 mod tail_is_current;
 
+pub use attached_is_final::before_attached;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use lost::check as look_for_lost;
 pub use reads::read_somewhere;
@@ -30,6 +34,8 @@ pub fn after_step(world: &mut World, s: usize, g: usize) {
         acked_is_kept::after_commit(world, g);
     }
     chain_prefix::check(world, s, g);
+    durable_is_on_disk::check(world, s, g);
+    cut_stays_cut::check(world, s, g);
 }
 
 pub fn after_adoption(world: &mut World, s: usize, g: usize, config: &GroupConfig) {

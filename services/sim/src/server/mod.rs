@@ -180,7 +180,7 @@ impl World {
         }
         self.break_control(s);
         self.counts.crashes += 1;
-        let at = self.now + self.rng.random_range(500..600_000);
+        let at = self.now + self.rng.random_range(500..self.plan.restart_us_max);
         self.at(at, What::Restart { server: s });
     }
 

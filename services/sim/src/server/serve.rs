@@ -113,6 +113,9 @@ impl World {
     }
 
     fn send_attached(&mut self, s: usize, group_id: GroupId, client: ClientRef, session: u64) {
+        if session != 0 {
+            invariants::before_attached(self, s, Self::index_of(group_id));
+        }
         let hosted = &self.servers[s].groups[&group_id];
         let replica = &hosted.replica;
         let log = replica.log();

@@ -1,10 +1,11 @@
 //! Persistent groups: committed means synced on every replica, and syncs overlap.
 
-use quorate_chain::{Command, Event};
+use quorate_chain::{Base, Command, Event, Replica};
 use quorate_types::{Durability, GroupState, ServerId};
-use quorate_wire::peer::{ChainNotice, Message};
+use quorate_wire::Batch;
+use quorate_wire::peer::{ChainNotice, Message, Replicate, SyncReply};
 
-use crate::rig::{Fleet, TICK, acks, append, sends, step};
+use crate::rig::{Fleet, TICK, acks, append, batches, config, peer, sends, step};
 
 #[test]
 fn every_order_of_syncs_commits_at_the_last() {
@@ -206,4 +207,61 @@ fn an_empty_replica_of_the_chain_is_on_disk_too() {
     let mut replica = quorate_chain::Replica::new(ServerId(1), Durability::Persistent);
     replica.recover_base(quorate_chain::Base::default());
     assert_eq!((replica.recovered_all(), replica.log().last_index()), (Ok(()), 0));
+}
+
+/// A learner cut a batch, was given a base in place of its log, and then that very batch again. What the journal tells
+/// of the first writing is no word on the second: in between lie the cut and the base.
+#[test]
+fn a_completion_from_before_a_base_does_not_count() {
+    let made = batches(&[1, 1, 1, 1, 1]);
+    let mut learner = Replica::new(ServerId(4), Durability::Persistent);
+    let reply = |nonce, common_index, base| {
+        let (last_index, commit_index, level) = (5, 3, 5);
+        Message::SyncReply(SyncReply {
+            nonce,
+            common_index,
+            last_index,
+            commit_index,
+            level,
+            base,
+        })
+    };
+    let replicate = |batch: &Batch| {
+        Message::Replicate(Replicate {
+            commit_index: 3,
+            level: 5,
+            last_index: 5,
+            storage_fault: false,
+            batch: batch.clone(),
+        })
+    };
+    step(&mut learner, Event::Configure(config(1, &[1], &[4])));
+    peer(&mut learner, 1, reply(1, 0, None));
+    for batch in &made {
+        peer(&mut learner, 1, replicate(batch));
+    }
+    step(&mut learner, Event::Configure(config(2, &[1], &[4])));
+    peer(&mut learner, 1, reply(2, 3, None));
+    step(&mut learner, Event::LinkUp { server: ServerId(1) });
+    let mut base = Base::default();
+    for batch in &made[..4] {
+        base.apply(&batch.header);
+    }
+    peer(&mut learner, 1, reply(3, 4, Some(base.encode())));
+    peer(&mut learner, 1, replicate(&made[4]));
+    step(&mut learner, Event::Persisted { index: 5, epoch: 1 });
+    assert_eq!(
+        learner.durable_index(),
+        0,
+        "the cut and the base are on their way"
+    );
+    for (event, durable) in [
+        (Event::CutPersisted { number: 1 }, 0),
+        (Event::CutPersisted { number: 2 }, 0),
+        (Event::Persisted { index: 4, epoch: 1 }, 4),
+        (Event::Persisted { index: 5, epoch: 1 }, 5),
+    ] {
+        step(&mut learner, event);
+        assert_eq!(learner.durable_index(), durable);
+    }
 }
