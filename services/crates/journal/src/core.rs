@@ -22,6 +22,8 @@ pub(crate) struct Core {
     pub shared: Mutex<Shared>,
     pub wake_writer: Condvar,
     pub jobs: Mutex<mpsc::Sender<Job>>,
+    /// Held while pages of segments are written.
+    pub pages: Mutex<()>,
     pub counters: Counters,
 }
 
@@ -169,9 +171,10 @@ impl Core {
         let written = self.table.with(location.segment, |segment| {
             let mut bytes = Vec::new();
             record::encode(&header, segment.salt, &record.head, &record.payload, &mut bytes);
-            let slices = &mut [std::io::IoSlice::new(&bytes)];
+            // The writer may be about to write the same page.
+            let _alone = self.pages.lock().expect("pages");
             self.disk
-                .write_at(&segment.file, slices, u64::from(location.position))
+                .patch(&segment.file, &bytes, u64::from(location.position))
         });
         let io = |source| ReadError::Io { location, source };
         written.ok_or(ReadError::Released)?.map_err(io)?;
