@@ -16,6 +16,7 @@ pub(crate) struct Buffer {
     /// Headers, heads and short payloads, one record behind the other.
     arena: Vec<u8>,
     records: Vec<Waiting>,
+    submitted: usize,
     pub bytes: usize,
     /// Per submitter: the last tag and lsn.
     pub tags: Vec<Option<(u64, Lsn)>>,
@@ -35,11 +36,19 @@ impl Buffer {
         self.records.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.records.len()
+    /// Records that somebody submitted.
+    pub fn submitted(&self) -> usize {
+        self.submitted
     }
 
-    pub fn push(&mut self, submitter: usize, submission: &Submission<'_>, lsn: Lsn, location: Location) {
+    /// `submitter`: who is told, if anybody.
+    pub fn push(
+        &mut self,
+        submitter: Option<usize>,
+        submission: &Submission<'_>,
+        lsn: Lsn,
+        location: Location,
+    ) {
         let arena_start = self.arena.len();
         let header = Header {
             body_len: location.len - HEADER_BYTES as u32,
@@ -64,6 +73,10 @@ impl Buffer {
             payload,
         });
         self.bytes += record::stride(header.body_len as usize);
+        let Some(submitter) = submitter else {
+            return;
+        };
+        self.submitted += 1;
         if self.tags.len() <= submitter {
             self.tags.resize(submitter + 1, None);
         }
@@ -99,6 +112,7 @@ impl Buffer {
         self.arena.shrink_to(ARENA_BYTES);
         self.records.clear();
         self.records.shrink_to(ARENA_BYTES / HEADER_BYTES);
+        self.submitted = 0;
         self.bytes = 0;
         self.tags.fill(None);
     }

@@ -44,7 +44,7 @@ fn encode() -> Vec<u8> {
                 tag: 0,
                 reserved: false,
             };
-            buffer.push(0, &submission, lsn + i as u64, location);
+            buffer.push(Some(0), &submission, lsn + i as u64, location);
         }
         for record in buffer.records() {
             record.seal(lsn - 1, SALT, &mut image);

@@ -49,6 +49,7 @@ mod walk;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate_types::limits;
 
@@ -74,6 +75,9 @@ pub struct Options {
     pub reserve_bytes: u64,
     /// The first record's number, if the directory holds none yet.
     pub first_lsn: Lsn,
+    /// After so long without submissions, and when it closes, the journal states that all it holds is durable: damage
+    /// to the last records is told from a torn end by that. `None`: never.
+    pub mark_after: Option<Duration>,
     /// For tests: asked before each operation on the disk, may make it fail.
     pub faults: Option<Arc<dyn Faults>>,
 }
@@ -87,6 +91,7 @@ impl Default for Options {
             spare_segments_max: 8,
             reserve_bytes: 1 << 20,
             first_lsn: 1,
+            mark_after: Some(Duration::from_secs(1)),
             faults: None,
         }
     }
@@ -112,7 +117,7 @@ impl Options {
 /// One record to append.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// Opaque to the journal.
+    /// Opaque to the journal; 0 is its own.
     pub kind: u8,
     /// Copied; at most 65 535 bytes.
     pub head: &'a [u8],

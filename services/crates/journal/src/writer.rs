@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Event;
 use crate::buffer::Buffer;
@@ -30,8 +30,10 @@ fn write_all(core: &Core) {
         segment: None,
         image: Image::new(SEGMENT_HEAD_BYTES, &[]),
     };
+    // Of what was found the end may not be known to be durable.
+    let mut is_marked = core.table.len() == 0 || core.options.mark_after.is_none();
     let mut durable_lsn = core.counters.durable_lsn.load(Ordering::Relaxed);
-    while let Some(last_lsn) = take(core, &mut writing) {
+    while let Some(last_lsn) = take(core, &mut writing, &mut is_marked) {
         let started = Instant::now();
         if let Err(error) = commit(core, &writing, &mut at, durable_lsn) {
             core.fail("cannot write the journal", &error);
@@ -44,23 +46,36 @@ fn write_all(core: &Core) {
             .fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
         counters
             .records
-            .fetch_add(writing.len() as u64, Ordering::Relaxed);
+            .fetch_add(writing.submitted() as u64, Ordering::Relaxed);
         counters.bytes.fetch_add(writing.bytes as u64, Ordering::Relaxed);
         counters.durable_lsn.store(durable_lsn, Ordering::Release);
         acknowledge(core, &mut writing);
     }
 }
 
-/// Waits for submissions and swaps them into `writing`; answers the last lsn, or `None` to stop.
-fn take(core: &Core, writing: &mut Buffer) -> Option<Lsn> {
+/// Waits for submissions and swaps them into `writing`; answers the last lsn, or `None` to stop. Where none come, a
+/// mark does, unless `is_marked` says that nothing was written since the last one.
+fn take(core: &Core, writing: &mut Buffer, is_marked: &mut bool) -> Option<Lsn> {
     let mut shared = core.lock();
+    let (mut is_late, mut is_mark) = (false, false);
     while shared.filling.is_empty() {
-        if shared.closing {
+        if (is_late || shared.closing) && !*is_marked {
+            is_mark = shared.mark(&core.options);
+            *is_marked = true;
+        } else if shared.closing {
             return None;
+        } else {
+            shared.writer_waits = true;
+            let patience = core.options.mark_after.filter(|_| !*is_marked);
+            let waited = core
+                .wake_writer
+                .wait_timeout(shared, patience.unwrap_or(Duration::MAX));
+            let timeout;
+            (shared, timeout) = waited.expect("journal state");
+            is_late = timeout.timed_out();
         }
-        shared.writer_waits = true;
-        shared = core.wake_writer.wait(shared).expect("journal state");
     }
+    *is_marked = is_mark || core.options.mark_after.is_none();
     shared.writer_waits = false;
     std::mem::swap(&mut shared.filling, writing);
     shared.writing_bytes = writing.bytes;
