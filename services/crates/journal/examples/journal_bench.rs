@@ -14,8 +14,8 @@ fn main() {
     let dir = arguments.next().unwrap_or_else(|| "build/journal_bench".into());
     let seconds: u64 = arguments.next().map_or(2, |s| s.parse().expect("seconds"));
     println!(
-        "{:>8} {:>12} {:>12} {:>10} {:>9} {:>9} {:>9}",
-        "bytes", "outstanding", "records/s", "syncs/s", "MB/s", "p50 us", "p99 us"
+        "{:>8} {:>12} {:>12} {:>10} {:>9} {:>9} {:>9} {:>9}",
+        "bytes", "outstanding", "records/s", "syncs/s", "MB/s", "p50 us", "p99 us", "cpu s/M"
     );
     for (bytes, outstanding) in [
         (64, 1),
@@ -49,7 +49,7 @@ fn run(dir: &std::path::Path, bytes: usize, outstanding: u64, duration: Duration
     let mut histogram = hdrhistogram::Histogram::<u64>::new(3).expect("histogram");
     let mut sent_at = std::collections::VecDeque::new();
     let (mut sent, mut acked, before) = (0u64, 0u64, journal.stats());
-    let started = Instant::now();
+    let (started, cpu_before) = (Instant::now(), cpu_s());
     while started.elapsed() < duration {
         let now = Instant::now();
         let done = durable.load(Ordering::Acquire);
@@ -81,11 +81,20 @@ fn run(dir: &std::path::Path, bytes: usize, outstanding: u64, duration: Duration
     }
     let (after, elapsed) = (journal.stats(), started.elapsed().as_secs_f64());
     println!(
-        "{bytes:>8} {outstanding:>12} {:>12.0} {:>10.0} {:>9.1} {:>9} {:>9}",
+        "{bytes:>8} {outstanding:>12} {:>12.0} {:>10.0} {:>9.1} {:>9} {:>9} {:>9.2}",
         (after.records - before.records) as f64 / elapsed,
         (after.syncs - before.syncs) as f64 / elapsed,
         (after.bytes - before.bytes) as f64 / elapsed / 1e6,
         histogram.value_at_quantile(0.5),
         histogram.value_at_quantile(0.99),
+        (cpu_s() - cpu_before) * 1e6 / (after.records - before.records).max(1) as f64,
     );
+}
+
+/// Processor time of this process so far, in seconds.
+fn cpu_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("a name").split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<f64>().expect("ticks");
+    (ticks(12) + ticks(13)) / 100.0
 }

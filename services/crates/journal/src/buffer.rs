@@ -1,16 +1,14 @@
-//! Records that wait for the next sync, laid out as they will lie on disk.
-
-use std::io::IoSlice;
+//! Records that wait for the next sync.
 
 use bytes::Bytes;
 
 use crate::Submission;
+use crate::image::Image;
 use crate::record::{self, HEADER_BYTES, Header, Location, Lsn};
 
-/// Payloads up to this many bytes are copied next to their header: cheaper than a piece of their own.
+/// Payloads up to this many bytes are copied next to their header: a longer one is worth keeping what it came in.
 const INLINE_BYTES_MAX: usize = 2048;
 const ARENA_BYTES: usize = 1 << 20;
-static ZEROS: [u8; record::PAGE_BYTES as usize] = [0; record::PAGE_BYTES as usize];
 
 /// Submissions of one group commit.
 #[derive(Default)]
@@ -18,6 +16,7 @@ pub(crate) struct Buffer {
     /// Headers, heads and short payloads, one record behind the other.
     arena: Vec<u8>,
     records: Vec<Waiting>,
+    submitted: usize,
     pub bytes: usize,
     /// Per submitter: the last tag and lsn.
     pub tags: Vec<Option<(u64, Lsn)>>,
@@ -37,11 +36,19 @@ impl Buffer {
         self.records.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.records.len()
+    /// Records that somebody submitted.
+    pub fn submitted(&self) -> usize {
+        self.submitted
     }
 
-    pub fn push(&mut self, submitter: usize, submission: &Submission<'_>, lsn: Lsn, location: Location) {
+    /// `submitter`: who is told, if anybody.
+    pub fn push(
+        &mut self,
+        submitter: Option<usize>,
+        submission: &Submission<'_>,
+        lsn: Lsn,
+        location: Location,
+    ) {
         let arena_start = self.arena.len();
         let header = Header {
             body_len: location.len - HEADER_BYTES as u32,
@@ -56,8 +63,6 @@ impl Buffer {
         let inline = submission.payload.len() <= INLINE_BYTES_MAX;
         if inline {
             self.arena.extend_from_slice(submission.payload);
-            let padded = record::stride(header.body_len as usize);
-            self.arena.resize(arena_start + padded, 0);
         }
         let payload = (!inline).then(|| submission.payload.clone());
         self.records.push(Waiting {
@@ -68,6 +73,10 @@ impl Buffer {
             payload,
         });
         self.bytes += record::stride(header.body_len as usize);
+        let Some(submitter) = submitter else {
+            return;
+        };
+        self.submitted += 1;
         if self.tags.len() <= submitter {
             self.tags.resize(submitter + 1, None);
         }
@@ -78,80 +87,23 @@ impl Buffer {
         );
     }
 
-    /// Writes into each header which lsn is durable, and the checksum. `salt_of` knows each segment's salt.
-    pub fn seal(&mut self, durable_lsn: Lsn, mut salt_of: impl FnMut(u32) -> u64) {
-        let mut salt = None;
-        for waiting in &self.records {
-            let segment = waiting.location.segment;
-            let salt = match salt {
-                Some((number, salt)) if number == segment => salt,
-                _ => salt.insert((segment, salt_of(segment))).1,
-            };
+    pub fn records(&self) -> impl Iterator<Item = Sealable<'_>> {
+        self.records.iter().map(|waiting| {
             let body_len = waiting.location.len as usize - HEADER_BYTES;
-            let in_arena = if waiting.payload.is_some() {
-                waiting.head_len
-            } else {
-                body_len
+            let in_arena = match waiting.payload {
+                Some(_) => waiting.head_len,
+                None => body_len,
             };
-            let end = waiting.arena_start + HEADER_BYTES + in_arena;
-            let (header, body) = self.arena[waiting.arena_start..end].split_at_mut(HEADER_BYTES);
-            let unsynced = u32::try_from(waiting.lsn - durable_lsn).expect("a buffer holds fewer records");
-            header[24..28].copy_from_slice(&unsynced.to_le_bytes());
-            let payload: &[u8] = waiting.payload.as_deref().unwrap_or(&[]);
-            let crc = record::checksum(salt, header, &[body, payload]);
-            header[0..4].copy_from_slice(&crc.to_le_bytes());
-        }
-    }
-
-    /// Runs of records in one segment: (segment, position of the first byte, lsn of the first, pieces).
-    /// The last page of each run is filled up with zeros, so that the kernel never reads a page to change it.
-    pub fn runs(&self) -> Vec<Run<'_>> {
-        let mut runs = Vec::new();
-        let mut start = 0;
-        while start < self.records.len() {
-            let segment = self.records[start].location.segment;
-            let len = self.records[start..]
-                .iter()
-                .take_while(|r| r.location.segment == segment)
-                .count();
-            runs.push(self.run(start..start + len));
-            start += len;
-        }
-        runs
-    }
-
-    fn run(&self, range: std::ops::Range<usize>) -> Run<'_> {
-        let first = &self.records[range.start];
-        let mut slices = Vec::new();
-        // Records with inline payloads are contiguous in the arena and become one piece.
-        let mut open = first.arena_start;
-        for waiting in &self.records[range.clone()] {
-            if let Some(payload) = &waiting.payload {
-                let end = waiting.arena_start + HEADER_BYTES + waiting.head_len;
-                slices.push(IoSlice::new(&self.arena[open..end]));
-                slices.push(IoSlice::new(payload));
-                let len = waiting.location.len as usize;
-                let padding = record::stride(len - HEADER_BYTES) - len;
-                slices.push(IoSlice::new(&ZEROS[..padding]));
-                open = end;
+            let start = waiting.arena_start;
+            let header = self.arena[start..start + HEADER_BYTES].first_chunk();
+            Sealable {
+                lsn: waiting.lsn,
+                location: waiting.location,
+                header: header.expect("a header"),
+                body: &self.arena[start + HEADER_BYTES..start + HEADER_BYTES + in_arena],
+                payload: waiting.payload.as_deref().unwrap_or(&[]),
             }
-        }
-        let close = self
-            .records
-            .get(range.end)
-            .map_or(self.arena.len(), |r| r.arena_start);
-        slices.push(IoSlice::new(&self.arena[open..close]));
-        let last = &self.records[range.end - 1].location;
-        let end = u64::from(last.position) + record::stride(last.len as usize - HEADER_BYTES) as u64;
-        let to_page = end.next_multiple_of(record::PAGE_BYTES) - end;
-        slices.push(IoSlice::new(&ZEROS[..to_page as usize]));
-        Run {
-            segment: first.location.segment,
-            position: u64::from(first.location.position),
-            first_lsn: first.lsn,
-            end,
-            slices,
-        }
+        })
     }
 
     /// Empties the buffer and keeps its memory, within reason, for the next round.
@@ -160,16 +112,36 @@ impl Buffer {
         self.arena.shrink_to(ARENA_BYTES);
         self.records.clear();
         self.records.shrink_to(ARENA_BYTES / HEADER_BYTES);
+        self.submitted = 0;
         self.bytes = 0;
         self.tags.fill(None);
     }
 }
 
-pub(crate) struct Run<'a> {
-    pub segment: u32,
-    pub position: u64,
-    pub first_lsn: Lsn,
-    /// Where the next record goes.
-    pub end: u64,
-    pub slices: Vec<IoSlice<'a>>,
+/// A record that lacks what is known only when it is written.
+pub(crate) struct Sealable<'a> {
+    pub lsn: Lsn,
+    pub location: Location,
+    header: &'a [u8; HEADER_BYTES],
+    /// The head, and a short payload.
+    body: &'a [u8],
+    /// A long one.
+    payload: &'a [u8],
+}
+
+impl Sealable<'_> {
+    /// Appends the record with the lsn that is durable, and the checksum.
+    pub fn seal(&self, durable_lsn: Lsn, salt: u64, image: &mut Image) {
+        let mut header = *self.header;
+        let unsynced = u32::try_from(self.lsn - durable_lsn).expect("a buffer holds fewer records");
+        header[24..28].copy_from_slice(&unsynced.to_le_bytes());
+        let crc = record::checksum(salt, &header, &[self.body, self.payload]);
+        header[0..4].copy_from_slice(&crc.to_le_bytes());
+        image.push(&header);
+        image.push(self.body);
+        image.push(self.payload);
+        let len = self.location.len as usize;
+        let end = u64::from(self.location.position) + record::stride(len - HEADER_BYTES) as u64;
+        image.pad_to(end);
+    }
 }

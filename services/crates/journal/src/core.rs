@@ -11,7 +11,7 @@ use crate::buffer::Buffer;
 use crate::disk::Disk;
 use crate::handle::Submitted;
 use crate::janitor::Job;
-use crate::record::{self, HEADER_BYTES, Header, Location, Lsn, SEGMENT_HEAD_BYTES, StoredRecord};
+use crate::record::{self, HEADER_BYTES, Header, KIND_MARK, Location, Lsn, SEGMENT_HEAD_BYTES, StoredRecord};
 use crate::segment::{Segment, Table};
 use crate::{Completion, Event, Options, ReadError, Submission, SubmitError};
 
@@ -22,6 +22,8 @@ pub(crate) struct Core {
     pub shared: Mutex<Shared>,
     pub wake_writer: Condvar,
     pub jobs: Mutex<mpsc::Sender<Job>>,
+    /// Held while pages of segments are written.
+    pub pages: Mutex<()>,
     pub counters: Counters,
 }
 
@@ -114,10 +116,35 @@ impl Shared {
             location,
         };
         self.filling_since.get_or_insert_with(Instant::now);
-        self.filling.push(submitter, submission, submitted.lsn, location);
+        self.filling
+            .push(Some(submitter), submission, submitted.lsn, location);
         self.position += stride as u64;
         self.next_lsn += 1;
         Ok(submitted)
+    }
+
+    /// States that all there is is durable; answers whether it did. It does not, if that would take a new segment.
+    pub fn mark(&mut self, options: &Options) -> bool {
+        let end = self.position + record::stride(0) as u64;
+        if self.failed.is_some() || end > options.segment_bytes {
+            return false;
+        }
+        let mark = Submission {
+            kind: KIND_MARK,
+            head: &[],
+            payload: &Bytes::new(),
+            tag: 0,
+            reserved: true,
+        };
+        let location = Location {
+            segment: self.current.number,
+            position: self.position as u32,
+            len: HEADER_BYTES as u32,
+        };
+        self.filling.push(None, &mark, self.next_lsn, location);
+        self.position = end;
+        self.next_lsn += 1;
+        true
     }
 
     pub fn take_wanting_room(&mut self) -> Vec<Arc<dyn Completion>> {
@@ -169,9 +196,10 @@ impl Core {
         let written = self.table.with(location.segment, |segment| {
             let mut bytes = Vec::new();
             record::encode(&header, segment.salt, &record.head, &record.payload, &mut bytes);
-            let slices = &mut [std::io::IoSlice::new(&bytes)];
+            // The writer may be about to write the same page.
+            let _alone = self.pages.lock().expect("pages");
             self.disk
-                .write_at(&segment.file, slices, u64::from(location.position))
+                .patch(&segment.file, &bytes, u64::from(location.position))
         });
         let io = |source| ReadError::Io { location, source };
         written.ok_or(ReadError::Released)?.map_err(io)?;

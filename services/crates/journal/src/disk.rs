@@ -1,9 +1,13 @@
 //! The journal's calls to the file system, each behind the fault hook of tests.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice};
+use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use crate::direct::{DirectFile, PAGE, Pages};
+use crate::record::PAGE_BYTES;
 
 /// What the journal is about to do to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +39,6 @@ pub(crate) struct Disk {
     faults: Option<Arc<dyn Faults>>,
 }
 
-/// Pieces of one `pwritev`; the kernel's IOV_MAX.
-const SLICES_MAX: usize = 1024;
 const FILL_BYTES: usize = 1 << 20;
 
 impl Disk {
@@ -53,57 +55,59 @@ impl Disk {
             .map_or(Ok(()), |faults| faults.before(operation))
     }
 
-    pub fn open(&self, name: &str) -> io::Result<File> {
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(self.dir.join(name))
+    pub fn open(&self, name: &str) -> io::Result<DirectFile> {
+        let mut options = OpenOptions::new();
+        DirectFile::open(options.read(true).write(true), &self.dir.join(name))
     }
 
     /// A new file of `bytes` whose blocks are taken from the free space.
-    pub fn reserve(&self, name: &str, bytes: u64) -> io::Result<File> {
+    pub fn reserve(&self, name: &str, bytes: u64) -> io::Result<DirectFile> {
         self.check(Operation::Allocate { bytes })?;
         let path = self.dir.join(name);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
-        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-            // Without it a full disk is met later, when zeros are written; still before any record.
-            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(file),
-            Err(error) => Err(error.into()),
-        }
+        File::create(&path)?;
+        let file = DirectFile::open(OpenOptions::new().read(true).write(true), &path)?;
+        file.allocate(bytes)?;
+        Ok(file)
     }
 
     /// Writes zeros over `range` and syncs them; overwriting written blocks needs no metadata in a later sync.
-    pub fn fill(&self, file: &File, range: std::ops::Range<u64>) -> io::Result<()> {
+    pub fn fill(&self, file: &DirectFile, range: Range<u64>) -> io::Result<()> {
         self.check(Operation::Prepare)?;
-        let zeros = vec![0; FILL_BYTES];
-        let mut at = range.start;
-        while at < range.end {
+        let mut zeros = Pages::new(PAGE);
+        zeros.resize(FILL_BYTES, 0);
+        let whole = range.start.next_multiple_of(PAGE_BYTES).min(range.end);
+        file.patch(&zeros[..(whole - range.start) as usize], range.start)?;
+        let mut at = whole;
+        while range.end - at >= PAGE_BYTES {
             let len = (range.end - at).min(FILL_BYTES as u64) as usize;
-            write_all(file, &mut [IoSlice::new(&zeros[..len])], at)?;
+            let len = len - len % PAGE;
+            file.write_pages(&zeros[..len], at)?;
             at += len as u64;
         }
-        file.sync_data()
+        file.patch(&zeros[..(range.end - at) as usize], at)?;
+        file.sync()
     }
 
-    pub fn write_at(&self, file: &File, slices: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {
-        let bytes = slices.iter().map(|s| s.len()).sum();
-        self.check(Operation::Write { bytes })?;
-        write_all(file, slices, position)
+    /// Writes whole pages of records.
+    pub fn write_pages(&self, file: &DirectFile, pages: &[u8], position: u64) -> io::Result<()> {
+        self.check(Operation::Write { bytes: pages.len() })?;
+        file.write_pages(pages, position)
     }
 
-    pub fn read_at(&self, file: &File, buffer: &mut [u8], position: u64) -> io::Result<()> {
+    /// Writes some bytes of records that lie in pages with others.
+    pub fn patch(&self, file: &DirectFile, bytes: &[u8], position: u64) -> io::Result<()> {
+        self.check(Operation::Write { bytes: bytes.len() })?;
+        file.patch(bytes, position)
+    }
+
+    pub fn read_at(&self, file: &DirectFile, buffer: &mut [u8], position: u64) -> io::Result<()> {
         self.check(Operation::Read)?;
-        std::os::unix::fs::FileExt::read_exact_at(file, buffer, position)
+        file.read_at(buffer, position)
     }
 
-    pub fn sync(&self, file: &File) -> io::Result<()> {
+    pub fn sync(&self, file: &DirectFile) -> io::Result<()> {
         self.check(Operation::Sync)?;
-        file.sync_data()
+        file.sync()
     }
 
     /// Makes renames and creations in the directory durable.
@@ -126,21 +130,4 @@ impl Disk {
         let stat = rustix::fs::statvfs(&self.dir)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
-}
-
-fn write_all(file: &File, mut slices: &mut [IoSlice<'_>], mut position: u64) -> io::Result<()> {
-    IoSlice::advance_slices(&mut slices, 0);
-    while !slices.is_empty() {
-        let some = slices.len().min(SLICES_MAX);
-        match rustix::io::pwritev(file, &slices[..some], position) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                position += n as u64;
-                IoSlice::advance_slices(&mut slices, n);
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 
 use crate::buffer::Buffer;
+use crate::image::Image;
 use crate::record::{HEADER_BYTES, Location, SEGMENT_HEAD_BYTES, SegmentHead, stride};
 use crate::{Journal, Options, Submission};
 
@@ -24,6 +25,7 @@ fn encode() -> Vec<u8> {
         first_lsn: 41,
     }
     .encode();
+    let mut image = Image::new(SEGMENT_HEAD_BYTES, &[]);
     for (lsn, group) in [(41, &RECORDS[..1]), (42, &RECORDS[1..])] {
         let mut buffer = Buffer::default();
         for (i, (kind, head, payload)) in group.iter().enumerate() {
@@ -42,21 +44,19 @@ fn encode() -> Vec<u8> {
                 tag: 0,
                 reserved: false,
             };
-            buffer.push(0, &submission, lsn + i as u64, location);
+            buffer.push(Some(0), &submission, lsn + i as u64, location);
         }
-        buffer.seal(lsn - 1, |_| SALT);
-        let run = &buffer.runs()[0];
-        let bytes: Vec<u8> = run
-            .slices
-            .iter()
-            .flat_map(|slice| slice.iter().copied())
-            .collect();
-        assert_eq!(
-            (run.position + bytes.len() as u64) % 4096,
-            0,
-            "runs end on a page"
-        );
-        out.extend_from_slice(&bytes[..(run.end - run.position) as usize]);
+        for record in buffer.records() {
+            record.seal(lsn - 1, SALT, &mut image);
+        }
+        let end = image.end() as usize;
+        let write = |pages: &[u8], position: u64| {
+            out.truncate(position as usize);
+            out.extend_from_slice(pages);
+            Ok::<_, ()>(())
+        };
+        image.write(write).expect("nothing can fail");
+        out.truncate(end);
     }
     out
 }

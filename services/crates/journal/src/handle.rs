@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::core::{Core, Registered};
 use crate::janitor::Job;
-use crate::record::{Location, Lsn, StoredRecord};
+use crate::record::{KIND_MARK, Location, Lsn, StoredRecord};
 use crate::segment::Segment;
 use crate::source::Source;
 use crate::walk::Walk;
@@ -194,6 +194,8 @@ impl Submitter {
         submissions: &[Submission<'_>],
         mut placed: impl FnMut(Submitted),
     ) -> Result<(), SubmitError> {
+        let is_own = |submission: &Submission<'_>| submission.kind == KIND_MARK;
+        assert!(!submissions.iter().any(is_own), "kind 0 is the journal's own");
         let mut shared = self.core.lock();
         let mut result = Ok(());
         for submission in submissions {

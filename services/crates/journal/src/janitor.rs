@@ -1,11 +1,11 @@
 //! The thread that prepares the next segment before it is needed, and frees old ones for reuse.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::core::Core;
+use crate::direct::DirectFile;
 use crate::disk::Disk;
 use crate::record::Lsn;
 use crate::segment::{self, Segment};
@@ -29,7 +29,7 @@ pub(crate) struct Janitor {
     /// Numbers of files free for reuse.
     spares: VecDeque<u32>,
     /// Allocated, not yet written through.
-    allocated: Option<File>,
+    allocated: Option<DirectFile>,
     next_number: u32,
 }
 
@@ -128,7 +128,7 @@ impl Janitor {
         if let Some(number) = self.spares.front().copied() {
             let name = segment::spare_name(number);
             let file = self.disk.open(&name)?;
-            if file.metadata()?.len() == self.options.segment_bytes {
+            if file.bytes()? == self.options.segment_bytes {
                 let segment = self.enter(&name, file)?;
                 self.spares.pop_front();
                 return Ok(Some(segment));
@@ -156,7 +156,7 @@ impl Janitor {
     }
 
     /// Gives the file its number. The rename is durable before any record relies on it.
-    fn enter(&mut self, name: &str, file: File) -> std::io::Result<Arc<Segment>> {
+    fn enter(&mut self, name: &str, file: DirectFile) -> std::io::Result<Arc<Segment>> {
         let number = self.next_number;
         self.disk.rename(name, &segment::segment_name(number))?;
         self.disk.sync_dir()?;

@@ -1,7 +1,7 @@
 //! The per-server log on disk: one sequence of records to which all groups of a server append, with group commit.
 //!
 //! ```text
-//!  shards ── submit ──▶ [ filling buffer ] ──swap──▶ writer thread ── pwritev, fdatasync ──▶ segment-0000000a
+//!  shards ── submit ──▶ [ filling buffer ] ──swap──▶ writer thread ── pwrite, fdatasync ───▶ segment-0000000a
 //!    ▲                   lsn and Location               │                    (64 MiB, written through beforehand)
 //!    └────────── Event::Durable { tag, lsn } ◀──────────┘         janitor thread: prepares, releases, reuses segments
 //! ```
@@ -33,10 +33,12 @@
 
 mod buffer;
 mod core;
+mod direct;
 mod disk;
 #[cfg(test)]
 mod golden;
 mod handle;
+mod image;
 mod janitor;
 mod open;
 pub mod record;
@@ -47,11 +49,14 @@ mod walk;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate_types::limits;
 
+pub use direct::{DirectFile, Pages};
 pub use disk::{Faults, Operation};
 pub use handle::{Journal, Sealed, SegmentSource, Stats, Submitted, Submitter};
+pub use image::Image;
 pub use record::{Location, Lsn, Record, StoredRecord};
 pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Torn, scan};
 pub use source::{Source, Window, read_around};
@@ -70,6 +75,9 @@ pub struct Options {
     pub reserve_bytes: u64,
     /// The first record's number, if the directory holds none yet.
     pub first_lsn: Lsn,
+    /// After so long without submissions, and when it closes, the journal states that all it holds is durable: damage
+    /// to the last records is told from a torn end by that. `None`: never.
+    pub mark_after: Option<Duration>,
     /// For tests: asked before each operation on the disk, may make it fail.
     pub faults: Option<Arc<dyn Faults>>,
 }
@@ -79,9 +87,11 @@ impl Default for Options {
         Self {
             segment_bytes: limits::JOURNAL_SEGMENT_BYTES,
             buffer_bytes_max: limits::JOURNAL_BUFFER_BYTES_MAX,
-            spare_segments_max: 2,
+            // As many as the group logs may leave waiting: in steady use no segment is filled with zeros again.
+            spare_segments_max: 8,
             reserve_bytes: 1 << 20,
             first_lsn: 1,
+            mark_after: Some(Duration::from_secs(1)),
             faults: None,
         }
     }
@@ -107,11 +117,11 @@ impl Options {
 /// One record to append.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// Opaque to the journal.
+    /// Opaque to the journal; 0 is its own.
     pub kind: u8,
     /// Copied; at most 65 535 bytes.
     pub head: &'a [u8],
-    /// Long payloads are written from where they are, without a copy.
+    /// Long payloads stay where they are until they are laid out for the device.
     pub payload: &'a bytes::Bytes,
     /// Comes back in [`Event::Durable`]; must not fall.
     pub tag: u64,

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use crate::buffer::Buffer;
 use crate::core::{Core, Counters, Shared};
+use crate::direct::DirectFile;
 use crate::disk::Disk;
 use crate::handle::Journal;
 use crate::janitor::{Janitor, Job};
@@ -72,6 +73,7 @@ impl Journal {
             shared: Mutex::new(shared),
             wake_writer: Condvar::new(),
             jobs: Mutex::new(jobs),
+            pages: Mutex::new(()),
             counters: Counters {
                 durable_lsn: AtomicU64::new(recovery.next_lsn - 1),
                 ..Counters::default()
@@ -93,7 +95,7 @@ impl Journal {
 /// A segment file, read through the fault hook.
 struct OpenFile {
     disk: Disk,
-    file: File,
+    file: DirectFile,
     bytes: u64,
 }
 
@@ -192,7 +194,7 @@ fn list(disk: &Disk) -> std::io::Result<(Vec<SegmentFile<OpenFile>>, VecDeque<u3
     let mut found = Vec::with_capacity(numbers.len());
     for number in numbers {
         let file = disk.open(&segment::segment_name(number))?;
-        let bytes = file.metadata()?.len();
+        let bytes = file.bytes()?;
         let disk = disk.clone();
         let source = OpenFile { disk, file, bytes };
         found.push(SegmentFile { number, source });

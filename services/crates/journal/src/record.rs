@@ -13,6 +13,8 @@ pub type Lsn = u64;
 pub const HEADER_BYTES: usize = 32;
 /// Records begin at multiples of this.
 pub const ALIGN_BYTES: usize = 8;
+/// The journal's own: says by its `unsynced` that all before it is durable, and nothing else.
+pub const KIND_MARK: u8 = 0;
 /// Each write is filled up with zeros to the end of its page.
 pub const PAGE_BYTES: u64 = 4096;
 /// Two pages, each with a copy of the segment's head; records follow.

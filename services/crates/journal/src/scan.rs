@@ -225,21 +225,23 @@ impl Walk<'_> {
         if header.lsn != expected {
             return None;
         }
-        let len = (record::HEADER_BYTES + header.body_len as usize) as u32;
-        let location = Location {
-            segment: head.segment,
-            position: position as u32,
-            len,
-        };
-        (self.visit)(Record {
-            lsn: header.lsn,
-            kind: header.kind,
-            head: record_head,
-            payload,
-            location,
-        });
-        self.recovery.records += 1;
         self.recovery.next_lsn += 1;
+        if header.kind != record::KIND_MARK {
+            let len = (record::HEADER_BYTES + header.body_len as usize) as u32;
+            let location = Location {
+                segment: head.segment,
+                position: position as u32,
+                len,
+            };
+            (self.visit)(Record {
+                lsn: header.lsn,
+                kind: header.kind,
+                head: record_head,
+                payload,
+                location,
+            });
+            self.recovery.records += 1;
+        }
         Some(record::stride(header.body_len as usize))
     }
 }

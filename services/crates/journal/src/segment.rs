@@ -1,9 +1,9 @@
 //! Segment files: their names, and the table of those in use.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::sync::{Arc, Mutex};
 
+use crate::direct::DirectFile;
 use crate::record::{Lsn, SegmentHead};
 
 /// One use of a segment file.
@@ -11,7 +11,7 @@ pub(crate) struct Segment {
     pub number: u32,
     /// Random per use; mixed into every checksum.
     pub salt: u64,
-    pub file: File,
+    pub file: DirectFile,
 }
 
 impl Segment {

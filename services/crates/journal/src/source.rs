@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::direct::Pages;
 use crate::record::PAGE_BYTES;
 
 /// The bytes of one segment, or of another file.
@@ -48,7 +49,8 @@ pub fn read_around<S: Source>(source: &S, buffer: &mut [u8], position: u64) -> i
 /// Reads a source from front to back in large pieces, with little memory.
 pub struct Window<S> {
     source: S,
-    bytes: Vec<u8>,
+    /// Whole pages, unless the source ends.
+    bytes: Pages,
     at: u64,
 }
 
@@ -59,7 +61,7 @@ impl<S: Source> Window<S> {
     pub fn new(source: S) -> Self {
         Self {
             source,
-            bytes: Vec::new(),
+            bytes: Pages::new(PAGE_BYTES as usize),
             at: 0,
         }
     }
@@ -72,11 +74,12 @@ impl<S: Source> Window<S> {
     pub fn look(&mut self, position: u64, len: usize) -> io::Result<&[u8]> {
         let end = (position + len as u64).min(self.source.bytes()).max(position);
         if position < self.at || end > self.at + self.bytes.len() as u64 {
-            let left = self.source.bytes().saturating_sub(position);
-            self.bytes
-                .resize((len.max(WINDOW_BYTES) as u64).min(left) as usize, 0);
-            self.at = position;
-            read_around(&self.source, &mut self.bytes, position)?;
+            self.at = position - position % PAGE_BYTES;
+            let left = self.source.bytes().saturating_sub(self.at);
+            let wanted = (end - self.at).max(WINDOW_BYTES as u64);
+            let wanted = wanted.next_multiple_of(PAGE_BYTES).min(left);
+            self.bytes.resize(wanted as usize, 0);
+            read_around(&self.source, &mut self.bytes, self.at)?;
         }
         let from = (position - self.at) as usize;
         Ok(self

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Event;
-use crate::buffer::{Buffer, Run};
+use crate::buffer::Buffer;
 use crate::core::Core;
+use crate::direct::Pages;
+use crate::image::Image;
 use crate::janitor::Job;
-use crate::record::{Lsn, SEGMENT_HEAD_BYTES};
+use crate::record::{Lsn, PAGE_BYTES, SEGMENT_HEAD_BYTES};
 use crate::segment::Segment;
 
 pub(crate) fn run(core: &Core) {
@@ -24,11 +26,16 @@ pub(crate) fn run(core: &Core) {
 
 fn write_all(core: &Core) {
     let mut writing = Buffer::default();
-    let mut segment = None;
+    let mut at = Position {
+        segment: None,
+        image: Image::new(SEGMENT_HEAD_BYTES, &[]),
+    };
+    // Of what was found the end may not be known to be durable.
+    let mut is_marked = core.table.len() == 0 || core.options.mark_after.is_none();
     let mut durable_lsn = core.counters.durable_lsn.load(Ordering::Relaxed);
-    while let Some(last_lsn) = take(core, &mut writing) {
+    while let Some(last_lsn) = take(core, &mut writing, &mut is_marked) {
         let started = Instant::now();
-        if let Err(error) = commit(core, &mut writing, &mut segment, durable_lsn) {
+        if let Err(error) = commit(core, &writing, &mut at, durable_lsn) {
             core.fail("cannot write the journal", &error);
             return;
         }
@@ -39,23 +46,36 @@ fn write_all(core: &Core) {
             .fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
         counters
             .records
-            .fetch_add(writing.len() as u64, Ordering::Relaxed);
+            .fetch_add(writing.submitted() as u64, Ordering::Relaxed);
         counters.bytes.fetch_add(writing.bytes as u64, Ordering::Relaxed);
         counters.durable_lsn.store(durable_lsn, Ordering::Release);
         acknowledge(core, &mut writing);
     }
 }
 
-/// Waits for submissions and swaps them into `writing`; answers the last lsn, or `None` to stop.
-fn take(core: &Core, writing: &mut Buffer) -> Option<Lsn> {
+/// Waits for submissions and swaps them into `writing`; answers the last lsn, or `None` to stop. Where none come, a
+/// mark does, unless `is_marked` says that nothing was written since the last one.
+fn take(core: &Core, writing: &mut Buffer, is_marked: &mut bool) -> Option<Lsn> {
     let mut shared = core.lock();
+    let (mut is_late, mut is_mark) = (false, false);
     while shared.filling.is_empty() {
-        if shared.closing {
+        if (is_late || shared.closing) && !*is_marked {
+            is_mark = shared.mark(&core.options);
+            *is_marked = true;
+        } else if shared.closing {
             return None;
+        } else {
+            shared.writer_waits = true;
+            let patience = core.options.mark_after.filter(|_| !*is_marked);
+            let waited = core
+                .wake_writer
+                .wait_timeout(shared, patience.unwrap_or(Duration::MAX));
+            let timeout;
+            (shared, timeout) = waited.expect("journal state");
+            is_late = timeout.timed_out();
         }
-        shared.writer_waits = true;
-        shared = core.wake_writer.wait(shared).expect("journal state");
     }
+    *is_marked = is_mark || core.options.mark_after.is_none();
     shared.writer_waits = false;
     std::mem::swap(&mut shared.filling, writing);
     shared.writing_bytes = writing.bytes;
@@ -63,51 +83,71 @@ fn take(core: &Core, writing: &mut Buffer) -> Option<Lsn> {
     Some(shared.next_lsn - 1)
 }
 
-fn commit(
-    core: &Core,
-    writing: &mut Buffer,
-    segment: &mut Option<Arc<Segment>>,
-    durable_lsn: Lsn,
-) -> std::io::Result<()> {
-    writing.seal(durable_lsn, |number| find(core, number).salt);
-    for run in writing.runs() {
-        write_run(core, run, segment)?;
-    }
-    sync(core, segment.as_ref().expect("a run was written"))
+/// Where the writer stands.
+struct Position {
+    segment: Option<Arc<Segment>>,
+    image: Image,
 }
 
-fn write_run(core: &Core, mut run: Run<'_>, segment: &mut Option<Arc<Segment>>) -> std::io::Result<()> {
-    assert!(
-        run.end <= core.options.segment_bytes,
-        "a run ends inside its segment: {}",
-        run.end
-    );
-    let changes = segment
-        .as_ref()
-        .is_none_or(|current| current.number != run.segment);
-    if changes {
-        // The next segment's existence tells a scan that everything before it was durable.
-        if let Some(before) = segment.take() {
-            sync(core, &before)?;
+fn commit(core: &Core, writing: &Buffer, at: &mut Position, durable_lsn: Lsn) -> std::io::Result<()> {
+    for record in writing.records() {
+        let (number, position) = (record.location.segment, u64::from(record.location.position));
+        if at.segment.as_ref().is_none_or(|current| current.number != number) {
+            change_segment(core, at, number, position, record.lsn)?;
         }
-        let next = find(core, run.segment);
-        if core.table.get(run.segment).is_none() {
-            assert_eq!(
-                run.position, SEGMENT_HEAD_BYTES,
-                "a segment is begun at its start"
-            );
-            let head = next.head(run.first_lsn).encode();
-            core.disk
-                .write_at(&next.file, &mut [std::io::IoSlice::new(&head)], 0)?;
-            core.table.begin(next.clone(), run.first_lsn);
-            core.ask(Job::Prepare);
+        assert_eq!(at.image.end(), position, "records follow one another");
+        let segment = at.segment.as_ref().expect("changed above");
+        record.seal(durable_lsn, segment.salt, &mut at.image);
+        if at.image.is_full() {
+            write(core, at)?;
         }
-        *segment = Some(next);
     }
-    let file = &segment.as_ref().expect("set above").file;
-    core.disk.write_at(file, &mut run.slices, run.position)?;
+    write(core, at)?;
+    sync(core, at.segment.as_ref().expect("records were written"))
+}
+
+fn change_segment(
+    core: &Core,
+    at: &mut Position,
+    number: u32,
+    position: u64,
+    first_lsn: Lsn,
+) -> std::io::Result<()> {
+    // The next segment's existence tells a scan that everything before it was durable.
+    if at.segment.is_some() {
+        write(core, at)?;
+        sync(core, &at.segment.take().expect("there is one"))?;
+    }
+    let next = find(core, number);
+    let mut before = vec![0; (position % PAGE_BYTES) as usize];
+    if core.table.get(number).is_none() {
+        assert_eq!(position, SEGMENT_HEAD_BYTES, "a segment is begun at its start");
+        let mut head = Pages::new(PAGE_BYTES as usize);
+        head.extend_from_slice(&next.head(first_lsn).encode());
+        core.disk.write_pages(&next.file, &head, 0)?;
+        core.table.begin(next.clone(), first_lsn);
+        core.ask(Job::Prepare);
+    } else {
+        // Found at the start, with a part of a page written.
+        let page_at = position - before.len() as u64;
+        core.disk.read_at(&next.file, &mut before, page_at)?;
+    }
+    at.image.go_to(position, &before);
+    at.segment = Some(next);
+    Ok(())
+}
+
+fn write(core: &Core, at: &mut Position) -> std::io::Result<()> {
+    if at.image.is_written() {
+        return Ok(());
+    }
+    let segment = at.segment.as_ref().expect("what waits is of a segment");
+    let (begun, end) = (at.image.written(), at.image.end());
+    let _alone = core.pages.lock().expect("pages");
+    at.image
+        .write(|pages, position| core.disk.write_pages(&segment.file, pages, position))?;
     let quarter = core.options.segment_bytes / 4;
-    if run.position < quarter && run.end >= quarter {
+    if begun < quarter && end >= quarter {
         core.ask(Job::Fill);
     }
     Ok(())

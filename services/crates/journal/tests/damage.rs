@@ -30,7 +30,7 @@ fn write(dir: &Path, groups: &[Vec<usize>]) -> Written {
             let lsn = written.records.len() as u64 + 1;
             let record = Owned {
                 lsn,
-                kind: lsn as u8,
+                kind: lsn as u8 | 1,
                 head: payload(lsn, 9),
                 payload: payload(lsn + 1, *len),
             };
@@ -259,4 +259,37 @@ fn a_record_forged_inside_a_payload_is_not_read() {
         (recovery.damages[0].first_lsn, recovery.damages[0].end_lsn),
         (1, Some(2))
     );
+}
+
+#[test]
+fn damage_to_the_last_record_is_named_once_a_mark_stands_behind_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = quorate_journal::Options {
+        mark_after: Some(std::time::Duration::from_millis(20)),
+        ..small()
+    };
+    let (journal, ..) = open(dir.path(), options.clone());
+    let (submitter, seen) = submitter(&journal);
+    let at = put(&submitter, 1, b"head", b"the last", 1).location;
+    seen.durable(1);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while journal.stats().durable_lsn < 2 {
+        assert!(std::time::Instant::now() < deadline, "no mark was written");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(journal.stats().records, 1, "a mark is nobody's record");
+    // As after kill -9: it had no time for another one.
+    let path = segments(dir.path()).remove(0);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[at.position as usize + 40] ^= 1;
+    drop(journal);
+    std::fs::write(&path, &bytes).unwrap();
+    let (_journal, recovery, read) = open(dir.path(), options);
+    assert_eq!((read.len(), recovery.torn), (0, None));
+    let named: Vec<_> = recovery
+        .damages
+        .iter()
+        .map(|d| (d.first_lsn, d.end_lsn))
+        .collect();
+    assert_eq!(named, [(1, Some(2))]);
 }

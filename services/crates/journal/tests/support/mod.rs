@@ -32,6 +32,7 @@ pub fn small() -> Options {
         segment_bytes: 32 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
+        mark_after: None,
         ..Options::default()
     }
 }
