@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from quorate_chaos import cli
+from quorate_chaos import cli, machine
 from quorate_chaos.faults import FAULTS, disks
 
 
@@ -51,6 +52,17 @@ def test_a_table_runs_every_fault_before_any_again() -> None:
     assert plan[len(FAULTS)] == (next(iter(FAULTS)), 11)
     assert cli._plan(cli._options(["--fault", "isolate"])) == [("isolate", 1)]
     assert all(name in FAULTS for name, _ in cli._plan(cli._options(["--short"])))
+
+
+def test_what_the_machine_cannot_do_is_left_out_and_told_or_refused_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(FAULTS, "isolate", replace(FAULTS["isolate"], missing=lambda: "no wires"))
+    plan = [("isolate", 1), ("halves", 1), ("isolate", 2)]
+    assert cli._left_out(plan, asked_for=False) == {"isolate": "no wires"}
+    with pytest.raises(machine.Unfit, match="isolate: no wires"):
+        cli._left_out(plan, asked_for=True)
+    assert cli._left_out([("halves", 1)], asked_for=True) == {}
 
 
 def test_nonsense_is_refused() -> None:

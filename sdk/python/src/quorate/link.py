@@ -333,8 +333,8 @@ class Link:
         self._unreachable = self._address
 
     def _wait_or_leave(self, reroute: Reroute) -> None:
-        """The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told of
-        it here is quicker than to ask one replica after the other, ever more slowly."""
+        """The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told
+        of it here is quicker than to ask one replica after the other, ever more slowly."""
         if reroute.to != "head" or not reroute.address or reroute.address != self._unreachable:
             self.reroute(reroute)
             return

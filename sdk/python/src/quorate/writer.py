@@ -91,8 +91,8 @@ class Failed(NamedTuple):
 
 
 class Reroute(NamedTuple):
-    """Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one. Elsewhere:
-    away from a head that is cut off; others may name it still, and know better soon."""
+    """Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one.
+    Elsewhere: away from a head that is cut off; others may name it still, and know better soon."""
 
     to: Literal["head", "handle", "elsewhere", "other", "again"]
     address: str = ""
