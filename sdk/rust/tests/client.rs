@@ -127,7 +127,10 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
         }
         Message::Append(append) if manner == Manner::CutOff => {
             match refused(kind::APPEND, append.seq, Code::CutOff, 3) {
-                Message::Refused(refused) => Message::Refused(Refused { outcome: 2, ..refused }),
+                Message::Refused(refused) => Message::Refused(Refused {
+                    outcome: 2,
+                    ..refused
+                }),
                 other => other,
             }
         }

@@ -200,6 +200,10 @@ mod tests {
         assert_eq!(left(s(2), s(6), s(4)), s(2));
         assert_eq!(left(s(3_606), s(6), s(1)), s(5), "it is an hour behind");
         assert_eq!(left(s(3_600), s(6), s(60)), s(0));
-        assert_eq!(left(s(0), s(6), s(1)), s(0), "it is ahead, or the coordinator's is behind");
+        assert_eq!(
+            left(s(0), s(6), s(1)),
+            s(0),
+            "it is ahead, or the coordinator's is behind"
+        );
     }
 }

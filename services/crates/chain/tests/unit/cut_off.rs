@@ -142,7 +142,10 @@ fn a_follower_and_a_sole_replica_are_never_cut_off() {
     fleet.configure(1, &[1], &[]);
     fleet.append(1, append(1, 1));
     pass(&mut fleet, true, 10 * RING_STALL_MS);
-    assert!(!fleet.node(1).is_cut_off(), "its own disk is all that it waits for");
+    assert!(
+        !fleet.node(1).is_cut_off(),
+        "its own disk is all that it waits for"
+    );
     let mut fleet = alone(Durability::InMemory);
     fleet.append(1, append(1, 1));
     fleet.event(1, Event::Configure(config(2, &[2, 1, 3], &[])));
