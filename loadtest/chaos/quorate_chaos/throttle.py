@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup/blkio")
@@ -63,8 +64,9 @@ def remove(folder: Path) -> None:
 def remove_abandoned() -> None:
     """Groups without processes, of runs whose starter was killed."""
     for group in ROOT.glob(f"{_PREFIX}*"):
-        if not (group / "cgroup.procs").read_text().strip():
-            group.rmdir()
+        with suppress(OSError):  # of a run that goes on beside this one
+            if not (group / "cgroup.procs").read_text().strip():
+                group.rmdir()
 
 
 def _group_of(folder: Path) -> Path:
