@@ -115,7 +115,7 @@ class Trial:
 class Fault:
     """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost.
     `more_s`: how much longer than others it takes, and the load with it. `gap_ms_max`: how long a group may go
-    without an acknowledgement, where the fault lasts longer than that. `missing`: why this machine cannot do it."""
+    without an acknowledgement, where that tells whether it was dealt with. `missing`: why this machine cannot do it."""
 
     name: str
     summary: str

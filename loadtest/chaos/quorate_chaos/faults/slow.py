@@ -12,6 +12,7 @@ NARROW_KBIT_PER_S = (64, 128)
 LOSS_PERCENT = (5, 15, 30)
 # 5 s of reports (the coordinator's --slow-ms), then an epoch without it; the rest is for a busy machine.
 REPLACED_S = 15.0
+GAP_MS_MAX = 10_000
 
 
 def slow_disk(trial: Trial) -> None:
@@ -52,10 +53,16 @@ FAULTS = [
         "a replica's disk takes seconds for a sync",
         slow_disk,
         more_s=16.0,
+        gap_ms_max=GAP_MS_MAX,
         missing=lambda: throttle.missing(FOLDER),
     ),
     Fault(
-        "slow_link", "a link takes a tenth of the load", slow_link, more_s=16.0, missing=machine.narrow_links_missing
+        "slow_link",
+        "a link takes a tenth of the load",
+        slow_link,
+        more_s=16.0,
+        gap_ms_max=GAP_MS_MAX,
+        missing=machine.narrow_links_missing,
     ),
     Fault("lossy_link", "a part of a member's packets is lost", lossy_link, more_s=4.0),
 ]
