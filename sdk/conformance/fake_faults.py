@@ -28,6 +28,7 @@ class Faults:
             for server_id in fault.get("dead", []):
                 self._replica(server_id).kill()
             self.group.head_id = fault.get("head", self.group.head_id)
+            self.group.attaches_max = fault.get("attaches_max", self.group.attaches_max)
 
     def take(self, message: str, replica) -> dict | None:
         """The fault that strikes this message, if one does."""
@@ -91,9 +92,19 @@ class Faults:
         if fault.get("ordered"):
             self.group.order(channel.session, message, None)
         head = self._replica(self.group.head_id)
-        head.hidden = fault.get("elect_ms", 0) > 0
+        head.hidden = fault.get("elect_ms", 0) > 0 and not fault.get("named")
         head.kill()
         asyncio.get_running_loop().call_later(fault.get("elect_ms", 0) / 1e3, self.group.fail_over, False)
+        return True
+
+    async def do_cut_off(self, fault, channel, message) -> bool:
+        """The head reaches nobody but its clients: it sends them away. Another follows it after `elect_ms`; until then
+        the others name this one."""
+        if fault.get("ordered"):
+            self.group.order(channel.session, message, None)
+        self._replica(self.group.head_id).cut_off = True
+        asyncio.get_running_loop().call_later(fault.get("elect_ms", 0) / 1e3, self.group.fail_over, False)
+        channel.refuse(wire.Kind.APPEND, message.seq, 26, 3, outcome=2, head="")
         return True
 
     async def do_hand_over(self, fault, channel, message) -> bool:

@@ -47,6 +47,8 @@ class Group:
         self.forgotten_index = 0
         self.traces: list[bytes] = []
         self.violations: list[str] = []
+        self.attaches = 0  # with a session
+        self.attaches_max: int | None = None
         for entry in log.get("entries", []):
             self._store(wire.pack_entries([entry.encode()]), 1)
         self.trim_offset = log.get("trim_offset", 0)
@@ -59,6 +61,10 @@ class Group:
             return 13, 3
         if message.token != self.token:
             return (11 if message.token.startswith("fake-token") else 10), 3
+        if message.session:
+            self.attaches += 1
+            if self.attaches_max is not None and self.attaches > self.attaches_max:
+                self.violations.append(f"{self.attaches} attaches, {self.attaches_max} should have done")
         return None
 
     def order(self, session: int, message: wire.Append, trace: bytes | None):
@@ -147,7 +153,8 @@ class Group:
 
     def fail_over(self, lose_sessions: bool = False) -> None:
         """The next living replica is the head, in a new epoch."""
-        living = [replica for replica in self.replicas if not replica.dead and replica.server_id != self.head_id]
+        others = [replica for replica in self.replicas if replica.server_id != self.head_id]
+        living = [replica for replica in others if not replica.dead and not replica.cut_off]
         if not living:
             return
         self.head_id = living[0].server_id
@@ -173,6 +180,7 @@ class Replica:
         self.channels: set = set()
         self.dead = False
         self.hidden = False
+        self.cut_off = False
         self.believed_role: int | None = None
 
     def is_head(self) -> bool:

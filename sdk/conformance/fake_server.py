@@ -122,6 +122,8 @@ class Channel:
 
     def attach(self, message: wire.Attach) -> None:
         refusal = self.group.check_attach(message)
+        if refusal is None and self.replica.cut_off and message.session:
+            refusal = 26, 3
         if refusal is not None:
             self.refuse(wire.Kind.ATTACH, 0, *refusal)
             return
@@ -132,6 +134,9 @@ class Channel:
 
     def append(self, message: wire.Append, trace: bytes | None) -> None:
         group = self.group
+        if self.replica.cut_off:
+            self.refuse(wire.Kind.APPEND, message.seq, 26, 3, head="")
+            return
         if not self.replica.is_head():
             self.refuse(wire.Kind.APPEND, message.seq, 20, 2)
             return

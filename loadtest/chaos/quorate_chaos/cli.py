@@ -16,15 +16,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from quorate_chaos import machine, results
+from quorate_chaos import machine, results, throttle
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.run import LOAD_S
+from quorate_chaos.trial import FOLDER
 from quorate_local import figures
 from quorate_local.options import REPOSITORY
 
-FOLDER = REPOSITORY / "build" / "chaos"
 RUN_TIMEOUT_S = 180.0
 END_GRACE_S = 10.0
+LINE_WIDTH = 110  # more than what a line replaces on a terminal
 # In `make test`: a failover, a disk that is gone, a link that only one side can use.
 SHORT = (("kill_head", 1), ("wiped_disk", 1), ("one_way", 1))
 SHORT_LOAD_S = 9.0
@@ -33,27 +34,52 @@ _BINARIES = ("quorate-coordinator", "quorate-replica", "quorate-load", "quorate-
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    plan = _plan(options)
     try:
         machine.require()
         _require_binaries()
+        left_out = _left_out(plan, asked_for=bool(options.fault))
     except machine.Unfit as unfit:
         print(f"Chaos cannot run here.\n{unfit}", file=sys.stderr)
         return 2
-    plan = _plan(options)
-    load_s = SHORT_LOAD_S if options.short else LOAD_S
+    plan = [(fault, seed) for fault, seed in plan if fault not in left_out]
     print(f"{len(plan)} runs; each tries an in-memory and a persistent group under load")
+    for fault, reason in left_out.items():
+        print(f"left out: {fault}, since {reason}")
+    throttle.remove_abandoned()
     begun = time.monotonic()
-    runs = []
+    runs: list[dict[str, Any]] = []
     for number, (fault, seed) in enumerate(plan, 1):
-        run = one(fault, seed, load_s, options.verbose)
+        _tell_progress(number, plan, runs, begun)
+        run = one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose)
         runs.append(run)
-        print(f"{number:>4}  {line(run)}", flush=True)
+        print(f"{number:>4}  {line(run)}".ljust(LINE_WIDTH if sys.stdout.isatty() else 0), flush=True)
         if not run["clean"]:
             print(explanation(run), flush=True)
         elif not options.keep:
             shutil.rmtree(folder_of(fault, seed), ignore_errors=True)
-    _conclude(runs, options, time.monotonic() - begun)
+        if not (options.short or options.fault):
+            results.write(runs, _command(options), left_out)  # so that a table that is cut short is there
+    _conclude(runs, left_out, options, time.monotonic() - begun)
     return 0 if all(run["clean"] for run in runs) else 1
+
+
+def _left_out(plan: list[tuple[str, int]], asked_for: bool) -> dict[str, str]:
+    """Faults that this machine cannot do, and why. Raises `Unfit` when they were asked for."""
+    found = {name: reason for name in dict(plan) if (reason := FAULTS[name].missing()) is not None}
+    if found and asked_for:
+        raise machine.Unfit("\n".join(f"{name}: {reason}" for name, reason in found.items()))
+    return found
+
+
+def _tell_progress(number: int, plan: list[tuple[str, int]], runs: list[dict[str, Any]], begun: float) -> None:
+    """What runs now and, by what was run, for how long it will go on. On a terminal the result takes its place."""
+    fault, seed = plan[number - 1]
+    each_s = (time.monotonic() - begun) / len(runs) if runs else 0.0
+    left = f", about {each_s * (len(plan) - len(runs)) / 60:.0f} min to go" if runs else ""
+    unclean = sum(not run["clean"] for run in runs)
+    text = f"{number:>4}  of {len(plan)}: {fault} seed {seed} … ({unclean} not clean so far{left})"
+    print(f"{text}\r" if sys.stdout.isatty() else text, end="" if sys.stdout.isatty() else "\n", flush=True)
 
 
 def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str, Any]:
@@ -77,6 +103,7 @@ def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str
         trouble = f"it took longer than {RUN_TIMEOUT_S:.0f} s"
     finally:
         _end(child)
+        throttle.remove(folder)
     try:
         found = json.loads((folder / "run.json").read_text())
         assert isinstance(found, dict), "run.json holds an object"
@@ -117,15 +144,24 @@ def explanation(run: dict[str, Any]) -> str:
     return "\n".join(f"        {text}" for text in lines)
 
 
-def _conclude(runs: list[dict[str, Any]], options: argparse.Namespace, seconds: float) -> None:
+def _conclude(
+    runs: list[dict[str, Any]], left_out: dict[str, str], options: argparse.Namespace, seconds: float
+) -> None:
     clean = sum(run["clean"] for run in runs)
     print(f"{len(runs)} runs: {clean} clean, {len(runs) - clean} not; {seconds:.0f} s")
     if options.short or options.fault:
         return  # a part of the table is no figure
-    command = f"make chaos RUNS={options.runs} SEED={options.seed}"
+    command = _command(options)
     figures.keep([results.figure(clean, len(runs))], command, figures.FOLDER / "chaos.jsonl")
-    for path in results.write(runs, command):
+    written = results.write(runs, command, left_out)
+    if options.publish:
+        written += results.write(runs, command, left_out, publish=True)
+    for path in written:
         print(f"wrote {path.relative_to(REPOSITORY)}")
+
+
+def _command(options: argparse.Namespace) -> str:
+    return f"make chaos RUNS={options.runs} SEED={options.seed}"
 
 
 def _plan(options: argparse.Namespace) -> list[tuple[str, int]]:
@@ -151,6 +187,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--short", action="store_true", help=f"{len(SHORT)} quick runs, as in `make test`")
     parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs, too")
+    parser.add_argument("--publish", action="store_true", help="the whole table to loadtest/results, too")
     parser.add_argument("--verbose", action="store_true", help="say what each run does as it does it")
     options = parser.parse_args(arguments)
     if options.runs < 1:

@@ -18,6 +18,7 @@ from typing import Any
 from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner, make_keys
 from quorate_chaos import machine
 from quorate_chaos.network import COORDINATOR, Network
+from quorate_chaos.throttle import Throttle
 from quorate_local import components
 from quorate_local.layout import Layout, write_json, write_text
 from quorate_local.options import ServerResources, StackOptions
@@ -44,6 +45,7 @@ class Shape:
     disk_bytes: int = 0
     entry_bytes: int = 64
     clocks: bool = False
+    certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
 
 
 class Unready(Exception):
@@ -56,7 +58,13 @@ class Fleet:
         self.names = [f"s{number}" for number in range(1, shape.servers + 1)]
         self.network = Network(self.names)
         self.layout = Layout(folder.resolve() / "state")
-        self._options = StackOptions(state=self.layout.root, servers=shape.servers, server_resources=RESOURCES)
+        self._options = StackOptions(
+            state=self.layout.root,
+            servers=shape.servers,
+            server_resources=RESOURCES,
+            certificate_life_s=shape.certificate_life_s,
+        )
+        self._throttle = Throttle(folder)
         self._secrets = components.Secrets(self.layout)
         self._running: dict[str, Running] = {}
         self._stopped: set[str] = set()  # by SIGSTOP
@@ -85,6 +93,7 @@ class Fleet:
 
     def stop(self) -> None:
         self.network.unblock()
+        self.free_disks()
         for name in list(self._stopped):
             self.resume(name)
         # The coordinator first, lest it sees its servers leave one by one.
@@ -145,6 +154,13 @@ class Fleet:
     def resume(self, name: str) -> None:
         self._running[name].identity.send(signal.SIGCONT)
         self._stopped.discard(name)
+
+    def slow_disk(self, name: str, writes_per_s: int) -> None:
+        """Until `free_disks`, or until it is started anew."""
+        self._throttle.slow(self._running[name].identity.pid, writes_per_s)
+
+    def free_disks(self) -> None:
+        self._throttle.lift()
 
     def stopped(self) -> set[str]:
         """By SIGSTOP, and not resumed."""

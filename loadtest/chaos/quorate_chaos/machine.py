@@ -14,11 +14,14 @@ from pathlib import Path
 
 FAKETIME = "libfaketime (clock steps)"
 _FAKETIME_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
-_TOOLS = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount", "ip": "iproute2", "nft": "nftables"}
+_TOOLS = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount", "ip": "iproute2", "tc": "iproute2"}
+_TOOLS["nft"] = "nftables"
 # Whoever started it dies, it dies, and with it everything that runs inside.
 _ENTER = ["setpriv", "--pdeathsig", "KILL", "--"]
 _ENTER += ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
 _PROBE = "ip link add probe type veth peer name probe2 && ip link add bridge0 type bridge && nft add table inet probe"
+_NARROW_PROBE = "ip link add probe type veth peer name probe2 && tc qdisc add dev probe root tbf rate 1mbit "
+_NARROW_PROBE += "burst 16kb latency 1s"
 _PROBE_TIMEOUT_S = 20
 
 
@@ -40,16 +43,27 @@ def require() -> None:
             f"Missing: {', '.join(missing)}. `make setup` installs them as root; by hand:\n"
             f"  apt-get install --no-install-recommends {' '.join(missing)}"
         )
-    done = subprocess.run(
-        [*_ENTER, "sh", "-c", _PROBE], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
-    )
-    if done.returncode != 0:
+    trouble = _try(_PROBE)
+    if trouble is not None:
         raise Unfit(
             "This machine does not let chaos make namespaces, bridges or packet filters:\n"
-            f"  {done.stderr.strip() or 'unshare failed'}\n"
+            f"  {trouble}\n"
             "In a container: give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged).\n"
             "On a machine of your own: its kernel needs veth, bridge and nf_tables (modprobe veth bridge nf_tables)."
         )
+
+
+def narrow_links_missing() -> str | None:
+    """Why links cannot be made narrow here; None when they can."""
+    trouble = _try(_NARROW_PROBE)
+    return trouble and f"the kernel has no token bucket filter (tc qdisc tbf): {trouble}"
+
+
+def _try(script: str) -> str | None:
+    """What goes wrong with it in fresh namespaces; None when nothing does."""
+    command = [*_ENTER, "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
+    return None if done.returncode == 0 else done.stderr.strip() or "unshare failed"
 
 
 def inside(command: list[str]) -> list[str]:

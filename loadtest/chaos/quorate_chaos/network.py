@@ -1,7 +1,8 @@
 """A network of network namespaces: one for each server and one for the coordinator, on a bridge.
 
 Clients and the orchestrator are on the bridge itself. A packet filter in each namespace can refuse what comes from,
-or what goes to, any of the others: one-way and full partitions, between two or of one from all.
+or what goes to, any of the others: one-way and full partitions, between two or of one from all. A link can also lose
+packets at random, or be narrow: what does not fit through it waits, for up to a second, and then is lost.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ CLIENTS = "clients"
 COORDINATOR = "coordinator"
 _NETWORK = "10.77.0"
 _PREFIX = 24
+_QUEUE = ["burst", "16kb", "latency", "1s"]
 _RULES = """
 table inet chaos {{
   set from {{ type ipv4_addr; }}
   set to {{ type ipv4_addr; }}
-  chain incoming {{ type filter hook input priority 0; ip saddr @from drop; }}
-  chain outgoing {{ type filter hook output priority 0; ip daddr @to drop; }}
+  chain loss {{ }}
+  chain incoming {{ type filter hook input priority 0; ip saddr @from drop; jump loss; }}
+  chain outgoing {{ type filter hook output priority 0; ip daddr @to drop; jump loss; }}
 }}
 """
 
@@ -27,6 +30,7 @@ class Network:
     def __init__(self, servers: list[str]) -> None:
         self.addresses = {CLIENTS: f"{_NETWORK}.254", COORDINATOR: f"{_NETWORK}.100"}
         self.addresses |= {name: f"{_NETWORK}.{number}" for number, name in enumerate(servers, 1)}
+        self._narrowed: list[list[str]] = []
 
     def create(self) -> None:
         _ip("link", "set", "lo", "up")
@@ -37,8 +41,8 @@ class Network:
             if name == CLIENTS:
                 continue
             _ip("netns", "add", name)
-            _ip("link", "add", f"to-{name}"[:15], "type", "veth", "peer", "name", "eth0", "netns", name)
-            _ip("link", "set", f"to-{name}"[:15], "master", "bridge0", "up")
+            _ip("link", "add", _device(name), "type", "veth", "peer", "name", "eth0", "netns", name)
+            _ip("link", "set", _device(name), "master", "bridge0", "up")
             _ip("-n", name, "addr", "add", f"{address}/{_PREFIX}", "dev", "eth0")
             _ip("-n", name, "link", "set", "eth0", "up")
             _ip("-n", name, "link", "set", "lo", "up")
@@ -56,11 +60,26 @@ class Network:
         if addresses and outgoing:
             self._nft(name, f"add element inet chaos to {{ {addresses} }}")
 
+    def lose(self, name: str, percent: int) -> None:
+        """So many of all packets from and to `name` are lost."""
+        self._nft(name, f"add rule inet chaos loss numgen random mod 100 < {percent} drop")
+
+    def narrow(self, name: str, kbit_per_s: int, incoming: bool = True, outgoing: bool = True) -> None:
+        """No more than that passes from `name`, or to it, or either way."""
+        ways = [["-n", name, "qdisc", "replace", "dev", "eth0"]] if outgoing else []
+        ways += [["qdisc", "replace", "dev", _device(name)]] if incoming else []
+        for way in ways:
+            _tc(*way, "root", "tbf", "rate", f"{kbit_per_s}kbit", *_QUEUE)
+            self._narrowed.append(["del" if word == "replace" else word for word in way])
+
     def unblock(self) -> None:
-        """Everybody reaches everybody again."""
+        """Everybody reaches everybody again, as fast as can be."""
         for name in self.addresses:
             if name != CLIENTS:
-                self._nft(name, "flush set inet chaos from\nflush set inet chaos to")
+                self._nft(name, "flush set inet chaos from\nflush set inet chaos to\nflush chain inet chaos loss")
+        for way in self._narrowed:
+            _tc(*way, "root")
+        self._narrowed.clear()
 
     def others(self, name: str) -> list[str]:
         return [other for other in self.addresses if other != name]
@@ -71,3 +90,12 @@ class Network:
 
 def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, timeout=10)
+
+
+def _tc(*arguments: str) -> None:
+    subprocess.run(["tc", *arguments], check=True, timeout=10)
+
+
+def _device(name: str) -> str:
+    """The bridge's end of a link."""
+    return f"to-{name}"[:15]

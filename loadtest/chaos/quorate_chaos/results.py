@@ -10,6 +10,7 @@ from typing import Any
 
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.fleet import DISK, MEMORY
+from quorate_chaos.trial import FOLDER
 from quorate_local.figures import Figure, commit, machine
 from quorate_local.options import REPOSITORY
 
@@ -76,8 +77,8 @@ def _row(fault: str, runs: list[dict[str, Any]]) -> Row:
     )
 
 
-def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str]) -> str:
-    """The table as a page of its own."""
+def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str], left_out: dict[str, str] | None = None) -> str:
+    """The table as a page of its own. `left_out`: faults that this machine cannot do, and why."""
     lines = ["# Real servers under faults", ""]
     lines += [f"{key}: {value}  " for key, value in circumstances.items()]
     lines += [
@@ -103,6 +104,8 @@ def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str]) -> str:
     for run in runs:
         if not run["clean"]:
             lines.append(f"Not clean: `{repeat(run['fault'], run['seed'])}`.")
+    for name, reason in (left_out or {}).items():
+        lines.append(f"Not run, since this machine cannot do it: {name} ({reason}).")
     return "\n".join(lines) + "\n"
 
 
@@ -116,12 +119,13 @@ def repeat(fault: str, seed: int) -> str:
     return f"make chaos FAULT={fault} SEED={seed} RUNS=1"
 
 
-def write(runs: list[dict[str, Any]], command: str) -> list[Path]:
-    """Table and lines, named by the day; what was written."""
+def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], publish: bool = False) -> list[Path]:
+    """Table and lines; what was written. To be published they go to the project's results, named by the day."""
     today = datetime.now(UTC).date().isoformat()
     circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine(), "Day": today}
-    table, lines = RESULTS / f"{today}-chaos.md", RESULTS / f"{today}-chaos.jsonl"
-    table.write_text(markdown(runs, circumstances))
+    stem = RESULTS / f"{today}-chaos" if publish else FOLDER / "table"
+    table, lines = stem.with_suffix(".md"), stem.with_suffix(".jsonl")
+    table.write_text(markdown(runs, circumstances, left_out))
     lines.write_text("".join(json.dumps(_line(run, circumstances)) + "\n" for run in runs))
     return [table, lines]
 

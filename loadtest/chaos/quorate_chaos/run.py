@@ -70,7 +70,7 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
         outcome.trouble.append(traceback.format_exc())
     finally:
         trial.notice_crashes()
-        outcome.trouble += trial.crashes
+        outcome.trouble += trial.crashes + trial.findings
         outcome.trouble += fleet.panics()
         fleet.stop()
     start_ns = trial.events[0].at_ns if trial.events else 0

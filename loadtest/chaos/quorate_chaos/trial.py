@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorate_chaos.fleet import DISK, DURABILITY, MEMORY, Fleet, Shape
+from quorate_chaos.fleet import DISK, DURABILITY, MEMORY, Fleet, Shape, Unready
 from quorate_chaos.network import COORDINATOR
+from quorate_local.options import REPOSITORY
 
+FOLDER = REPOSITORY / "build" / "chaos"  # of all runs, each in a folder of its own
 CATCH_UP_S = 12.0  # how long a fault waits for the fleet to be whole before it goes on regardless
 
 
@@ -31,6 +34,7 @@ class Trial:
     has_filled: set[str] = field(default_factory=set)
     has_stepped: set[str] = field(default_factory=set)
     crashes: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
 
     def say(self, text: str) -> None:
         self.events.append(Event(time.monotonic_ns(), text))
@@ -64,10 +68,24 @@ class Trial:
         self.fleet.kill(*names)
         self.say(f"kill -9 {', '.join(names)} ({why})")
 
+    def expect_replaced(self, group: str, name: str, within_s: float) -> None:
+        """Wait until it is in the group's chain no more; that it stays is a finding."""
+        begun = time.monotonic()
+        while time.monotonic() < begun + within_s:
+            # A view that cannot be had is none; the wait goes on.
+            with suppress(OSError, Unready):
+                if name not in self.fleet.chain(group):
+                    self.say(f"{name} is out of the chain of {group} after {time.monotonic() - begun:.1f} s")
+                    return
+            time.sleep(0.1)
+        self.findings.append(f"{name} is slow and was not replaced in {group} within {within_s:.0f} s")
+        self.say(self.findings[-1])
+
     def heal(self) -> None:
         """Take every fault back. What was damaged stays damaged."""
         fleet = self.fleet
         fleet.network.unblock()
+        fleet.free_disks()
         for name in sorted(fleet.stopped()):
             fleet.resume(name)
         for name in sorted(self.has_filled):
@@ -97,7 +115,7 @@ class Trial:
 class Fault:
     """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost.
     `more_s`: how much longer than others it takes, and the load with it. `gap_ms_max`: how long a group may go
-    without an acknowledgement, where the fault lasts longer than that."""
+    without an acknowledgement, where that tells whether it was dealt with. `missing`: why this machine cannot do it."""
 
     name: str
     summary: str
@@ -107,6 +125,7 @@ class Fault:
     degrees: tuple[int, ...] = (3, 3, 3, 2, 5)
     more_s: float = 0.0
     gap_ms_max: int | None = None
+    missing: Callable[[], str | None] = lambda: None
 
 
-__all__ = ["CATCH_UP_S", "COORDINATOR", "DISK", "MEMORY", "Event", "Fault", "Shape", "Trial"]
+__all__ = ["CATCH_UP_S", "COORDINATOR", "DISK", "FOLDER", "MEMORY", "Event", "Fault", "Shape", "Trial"]

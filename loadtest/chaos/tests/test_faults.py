@@ -3,45 +3,61 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from quorate_chaos import cli
+from quorate_chaos import cli, machine
 from quorate_chaos.faults import FAULTS, disks
 
 
-def journal(folder: Path) -> dict[str, bytes]:
-    (folder / "segment-00000001").write_bytes(bytes(range(1, 251)) * 200 + bytes(4096))
-    (folder / "segment-00000002").write_bytes(bytes(65536))
+def data(folder: Path) -> dict[str, bytes]:
+    """A server's data folder: a segment with records, one that is only allocated, a file of a group's log."""
+    for name in ("journal", "groups/a-group"):
+        (folder / name).mkdir(parents=True)
+    (folder / "journal/segment-00000001").write_bytes(bytes(range(1, 251)) * 200 + bytes(4096))
+    (folder / "journal/segment-00000002").write_bytes(bytes(65536))
+    (folder / "groups/a-group/00000001").write_bytes(bytes(range(1, 251)) * 200)
+    (folder / "groups/manifest-a").write_bytes(bytes(range(1, 251)) * 200)
     return contents(folder)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_bits_flip_in_what_was_written_only(tmp_path: Path) -> None:
-    before = journal(tmp_path)
-    told = disks.flip(tmp_path, random.Random(1))
+def test_bits_flip_in_records_only(tmp_path: Path) -> None:
+    before = data(tmp_path)
+    told = [disks.flip(tmp_path, random.Random(seed)) for seed in range(4)]
     after = contents(tmp_path)
-    assert after["segment-00000002"] == before["segment-00000002"], "allocated only"
-    old, new = before["segment-00000001"], after["segment-00000001"]
-    changed = [at for at, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
-    assert 1 <= len(changed) <= disks.FLIPS
-    assert all(disks.SEGMENT_HEAD_BYTES <= at < 50_000 for at in changed)
-    assert all((old[at] ^ new[at]).bit_count() == 1 for at in changed)
-    assert all(f"+{at}" in told for at in changed)
+    changed = {
+        f"{name}+{at}"
+        for name, old in before.items()
+        for at, (a, b) in enumerate(zip(old, after[name], strict=True))
+        if a != b
+    }
+    assert changed
+    assert {place.split("+")[0] for place in changed} == {"journal/segment-00000001", "groups/a-group/00000001"}
+    assert all(disks.HEAD_BYTES <= int(place.split("+")[1]) < 50_000 for place in changed)
+    assert all(any(place in text for text in told) for place in changed)
+
+
+def test_a_segment_that_is_gone_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data(tmp_path)
+    gone = tmp_path / "journal" / "segment-00000009"
+    monkeypatch.setattr(disks, "_written", lambda _: [(gone, 50_000)])
+    assert disks.flip(tmp_path, random.Random(1)) == "a bit flipped at "
 
 
 def test_the_same_seed_flips_the_same_bits(tmp_path: Path) -> None:
     found = []
     for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        journal(tmp_path / name)
+        data(tmp_path / name)
         disks.flip(tmp_path / name, random.Random(5))
         found.append(contents(tmp_path / name))
     assert found[0] == found[1]
+    assert found[0] != data(tmp_path / "c")
 
 
 def test_a_table_runs_every_fault_before_any_again() -> None:
@@ -51,6 +67,17 @@ def test_a_table_runs_every_fault_before_any_again() -> None:
     assert plan[len(FAULTS)] == (next(iter(FAULTS)), 11)
     assert cli._plan(cli._options(["--fault", "isolate"])) == [("isolate", 1)]
     assert all(name in FAULTS for name, _ in cli._plan(cli._options(["--short"])))
+
+
+def test_what_the_machine_cannot_do_is_left_out_and_told_or_refused_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(FAULTS, "isolate", replace(FAULTS["isolate"], missing=lambda: "no wires"))
+    plan = [("isolate", 1), ("halves", 1), ("isolate", 2)]
+    assert cli._left_out(plan, asked_for=False) == {"isolate": "no wires"}
+    with pytest.raises(machine.Unfit, match="isolate: no wires"):
+        cli._left_out(plan, asked_for=True)
+    assert cli._left_out([("halves", 1)], asked_for=True) == {}
 
 
 def test_nonsense_is_refused() -> None:

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from quorate_chaos import cli, machine
+from quorate_chaos import cli, machine, throttle
 from quorate_local.identity import Identity
+from quorate_local.options import REPOSITORY
 
 TALK = '''
 import socket, subprocess, sys
@@ -44,6 +45,10 @@ network.block("s1", [CLIENTS], incoming=True, outgoing=False)
 print([reaches(*pair) for pair in pairs])
 network.unblock()
 print([reaches(*pair) for pair in pairs])
+network.lose("s1", 99)
+print([reaches(*pair) for pair in pairs])
+network.unblock()
+print([reaches(*pair) for pair in pairs])
 '''
 
 
@@ -57,8 +62,103 @@ def test_partitions_hold_and_heal_and_nothing_is_left() -> None:
         "[False, False, True, True]",
         "[True, True, False, True]",
         "[True, True, True, True]",
+        "[False, False, False, True]",
+        "[True, True, True, True]",
     ], done.stderr
     assert namespaces() == before
+
+
+FLOW = '''
+import subprocess, sys
+from quorate_chaos import machine
+from quorate_chaos.network import Network
+machine.settle_in()
+network = Network(["s1", "s2"])
+network.create()
+address = (network.addresses["s2"], 7000)
+sink = f"""
+import socket
+listener = socket.create_server({address})
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    left = 128 << 10
+    while left:
+        left -= len(connection.recv(left))
+    connection.sendall(b".")
+"""
+server = subprocess.Popen(network.command("s2", [sys.executable, "-c", sink]), stdout=subprocess.PIPE)
+server.stdout.readline()
+source = f"""
+import socket, time
+begun = time.monotonic()
+connection = socket.create_connection({address})
+connection.sendall(bytes(128 << 10))
+connection.recv(1)
+print(time.monotonic() - begun)
+"""
+def seconds():
+    return float(subprocess.check_output(network.command("s1", [sys.executable, "-c", source])))
+wide = seconds()
+network.narrow("s1", 512, incoming=False)
+out = seconds()
+network.unblock()
+network.narrow("s2", 512, outgoing=False)
+into = seconds()
+network.unblock()
+print(wide < 0.5, out > 1.0, into > 1.0, seconds() < 0.5)
+'''
+
+
+def test_a_narrow_link_is_slow_and_wide_again_when_healed() -> None:
+    machine.require()
+    assert machine.narrow_links_missing() is None
+    command = machine.inside([sys.executable, "-c", FLOW])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.stdout.split() == ["True"] * 4, done.stdout + done.stderr
+
+
+SYNC = """
+import os, sys, time
+file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+sys.stdin.readline()
+while line := sys.stdin.readline():
+    begun = time.monotonic()
+    os.pwrite(file, b"x" * 4096, 0)
+    os.fdatasync(file)
+    print(time.monotonic() - begun, flush=True)
+"""
+
+
+def test_a_slow_disk_is_slow_for_one_process_until_it_is_lifted() -> None:
+    folder = REPOSITORY / "build" / "chaos" / "throttle-test"
+    if reason := throttle.missing(folder):
+        pytest.skip(reason)
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-c", SYNC, str(folder / "file")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+
+        def sync_s() -> float:
+            assert writer.stdin is not None
+            assert writer.stdout is not None
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+            return float(writer.stdout.readline())
+
+        writer.stdin.write("\n")
+        sync_s()
+        limit = throttle.Throttle(folder)
+        limit.slow(writer.pid, 1)
+        slow = sum(sync_s() for _ in range(3))
+        limit.lift()
+        quick = min(sync_s() for _ in range(5))
+        writer.stdin.close()
+    throttle.remove(folder)
+    (folder / "file").unlink()
+    assert slow > 1.0, "three syncs need three writes at least"
+    assert quick < 0.5
 
 
 STARTER = """

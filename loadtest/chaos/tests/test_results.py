@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from quorate_chaos import results
 from quorate_chaos.faults import FAULTS
@@ -42,9 +45,29 @@ def test_the_figure_is_met_only_when_all_runs_are_clean() -> None:
     assert (bad.value, bad.met) == (1, False)
 
 
+def test_the_table_names_what_this_machine_cannot_do() -> None:
+    text = results.markdown([run("kill_head")], {"Day": "today"}, {"slow_disk": "no cgroup"})
+    assert "Not run, since this machine cannot do it: slow_disk (no cgroup)." in text
+
+
+def test_a_table_is_published_only_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "build")
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
+    for folder in ("build", "results"):
+        (tmp_path / folder).mkdir()
+    runs = [run("kill_head"), run("isolate", 3, clean=False)]
+    table, lines = results.write(runs, "make chaos", {})
+    assert (table.parent.name, len(lines.read_text().splitlines())) == ("build", 2)
+    assert not list((tmp_path / "results").iterdir())
+    assert results.repeat("isolate", 3) in lines.read_text()
+    published, _ = results.write(runs, "make chaos", {}, publish=True)
+    assert published.parent.name == "results"
+    assert published.read_text() == table.read_text()
+
+
 def test_every_fault_of_the_issue_is_there() -> None:
     wanted = {"kill_head", "kill_middle", "kill_tail", "kill_several", "stop_and_resume", "isolate", "one_way"}
     wanted |= {"full_disk", "wiped_disk", "bits_of_stopped", "bits_of_running", "clock_steps", "coordinator_down"}
-    wanted |= {"coordinator_and_head", "restart_all", "combined"}
+    wanted |= {"coordinator_and_head", "restart_all", "combined", "slow_disk", "slow_link", "clock_renewals"}
     assert wanted <= set(FAULTS)
     assert all(fault.summary and fault.name == name for name, fault in FAULTS.items())

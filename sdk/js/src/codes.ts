@@ -19,6 +19,7 @@ export const Code = {
   group_lost: 23,
   syncing: 24,
   epoch_changed: 25,
+  cut_off: 26,
   throttled: 30,
   overloaded: 31,
   deadline_exceeded: 32,
@@ -225,6 +226,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "head",
       meaning: "The group was reconfigured before the batch was ordered.",
       action: "Retry at the head named; the retry is ordered once.",
+    },
+  ],
+  [
+    26,
+    {
+      name: "cut_off",
+      fault: "network",
+      retry: "handle",
+      meaning: "The head reaches neither its chain nor the coordinator, so another may have taken its place.",
+      action: "Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.",
     },
   ],
   [

@@ -64,6 +64,12 @@ export const IDLE_PING_MS = 15_000;
 export const BACKOFF_BASE_MS = 20;
 export const BACKOFF_MAX_MS = 300;
 
+/**
+ * How long a follower whose head cannot be reached is trusted to tell of a new one: longer than the coordinator takes to
+ * replace a head whose process has ended, and short enough to try the others should this one be cut off.
+ */
+export const NEW_HEAD_WAIT_MS_MAX = 750;
+
 /** Redirects followed without waiting; more of them mean that the replicas disagree, for now. */
 export const REDIRECTS_AT_ONCE_MAX = 4;
 

@@ -96,6 +96,11 @@ export class Link implements ConnectionUser {
   #running: Promise<void> | undefined;
   #hopeless = false;
   #rejections = 0;
+  #left = false;
+  /** The address that could not be reached last, whose connection broke, or which said that it is cut off. */
+  #unreachable = "";
+  /** Set while at a follower whose head cannot be reached: it will tell at once when there is another. */
+  #waiting: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly port: Port,
@@ -155,6 +160,8 @@ export class Link implements ConnectionUser {
     if (how.to !== "again") this.#route.avoid(this.#address);
     if (how.to === "head") this.#route.redirect(how.address);
     if (how.to === "handle") this.#route.wantHandle();
+    if (how.to === "elsewhere") this.#lookElsewhere();
+    this.#left = true;
     this.#connection?.close(failure(Code.no_connection, `left ${this.#address}: ${how.reason}`));
   }
 
@@ -207,12 +214,18 @@ export class Link implements ConnectionUser {
   /** Dial, attach, and stay until the connection ends. */
   async #use(address: string): Promise<void> {
     this.#address = address;
+    this.#left = false;
     const connection = new Connection(address, this, this.handles.handle, this.port.session);
     this.#connection = connection;
     const reason = await connection.closed;
     const wasAttached = this.#attached;
     this.#attached = false;
     this.#connection = undefined;
+    clearTimeout(this.#waiting);
+    this.#waiting = undefined;
+    if (!this.#left && (reason.code === Code.no_connection || reason.code === Code.server_untrusted)) {
+      this.#unreachable = address;
+    }
     this.#note(`${address}: ${reason.message}`);
     if (wasAttached) {
       this.#route.lost();
@@ -251,12 +264,13 @@ export class Link implements ConnectionUser {
     this.handles.epoch = epoch;
     const how = this.port.onAttached(attached);
     if (how !== undefined) {
-      this.reroute(how);
+      this.#waitOrLeave(how);
       return;
     }
     log("attached to %s in epoch %d", this.#address, epoch);
     this.#attached = true;
     this.#rejections = 0;
+    this.#unreachable = "";
     this.#route.attached(this.#address);
     for (const waiter of this.#waiters) waiter.resolve();
     this.port.onReady();
@@ -274,6 +288,10 @@ export class Link implements ConnectionUser {
         this.#route.waitAtLeast(refused.retryAfterMs);
         break;
       case wire.RetryHint.HANDLE:
+        if (refused.code === Code.cut_off) {
+          this.#lookElsewhere();
+          break;
+        }
         this.#route.wantHandle();
         if (refused.code === Code.token_invalid || refused.code === Code.token_expired) this.#onRejected(reason);
         break;
@@ -291,7 +309,40 @@ export class Link implements ConnectionUser {
   }
 
   onFrame(frame: wire.Frame): void {
-    this.port.onFrame(frame);
+    if (this.#waiting === undefined) {
+      this.port.onFrame(frame);
+      return;
+    }
+    const message = wire.decode(frame);
+    if (message.kind !== wire.Kind.NOTICE) {
+      throw new wire.WireError(Code.protocol_error, `unexpected ${wire.kindName(message.kind)}`);
+    }
+    this.sawEpoch(Number(message.epoch));
+    const isHead = message.role === wire.Role.HEAD || message.role === wire.Role.SOLE;
+    const head = isHead ? this.#address : message.head;
+    if (head !== "" && head !== this.#unreachable) this.reroute(reroute("head", "there is a new head", head));
+  }
+
+  // A head that is gone.
+
+  /** The head here is cut off: it is no better than one that cannot be reached. */
+  #lookElsewhere(): void {
+    this.#route.avoid(this.#address);
+    this.#route.wantHandle();
+    this.#unreachable = this.#address;
+  }
+
+  /**
+   * The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told of it
+   * here is quicker than to ask one replica after the other, ever more slowly.
+   */
+  #waitOrLeave(how: Reroute): void {
+    if (how.to !== "head" || how.address === "" || how.address !== this.#unreachable) {
+      this.reroute(how);
+      return;
+    }
+    log("waiting at %s for a new head", this.#address);
+    this.#waiting = setTimeout(() => this.reroute(how), limits.NEW_HEAD_WAIT_MS_MAX);
   }
 
   onRead(): void {

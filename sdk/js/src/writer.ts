@@ -104,10 +104,13 @@ export interface FailedAction<Call> {
   readonly unknown: boolean;
 }
 
-/** Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one. */
+/**
+ * Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one. Elsewhere: away
+ * from a head that is cut off; others may name it still, and know better soon.
+ */
 export interface Reroute {
   readonly type: "reroute";
-  readonly to: "head" | "handle" | "other" | "again";
+  readonly to: "head" | "handle" | "elsewhere" | "other" | "again";
   readonly address: string;
   readonly reason: string;
 }
@@ -594,5 +597,6 @@ export class Writer<Call> {
 function rerouteOf(refused: Refused): Reroute {
   const reason = `it answered ${refused.code} ${refused.message}`.trim();
   if (refused.retry === RetryHint.HEAD) return reroute("head", reason, refused.head);
-  return reroute(refused.retry === RetryHint.HANDLE ? "handle" : "other", reason);
+  if (refused.retry !== RetryHint.HANDLE) return reroute("other", reason);
+  return reroute(refused.code === Code.cut_off ? "elsewhere" : "handle", reason);
 }

@@ -69,6 +69,7 @@ class Head {
         [Code.throttled, RetryHint.HERE],
         [Code.condition_failed, RetryHint.NEVER],
         [Code.epoch_changed, RetryHint.HEAD],
+        [Code.cut_off, RetryHint.HANDLE],
       ];
       return refuse(...pick(this.random, choices));
     }
@@ -80,7 +81,14 @@ class Head {
       this.index++;
       this.log.push(...wire.splitEntries(append.payload, append.entryCount).map(String));
     }
-    if (!ordered || (faulty && this.random() < 0.05)) return refuse(Code.internal, pick(this.random, [0, 1]), 2);
+    if (!ordered || (faulty && this.random() < 0.05)) {
+      const choices = [
+        [Code.internal, RetryHint.NEVER],
+        [Code.internal, RetryHint.HERE],
+        [Code.cut_off, RetryHint.HANDLE],
+      ];
+      return refuse(...pick(this.random, choices), 2);
+    }
     return ack();
   }
 

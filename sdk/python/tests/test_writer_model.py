@@ -52,8 +52,8 @@ class Head:
         if append.seq > state["next"]:
             return refuse(Code.SEQUENCE_GAP, 1)
         if faulty and self.rng.random() < 0.15:
-            code, retry = self.rng.choice(((Code.THROTTLED, 1), (Code.CONDITION_FAILED, 0), (Code.EPOCH_CHANGED, 2)))
-            return refuse(code, retry)
+            choices = ((Code.THROTTLED, 1), (Code.CONDITION_FAILED, 0), (Code.EPOCH_CHANGED, 2), (Code.CUT_OFF, 3))
+            return refuse(*self.rng.choice(choices))
         ordered = not faulty or self.rng.random() < 0.95
         if ordered:
             self.sessions[session] = state
@@ -62,7 +62,7 @@ class Head:
             self.index += 1
             self.log += wire.split_entries(append.payload, append.entry_count)
         if (faulty and self.rng.random() < 0.05) or not ordered:
-            return refuse(Code.INTERNAL, self.rng.choice((0, 1)), outcome=2)
+            return refuse(*self.rng.choice(((Code.INTERNAL, 0), (Code.INTERNAL, 1), (Code.CUT_OFF, 3))), outcome=2)
         return wire.Acked([(append.seq, state["offsets"][append.seq])])
 
     def forget(self):

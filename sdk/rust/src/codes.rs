@@ -26,7 +26,7 @@ pub mod client_side {
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 41] = [
+pub static CODES: [CodeInfo; 42] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -162,6 +162,14 @@ pub static CODES: [CodeInfo; 41] = [
         retry: "head",
         meaning: "The group was reconfigured before the batch was ordered.",
         action: "Retry at the head named; the retry is ordered once.",
+    },
+    CodeInfo {
+        code: 26,
+        name: "cut_off",
+        fault: "network",
+        retry: "handle",
+        meaning: "The head reaches neither its chain nor the coordinator, so another may have taken its place.",
+        action: "Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.",
     },
     CodeInfo {
         code: 30,

@@ -65,7 +65,7 @@ pub(crate) struct Link<P> {
     route: Route,
     wake: Arc<Notify>,
     rejections: u32,
-    /// The address that could not be reached last, or whose connection broke.
+    /// The address that could not be reached last, whose connection broke, or which said that it is cut off.
     unreachable: String,
 }
 
@@ -249,6 +249,10 @@ impl<P: Port> Link<P> {
                 self.route.want_handle();
             }
             End::Left(Reroute {
+                to: Target::Elsewhere,
+                ..
+            }) => self.look_elsewhere(address),
+            End::Left(Reroute {
                 to: Target::Head(head),
                 ..
             }) => {
@@ -259,6 +263,13 @@ impl<P: Port> Link<P> {
         }
     }
 
+    /// The head there is cut off: it is no better than one that cannot be reached.
+    fn look_elsewhere(&mut self, address: &str) {
+        self.route.avoid(address);
+        self.route.want_handle();
+        self.unreachable = address.to_string();
+    }
+
     fn attach_refused(&mut self, address: &str, refused: &Refused) {
         self.route.avoid(address);
         match refused.retry {
@@ -266,6 +277,7 @@ impl<P: Port> Link<P> {
                 .route
                 .wait_at_least(Micros::from(refused.retry_after_ms) * 1_000),
             2 => self.route.redirect(&refused.head_address, rand::random()),
+            3 if refused.code == Code::CutOff as u16 => self.look_elsewhere(address),
             3 => {
                 self.route.want_handle();
                 let is_token = [Code::TokenInvalid, Code::TokenExpired].map(|code| code as u16);

@@ -27,6 +27,8 @@ enum Manner {
     /// Knows a head at the first port, and a moment later that the one at the second has taken over.
     LoseHead(u16, u16),
     RefuseTokens,
+    /// A head that reaches nobody but its clients: it takes a connection, and at the first batch sends them away.
+    CutOff,
 }
 
 #[derive(Default)]
@@ -102,6 +104,9 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
         }
         Message::Attach { session, .. } => {
             log.connections += u32::from(session != 0);
+            if manner == Manner::CutOff && log.connections > 1 {
+                return Some(Some(refused(kind::ATTACH, 0, Code::CutOff, 3)));
+            }
             let (role, head_address) = match manner {
                 Manner::Redirect(port) | Manner::LoseHead(port, _) => (2, format!("127.0.0.1:{port}")),
                 _ => (1, String::new()),
@@ -119,6 +124,15 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
                 rate_per_s: 1,
                 head_address,
             })
+        }
+        Message::Append(append) if manner == Manner::CutOff => {
+            match refused(kind::APPEND, append.seq, Code::CutOff, 3) {
+                Message::Refused(refused) => Message::Refused(Refused {
+                    outcome: 2,
+                    ..refused
+                }),
+                other => other,
+            }
         }
         Message::Append(append) => {
             let next = log.bases.len() as u64 + 1;
@@ -281,6 +295,20 @@ fn a_follower_whose_head_is_gone_is_waited_at_for_the_next_one() {
         let client = Client::connect(&handle(&[dead, follower])).await.unwrap();
         assert_eq!(client.append("x").await, Ok(0));
         assert_eq!(log.lock().unwrap().end, 1);
+        assert_eq!(followers.lock().unwrap().connections, 1, "it was asked once");
+    });
+}
+
+#[test]
+fn a_head_that_is_cut_off_is_left_and_the_next_one_waited_for() {
+    run(async {
+        let (head, log) = serve(Manner::Serve).await;
+        let (old, olds) = serve(Manner::CutOff).await;
+        let (follower, followers) = serve(Manner::LoseHead(old, head)).await;
+        let client = Client::connect(&handle(&[old, follower])).await.unwrap();
+        assert_eq!(client.append("x").await, Ok(0));
+        assert_eq!(log.lock().unwrap().end, 1);
+        assert_eq!(olds.lock().unwrap().connections, 1, "it was not asked again");
         assert_eq!(followers.lock().unwrap().connections, 1, "it was asked once");
     });
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use quorate_certificates::control::{Trust, client_config, find_pinned};
 use quorate_certificates::request;
@@ -34,6 +34,9 @@ pub struct Certificates {
 struct Own {
     pem: String,
     not_after: SystemTime,
+    /// For how long it was issued, and when it came, by a clock that nobody can set.
+    life: Duration,
+    came: Instant,
 }
 
 impl Certificates {
@@ -132,15 +135,26 @@ impl Certificates {
 
 impl Own {
     fn new(pem: String) -> Result<Self, String> {
-        let not_after = request::not_after(&pem)?;
-        Ok(Self { pem, not_after })
+        let (not_after, life) = (request::not_after(&pem)?, request::life(&pem)?);
+        let came = Instant::now();
+        Ok(Self {
+            pem,
+            not_after,
+            life,
+            came,
+        })
     }
 
     fn left(&self) -> Duration {
-        self.not_after
-            .duration_since(SystemTime::now())
-            .unwrap_or_default()
+        let by_clock = self.not_after.duration_since(SystemTime::now());
+        left(by_clock.unwrap_or_default(), self.life, self.came.elapsed())
     }
+}
+
+/// By the wall clock, but no more than its life leaves: a clock that is behind when the certificate comes would put the
+/// renewal off until long after its end.
+fn left(by_clock: Duration, life: Duration, age: Duration) -> Duration {
+    by_clock.min(life.saturating_sub(age))
 }
 
 fn load_or_create_key(path: &Path) -> Result<String, String> {
@@ -173,4 +187,23 @@ fn read(path: &Path) -> Result<Option<String>, String> {
 
 fn save(path: &Path, text: &str) -> Result<(), String> {
     request::save(path, text).map_err(|error| format!("cannot save {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_behind_does_not_put_the_renewal_off() {
+        let s = Duration::from_secs;
+        assert_eq!(left(s(6), s(6), s(0)), s(6), "the clock is right");
+        assert_eq!(left(s(2), s(6), s(4)), s(2));
+        assert_eq!(left(s(3_606), s(6), s(1)), s(5), "it is an hour behind");
+        assert_eq!(left(s(3_600), s(6), s(60)), s(0));
+        assert_eq!(
+            left(s(0), s(6), s(1)),
+            s(0),
+            "it is ahead, or the coordinator's is behind"
+        );
+    }
 }

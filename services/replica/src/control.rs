@@ -20,6 +20,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use crate::certificate::Certificates;
+use crate::clock::now_us;
 use crate::identity::{self, Identity};
 use crate::shard::ShardMessage;
 use crate::shared::Shared;
@@ -231,6 +232,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
         me.join_token = None;
     }
     shared.set_server_id(welcome.server_id);
+    shared.coordinator_welcomed(now_us(), welcome.lease_ms);
     *shared.client_keys.write().expect("keys") = Keys::from_jwks(&welcome.client_keys)?;
     *shared.peer_keys.write().expect("keys") = Keys::from_jwks(&welcome.peer_keys)?;
     welcome
@@ -277,7 +279,10 @@ async fn converse(
                 }
             }
             received = receive(&mut connection) => match received {
-                Ok(ToServer::HeartbeatAck { seq }) => answered = answered.max(seq),
+                Ok(ToServer::HeartbeatAck { seq }) => {
+                    answered = answered.max(seq);
+                    shared.coordinator_answered(now_us());
+                }
                 Ok(ToServer::Certificate { certificate_pem }) => {
                     match certificates.take(certificate_pem, shared) {
                         Ok(()) => renew_at = Instant::now() + certificates.renew_in(),

@@ -9,7 +9,7 @@ use quorate_telemetry::SpanSender;
 use quorate_transport::tls::ServerTls;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
 use quorate_types::limits::{self, CONNECTIONS_MAX};
-use quorate_types::{GroupConfig, GroupId, Role, ServerId};
+use quorate_types::{GroupConfig, GroupId, Micros, Role, ServerId};
 use tokio::sync::mpsc;
 
 use crate::shard::ShardMessage;
@@ -52,6 +52,10 @@ pub struct Shared {
     pub spans: Option<SpanSender>,
     /// Each group as its shard last saw it, for heartbeats.
     pub reports: Mutex<HashMap<GroupId, GroupReport>>,
+    /// When the coordinator last answered, on the clock of [`crate::clock::now_us`], and how long a lease is; 0 before
+    /// the first registration.
+    coordinator_heard_us: AtomicU64,
+    lease_us: AtomicU64,
     pub unreachable: Mutex<HashSet<ServerId>>,
     pub storage_fault: Mutex<Option<String>>,
     /// Owned by whoever started them, who ends them last.
@@ -91,6 +95,8 @@ impl Shared {
             to_coordinator,
             spans,
             reports: Mutex::default(),
+            coordinator_heard_us: AtomicU64::new(0),
+            lease_us: AtomicU64::new(0),
             unreachable: Mutex::default(),
             storage_fault: Mutex::default(),
             group_logs: OnceLock::new(),
@@ -177,6 +183,21 @@ impl Shared {
             }
         }
         worst.into_values().collect()
+    }
+
+    pub fn coordinator_welcomed(&self, now: Micros, lease_ms: u64) {
+        self.lease_us.store(lease_ms * 1_000, Ordering::Relaxed);
+        self.coordinator_answered(now);
+    }
+
+    pub fn coordinator_answered(&self, now: Micros) {
+        self.coordinator_heard_us.store(now, Ordering::Relaxed);
+    }
+
+    /// For a lease nothing came back, so it may have given this server up.
+    pub fn is_coordinator_silent(&self, now: Micros) -> bool {
+        let heard_us = self.coordinator_heard_us.load(Ordering::Relaxed);
+        now.saturating_sub(heard_us) >= self.lease_us.load(Ordering::Relaxed)
     }
 
     pub fn tell_coordinator(&self, message: ToCoordinator) {

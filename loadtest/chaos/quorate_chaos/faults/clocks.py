@@ -8,6 +8,9 @@ STEPS_S = (-86_400, -3_600, -10, 10, 1_200, 2_400)
 # More than a token's lifetime: the server refuses tokens then, and serves again when its clock is right.
 FAR_STEPS_S = (7_200, 10 * 86_400, -3_650 * 86_400)
 
+CERTIFICATE_LIFE_S = 6
+RENEWAL_STEPS_S = (-3 * 86_400, -3_600, -4, 4, 8, 3_600)
+
 
 def clock_steps(trial: Trial) -> None:
     """Several processes' clocks step, forth and back."""
@@ -35,7 +38,35 @@ def clock_far(trial: Trial) -> None:
     trial.pause(4, 6)
 
 
+def clock_renewals(trial: Trial) -> None:
+    """Certificates end within seconds, so each is renewed again and again while clocks step: to before it begins, to
+    after it has ended, and by as little as its life. A link cut meanwhile must be made anew with what there is."""
+    names = [*trial.fleet.names, COORDINATOR]
+    for _ in range(5):
+        name = trial.random.choice(names)
+        step_s = trial.random.choice(RENEWAL_STEPS_S)
+        trial.has_stepped.add(name)
+        trial.fleet.set_clock(name, step_s)
+        trial.say(f"clock of {name}: {step_s:+d} s")
+        trial.pause(0.5, CERTIFICATE_LIFE_S / 2)
+        if trial.random.random() < 0.4:
+            group = trial.group()
+            first, second = trial.fleet.chain(group)[:2]
+            trial.fleet.network.block(second, [first])
+            trial.say(f"cut the link {first} – {second} (of {group}) for longer than its connections last")
+            trial.pause(3.2, 3.6)
+            trial.fleet.network.unblock()
+            trial.say("unblock")
+
+
 FAULTS = [
     Fault("clock_steps", "wall clocks step by seconds to a day", clock_steps, Shape(clocks=True)),
     Fault("clock_far", "a wall clock steps beyond the life of tokens", clock_far, Shape(clocks=True)),
+    Fault(
+        "clock_renewals",
+        "clocks step while certificates are renewed",
+        clock_renewals,
+        Shape(clocks=True, certificate_life_s=CERTIFICATE_LIFE_S),
+        more_s=20.0,
+    ),
 ]

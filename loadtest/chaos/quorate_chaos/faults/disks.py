@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from quorate_chaos.trial import DISK, MEMORY, Fault, Shape, Trial
@@ -12,7 +13,7 @@ from quorate_chaos.trial import DISK, MEMORY, Fault, Shape, Trial
 DISK_BYTES = 384 << 20
 FILL_CHUNK_BYTES = 1 << 20
 FLIPS = 6
-SEGMENT_HEAD_BYTES = 8192  # docs/internals/journal.md
+HEAD_BYTES = 8192  # of a segment (docs/internals/journal.md); of a group log's file, half of it
 
 
 def full_disk(trial: Trial) -> None:
@@ -68,10 +69,10 @@ def wiped_and_restarted(trial: Trial) -> None:
 
 
 def bits_of_stopped(trial: Trial) -> None:
-    """Bits of a stopped server's journal flip. What it had made durable is damaged, and must not be cut in silence."""
+    """Bits of what a stopped server had made durable flip: it must not be cut in silence."""
     victim = trial.member(DISK)
     trial.kill(victim, why=f"of {DISK}, to have bits flipped")
-    flipped = flip(trial.fleet.journal(victim), trial.random)
+    flipped = flip(trial.fleet.layout.server(victim), trial.random)
     trial.pause(0, 1.5)
     trial.fleet.launch_server(victim)
     trial.say(f"start {victim} with {flipped}")
@@ -82,7 +83,7 @@ def bits_of_running(trial: Trial) -> None:
     """The same below a server that runs, which finds out when it reads: from disk for a peer, or at its next start."""
     trial.pause(3, 4)  # until more has been written than memory keeps
     victim = trial.random.choice([trial.tail(DISK), trial.member(DISK)])  # it is the tail that a learner learns from
-    flipped = flip(trial.fleet.journal(victim), trial.random)
+    flipped = flip(trial.fleet.layout.server(victim), trial.random)
     trial.say(f"{victim} (of {DISK}) runs with {flipped}")
     trial.pause(0, 1)
     other = trial.random.choice([name for name in trial.fleet.chain(DISK) if name != victim] or [victim])
@@ -99,25 +100,33 @@ def bits_of_running(trial: Trial) -> None:
         trial.pause(1, 2)
 
 
-def flip(journal: Path, choice: random.Random) -> str:
-    """Flip single bits in what the journal's segments hold, not in what they have only allocated."""
-    segments = sorted(journal.glob("segment-*"))
-    written = [(path, _written_bytes(path)) for path in segments]
-    written = [(path, size) for path, size in written if size > SEGMENT_HEAD_BYTES]
-    assert written, f"{journal} holds no records yet"
+def flip(data: Path, choice: random.Random) -> str:
+    """Flip single bits in what a server's journal and group logs hold, not in what they have only allocated."""
     places = []
     for _ in range(FLIPS):
-        path, size = choice.choice(written)
-        offset = choice.randrange(SEGMENT_HEAD_BYTES, size)
-        with path.open("r+b") as file:
+        path, size = choice.choice(_written(data))
+        offset = choice.randrange(HEAD_BYTES, size)
+        # A running server may have copied a segment into group logs and removed it since: then nothing is changed.
+        with suppress(FileNotFoundError), path.open("r+b") as file:
             file.seek(offset)
             byte = file.read(1)[0]
             file.seek(offset)
             file.write(bytes([byte ^ (1 << choice.randrange(8))]))
             file.flush()
             os.fsync(file.fileno())
-        places.append(f"{path.name}+{offset}")
+            places.append(f"{path.relative_to(data)}+{offset}")
     return f"a bit flipped at {', '.join(places)}"
+
+
+def _written(data: Path) -> list[tuple[Path, int]]:
+    """Files that hold records, and up to where."""
+    found = []
+    for path in sorted([*data.glob("journal/segment-*"), *data.glob("groups/*/????????")]):
+        with suppress(FileNotFoundError):
+            found.append((path, _written_bytes(path)))
+    found = [(path, size) for path, size in found if size > HEAD_BYTES]
+    assert found, f"{data} holds no records yet"
+    return found
 
 
 def _written_bytes(path: Path) -> int:
@@ -152,10 +161,10 @@ FAULTS = [
         may_lose=frozenset({MEMORY}),
     ),
     Fault("replaced_disk", "a disk is replaced by an empty one", replaced_disk),
-    Fault("bits_of_stopped", "bits of a stopped server's journal flip", bits_of_stopped),
+    Fault("bits_of_stopped", "bits of a stopped server's disk flip", bits_of_stopped),
     Fault(
         "bits_of_running",
-        "bits of a running server's journal flip",
+        "bits of a running server's disk flip",
         bits_of_running,
         _READS_DISK,
         degrees=(3, 3, 5),

@@ -28,6 +28,7 @@ class Code(IntEnum):
     GROUP_LOST = 23
     SYNCING = 24
     EPOCH_CHANGED = 25
+    CUT_OFF = 26
     THROTTLED = 30
     OVERLOADED = 31
     DEADLINE_EXCEEDED = 32
@@ -184,6 +185,13 @@ CODES: dict[int, CodeInfo] = {
         "head",
         "The group was reconfigured before the batch was ordered.",
         "Retry at the head named; the retry is ordered once.",
+    ),
+    26: CodeInfo(
+        "cut_off",
+        "network",
+        "handle",
+        "The head reaches neither its chain nor the coordinator, so another may have taken its place.",
+        "Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.",
     ),
     30: CodeInfo(
         "throttled",

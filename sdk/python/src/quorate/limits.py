@@ -54,6 +54,9 @@ IDLE_PING_S = 15.0
 
 BACKOFF_BASE_S = 0.02
 BACKOFF_MAX_S = 0.3
+NEW_HEAD_WAIT_S_MAX = 0.75
+"""How long a follower whose head cannot be reached is trusted to tell of a new one: longer than the coordinator takes
+to replace a head whose process has ended, and short enough to try the others should this one be cut off."""
 REDIRECTS_AT_ONCE_MAX = 4
 """Redirects followed without waiting; more of them mean that the replicas disagree, for now."""
 REFRESH_INTERVAL_S_MIN = 1.0

@@ -94,6 +94,11 @@ class Link:
         self._attached = False
         self._closing = False
         self._rejections = 0
+        self._left = False
+        self._unreachable = ""
+        """The address that could not be reached last, whose connection broke, or which said that it is cut off."""
+        self._waiting: asyncio.TimerHandle | None = None
+        """Set while at a follower whose head cannot be reached: it will tell at once when there is another."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="quorate-link")
 
     # What the port and the client do.
@@ -137,8 +142,11 @@ class Link:
         elif reroute.to == "handle":
             self._route.avoid(self._address)
             self._route.want_handle()
+        elif reroute.to == "elsewhere":
+            self._look_elsewhere()
         elif reroute.to == "other":
             self._route.avoid(self._address)
+        self._left = True
         if self._connection is not None:
             self._connection.close(Failure(Code.NO_CONNECTION, f"left {self._address}: {reroute.reason}"))
 
@@ -205,7 +213,7 @@ class Link:
         connection = Connection(loop, self, self._handles.handle, self._port.session)
         host, port = split_address(address)
         # Set before dialling: a quick server's ATTACHED is told before create_connection returns.
-        self._connection, self._address = connection, address
+        self._connection, self._address, self._left = connection, address, False
         try:
             tls = self._handles.handle.tls
             context = client_context(tls.ca_pem) if tls else None
@@ -219,6 +227,9 @@ class Link:
             failure = await connection.closed
         finally:
             was_attached, self._attached, self._connection = self._attached, False, None
+            self._stop_waiting()
+        if not self._left and failure.code == Code.NO_CONNECTION:
+            self._unreachable = address
         self._note(failure._replace(message=f"{address}: {failure.message}") if failure.message else failure)
         if was_attached:
             self._route.lost()
@@ -230,6 +241,7 @@ class Link:
 
     def _on_not_connected(self, failure: Failure) -> None:
         self._note(failure)
+        self._unreachable = self._address
         if failure.code == Code.SERVER_UNTRUSTED:
             log.warning("a server is not trusted: %s", failure.message)
             self._route.avoid(self._address)
@@ -268,11 +280,12 @@ class Link:
         self._handles.epoch = attached.epoch
         reroute = self._port.on_attached(attached)
         if reroute is not None:
-            self.reroute(reroute)
+            self._wait_or_leave(reroute)
             return
         log.debug("attached to %s in epoch %d", self._address, attached.epoch)
         self._attached = True
         self._rejections = 0
+        self._unreachable = ""
         self._route.attached(self._address)
         for waiter in self._waiters:
             if not waiter.done():
@@ -290,6 +303,9 @@ class Link:
         elif refused.retry == wire.RetryHint.HERE:
             self._route.wait_at_least(refused.retry_after_ms / 1e3)
         elif refused.retry == wire.RetryHint.HANDLE:
+            if refused.code == Code.CUT_OFF:
+                self._look_elsewhere()
+                return
             self._route.want_handle()
             if refused.code in (Code.TOKEN_INVALID, Code.TOKEN_EXPIRED):
                 self._rejected(failure)
@@ -297,7 +313,39 @@ class Link:
             self._give_up(failure)
 
     def on_frame(self, frame: wire.Frame) -> None:
-        self._port.on_frame(frame)
+        if self._waiting is None:
+            self._port.on_frame(frame)
+            return
+        message = wire.decode(frame)
+        if not isinstance(message, wire.Notice):
+            raise wire.WireError(Code.PROTOCOL_ERROR, f"unexpected {type(message).__name__}")
+        self.saw_epoch(message.epoch)
+        head = self._address if message.role in (wire.Role.HEAD, wire.Role.SOLE) else message.head
+        if head and head != self._unreachable:
+            self.reroute(Reroute("head", head, "there is a new head"))
+
+    # A head that is gone.
+
+    def _look_elsewhere(self) -> None:
+        """The head here is cut off: it is no better than one that cannot be reached."""
+        self._route.avoid(self._address)
+        self._route.want_handle()
+        self._unreachable = self._address
+
+    def _wait_or_leave(self, reroute: Reroute) -> None:
+        """The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told
+        of it here is quicker than to ask one replica after the other, ever more slowly."""
+        if reroute.to != "head" or not reroute.address or reroute.address != self._unreachable:
+            self.reroute(reroute)
+            return
+        log.debug("waiting at %s for a new head", self._address)
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.call_later(limits.NEW_HEAD_WAIT_S_MAX, self.reroute, reroute)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
     def on_read(self) -> None:
         if self._attached:

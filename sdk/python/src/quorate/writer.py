@@ -91,9 +91,10 @@ class Failed(NamedTuple):
 
 
 class Reroute(NamedTuple):
-    """Leave this connection: for the head at `address`, with a fresh handle, or for any other."""
+    """Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one.
+    Elsewhere: away from a head that is cut off; others may name it still, and know better soon."""
 
-    to: Literal["head", "handle", "other", "again"]
+    to: Literal["head", "handle", "elsewhere", "other", "again"]
     address: str = ""
     reason: str = ""
 
@@ -536,5 +537,5 @@ def _reroute_of(refused: Refused) -> Reroute:
     if refused.retry == RetryHint.HEAD:
         return Reroute("head", refused.head, reason)
     if refused.retry == RetryHint.HANDLE:
-        return Reroute("handle", reason=reason)
+        return Reroute("elsewhere" if refused.code == Code.CUT_OFF else "handle", reason=reason)
     return Reroute("other", reason=reason)

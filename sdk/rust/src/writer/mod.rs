@@ -95,6 +95,8 @@ pub enum Target {
     Head(String),
     /// With a fresh handle.
     Handle,
+    /// Away from a head that is cut off: others may name it still, and know better soon.
+    Elsewhere,
     /// To any other replica.
     Other,
     /// To the same one, anew.

@@ -25,7 +25,7 @@ const CERTIFICATE_FILE: &str = "ca.pem";
 const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
 /// Certificates begin this much in the past: a server whose clock is behind must still be able to register. A key that
 /// is new gains nothing from it for whoever steals it later.
-const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
+pub(crate) const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
 /// A request is one key and one signature.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 

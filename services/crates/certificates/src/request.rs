@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::authority::write_file;
+use crate::authority::{CLOCK_BEHIND_MAX, write_file};
 
 /// A new private key, in PEM.
 pub fn new_key() -> String {
@@ -30,12 +30,26 @@ pub fn request(key_pem: &str) -> Result<String, String> {
 
 /// When the first certificate of a PEM text ends.
 pub fn not_after(certificate_pem: &str) -> Result<SystemTime, String> {
+    let (_, ends_s) = validity(certificate_pem)?;
+    let seconds = u64::try_from(ends_s).unwrap_or(0);
+    Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// For how long it was issued. That it begins earlier is for clocks that are behind.
+pub fn life(certificate_pem: &str) -> Result<Duration, String> {
+    let (begins_s, ends_s) = validity(certificate_pem)?;
+    let seconds = u64::try_from(ends_s - begins_s).unwrap_or(0);
+    Ok(Duration::from_secs(seconds).saturating_sub(CLOCK_BEHIND_MAX))
+}
+
+/// Begin and end, in seconds since 1970.
+fn validity(certificate_pem: &str) -> Result<(i64, i64), String> {
     let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
         .map_err(|error| format!("not a certificate: {error}"))?;
     let (_, parsed) = x509_parser::parse_x509_certificate(&certificate)
         .map_err(|error| format!("not a certificate: {error}"))?;
-    let seconds = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or(0);
-    Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+    let validity = parsed.validity();
+    Ok((validity.not_before.timestamp(), validity.not_after.timestamp()))
 }
 
 /// A certificate in DER as PEM.

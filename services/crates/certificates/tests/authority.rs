@@ -93,6 +93,7 @@ fn names_come_from_the_registration_and_not_from_the_request() {
     let ends = request::not_after(&pem).unwrap();
     let late = now + LIFE;
     assert!(ends <= late && ends > late - Duration::from_secs(2));
+    assert_eq!(request::life(&pem).unwrap(), LIFE);
     assert_ne!(
         issue("10.1.2.3:7000").unwrap(),
         pem,

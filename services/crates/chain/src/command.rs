@@ -81,6 +81,8 @@ pub enum Event {
     },
     /// The server's disk refuses writes, or takes them again.
     StorageFault(bool),
+    /// The coordinator has not answered this server for a lease, or answers again.
+    CoordinatorSilent(bool),
     /// So many more bytes may be sent to a learner that catches up ([`crate::Replica::pace_catchup`]).
     CatchupAllowance {
         bytes: u64,

@@ -73,6 +73,9 @@ impl Replica {
             Verdict::Expired => return refuse(Code::SessionExpired),
             Verdict::Next => {}
         }
+        if self.is_cut_off() {
+            return refuse(Code::CutOff);
+        }
         if !self.config.as_ref().is_some_and(|c| c.has_quorum()) {
             return refuse(Code::Paused);
         }

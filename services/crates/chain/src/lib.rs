@@ -11,6 +11,7 @@
 
 mod base;
 mod command;
+mod cut_off;
 mod downstream;
 mod head;
 mod lag;

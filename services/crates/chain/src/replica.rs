@@ -16,6 +16,7 @@ use quorate_wire::{Batch, peer};
 
 use crate::base::Base;
 use crate::command::{Command, Event, Happened};
+use crate::cut_off::CutOff;
 use crate::downstream::{Downstream, Joining};
 use crate::head::Waiter;
 use crate::lag::Lag;
@@ -48,7 +49,7 @@ pub struct Replica {
     pub(crate) ring_level: Index,
     pub(crate) ring_fault: bool,
     /// At the head: the tail has spoken in this epoch.
-    ring_closed: bool,
+    pub(crate) ring_closed: bool,
     /// At the tail: what the head was last told in this epoch.
     pub(crate) told_head: Option<peer::ChainAck>,
     /// At the head: appends that wait for commitment, by index.
@@ -63,6 +64,7 @@ pub struct Replica {
     pub(crate) trim: Trim,
     pub(crate) rounds: Rounds,
     pub(crate) lag: Lag,
+    pub(crate) cut_off: CutOff,
     /// The successor is a learner.
     pub(crate) feeds_learner: bool,
     /// Bytes that a learner may still be sent, negative when one batch overdrew it; `None`: as many as its window
@@ -109,6 +111,7 @@ impl Replica {
             trim,
             rounds: Rounds::default(),
             lag: Lag::default(),
+            cut_off: CutOff::default(),
             feeds_learner: false,
             catchup_allowance: None,
             parked: None,
@@ -136,6 +139,7 @@ impl Replica {
             Event::StorageFault(fault) => {
                 self.fault_here = fault && self.durability == Durability::Persistent
             }
+            Event::CoordinatorSilent(silent) => self.cut_off.coordinator_silent = silent,
             Event::CatchupAllowance { bytes } => self.allow_catchup(bytes),
             Event::Tick { wall_us } => self.tick(now, wall_us, out),
         }
@@ -191,6 +195,7 @@ impl Replica {
         }
         self.trim.begin_epoch(self.is_head());
         self.rounds.begin_epoch();
+        self.cut_off.begin_epoch();
         self.level_before = if self.is_head() { Index::MAX } else { 0 };
         self.fault_before = false;
         self.ring_level = 0;
@@ -323,6 +328,7 @@ impl Replica {
         self.trim_by_retention(now, wall_us);
         self.expire_asked(now, out);
         self.mark_lag(now);
+        self.judge_cut_off(now, out);
     }
 
     pub(crate) fn persist_base(&self, out: &mut Vec<Command>) {
@@ -410,12 +416,17 @@ impl Replica {
     fn abandon_waiters(&mut self, code: Code, out: &mut Vec<Command>) {
         self.abandon_rounds(code, out);
         self.abandon_trims(Code::EpochChanged, out);
+        self.refuse_waiters(Code::EpochChanged, out);
+    }
+
+    /// Whether what they wait for comes about is not known.
+    pub(crate) fn refuse_waiters(&mut self, code: Code, out: &mut Vec<Command>) {
         for waiter in self.waiters.drain(..) {
             out.push(Command::Refuse {
                 client: waiter.client,
                 seq: waiter.seq,
                 entry_count: waiter.placed.entry_count,
-                code: Code::EpochChanged,
+                code,
                 happened: Happened::Unknown,
                 retry_after_ms: 0,
             });

@@ -199,6 +199,10 @@ impl Replica {
         }
     }
 
+    pub(crate) fn has_trims_waiting(&self) -> bool {
+        !self.trim.waiting.is_empty()
+    }
+
     pub(crate) fn abandon_trims(&mut self, code: Code, out: &mut Vec<Command>) {
         for waiting in self.trim.waiting.drain(..) {
             out.push(waiting.answer(Some(code)));

@@ -38,6 +38,8 @@ pub enum Code {
     Syncing = 24,
     /// The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once.
     EpochChanged = 25,
+    /// The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.
+    CutOff = 26,
     /// The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given.
     Throttled = 30,
     /// The server's queue for this group is full though the rate is within its SLA. Retry after the time given.
@@ -111,6 +113,7 @@ impl Code {
         Code::GroupLost,
         Code::Syncing,
         Code::EpochChanged,
+        Code::CutOff,
         Code::Throttled,
         Code::Overloaded,
         Code::DeadlineExceeded,
@@ -155,6 +158,7 @@ impl Code {
             Code::GroupLost => "group_lost",
             Code::Syncing => "syncing",
             Code::EpochChanged => "epoch_changed",
+            Code::CutOff => "cut_off",
             Code::Throttled => "throttled",
             Code::Overloaded => "overloaded",
             Code::DeadlineExceeded => "deadline_exceeded",
@@ -196,6 +200,7 @@ impl Code {
             Code::GroupLost => Retry::Never,
             Code::Syncing => Retry::Here,
             Code::EpochChanged => Retry::Head,
+            Code::CutOff => Retry::Handle,
             Code::Throttled => Retry::Here,
             Code::Overloaded => Retry::Here,
             Code::DeadlineExceeded => Retry::Here,
@@ -269,6 +274,9 @@ impl Code {
             }
             Code::EpochChanged => {
                 "The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once."
+            }
+            Code::CutOff => {
+                "The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves."
             }
             Code::Throttled => {
                 "The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given."

@@ -74,6 +74,11 @@ pub const SYNC_STALL_MS: u64 = 1_000;
 /// and below what a customer would take for an outage.
 pub const SLOW_REPORT_MS: u64 = 500;
 
+/// A head that owes its clients what the ring has not told for so long, while the coordinator has not answered for a
+/// lease, sends them elsewhere ([`crate::Code::CutOff`]). Less than a lease, so that the lease decides; more than a
+/// sync of a busy disk takes.
+pub const RING_STALL_MS: u64 = 1_000;
+
 /// Trims and questions for the status that wait for the ring, per group and kind.
 pub const ASKED_WAITING_MAX: usize = 4_096;
 /// A head whose question does not come round the ring by then says that it cannot answer.

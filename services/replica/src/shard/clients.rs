@@ -19,7 +19,7 @@ use quorate_wire::{Frame, TraceContext};
 use tokio::sync::Notify;
 
 use crate::shard::crossing::Backlog;
-use crate::shard::io::Refusal;
+use crate::shard::io::{Io, Refusal};
 use crate::shard::{ClientRequest, Shard, ShardMessage};
 use crate::shared::Slot;
 
@@ -42,6 +42,15 @@ pub struct Connection {
 struct Goodbye {
     code: Code,
     detail: String,
+}
+
+impl Io {
+    /// Its ATTACH was refused. (A connection of another shard keeps the channel taken.)
+    pub fn forget_channel(&mut self, client: ClientRef) {
+        if let Some(connection) = self.connections.get_mut(&client.connection) {
+            connection.channels.remove(&client.channel);
+        }
+    }
 }
 
 impl Shard {
@@ -130,10 +139,8 @@ impl Shard {
             ClientRequest::Attach { .. } => (kind::ATTACH, 0),
             ClientRequest::Message { message, .. } => refused_as(message),
         };
-        if op == kind::ATTACH
-            && let Some(connection) = self.io.connections.get_mut(&client.connection)
-        {
-            connection.channels.remove(&client.channel);
+        if op == kind::ATTACH {
+            self.io.forget_channel(client);
         }
         let code = if self.lost.contains(&group_id) {
             Code::GroupLost

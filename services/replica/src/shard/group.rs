@@ -191,7 +191,7 @@ impl Group {
     }
 
     /// Refuses all that waits in the queue: it was not ordered.
-    fn refuse_queue(&mut self, io: &mut Io, code: Code) {
+    pub fn refuse_queue(&mut self, io: &mut Io, code: Code) {
         let waiting = self.admission.as_mut().map(Admission::drain).unwrap_or_default();
         for request in waiting {
             self.counters.totals.refused_entries += u64::from(request.entry_count);

@@ -256,10 +256,13 @@ impl Shard {
     pub fn tick(&mut self) {
         let ids: Vec<GroupId> = self.groups.keys().copied().collect();
         let (now, wall_us) = (crate::clock::now_us(), crate::clock::wall_us());
+        let is_silent = self.io.shared.is_coordinator_silent(now);
         for id in ids {
             self.with_group(id, |group, io| {
                 group.account_time(now);
+                group.step(io, Event::CoordinatorSilent(is_silent));
                 group.step(io, Event::Tick { wall_us });
+                group.turn_away(io);
                 group.advance_repairs(io);
             });
         }

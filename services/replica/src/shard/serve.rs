@@ -39,6 +39,9 @@ impl Group {
             permission,
             refused_seq: None,
         };
+        if session != 0 && self.replica.is_cut_off() {
+            return refuse_attach(io, client, Code::CutOff);
+        }
         self.channels.insert(client, channel);
         // Also where this server is not the head: it may become it, and the client need not attach again then.
         if session != 0 {
@@ -63,6 +66,18 @@ impl Group {
                 let session = channel.session;
                 self.send_attached(io, client, session);
             }
+        }
+    }
+
+    /// Whoever waits for a head that is cut off is told to look elsewhere; those whose batches were ordered have been.
+    pub fn turn_away(&mut self, io: &mut Io) {
+        if !self.replica.is_cut_off() {
+            return;
+        }
+        self.refuse_queue(io, Code::CutOff);
+        for client in std::mem::take(&mut self.attaching) {
+            self.detach(client);
+            refuse_attach(io, client, Code::CutOff);
         }
     }
 
@@ -258,6 +273,9 @@ impl Group {
         if self.sessions.get(&channel.session) != Some(&client) {
             return refuse(Code::SessionMoved);
         }
+        if self.replica.is_cut_off() {
+            return refuse(Code::CutOff);
+        }
         if append.payload.len() > BATCH_BYTES_MAX as usize || append.entry_count > BATCH_ENTRIES_MAX {
             let (bytes, entries) = (append.payload.len(), append.entry_count);
             let detail = format!(
@@ -333,7 +351,7 @@ impl Group {
                 let mut refusal = Refusal::new(op, u64::from(request), code);
                 refusal.head_address = self.head_address();
                 // A trim that was under way when the head was deposed may go on under the next one.
-                refusal.unknown = code == Code::EpochChanged;
+                refusal.unknown = matches!(code, Code::EpochChanged | Code::CutOff);
                 if matches!(code, Code::Paused | Code::Syncing | Code::Overloaded) {
                     refusal.retry_after_ms = RETRY_AFTER_MS_HELD as u32;
                 }
@@ -360,4 +378,10 @@ impl Group {
         };
         io.send_client(client, Message::StatusOk(status));
     }
+}
+
+/// The channel is free again, for another ATTACH.
+fn refuse_attach(io: &mut Io, client: ClientRef, code: Code) {
+    io.forget_channel(client);
+    io.refuse(client, Refusal::new(kind::ATTACH, 0, code));
 }

@@ -3,6 +3,7 @@
 mod acks;
 mod agreement;
 mod beginning;
+mod cut_off;
 mod durability;
 mod fencing;
 mod following;

@@ -1,0 +1,68 @@
+"""Disks and links that work, but slowly: nobody is dead, and everybody waits for whoever is slow."""
+
+from __future__ import annotations
+
+from quorate_chaos import machine, throttle
+from quorate_chaos.trial import DISK, FOLDER, Fault, Trial
+
+# A sync takes some three writes, so a second or more: far beyond any sound disk, and well below a failure.
+WRITES_PER_S = (1, 2)
+# A tenth of what a group's load needs, and less.
+NARROW_KBIT_PER_S = (64, 128)
+LOSS_PERCENT = (5, 15, 30)
+# 5 s of reports (the coordinator's --slow-ms), then an epoch without it; the rest is for a busy machine.
+REPLACED_S = 15.0
+GAP_MS_MAX = 10_000
+
+
+def slow_disk(trial: Trial) -> None:
+    """All syncs of a replica take seconds. The chain waits for it, until it is replaced."""
+    victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
+    writes_per_s = trial.random.choice(WRITES_PER_S)
+    trial.fleet.slow_disk(victim, writes_per_s)
+    trial.say(f"{victim} (of {DISK}) may write {writes_per_s} times a second")
+    trial.expect_replaced(DISK, victim, REPLACED_S)
+    trial.pause(1, 3)
+
+
+def slow_link(trial: Trial) -> None:
+    """A member's link takes far less than what its chain has to send, and what waits for it is late by a second."""
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group)])
+    rate = trial.random.choice(NARROW_KBIT_PER_S)
+    way = trial.random.choice(["outgoing", "incoming", "both"])
+    trial.fleet.network.narrow(victim, rate, incoming=way != "outgoing", outgoing=way != "incoming")
+    trial.say(f"the link of {victim} (of {group}) takes {rate} kbit/s, {way}")
+    trial.expect_replaced(group, victim, REPLACED_S)
+    trial.pause(1, 3)
+
+
+def lossy_link(trial: Trial) -> None:
+    """A part of all packets from and to a member is lost, at random. TCP mends that, at a price."""
+    group = trial.group()
+    victim = trial.random.choice([trial.head(group), trial.member(group)])
+    percent = trial.random.choice(LOSS_PERCENT)
+    trial.fleet.network.lose(victim, percent)
+    trial.say(f"{percent} % of the packets of {victim} (of {group}) are lost")
+    trial.pause(5, 8)
+
+
+FAULTS = [
+    Fault(
+        "slow_disk",
+        "a replica's disk takes seconds for a sync",
+        slow_disk,
+        more_s=16.0,
+        gap_ms_max=GAP_MS_MAX,
+        missing=lambda: throttle.missing(FOLDER),
+    ),
+    Fault(
+        "slow_link",
+        "a link takes a tenth of the load",
+        slow_link,
+        more_s=16.0,
+        gap_ms_max=GAP_MS_MAX,
+        missing=machine.narrow_links_missing,
+    ),
+    Fault("lossy_link", "a part of a member's packets is lost", lossy_link, more_s=4.0),
+]

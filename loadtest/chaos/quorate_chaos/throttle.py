@@ -1,0 +1,86 @@
+"""A disk that is slow for one process: the block layer lets only so many of its writes through a second.
+
+Done with the blkio controller of cgroup v1. A group outlives the namespaces of a run, so whoever started the run
+removes it; what a killed starter left is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup/blkio")
+LIMIT = "blkio.throttle.write_iops_device"
+_PREFIX = "quorate-chaos-"
+_REMOVE_TIMEOUT_S = 5.0
+
+
+def missing(folder: Path) -> str | None:
+    """Why this machine cannot slow down the disk that holds `folder`; None when it can."""
+    if not (ROOT / LIMIT).exists():
+        return f"the kernel has no cgroup v1 hierarchy with the blkio controller at {ROOT}"
+    if _device(folder) is None:
+        return f"{folder} lies on no block device"
+    return None
+
+
+class Throttle:
+    """For all processes that are put into it. `folder` lies on the disk, and names the run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._disk = folder
+        self._group = _group_of(folder)
+
+    def slow(self, pid: int, writes_per_s: int) -> None:
+        """From now on the process's writes, and so its syncs, wait for their turn."""
+        self._group.mkdir(exist_ok=True)
+        self._limit(writes_per_s)
+        (self._group / "cgroup.procs").write_text(str(pid))
+
+    def lift(self) -> None:
+        if self._group.exists():
+            self._limit(0)  # none
+
+    def _limit(self, writes_per_s: int) -> None:
+        (self._group / LIMIT).write_text(f"{_device(self._disk)} {writes_per_s}")
+
+
+def remove(folder: Path) -> None:
+    """After the run: its processes have ended, or end now."""
+    group = _group_of(folder)
+    deadline = time.monotonic() + _REMOVE_TIMEOUT_S
+    while group.exists():
+        try:
+            group.rmdir()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def remove_abandoned() -> None:
+    """Groups without processes, of runs whose starter was killed."""
+    for group in ROOT.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # of a run that goes on beside this one
+            if not (group / "cgroup.procs").read_text().strip():
+                group.rmdir()
+
+
+def _group_of(folder: Path) -> Path:
+    return ROOT / (_PREFIX + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16])
+
+
+def _device(folder: Path) -> str | None:
+    """`major:minor` of the whole disk, since the block layer counts there."""
+    existing = folder.resolve()
+    while not existing.exists():
+        existing = existing.parent
+    number = os.stat(existing).st_dev
+    block = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not block.exists():
+        return None
+    disk = block.resolve().parent if (block / "partition").exists() else block
+    return (disk / "dev").read_text().strip()
