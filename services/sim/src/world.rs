@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use quorate_chain::Event;
-use quorate_coordinator::leases::LeaseTimes;
 use quorate_types::{GroupId, Micros, Sla};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -65,11 +64,7 @@ impl World {
         let servers = (0..plan.servers)
             .map(|_| Server::new(drift(), plan.segment_bytes))
             .collect();
-        let times = LeaseTimes {
-            lease_ms: plan.lease_ms,
-            reconnect_grace_ms: plan.reconnect_grace_ms,
-        };
-        let coordinator = Coordinator::new(times, drift(), Vec::new());
+        let coordinator = Coordinator::new(&plan, drift());
         let clients = plan.groups.iter().enumerate().flat_map(|(g, group)| {
             (0..group.clients).map(move |n| {
                 let churns = group.churns && n == 0;
@@ -186,7 +181,7 @@ impl World {
             );
         }
         let slas = self.plan_slas();
-        self.coordinator.admit(slas);
+        self.admit(slas);
         self.at(500, What::CoordinatorTick { life: 1 });
         for client in 0..self.clients.len() {
             self.at(100_000, What::ClientTick { client });
@@ -201,7 +196,7 @@ impl World {
         self.counts.seeds = 1;
         self.counts.simulated_us = self.now;
         self.counts.committed = self.ledgers.iter().map(Ledger::last_index).sum();
-        self.counts.epochs = self.coordinator.state.epoch_changes;
+        self.counts.epochs = self.coordinator.state().epoch_changes;
         Outcome {
             trace_hash: self.trace.hash(),
             counts: self.counts,
@@ -215,7 +210,7 @@ impl World {
             return true;
         }
         let group_id = Self::group_id(g);
-        let Some(group) = self.coordinator.state.groups.get(&group_id) else {
+        let Some(group) = self.coordinator.state().groups.get(&group_id) else {
             return true;
         };
         let last = self.ledgers[g].last();

@@ -20,7 +20,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
     if ledger.is_lost {
         return None;
     }
-    let Some(group) = world.coordinator.state.groups.get(&World::group_id(g)) else {
+    let Some(group) = world.coordinator.state().groups.get(&World::group_id(g)) else {
         return Some("it is not admitted".into());
     };
     if group.chain.len() < usize::from(plan.degree) {
@@ -66,7 +66,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
 
 /// A server as the coordinator sees it, and where it runs.
 fn place(world: &World, id: ServerId) -> String {
-    let known = if world.coordinator.state.is_alive(id) {
+    let known = if world.coordinator.state().is_alive(id) {
         "alive"
     } else {
         "failed"
@@ -85,7 +85,7 @@ pub fn at_end(world: &World) {
         crate::trace::focus(Some(g));
         world.ledgers[g].check_oracle();
         let group_id = World::group_id(g);
-        for id in &world.coordinator.state.groups[&group_id].chain {
+        for id in &world.coordinator.state().groups[&group_id].chain {
             let s = world.server_of(*id).expect("healed");
             let mut offset = world.servers[s].groups[&group_id].replica.trim_offset();
             while let Some(next) = read(world, s, g, offset) {
