@@ -67,7 +67,6 @@ pub struct Candidate {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "they are taken one by one")]
 pub enum Input {
     Register(Candidate),
     Message {
@@ -97,7 +96,6 @@ pub struct CertificateOrder {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are messages")]
 pub enum Outgoing {
     Message(ConnectionId, ToServer),
     /// Lacks a peer token, and the certificate that was ordered.
