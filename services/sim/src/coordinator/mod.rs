@@ -8,20 +8,20 @@ mod disk;
 mod life;
 mod operator;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use quorate_coordinator::engine::{Candidate, Engine, Input, Note, Now, Outgoing, Settings, TICK_MS};
 use quorate_coordinator::leases::LeaseTimes;
 use quorate_coordinator::state::State;
 use quorate_coordinator::state::command::{Command, Proof, Reply};
-use quorate_coordinator::suspicions::SuspicionTimes;
 use quorate_placement::Profile;
 use quorate_types::control::{Register, ToCoordinator, ToServer};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{GroupId, Micros, Sla};
+use quorate_types::{GroupId, Micros, ServerId, Sla};
 use rand::Rng;
 
+use crate::invariants;
 use crate::plan::Plan;
 use crate::schedule::{Node, What};
 use crate::world::World;
@@ -51,6 +51,8 @@ pub struct Coordinator {
     started_at: Micros,
     credentials: u64,
     calls: u64,
+    /// Servers that are to be drained.
+    drains: BTreeSet<ServerId>,
 }
 
 #[derive(Debug)]
@@ -74,12 +76,7 @@ fn settings(plan: &Plan) -> Settings {
             lease_ms: plan.lease_ms,
             reconnect_grace_ms: plan.reconnect_grace_ms,
         },
-        suspicions: SuspicionTimes {
-            unreachable_ms: 3_000,
-            slow_ms: 5_000,
-            well_ms: 60_000,
-            stale_ms: plan.heartbeat_ms * 3,
-        },
+        suspicions: plan.suspicions,
         client_keys: serde_json::Value::Null,
         peer_keys: serde_json::Value::Null,
     }
@@ -105,6 +102,7 @@ impl Coordinator {
             started_at: 0,
             credentials: 0,
             calls: 0,
+            drains: BTreeSet::new(),
         }
     }
 
@@ -207,7 +205,9 @@ impl World {
 
     fn feed(&mut self, input: Input) {
         let now = self.coordinator_now();
+        let before = invariants::before_coordinator(self.coordinator.state());
         self.coordinator.engine.take(now, input);
+        invariants::after_coordinator(self, &before);
         if self.counts.events.is_multiple_of(16) {
             let state = self.coordinator.state();
             state.validate().expect("the coordinator's state is sound");
@@ -339,8 +339,11 @@ impl World {
     }
 
     fn count_command(&mut self, command: &Command) {
-        if let Command::LearnerCaughtUp { .. } = command {
-            self.counts.promotions += 1;
+        match command {
+            Command::LearnerCaughtUp { .. } => self.counts.promotions += 1,
+            Command::Severed { severed: true, .. } => self.counts.severed += 1,
+            Command::ServerSlow { cause: Some(_), .. } => self.counts.slow += 1,
+            _ => {}
         }
     }
 

@@ -1,9 +1,11 @@
-//! What people ask of the coordinator, through the API: join tokens and groups. Whoever got no answer asks again.
+//! What people ask of the coordinator, through the API: join tokens, groups, drains. Whoever got no answer asks again.
 
 use quorate_coordinator::state::command::{Command, JoinTokenTerms};
-use quorate_types::{GroupId, Sla};
+use quorate_types::control::DrainState;
+use quorate_types::{GroupId, ServerId, Sla};
 use uuid::Uuid;
 
+use crate::invariants;
 use crate::world::World;
 
 impl World {
@@ -33,6 +35,54 @@ impl World {
             }
             self.forget_admitted();
         }
+        self.ask_for_drains();
+    }
+
+    fn ask_for_drains(&mut self) {
+        let state = self.coordinator.state();
+        let drains = |id: &ServerId| state.servers[id].drain.is_some();
+        let other: Vec<ServerId> = state
+            .servers
+            .keys()
+            .copied()
+            .filter(|id| drains(id) != self.coordinator.drains.contains(id))
+            .collect();
+        for server in other {
+            if self.coordinator.drains.contains(&server) {
+                self.counts.drains += 1;
+                self.command(Command::Drain { server });
+            } else {
+                self.command(Command::CallOffDrain { server });
+            }
+        }
+    }
+
+    /// From now on this server is to be drained, if the fleet can do without it.
+    pub fn want_drain(&mut self, s: usize) -> bool {
+        let Some(id) = self.servers[s].id else { return false };
+        let degree_max = self.plan.groups.iter().map(|group| usize::from(group.degree)).max();
+        let drained = self.servers.iter().filter_map(|server| server.id);
+        let drained = drained.filter(|id| self.coordinator.drains.contains(id)).count();
+        let may = drained + degree_max.unwrap_or(0) < self.servers.len();
+        may && self.coordinator.drains.insert(id)
+    }
+
+    pub fn want_no_drain(&mut self, s: usize) -> bool {
+        let id = self.servers[s].id;
+        id.is_some_and(|id| self.coordinator.drains.remove(&id))
+    }
+
+    /// A server that was told that it is drained, and is still to be, may stop.
+    pub fn stop_drained(&mut self, s: usize) -> bool {
+        let server = &self.servers[s];
+        let wanted = server.id.is_some_and(|id| self.coordinator.drains.contains(&id));
+        if !wanted || !server.alive || server.drain != DrainState::Drained {
+            return false;
+        }
+        invariants::when_drained(self, s);
+        self.counts.drained_stops += 1;
+        self.crash(s);
+        true
     }
 
     /// What was asked of the coordinator and is not in its state.

@@ -1,4 +1,5 @@
-//! Undisturbed, everything comes back: every client has its answers, each group has its full degree, and every
+//! Undisturbed, everything comes back: every client has its answers, each group has its full degree, servers that drain
+//! are empty, and every
 //! replica reads back all that was committed and not trimmed.
 
 use quorate_types::ServerId;
@@ -12,7 +13,18 @@ pub fn is_healed(world: &World) -> bool {
 
 /// What is still to come, and of which group.
 pub fn why_not_healed(world: &World) -> Option<(usize, String)> {
-    (0..world.ledgers.len()).find_map(|g| why_not(world, g).map(|why| (g, why)))
+    let groups = (0..world.ledgers.len()).find_map(|g| why_not(world, g).map(|why| (g, why)));
+    groups.or_else(|| not_drained(world).map(|why| (0, why)))
+}
+
+/// A server that is to be drained is, by then. What lies on it of a lost group stays.
+fn not_drained(world: &World) -> Option<String> {
+    if world.ledgers.iter().any(|ledger| ledger.is_lost) {
+        return None;
+    }
+    let mut servers = world.coordinator.state().servers.values();
+    let waits = servers.find(|server| server.alive && server.drain.is_some() && !server.is_drained())?;
+    Some(format!("{} still drains: {:?}", place(world, waits.server_id), waits))
 }
 
 fn why_not(world: &World, g: usize) -> Option<String> {

@@ -4,6 +4,8 @@ mod acked_is_kept;
 mod chain_has_all;
 mod chain_prefix;
 mod committed_agrees;
+mod drain_keeps_degree;
+mod drained_is_empty;
 mod durable_means_durable;
 mod epochs;
 mod healed;
@@ -13,6 +15,8 @@ mod one_head_commits;
 mod reads;
 mod tail_is_current;
 
+pub use drain_keeps_degree::{before as before_coordinator, check as after_coordinator};
+pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use lost::check as look_for_lost;
 pub use reads::read_somewhere;
