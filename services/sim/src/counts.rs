@@ -33,6 +33,8 @@ pub struct Counts {
     pub drains: u64,
     pub drained: u64,
     pub drained_stops: u64,
+    pub forgotten: u64,
+    pub resets: u64,
     pub faults: BTreeMap<Fault, u64>,
 }
 
@@ -88,6 +90,8 @@ impl Counts {
             ("drains asked for", &mut self.drains),
             ("drains done", &mut self.drained),
             ("drained servers stopped", &mut self.drained_stops),
+            ("servers given up", &mut self.forgotten),
+            ("lost groups begun anew", &mut self.resets),
         ]
     }
 }

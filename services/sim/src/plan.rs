@@ -36,6 +36,8 @@ pub struct Plan {
     pub flush_at_once: f64,
     /// Whether faults may take the last replica that has everything: the group is then lost, and must say so.
     pub may_lose_groups: bool,
+    /// Whether owners have groups begin anew that are lost, and operators give up machines that are gone.
+    pub owners_reset: bool,
     /// Each server's clock runs faster or slower by so many thousandths, at most.
     pub drift_permille_max: u64,
 }
@@ -103,6 +105,7 @@ impl Plan {
             flush_at_once: *pick(rng, &[1.0, 0.5]),
             may_lose_groups: rng.random_bool(0.1),
             drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
+            owners_reset: rng.random_bool(0.5),
             suspicions: SuspicionTimes {
                 unreachable_ms: *pick(rng, &[100, 600, 3_000]),
                 slow_ms: *pick(rng, &[300, 1_000, 5_000]),

@@ -14,6 +14,7 @@ use crate::counts::Counts;
 use crate::invariants;
 use crate::ledger::Ledger;
 use crate::links::Link;
+use crate::lives::Former;
 use crate::plan::{Plan, Profile};
 use crate::schedule::{Node, Schedule, What};
 use crate::server::Server;
@@ -38,6 +39,8 @@ pub struct World {
     pub coordinator: Coordinator,
     pub clients: Vec<Client>,
     pub ledgers: Vec<Ledger>,
+    /// By group.
+    pub former: Vec<Former>,
     pub is_healing: bool,
     pub acked_at: Micros,
     pub trace: Trace,
@@ -85,6 +88,7 @@ impl World {
             coordinator,
             clients: clients.collect(),
             ledgers: plan.groups.iter().map(|_| Ledger::default()).collect(),
+            former: plan.groups.iter().map(|_| Former::default()).collect(),
             is_healing: false,
             acked_at: 0,
             trace,

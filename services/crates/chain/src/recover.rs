@@ -6,8 +6,8 @@
 //! one comes. Only a log that has no true base at the end is damaged.
 
 use bytes::Bytes;
-use quorate_types::{Epoch, Index};
 use quorate_types::limits::RECENT_BYTES_PER_GROUP;
+use quorate_types::{Epoch, Index};
 use quorate_wire::{Batch, BatchHeader};
 
 use crate::base::Base;

@@ -60,6 +60,7 @@ impl World {
         // Whoever issued the tokens and asked for the groups asks again.
         let life = coordinator.life;
         self.ask_again();
+        self.notice_beginnings();
         self.at(now + 1_000, What::CoordinatorTick { life });
     }
 }

@@ -284,6 +284,7 @@ impl World {
     }
 
     fn let_out(&mut self) {
+        self.notice_beginnings();
         for outgoing in std::mem::take(&mut self.coordinator.outgoing) {
             match outgoing {
                 Outgoing::Message(connection, message) => self.send_down(connection, Some(&message)),

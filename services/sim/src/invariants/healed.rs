@@ -5,6 +5,7 @@
 use quorate_types::ServerId;
 
 use crate::invariants::reads::read;
+use crate::ledger::Ledger;
 use crate::world::World;
 
 pub fn is_healed(world: &World) -> bool {
@@ -24,7 +25,11 @@ fn not_drained(world: &World) -> Option<String> {
     }
     let mut servers = world.coordinator.state().servers.values();
     let waits = servers.find(|server| server.alive && server.drain.is_some() && !server.is_drained())?;
-    Some(format!("{} still drains: {:?}", place(world, waits.server_id), waits))
+    Some(format!(
+        "{} still drains: {:?}",
+        place(world, waits.server_id),
+        waits
+    ))
 }
 
 fn why_not(world: &World, g: usize) -> Option<String> {
@@ -96,6 +101,7 @@ pub fn at_end(world: &World) {
         }
         crate::trace::focus(Some(g));
         world.ledgers[g].check_oracle();
+        world.former[g].ledgers.iter().for_each(Ledger::check_oracle);
         let group_id = World::group_id(g);
         for id in &world.coordinator.state().groups[&group_id].chain {
             let s = world.server_of(*id).expect("healed");
@@ -103,7 +109,7 @@ pub fn at_end(world: &World) {
             while let Some(next) = read(world, s, g, offset) {
                 offset = next;
             }
-            let end = world.ledgers[g].last().map_or(0, |h| h.end_offset());
+            let end = world.ledgers[g].end_offset();
             assert_eq!(offset, end, "s{} does not read back to the end", s + 1);
         }
     }

@@ -84,6 +84,8 @@ pub struct Hosted {
     wake_at: Micros,
     /// Committed by this incarnation.
     pub commit_seen: Index,
+    /// Of its log, as last seen.
+    life: usize,
 }
 
 impl Hosted {
@@ -105,6 +107,7 @@ impl Hosted {
             attaching: Vec::new(),
             is_dirty: false,
             wake_at: 0,
+            life: 0,
         }
     }
 }
@@ -324,6 +327,7 @@ impl World {
                 });
             }
             self.servers[s].groups.insert(group_id, Hosted::new(replica));
+            self.note_first_life(s, self.group_of(group_id));
             if is_damaged {
                 self.counts.damaged_groups += 1;
                 self.trace.line(Some(self.group_of(group_id)), || {

@@ -61,13 +61,11 @@ impl Server {
                 note(me, waited, SlowCause::Journal);
             }
         }
-        let reports = worst
-            .into_iter()
-            .map(|(server, (waited, cause))| SlowReport {
-                server,
-                behind_ms: waited / 1_000,
-                cause,
-            });
+        let reports = worst.into_iter().map(|(server, (waited, cause))| SlowReport {
+            server,
+            behind_ms: waited / 1_000,
+            cause,
+        });
         reports
             .filter(|report| report.behind_ms >= SLOW_REPORT_MS)
             .collect()
