@@ -156,6 +156,14 @@ impl JournalPort {
             epoch: 0,
             kind: KIND_DROPPED,
         };
+        // What is under way of it is nobody's: the group may be here again when that is durable, with records of the
+        // same indexes and epochs that are not.
+        self.in_flight.retain(|(_, durable)| durable.group_id != group_id);
+        for waiting in &mut self.waiting {
+            if waiting.durable.group_id == group_id {
+                waiting.durable = durable;
+            }
+        }
         self.push(
             KIND_DROPPED,
             group_id.0.as_bytes().to_vec(),

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_types::config::Beginning;
 use quorate_types::limits::SESSIONS_PER_GROUP_MAX;
 use quorate_types::{Code, Epoch, Index, Micros, Offset, Role};
 use quorate_wire::client::{self, Append, Attached, Message, NO_EXPECTED_OFFSET};
@@ -17,6 +18,8 @@ use crate::world::World;
 /// Batches beyond those that fill the session table, for what others than the crowd make.
 const STRAYS_BATCHES: Index = 50;
 const ATTACH_TIMEOUT_US: Micros = 400_000;
+/// What a client has to append, at least, to a log that began anew.
+const BATCHES_ANEW: u32 = 8;
 const ANSWER_TIMEOUT_US: Micros = 1_500_000;
 
 #[derive(Debug)]
@@ -195,6 +198,22 @@ impl World {
         client.remaining = 0;
         for out in std::mem::take(&mut client.outstanding) {
             self.ledgers[client.group].unknown(out.number);
+        }
+    }
+
+    /// Its group was lost and begins anew: it has a new session, and goes to no head of before.
+    pub fn client_begins_anew(&mut self, c: usize, beginning: Beginning) {
+        let slept = self.clients[c].is_done();
+        self.cut_client(c);
+        self.abandon_session(c);
+        let client = &mut self.clients[c];
+        client.state = State::Idle;
+        client.epoch_seen = beginning.epoch;
+        client.offset_seen = beginning.offset;
+        client.token = 0;
+        client.remaining = client.remaining.max(BATCHES_ANEW);
+        if slept {
+            self.at(self.now, What::ClientTick { client: c });
         }
     }
 
@@ -496,14 +515,14 @@ impl World {
     /// Now and then asks where the log ends, or has some of it trimmed.
     fn ask(&mut self, c: usize) {
         let g = self.clients[c].group;
-        let end = self.ledgers[g].end_offset();
+        let (begin, end) = (self.ledgers[g].begin_offset(), self.ledgers[g].end_offset());
         if self.clients[c].state != State::Ready
             || self.clients[c].asked_at.is_some()
             || !self.rng.random_bool(self.plan.groups[g].asks)
         {
             return;
         }
-        let before_offset = self.rng.random_range(0..=end + end / 20 + 1);
+        let before_offset = self.rng.random_range(begin..=end + (end - begin) / 20 + 1);
         let message = if self.rng.random_bool(0.5) {
             Message::Status { request: 1 }
         } else {

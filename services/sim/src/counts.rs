@@ -28,6 +28,13 @@ pub struct Counts {
     pub answers: u64,
     pub loads: u64,
     pub snapshots: u64,
+    pub severed: u64,
+    pub slow: u64,
+    pub drains: u64,
+    pub drained: u64,
+    pub drained_stops: u64,
+    pub forgotten: u64,
+    pub resets: u64,
     pub faults: BTreeMap<Fault, u64>,
 }
 
@@ -78,6 +85,13 @@ impl Counts {
             ("answers to STATUS and TRIM", &mut self.answers),
             ("loads", &mut self.loads),
             ("coordinator snapshots", &mut self.snapshots),
+            ("pairs severed", &mut self.severed),
+            ("servers taken for slow", &mut self.slow),
+            ("drains asked for", &mut self.drains),
+            ("drains done", &mut self.drained),
+            ("drained servers stopped", &mut self.drained_stops),
+            ("servers given up", &mut self.forgotten),
+            ("lost groups begun anew", &mut self.resets),
         ]
     }
 }

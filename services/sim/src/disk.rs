@@ -150,6 +150,13 @@ impl Disk {
         for record in &covered {
             self.write(record, rng);
             self.keep(record);
+            // Of a group that was dropped behind it: nobody's, as in `services/replica/src/disk.rs`.
+            let is_drop = |r: &Record| {
+                r.lsn > record.lsn && r.group_id == record.group_id && matches!(r.body, Body::Dropped)
+            };
+            if covered.iter().chain(&self.pending).any(is_drop) {
+                continue;
+            }
             let durable = Durable::of(record);
             let same = told.last().is_some_and(|last| {
                 last.group_id == durable.group_id

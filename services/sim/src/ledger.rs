@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use quorate_types::config::Beginning;
 use quorate_types::{Epoch, GroupConfig, Index, Offset};
 use quorate_wire::BatchHeader;
 use quorate_wire::client::NO_EXPECTED_OFFSET;
 
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// By index, from 1.
+    /// Where it begins, if its owner had it begin anew.
+    beginning: Option<Beginning>,
+    /// By index, from the first one.
     committed: Vec<BatchHeader>,
     /// The epoch whose head committed each.
     committed_in: Vec<Epoch>,
@@ -50,6 +53,27 @@ enum Told {
 }
 
 impl Ledger {
+    pub fn beginning(beginning: Beginning) -> Self {
+        Self {
+            beginning: Some(beginning),
+            ..Self::default()
+        }
+    }
+
+    pub fn begins_in(&self) -> Option<Epoch> {
+        self.beginning.map(|beginning| beginning.epoch)
+    }
+
+    /// The offset before the first entry.
+    pub fn begin_offset(&self) -> Offset {
+        self.beginning.map_or(0, |beginning| beginning.offset)
+    }
+
+    /// The index before the first batch: a log that began anew has a base there.
+    fn begin_index(&self) -> Index {
+        u64::from(self.beginning.is_some())
+    }
+
     /// A client makes a batch; answers its number.
     pub fn issue(&mut self, session: u64, seq: u64, entry_count: u32, expected_offset: Offset) -> usize {
         let number = self.issued.len();
@@ -75,15 +99,15 @@ impl Ledger {
         let whole = self
             .committed
             .partition_point(|h| h.end_offset() <= before_offset);
-        self.trimmed = self.trimmed.max(whole as Index);
+        self.trimmed = self.trimmed.max(self.begin_index() + whole as Index);
     }
 
     pub fn end_offset(&self) -> Offset {
-        self.last().map_or(0, BatchHeader::end_offset)
+        self.last().map_or(self.begin_offset(), BatchHeader::end_offset)
     }
 
     pub fn last_index(&self) -> Index {
-        self.committed.len() as u64
+        self.begin_index() + self.committed.len() as u64
     }
 
     pub fn last(&self) -> Option<&BatchHeader> {
@@ -91,7 +115,8 @@ impl Ledger {
     }
 
     pub fn at(&self, index: Index) -> Option<&BatchHeader> {
-        self.committed.get(index.checked_sub(1)? as usize)
+        let at = index.checked_sub(self.begin_index() + 1)?;
+        self.committed.get(at as usize)
     }
 
     /// The last batch that was committed by the head of an epoch before this one.
@@ -106,7 +131,7 @@ impl Ledger {
     /// The head of this epoch committed the next batch.
     pub fn commit(&mut self, header: &BatchHeader, epoch: Epoch) {
         assert_eq!(header.index, self.last_index() + 1, "commitment goes in order");
-        let end = self.last().map_or(0, BatchHeader::end_offset);
+        let end = self.end_offset();
         assert_eq!(header.base_offset, end, "offsets are dense");
         let earlier = self.placed.insert((header.session, header.seq), header.index);
         assert_eq!(

@@ -15,6 +15,7 @@ pub mod faults;
 pub mod invariants;
 pub mod ledger;
 pub mod links;
+mod lives;
 pub mod pipe;
 pub mod plan;
 #[cfg(feature = "planted")]

@@ -53,6 +53,7 @@ impl World {
             return;
         }
         if !self.is_reachable(a, b) {
+            self.note_unreachable(a, b);
             // As long as both live somebody tries again.
             if self.servers[a].alive && self.servers[b].alive {
                 let at = self.now + self.rng.random_range(20_000..200_000);
@@ -84,6 +85,17 @@ impl World {
                     generation,
                 },
             );
+        }
+    }
+
+    /// The one that dials: the lower number, in a fleet.
+    fn note_unreachable(&mut self, a: usize, b: usize) {
+        let (Some(id_a), Some(id_b)) = (self.servers[a].id, self.servers[b].id) else {
+            return;
+        };
+        let (dials, other) = if id_a < id_b { (a, id_b) } else { (b, id_a) };
+        if self.servers[dials].alive && self.servers[dials].paused_until <= self.now {
+            self.servers[dials].unreachable.insert(other);
         }
     }
 
@@ -121,6 +133,7 @@ impl World {
         let link = self.link(server, peer);
         if link.generation == generation && link.is_open {
             link.knows[end(server, peer)] = true;
+            self.servers[server].unreachable.remove(&id);
             self.trace
                 .line(None, || format!("s{} has a link to s{}", server + 1, peer + 1));
             self.links_changed(server, Event::LinkUp { server: id });
@@ -131,6 +144,7 @@ impl World {
         let Some(id) = self.servers[peer].id else { return };
         let link = self.link(server, peer);
         if link.generation == generation && std::mem::take(&mut link.knows[end(server, peer)]) {
+            self.servers[server].unreachable.insert(id);
             self.trace.line(None, || {
                 format!("s{} loses its link to s{}", server + 1, peer + 1)
             });

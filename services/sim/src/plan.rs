@@ -1,6 +1,7 @@
 //! What a seed decides before anything happens: the fleet, its groups, how fast things are, and which faults are
 //! on. Not every seed has every fault: a few at a time go deeper than all at once.
 
+use quorate_coordinator::suspicions::SuspicionTimes;
 use quorate_types::{Durability, Micros};
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -23,6 +24,8 @@ pub struct Plan {
     pub lease_ms: u64,
     pub heartbeat_ms: u64,
     pub reconnect_grace_ms: u64,
+    /// When the coordinator takes servers for slow, or for cut off from one another.
+    pub suspicions: SuspicionTimes,
     /// Faults that are on, each with its weight.
     pub faults: Vec<(Fault, u32)>,
     pub fault_every_us: Micros,
@@ -35,6 +38,8 @@ pub struct Plan {
     pub flush_at_once: f64,
     /// Whether faults may take the last replica that has everything: the group is then lost, and must say so.
     pub may_lose_groups: bool,
+    /// Whether owners have groups begin anew that are lost, and operators give up machines that are gone.
+    pub owners_reset: bool,
     /// Each server's clock runs faster or slower by so many thousandths, at most.
     pub drift_permille_max: u64,
 }
@@ -103,6 +108,13 @@ impl Plan {
             flush_at_once: *pick(rng, &[1.0, 0.5]),
             may_lose_groups: rng.random_bool(0.1),
             drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
+            owners_reset: rng.random_bool(0.5),
+            suspicions: SuspicionTimes {
+                unreachable_ms: *pick(rng, &[100, 600, 3_000]),
+                slow_ms: *pick(rng, &[300, 1_000, 5_000]),
+                well_ms: *pick(rng, &[1_000, 10_000]),
+                stale_ms: lease_ms / 2,
+            },
         };
         plan.narrow(rng, profile);
         plan
@@ -151,6 +163,7 @@ impl Plan {
         self.lease_ms = lease_ms;
         self.heartbeat_ms = lease_ms / 6;
         self.reconnect_grace_ms = lease_ms / 5;
+        self.suspicions.stale_ms = lease_ms / 2;
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use quorate_chain::Event;
-use quorate_coordinator::leases::LeaseTimes;
 use quorate_types::{GroupId, Micros, Sla};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -15,6 +14,7 @@ use crate::counts::Counts;
 use crate::invariants;
 use crate::ledger::Ledger;
 use crate::links::Link;
+use crate::lives::Former;
 use crate::plan::{CROWD, Plan, Profile};
 use crate::schedule::{Node, Schedule, What};
 use crate::server::Server;
@@ -39,6 +39,8 @@ pub struct World {
     pub coordinator: Coordinator,
     pub clients: Vec<Client>,
     pub ledgers: Vec<Ledger>,
+    /// By group.
+    pub former: Vec<Former>,
     pub is_healing: bool,
     pub acked_at: Micros,
     pub trace: Trace,
@@ -65,11 +67,7 @@ impl World {
         let servers = (0..plan.servers)
             .map(|_| Server::new(drift(), plan.segment_bytes))
             .collect();
-        let times = LeaseTimes {
-            lease_ms: plan.lease_ms,
-            reconnect_grace_ms: plan.reconnect_grace_ms,
-        };
-        let coordinator = Coordinator::new(times, drift(), Vec::new());
+        let coordinator = Coordinator::new(&plan, drift());
         let clients = plan.groups.iter().enumerate().flat_map(|(g, group)| {
             (0..group.clients).map(move |n| {
                 let (habit, batches) = match group.churns {
@@ -89,6 +87,7 @@ impl World {
             coordinator,
             clients: clients.collect(),
             ledgers: plan.groups.iter().map(|_| Ledger::default()).collect(),
+            former: plan.groups.iter().map(|_| Former::default()).collect(),
             is_healing: false,
             acked_at: 0,
             trace,
@@ -185,7 +184,7 @@ impl World {
             );
         }
         let slas = self.plan_slas();
-        self.coordinator.admit(slas);
+        self.admit(slas);
         self.at(500, What::CoordinatorTick { life: 1 });
         for client in 0..self.clients.len() {
             self.at(100_000, What::ClientTick { client });
@@ -200,7 +199,7 @@ impl World {
         self.counts.seeds = 1;
         self.counts.simulated_us = self.now;
         self.counts.committed = self.ledgers.iter().map(Ledger::last_index).sum();
-        self.counts.epochs = self.coordinator.state.epoch_changes;
+        self.counts.epochs = self.coordinator.state().epoch_changes;
         Outcome {
             trace_hash: self.trace.hash(),
             counts: self.counts,
@@ -214,7 +213,7 @@ impl World {
             return true;
         }
         let group_id = Self::group_id(g);
-        let Some(group) = self.coordinator.state.groups.get(&group_id) else {
+        let Some(group) = self.coordinator.state().groups.get(&group_id) else {
             return true;
         };
         let last = self.ledgers[g].last();

@@ -1,9 +1,10 @@
-//! The one task that owns the state: takes inputs, applies commands, makes them durable, acts on effects.
+//! The one task that owns the [`Engine`](crate::engine::Engine): feeds it inputs with the time, makes its batches
+//! durable, and lets out what follows, with the tokens and certificates that it asks for.
 //!
-//! Nothing that follows from a command leaves this task before the command is on stable storage: answers
-//! and messages wait in `outgoing` until the batch is synced. While one sync runs, inputs queue.
+//! Nothing that follows from a command leaves this task before the command is on stable storage. While one sync
+//! runs, inputs queue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use quorate_certificates::control::is_issued_to;
 use quorate_certificates::{Authority, pin};
 use quorate_types::ServerId;
-use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::control::{Register, ToCoordinator, ToServer};
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
 use rustls::pki_types::CertificateDer;
 use serde_json::Value;
@@ -19,14 +20,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
-use super::refusals::Refusals;
 use super::secret::{PEER_TOKEN_TTL_S, PeerKey, digest, random_secret};
+use crate::engine::{self, CallId, Candidate, CertificateOrder, Engine, Note, Now, Outgoing, TICK_MS};
 use crate::exit::Failure;
-use crate::leases::{ConnectionId, Leases};
+use crate::leases::ConnectionId;
 use crate::log::{DurableLog, Timed};
-use crate::state::command::{Command, Effect, Proof, Registration, Reply};
-use crate::state::{Refused, State, apply};
-use crate::suspicions::Suspicions;
+use crate::state::State;
+use crate::state::command::{Command, Proof, Reply};
 
 /// Messages to one connection; dropping it closes the connection.
 pub type Outbox = mpsc::Sender<ToServer>;
@@ -106,87 +106,51 @@ impl Handle {
 }
 
 /// Fixed for the life of the process.
-pub struct Settings {
-    pub heartbeat_ms: u64,
-    pub lease_ms: u64,
-    pub client_keys: Value,
+pub struct Secrets {
     pub peer_key: PeerKey,
     pub authority: Arc<Authority>,
     /// Of servers' certificates.
     pub certificate_life: Duration,
 }
 
-struct Connection {
-    outbox: Outbox,
-    server: Option<ServerId>,
-    /// When what it reports was last compared with what it should hold.
-    reconciled: Option<Instant>,
-}
-
-#[expect(clippy::large_enum_variant, reason = "nearly all are messages")]
-enum Outgoing {
-    Message(ConnectionId, ToServer),
-    Close(ConnectionId),
-    Release(Release),
-}
-
-pub struct Engine {
-    state: State,
-    leases: Leases,
-    suspicions: Suspicions,
-    refusals: Refusals,
+pub struct EngineTask {
+    engine: Engine,
     log: Option<DurableLog>,
-    settings: Settings,
+    secrets: Secrets,
     started: Instant,
-    connections: HashMap<ConnectionId, Connection>,
-    connection_of: HashMap<ServerId, ConnectionId>,
-    /// Pairs (server, peer) of which the first last said that it cannot reach the second.
-    unreachable: HashSet<(ServerId, ServerId)>,
-    batch: Vec<Timed>,
-    outgoing: Vec<Outgoing>,
+    outboxes: HashMap<ConnectionId, Outbox>,
+    calls: HashMap<CallId, oneshot::Sender<Reply>>,
+    calls_made: CallId,
+    /// What was read from the state, until that is durable.
+    releases: Vec<Release>,
     events: watch::Sender<u64>,
 }
 
 /// Inputs taken in before one sync.
 const BATCH_INPUTS: usize = 256;
-const TICK: Duration = Duration::from_millis(50);
-/// What a server reports may be a heartbeat behind what it was just sent.
-const RECONCILE_EVERY: Duration = Duration::from_secs(2);
 
-impl Engine {
+impl EngineTask {
     pub fn new(
-        state: State,
-        leases: Leases,
-        suspicions: Suspicions,
+        engine: Engine,
         log: DurableLog,
-        settings: Settings,
+        secrets: Secrets,
         started: Instant,
     ) -> (Self, Handle, mpsc::Receiver<Input>) {
         let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
-        let (events, events_seen) = watch::channel(state.events.last_seq());
-        let engine = Self {
-            state,
-            leases,
-            suspicions,
-            refusals: Refusals::default(),
+        let (events, events_seen) = watch::channel(engine.state().events.last_seq());
+        let task = Self {
+            engine,
             log: Some(log),
-            settings,
+            secrets,
             started,
-            connections: HashMap::new(),
-            connection_of: HashMap::new(),
-            unreachable: HashSet::new(),
-            batch: Vec::new(),
-            outgoing: Vec::new(),
+            outboxes: HashMap::new(),
+            calls: HashMap::new(),
+            calls_made: 0,
+            releases: Vec::new(),
             events,
         };
-        (
-            engine,
-            Handle {
-                inputs,
-                events: events_seen,
-            },
-            receiver,
-        )
+        let events = events_seen;
+        (task, Handle { inputs, events }, receiver)
     }
 
     /// Runs until `stop` says so, or the disk fails.
@@ -195,7 +159,7 @@ impl Engine {
         mut inputs: mpsc::Receiver<Input>,
         mut stop: watch::Receiver<bool>,
     ) -> Result<(), Failure> {
-        let mut tick = interval(TICK);
+        let mut tick = interval(Duration::from_millis(TICK_MS));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut renew = interval(Duration::from_secs(PEER_TOKEN_TTL_S / 2));
         renew.tick().await;
@@ -204,8 +168,8 @@ impl Engine {
             tokio::select! {
                 biased;
                 _ = stop.changed() => return Ok(()),
-                _ = tick.tick() => self.tick(),
-                _ = renew.tick() => self.renew_peer_tokens(),
+                _ = tick.tick() => self.feed(engine::Input::Tick),
+                _ = renew.tick() => self.feed(engine::Input::RenewPeerTokens),
                 _ = inputs.recv_many(&mut taken, BATCH_INPUTS) => {}
             }
             for input in taken.drain(..) {
@@ -223,131 +187,60 @@ impl Engine {
                 outbox,
                 register,
                 certificate,
-            } => self.register(connection, from, outbox, *register, certificate.as_ref()),
-            Input::ClientKeys(keys) => self.use_client_keys(keys),
-            Input::Message { connection, message } => self.message(connection, message),
-            Input::Closed { connection } => self.closed(connection),
+            } => {
+                self.outboxes.insert(connection, outbox);
+                let candidate = self.candidate(connection, from, *register, certificate.as_ref());
+                self.feed(engine::Input::Register(candidate));
+            }
+            Input::ClientKeys(keys) => self.feed(engine::Input::ClientKeys(keys)),
+            Input::Message { connection, message } => {
+                self.feed(engine::Input::Message { connection, message });
+            }
+            Input::Closed { connection } => {
+                self.outboxes.remove(&connection);
+                self.feed(engine::Input::Closed { connection });
+            }
             Input::Command { command, reply } => {
-                let mut answered = None;
-                for effect in self.apply(command) {
-                    match effect {
-                        Effect::Reply(answer) => answered = Some(answer),
-                        other => self.act(other),
-                    }
-                }
-                let answer = answered.expect("a command of the API has an answer");
-                self.outgoing
-                    .push(Outgoing::Release(Box::new(move || drop(reply.send(answer)))));
+                self.calls_made += 1;
+                let call = self.calls_made;
+                self.calls.insert(call, reply);
+                self.feed(engine::Input::Command { call, command });
             }
-            Input::Read(read) => {
-                let release = read(&mut self.state);
-                self.outgoing.push(Outgoing::Release(release));
-            }
+            Input::Read(read) => self.releases.push(self.engine.look(read)),
         }
     }
 
-    fn apply(&mut self, command: Command) -> Vec<Effect> {
-        let at_ms = unix_ms();
-        let effects = apply(&mut self.state, at_ms, &command);
-        self.batch.push(Timed { at_ms, command });
-        self.leases
-            .watch(&self.state.laggards(), self.started.elapsed().as_millis() as u64);
-        effects
+    fn feed(&mut self, input: engine::Input) {
+        let now = Now {
+            ms: self.started.elapsed().as_millis() as u64,
+            unix_ms: unix_ms(),
+        };
+        self.engine.take(now, input);
     }
 
-    fn apply_and_act(&mut self, command: Command) {
-        for effect in self.apply(command) {
-            self.act(effect);
-        }
-    }
-
-    fn act(&mut self, effect: Effect) {
-        match effect {
-            Effect::Send { server, message } => {
-                if let Some(connection) = self.connection_of.get(&server) {
-                    self.outgoing.push(Outgoing::Message(*connection, message));
-                }
-            }
-            Effect::Disconnect { server } => {
-                warn!(server_id = server.0, "server failed");
-                if let Some(connection) = self.connection_of.remove(&server) {
-                    self.outgoing.push(Outgoing::Close(connection));
-                }
-            }
-            Effect::Accept { .. } | Effect::Refuse { .. } | Effect::Reply(_) => {
-                unreachable!("handled where the command was given: {effect:?}")
-            }
-        }
-    }
-
-    fn register(
-        &mut self,
+    fn candidate(
+        &self,
         connection: ConnectionId,
         from: IpAddr,
-        outbox: Outbox,
         register: Register,
-        certificate: Option<&CertificateDer<'static>>,
-    ) {
-        self.connections.insert(
-            connection,
-            Connection {
-                outbox,
-                server: None,
-                reconciled: None,
-            },
-        );
-        if let Err(message) = self.check_certificates(&register, certificate) {
-            return self.reject(
-                connection,
-                from,
-                &register.name,
-                (RefuseCode::RegisterInvalid, message),
-            );
-        }
+        shown: Option<&CertificateDer<'static>>,
+    ) -> Candidate {
         let credential = random_secret("qsc_");
         let proof = match (&register.join_token, &register.credential) {
-            (Some(token), None) => Proof::JoinToken {
+            (Some(token), None) => Some(Proof::JoinToken {
                 digest: digest(pin::split(token).0),
                 credential_digest: digest(&credential),
-            },
-            (None, Some(known)) => Proof::Credential(digest(known)),
-            _ => {
-                let message = "register needs either a join_token or a credential".to_string();
-                return self.reject(
-                    connection,
-                    from,
-                    &register.name,
-                    (RefuseCode::RegisterInvalid, message),
-                );
-            }
+            }),
+            (None, Some(known)) => Some(Proof::Credential(digest(known))),
+            _ => None,
         };
-        let registration = Registration {
+        Candidate {
+            connection,
+            from,
             proof,
-            name: register.name.clone(),
-            address: register.address,
-            incarnation: register.incarnation,
-            capacity: register.capacity,
-            failure_domain: register.failure_domain,
-            region: register.region,
-            held: register.held,
-            previous_incarnations: register.previous_incarnations,
-            version: register.version,
-        };
-        // Nothing of a stranger's reaches the log.
-        if let Err(refused) = self.state.vet(&registration, unix_ms()) {
-            return self.reject(connection, from, &register.name, refused);
-        }
-        for effect in self.apply(Command::Register(Box::new(registration))) {
-            match effect {
-                Effect::Accept { server, joined } => {
-                    let request = register.certificate_request_pem.as_deref();
-                    let certificate = request.and_then(|request| self.issue(server, request));
-                    let credential = joined.then(|| credential.clone());
-                    self.accept(connection, server, &register.name, credential, certificate);
-                }
-                Effect::Refuse { code, message } => self.refuse(connection, &register.name, code, message),
-                other => self.act(other),
-            }
+            credential,
+            certificates: self.check_certificates(&register, shown),
+            register,
         }
     }
 
@@ -360,7 +253,7 @@ impl Engine {
         if let Some(shown) = shown {
             let digest = register.credential.as_deref().map(digest);
             let known = digest.and_then(|digest| {
-                let mut servers = self.state.servers.values();
+                let mut servers = self.engine.state().servers.values();
                 servers.find(|server| server.credential_digest == digest)
             });
             // An unknown credential is refused as such, later.
@@ -371,7 +264,7 @@ impl Engine {
         }
         if let Some(request) = &register.certificate_request_pem {
             let (nobody, now) = (ServerId(0), SystemTime::now());
-            let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
+            let (authority, life) = (&self.secrets.authority, self.secrets.certificate_life);
             authority
                 .issue(request, nobody, &register.address, life, now)
                 .map_err(|error| error.to_string())?;
@@ -379,10 +272,10 @@ impl Engine {
         Ok(())
     }
 
-    fn issue(&self, server: ServerId, request: &str) -> Option<String> {
-        let address = &self.state.servers.get(&server)?.address;
-        let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
-        match authority.issue(request, server, address, life, SystemTime::now()) {
+    fn issue(&self, order: &CertificateOrder) -> Option<String> {
+        let (server, address) = (order.server, &order.address);
+        let (authority, life) = (&self.secrets.authority, self.secrets.certificate_life);
+        match authority.issue(&order.request_pem, server, address, life, SystemTime::now()) {
             Ok(certificate) => {
                 info!(
                     server_id = server.0,
@@ -399,254 +292,100 @@ impl Engine {
         }
     }
 
-    fn accept(
-        &mut self,
-        connection: ConnectionId,
-        server: ServerId,
-        name: &str,
-        credential: Option<String>,
-        certificate_pem: Option<String>,
-    ) {
-        info!(server_id = server.0, name, "server registered");
-        if let Some(old) = self.connection_of.insert(server, connection) {
-            self.outgoing.push(Outgoing::Close(old));
-        }
-        self.leases.connected(server, connection, self.now_ms());
-        if let Some(known) = self.connections.get_mut(&connection) {
-            known.server = Some(server);
-            known.reconciled = Some(Instant::now());
-        }
-        let welcome = Welcome {
-            server_id: server,
-            credential,
-            heartbeat_ms: self.settings.heartbeat_ms,
-            lease_ms: self.settings.lease_ms,
-            client_keys: self.settings.client_keys.clone(),
-            peer_keys: self.settings.peer_key.jwks().clone(),
-            peer_token: self.settings.peer_key.token(server, unix_ms() / 1_000),
-            certificate_pem,
-        };
-        self.outgoing
-            .push(Outgoing::Message(connection, ToServer::Welcome(welcome)));
-    }
-
-    /// Refuses somebody who has proved nothing: the name is as it came.
-    fn reject(&mut self, connection: ConnectionId, from: IpAddr, name: &str, refused: Refused) {
-        let now_ms = self.now_ms();
-        if self.refusals.may_answer(from, now_ms) {
-            let name: String = name.chars().take(64).collect();
-            self.refuse(connection, &name, refused.0, refused.1);
-        } else {
-            self.outgoing.push(Outgoing::Close(connection));
-        }
-    }
-
-    fn use_client_keys(&mut self, keys: Value) {
-        info!("the keys that sign clients' tokens have changed; servers are told");
-        self.settings.client_keys = keys;
-        for connection in self.connection_of.values() {
-            let keys = self.settings.client_keys.clone();
-            self.outgoing
-                .push(Outgoing::Message(*connection, ToServer::ClientKeys { keys }));
-        }
-    }
-
-    fn refuse(&mut self, connection: ConnectionId, name: &str, code: RefuseCode, message: String) {
-        warn!(name, ?code, message, "registration refused");
-        self.outgoing
-            .push(Outgoing::Message(connection, ToServer::Refuse { code, message }));
-        self.outgoing.push(Outgoing::Close(connection));
-    }
-
-    fn message(&mut self, connection: ConnectionId, message: ToCoordinator) {
-        let Some(server) = self.connections.get(&connection).and_then(|known| known.server) else {
-            return;
-        };
-        if self.connection_of.get(&server) != Some(&connection) {
-            return;
-        }
-        match message {
-            ToCoordinator::Register(_) => self.outgoing.push(Outgoing::Close(connection)),
-            ToCoordinator::Heartbeat(heartbeat) => self.heartbeat(connection, server, heartbeat),
-            ToCoordinator::RenewCertificate { request_pem } => {
-                if let Some(certificate_pem) = self.issue(server, &request_pem) {
-                    let message = ToServer::Certificate { certificate_pem };
-                    self.outgoing.push(Outgoing::Message(connection, message));
-                }
-            }
-            ToCoordinator::Applied { group_id, epoch } => {
-                // Only the first chain's word changes anything; the log is spared the rest.
-                if self
-                    .state
-                    .groups
-                    .get(&group_id)
-                    .is_some_and(|g| !g.formed && g.epoch == epoch)
-                {
-                    self.apply_and_act(Command::Applied {
-                        server,
-                        group_id,
-                        epoch,
-                    });
-                }
-            }
-            ToCoordinator::LearnerCaughtUp {
-                group_id,
-                epoch,
-                learner,
-            } => {
-                let current = |g: &crate::state::group::Group| g.epoch == epoch && g.learner == Some(learner);
-                if self.state.groups.get(&group_id).is_some_and(current) {
-                    self.apply_and_act(Command::LearnerCaughtUp {
-                        server,
-                        group_id,
-                        epoch,
-                        learner,
-                    });
-                }
-            }
-            ToCoordinator::Dropped { group_id } => {
-                if self.state.servers[&server].to_drop.contains_key(&group_id) {
-                    self.apply_and_act(Command::Dropped { server, group_id });
-                }
-            }
-        }
-    }
-
-    fn heartbeat(
-        &mut self,
-        connection: ConnectionId,
-        server: ServerId,
-        heartbeat: quorate_types::control::Heartbeat,
-    ) {
-        let now_ms = self.now_ms();
-        if !self.leases.heartbeat(server, connection, now_ms) {
-            return self.outgoing.push(Outgoing::Close(connection));
-        }
-        self.outgoing.push(Outgoing::Message(
-            connection,
-            ToServer::HeartbeatAck { seq: heartbeat.seq },
-        ));
-        if self.state.servers[&server].storage_fault != heartbeat.storage_fault {
-            self.apply_and_act(Command::StorageFault {
-                server,
-                fault: heartbeat.storage_fault,
-            });
-        }
-        for (group_id, commit_offset) in self.state.offsets_due(server, &heartbeat.groups) {
-            self.apply_and_act(Command::OffsetsReached {
-                group_id,
-                commit_offset,
-            });
-        }
-        self.suspicions
-            .heartbeat(server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
-        let reported: HashSet<ServerId> = heartbeat.unreachable.into_iter().collect();
-        self.unreachable
-            .retain(|(from, peer)| *from != server || reported.contains(peer));
-        for peer in reported {
-            if self.state.is_alive(peer) && self.unreachable.insert((server, peer)) {
-                self.apply_and_act(Command::PeerUnreachable { server, peer });
-            }
-        }
-        let due = |at: Instant| at.elapsed() >= RECONCILE_EVERY;
-        if let Some(known) = self.connections.get_mut(&connection)
-            && known.reconciled.is_none_or(due)
-        {
-            known.reconciled = Some(Instant::now());
-            for message in self.state.corrections(server, &heartbeat.groups) {
-                self.outgoing.push(Outgoing::Message(connection, message));
-            }
-        }
-    }
-
-    fn closed(&mut self, connection: ConnectionId) {
-        let server = self
-            .connections
-            .remove(&connection)
-            .and_then(|known| known.server);
-        if let Some(server) = server.filter(|server| self.connection_of.get(server) == Some(&connection)) {
-            self.connection_of.remove(&server);
-            self.leases.disconnected(server, connection, self.now_ms());
-            warn!(server_id = server.0, "control connection broke");
-        }
-    }
-
-    fn tick(&mut self) {
-        let failed = self.leases.expired(self.now_ms());
-        if !failed.is_empty() {
-            self.apply_and_act(Command::ServersFailed { servers: failed });
-        }
-        for command in self.suspicions.due(&self.state, self.now_ms()) {
-            self.apply_and_act(command);
-        }
-    }
-
-    fn renew_peer_tokens(&mut self) {
-        for (server, connection) in &self.connection_of {
-            let token = self.settings.peer_key.token(*server, unix_ms() / 1_000);
-            self.outgoing
-                .push(Outgoing::Message(*connection, ToServer::PeerToken { token }));
-        }
+    fn peer_token(&self, server: ServerId) -> String {
+        self.secrets.peer_key.token(server, unix_ms() / 1_000)
     }
 
     /// Makes the batch durable, then lets out what follows from it.
     async fn commit(&mut self) -> Result<(), Failure> {
-        if !self.batch.is_empty() {
-            let batch = std::mem::take(&mut self.batch);
-            let mut log = self.log.take().expect("the log is put back after each use");
-            let snapshot = log.wants_snapshot().then(|| self.state.clone());
-            let written = tokio::task::spawn_blocking(move || {
-                match &snapshot {
-                    // The state includes the batch.
-                    Some(state) => log.rewrite(state)?,
-                    None => log.append(batch)?,
-                }
-                Ok::<_, Failure>(log)
-            });
-            self.log = Some(
-                written
-                    .await
-                    .map_err(|e| Failure::disk(format!("writing the log: {e}")))??,
-            );
+        let batch = self.engine.take_batch();
+        batch.notes.iter().for_each(write_down);
+        if !batch.commands.is_empty() {
+            self.append(batch.commands).await?;
         }
-        for outgoing in std::mem::take(&mut self.outgoing) {
+        for outgoing in batch.outgoing {
             self.let_out(outgoing);
         }
-        let last = self.state.events.last_seq();
+        for release in std::mem::take(&mut self.releases) {
+            release();
+        }
+        let last = self.engine.state().events.last_seq();
         self.events
             .send_if_modified(|seen| std::mem::replace(seen, last) != last);
         Ok(())
     }
 
+    async fn append(&mut self, commands: Vec<Timed>) -> Result<(), Failure> {
+        let mut log = self.log.take().expect("the log is put back after each use");
+        let snapshot = log.wants_snapshot().then(|| self.engine.state().clone());
+        let written = tokio::task::spawn_blocking(move || {
+            match &snapshot {
+                // The state includes the batch.
+                Some(state) => log.rewrite(state)?,
+                None => log.append(commands)?,
+            }
+            Ok::<_, Failure>(log)
+        });
+        let written = written.await;
+        self.log = Some(written.map_err(|e| Failure::disk(format!("writing the log: {e}")))??);
+        Ok(())
+    }
+
     fn let_out(&mut self, outgoing: Outgoing) {
         match outgoing {
-            Outgoing::Message(connection, message) => {
-                let Some(known) = self.connections.get(&connection) else {
-                    return;
-                };
-                if known.outbox.try_send(message).is_err() {
-                    warn!(
-                        server_id = known.server.map(|s| s.0),
-                        "a server does not read what it is sent; disconnected"
-                    );
-                    self.closed(connection);
+            Outgoing::Message(connection, message) => self.send(connection, message),
+            Outgoing::Welcome {
+                connection,
+                mut welcome,
+                certificate,
+            } => {
+                welcome.peer_token = self.peer_token(welcome.server_id);
+                welcome.certificate_pem = certificate.and_then(|order| self.issue(&order));
+                self.send(connection, ToServer::Welcome(welcome));
+            }
+            Outgoing::Certificate { connection, order } => {
+                if let Some(certificate_pem) = self.issue(&order) {
+                    self.send(connection, ToServer::Certificate { certificate_pem });
                 }
             }
-            Outgoing::Close(connection) => {
-                self.connections.remove(&connection);
+            Outgoing::PeerToken { connection, server } => {
+                let token = self.peer_token(server);
+                self.send(connection, ToServer::PeerToken { token });
             }
-            Outgoing::Release(release) => release(),
+            Outgoing::Close(connection) => {
+                self.outboxes.remove(&connection);
+            }
+            Outgoing::Answer { call, reply } => {
+                // Whoever has ceased to wait does not need it.
+                let _ = self.calls.remove(&call).map(|waiting| waiting.send(reply));
+            }
         }
     }
 
-    /// Milliseconds of a clock that never goes back, for leases.
-    fn now_ms(&self) -> u64 {
-        self.started.elapsed().as_millis() as u64
+    fn send(&mut self, connection: ConnectionId, message: ToServer) {
+        let Some(outbox) = self.outboxes.get(&connection) else {
+            return;
+        };
+        if outbox.try_send(message).is_err() {
+            warn!(connection, "a server does not read what it is sent; disconnected");
+            self.outboxes.remove(&connection);
+            self.feed(engine::Input::Closed { connection });
+        }
+    }
+}
+
+fn write_down(note: &Note) {
+    match note {
+        Note::Registered { server, name } => info!(server_id = server.0, name, "server registered"),
+        Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
+        Note::Failed(server) => warn!(server_id = server.0, "server failed"),
+        Note::ConnectionBroke(server) => warn!(server_id = server.0, "control connection broke"),
+        Note::ClientKeysChanged => info!("the keys that sign clients' tokens have changed; servers are told"),
     }
 }
 
 /// Wall-clock time, for people and tokens.
 pub fn unix_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |elapsed| elapsed.as_millis() as u64)
 }

@@ -1,17 +1,15 @@
 //! Everything around the state machine: start-up, sockets, clock, disk, keys.
 //!
-//! - [`engine`]: the task that owns state and log
+//! - [`engine`]: the task that owns the engine and the log
 //! - [`control`]: connections of replica servers
 //! - [`http`]: calls of the API
 //! - [`secret`]: tokens and keys
 //! - `key_file`: the clients' keys are read again when their file changes
-//! - `refusals`: failed registrations, bounded
 
 pub mod control;
 pub mod engine;
 pub mod http;
 mod key_file;
-mod refusals;
 pub mod secret;
 
 use std::io::ErrorKind;
@@ -28,14 +26,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use crate::engine::{Engine, Settings};
 use crate::exit::{Failure, FailureCode};
-use crate::leases::{LeaseTimes, Leases};
+use crate::leases::LeaseTimes;
 use crate::log::{DurableLog, Timed};
 use crate::options::Options;
 use crate::state::command::Command;
 use crate::state::{State, apply};
-use crate::suspicions::{SuspicionTimes, Suspicions};
-use engine::{Engine, Settings, unix_ms};
+use crate::suspicions::SuspicionTimes;
+use engine::{EngineTask, Secrets, unix_ms};
 use secret::PeerKey;
 
 /// Runs until a signal asks it to stop.
@@ -61,28 +60,25 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         lease_ms: options.lease_ms,
         reconnect_grace_ms: options.reconnect_grace_ms,
     };
-    let alive = state
-        .servers
-        .values()
-        .filter(|server| server.alive)
-        .map(|server| server.server_id);
-    let mut leases = Leases::new(times, alive, 0);
-    leases.watch(&state.laggards(), 0);
     let settings = Settings {
         heartbeat_ms: options.heartbeat_ms,
-        lease_ms: options.lease_ms,
+        leases: times,
+        suspicions: SuspicionTimes {
+            unreachable_ms: options.unreachable_ms,
+            slow_ms: options.slow_ms,
+            well_ms: options.well_ms,
+            stale_ms: options.heartbeat_ms * 3,
+        },
         client_keys,
+        peer_keys: peer_key.jwks().clone(),
+    };
+    let secrets = Secrets {
         peer_key,
         authority: authority.clone(),
         certificate_life: Duration::from_secs(options.certificate_life_s),
     };
-    let suspicions = Suspicions::new(SuspicionTimes {
-        unreachable_ms: options.unreachable_ms,
-        slow_ms: options.slow_ms,
-        well_ms: options.well_ms,
-        stale_ms: options.heartbeat_ms * 3,
-    });
-    let (engine, handle, inputs) = Engine::new(state, leases, suspicions, log, settings, started);
+    let engine = Engine::new(state, settings, 0);
+    let (engine, handle, inputs) = EngineTask::new(engine, log, secrets, started);
 
     announce(&options.data_dir, &control, &http)?;
     let (stopping, stop) = watch::channel(false);

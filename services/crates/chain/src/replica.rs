@@ -228,6 +228,8 @@ impl Replica {
         }
         self.abandon_waiters(Code::EpochChanged, out);
         self.replace_log(Base::of_beginning(&beginning), out);
+        let cut = (self.durability == Durability::Persistent).then_some(self.cuts);
+        self.trim.begin_log(self.log.base().index, cut);
         out.push(Command::Trimmed {
             first_index: self.log.first_index(),
         });
@@ -293,6 +295,7 @@ impl Replica {
     }
 
     fn cut_persisted(&mut self, number: u64, out: &mut Vec<Command>) {
+        self.trim.cut_persisted(number);
         let Some((pending, index)) = self.pending_cut else {
             return;
         };

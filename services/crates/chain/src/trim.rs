@@ -41,6 +41,8 @@ pub(crate) struct Trim {
     clock: Option<(Micros, u64)>,
     /// Payload freed since a base was last written to the journal.
     pub freed_unwritten_bytes: u64,
+    /// Trims that the journal completes before this cut were of a log that was given up.
+    void_until_cut: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,23 @@ impl Trim {
             waiting: Vec::new(),
             clock: None,
             freed_unwritten_bytes: 0,
+            void_until_cut: None,
         }
+    }
+
+    /// The log begins anew behind this index: what was trimmed of the one before says nothing of it. `cut`: what the
+    /// journal was told in between.
+    pub fn begin_log(&mut self, index: Index, cut: Option<u64>) {
+        *self = Self {
+            clock: self.clock,
+            void_until_cut: cut,
+            ..Self::new()
+        };
+        self.recover(index);
+    }
+
+    pub fn cut_persisted(&mut self, number: u64) {
+        self.void_until_cut = self.void_until_cut.filter(|cut| number < *cut);
     }
 
     /// What this replica and all before it have taken in for good.
@@ -180,6 +198,9 @@ impl Replica {
     }
 
     pub(crate) fn trim_persisted(&mut self, index: Index) {
+        if self.trim.void_until_cut.is_some() {
+            return;
+        }
         assert!(index <= self.trim.submitted, "what is durable was submitted");
         self.trim.durable = self.trim.durable.max(index);
     }

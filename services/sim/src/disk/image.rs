@@ -35,6 +35,7 @@ impl Image {
                     self.epochs.drain(..(*index - self.base) as usize);
                 } else {
                     self.epochs.clear();
+                    self.trimmed = self.trimmed.min(*index);
                 }
                 self.base = *index;
             }

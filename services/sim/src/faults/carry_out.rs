@@ -92,6 +92,9 @@ impl World {
                 let c = self.rng.random_range(0..self.clients.len());
                 self.cut_client(c);
             }
+            Fault::Drain => return self.want_drain(s),
+            Fault::CallOffDrain => return self.want_no_drain(s),
+            Fault::StopDrained => return self.stop_drained(s),
             // These happen where frames and attaches are sent.
             Fault::FrameFlip | Fault::Astray => return false,
         }

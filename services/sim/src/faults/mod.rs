@@ -44,10 +44,16 @@ pub enum Fault {
     FrameFlip,
     /// A client sends to a server that is not the head.
     Astray,
+    /// An operator has a server drained …
+    Drain,
+    /// … or not any more …
+    CallOffDrain,
+    /// … and stops it once it is.
+    StopDrained,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 22] = [
+    pub const ALL: [Fault; 25] = [
         Fault::LinkCut,
         Fault::Isolate,
         Fault::OneWay,
@@ -70,6 +76,9 @@ impl Fault {
         Fault::ClientCut,
         Fault::FrameFlip,
         Fault::Astray,
+        Fault::Drain,
+        Fault::CallOffDrain,
+        Fault::StopDrained,
     ];
 
     /// What it is called in tables.

@@ -10,8 +10,10 @@ pub fn after_adoption(world: &World, s: usize, g: usize) {
     }
 }
 
-pub fn after_commit(world: &World, g: usize) {
-    for s in 0..world.servers.len() {
+/// This replica committed.
+pub fn after_commit(world: &World, by: usize, g: usize) {
+    let life = world.life_of(by, g);
+    for s in (0..world.servers.len()).filter(|s| world.life_of(*s, g) == life) {
         let hosted = world.servers[s].groups.get(&World::group_id(g));
         if hosted.is_some_and(|hosted| hosted.replica.is_head()) {
             head_has_all(world, s, g);

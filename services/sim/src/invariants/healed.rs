@@ -1,9 +1,11 @@
-//! Undisturbed, everything comes back: every client has its answers, each group has its full degree, and every
+//! Undisturbed, everything comes back: every client has its answers, each group has its full degree, servers that drain
+//! are empty, and every
 //! replica reads back all that was committed and not trimmed.
 
 use quorate_types::ServerId;
 
 use crate::invariants::reads::read;
+use crate::ledger::Ledger;
 use crate::world::World;
 
 pub fn is_healed(world: &World) -> bool {
@@ -12,7 +14,22 @@ pub fn is_healed(world: &World) -> bool {
 
 /// What is still to come, and of which group.
 pub fn why_not_healed(world: &World) -> Option<(usize, String)> {
-    (0..world.ledgers.len()).find_map(|g| why_not(world, g).map(|why| (g, why)))
+    let groups = (0..world.ledgers.len()).find_map(|g| why_not(world, g).map(|why| (g, why)));
+    groups.or_else(|| not_drained(world).map(|why| (0, why)))
+}
+
+/// A server that is to be drained is, by then. What lies on it of a lost group stays.
+fn not_drained(world: &World) -> Option<String> {
+    if world.ledgers.iter().any(|ledger| ledger.is_lost) {
+        return None;
+    }
+    let mut servers = world.coordinator.state().servers.values();
+    let waits = servers.find(|server| server.alive && server.drain.is_some() && !server.is_drained())?;
+    Some(format!(
+        "{} still drains: {:?}",
+        place(world, waits.server_id),
+        waits
+    ))
 }
 
 fn why_not(world: &World, g: usize) -> Option<String> {
@@ -20,7 +37,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
     if ledger.is_lost {
         return None;
     }
-    let Some(group) = world.coordinator.state.groups.get(&World::group_id(g)) else {
+    let Some(group) = world.coordinator.state().groups.get(&World::group_id(g)) else {
         return Some("it is not admitted".into());
     };
     if group.chain.len() < usize::from(plan.degree) {
@@ -66,7 +83,7 @@ fn why_not(world: &World, g: usize) -> Option<String> {
 
 /// A server as the coordinator sees it, and where it runs.
 fn place(world: &World, id: ServerId) -> String {
-    let known = if world.coordinator.state.is_alive(id) {
+    let known = if world.coordinator.state().is_alive(id) {
         "alive"
     } else {
         "failed"
@@ -84,14 +101,15 @@ pub fn at_end(world: &World) {
         }
         crate::trace::focus(Some(g));
         world.ledgers[g].check_oracle();
+        world.former[g].ledgers.iter().for_each(Ledger::check_oracle);
         let group_id = World::group_id(g);
-        for id in &world.coordinator.state.groups[&group_id].chain {
+        for id in &world.coordinator.state().groups[&group_id].chain {
             let s = world.server_of(*id).expect("healed");
             let mut offset = world.servers[s].groups[&group_id].replica.trim_offset();
             while let Some(next) = read(world, s, g, offset) {
                 offset = next;
             }
-            let end = world.ledgers[g].last().map_or(0, |h| h.end_offset());
+            let end = world.ledgers[g].end_offset();
             assert_eq!(offset, end, "s{} does not read back to the end", s + 1);
         }
     }

@@ -8,8 +8,8 @@ use crate::world::World;
 
 /// Reads somewhere in the log of this replica.
 pub fn read_somewhere(world: &mut World, s: usize, g: usize) {
-    let end = world.ledgers[g].last().map_or(0, |h| h.end_offset());
-    let offset = world.rng.random_range(0..=end + 1);
+    let (begin, end) = (world.ledgers[g].begin_offset(), world.ledgers[g].end_offset());
+    let offset = world.rng.random_range(begin..=end + 1);
     read(world, s, g, offset);
 }
 

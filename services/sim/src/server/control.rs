@@ -1,9 +1,10 @@
 //! The connection to the coordinator, as `services/replica/src/control.rs` keeps it.
 
-use quorate_types::control::{GroupReport, Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};
+use quorate_types::control::{DrainState, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::cost::ResourceVector;
 use rand::Rng;
 
+use crate::invariants;
 use crate::pipe::Pipe;
 use crate::schedule::{Node, What};
 use crate::world::World;
@@ -59,13 +60,13 @@ impl World {
             credential: server.credential.clone(),
             name: format!("s{}m{}", s + 1, server.machine),
             address: Self::address_of(s),
-            incarnation: format!("{s}-{}-{incarnation}", server.machine),
+            incarnation: server.incarnation_name(s),
             capacity: ResourceVector::new(1_000.0, 1e12, 1e8),
             failure_domain: None,
             region: "local".into(),
             held: server.held.clone(),
             version: "0.1.0".into(),
-            previous_incarnations: Vec::new(),
+            previous_incarnations: server.previous_starts.clone(),
             certificate_request_pem: None,
         };
         self.servers[s].control = Some(Control {
@@ -138,24 +139,7 @@ impl World {
         }
         control.sent += 1;
         let seq = control.sent;
-        let groups = server.groups.iter().filter_map(|(id, hosted)| {
-            let replica = &hosted.replica;
-            Some(GroupReport {
-                group_id: *id,
-                epoch: replica.config()?.epoch,
-                role: replica.role(),
-                state: replica.state(),
-                last_index: replica.log().last_index(),
-                commit_offset: replica.commit_offset(),
-            })
-        });
-        let heartbeat = Heartbeat {
-            seq,
-            groups: groups.collect(),
-            unreachable: Vec::new(),
-            storage_fault: server.disk_fault.then(|| "full".to_string()),
-            slow: Vec::new(),
-        };
+        let heartbeat = self.servers[s].heartbeat(seq, self.now);
         self.send_up(s, &ToCoordinator::Heartbeat(heartbeat));
         let drift = self.servers[s].drift_permille;
         let every = (self.plan.heartbeat_ms * 1_000) as i64;
@@ -254,6 +238,13 @@ impl World {
             ToServer::Refuse { code, message } => self.refused_by_coordinator(s, code, &message),
             ToServer::Configure { config } => self.configure(s, config),
             ToServer::Drop { group_id, .. } => self.drop_group(s, group_id),
+            ToServer::Drain { state } => {
+                self.servers[s].drain = state;
+                if state == DrainState::Drained {
+                    self.counts.drained += 1;
+                    invariants::when_drained(self, s);
+                }
+            }
             ToServer::HeartbeatAck { seq } => {
                 let control = self.servers[s].control.as_mut().expect("it came on it");
                 control.answered = control.answered.max(seq);
@@ -287,6 +278,7 @@ impl World {
         if credential.is_some() {
             server.credential = credential;
         }
+        server.starts = vec![server.incarnation_name(s)];
         let incarnation = server.incarnation;
         let control = server.control.as_mut().expect("it came on it");
         control.is_registered = true;

@@ -3,17 +3,20 @@
 //! - [`shell`]: events into replicas, their commands carried out
 //! - [`serve`]: what clients ask
 //! - [`control`]: the connection to the coordinator
+//! - [`reports`]: what its heartbeats say
 
 mod control;
+mod reports;
 mod serve;
 mod shell;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use quorate_chain::{AppendRequest, ClientRef, Replica, Verdict};
 use quorate_qos::Admission;
-use quorate_types::control::{HeldGroup, ToCoordinator};
+use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::cost::Budget;
+use quorate_types::limits::INCARNATIONS_KEPT_MAX;
 use quorate_types::{Durability, GroupId, Index, Micros, ServerId};
 use rand::Rng;
 
@@ -37,6 +40,10 @@ pub struct Server {
     tokens: u32,
     pub alive: bool,
     pub incarnation: u64,
+    /// On its disk: starts of the process since one that the coordinator confirmed, that one first.
+    starts: Vec<String>,
+    /// Those before this process.
+    previous_starts: Vec<String>,
     pub paused_until: Micros,
     /// What came while it was stopped.
     pub deferred: Vec<What>,
@@ -49,6 +56,10 @@ pub struct Server {
     /// Found on disk at start.
     held: Vec<HeldGroup>,
     pub control: Option<Control>,
+    /// What it was told of its drain.
+    pub drain: DrainState,
+    /// Peers whose link broke, or could not be opened, and did not come back.
+    pub unreachable: BTreeSet<ServerId>,
     /// For the coordinator, until there is a connection.
     news: Vec<ToCoordinator>,
     /// Grows whenever what is held of a group is lost: (server, group) with the same number has kept what it had.
@@ -73,6 +84,8 @@ pub struct Hosted {
     wake_at: Micros,
     /// Committed by this incarnation.
     pub commit_seen: Index,
+    /// Of its log, as last seen.
+    life: usize,
 }
 
 impl Hosted {
@@ -94,6 +107,7 @@ impl Hosted {
             attaching: Vec::new(),
             is_dirty: false,
             wake_at: 0,
+            life: 0,
         }
     }
 }
@@ -107,6 +121,8 @@ impl Server {
             tokens: 0,
             alive: true,
             incarnation: 1,
+            starts: Vec::new(),
+            previous_starts: Vec::new(),
             paused_until: 0,
             deferred: Vec::new(),
             disk: Disk::new(segment_bytes),
@@ -116,6 +132,8 @@ impl Server {
             groups: BTreeMap::new(),
             held: Vec::new(),
             control: None,
+            drain: DrainState::None,
+            unreachable: BTreeSet::new(),
             news: Vec::new(),
             lineages: BTreeMap::new(),
             drift_permille,
@@ -130,6 +148,25 @@ impl Server {
 
     pub fn wall_us(&self, now: Micros) -> u64 {
         (1_700_000_000_000_000 + now as i64 + self.wall_offset_us) as u64
+    }
+
+    /// Random, in a real server.
+    fn incarnation_name(&self, s: usize) -> String {
+        format!("{s}-{}-{}", self.machine, self.incarnation)
+    }
+
+    /// Written down before the coordinator hears of it.
+    fn note_start(&mut self, s: usize) {
+        self.previous_starts.clone_from(&self.starts);
+        if self.id.is_none() {
+            return;
+        }
+        if self.starts.len() >= INCARNATIONS_KEPT_MAX {
+            // The first is the one that the coordinator knows for sure.
+            self.starts.remove(1);
+        }
+        let incarnation = self.incarnation_name(s);
+        self.starts.push(incarnation);
     }
 
     pub fn group_ids(&self) -> Vec<GroupId> {
@@ -171,6 +208,8 @@ impl World {
         server.groups.clear();
         server.held.clear();
         server.news.clear();
+        server.drain = DrainState::None;
+        server.unreachable.clear();
         server.disk_fault = false;
         server.fails_until = None;
         server.paused_until = 0;
@@ -213,6 +252,7 @@ impl World {
         let server = &mut self.servers[s];
         server.id = None;
         server.credential = None;
+        server.starts.clear();
         server.machine += 1;
         server.tokens += 1;
         self.invite(s);
@@ -234,6 +274,7 @@ impl World {
         }
         self.servers[s].alive = true;
         self.trace.line(None, || format!("s{} starts", s + 1));
+        self.servers[s].note_start(s);
         if let Some(id) = self.servers[s].id {
             self.recover(s, id);
         }
@@ -286,6 +327,7 @@ impl World {
                 });
             }
             self.servers[s].groups.insert(group_id, Hosted::new(replica));
+            self.note_first_life(s, self.group_of(group_id));
             if is_damaged {
                 self.counts.damaged_groups += 1;
                 self.trace.line(Some(self.group_of(group_id)), || {

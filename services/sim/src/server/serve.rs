@@ -226,7 +226,10 @@ impl World {
             )
         });
         if let Some(session) = self.servers[s].groups[&group_id].channels.get(&client) {
-            self.ledgers[g].check_ack(*session, seq, base, count);
+            let session = *session;
+            self.in_life_of(s, g, |world| {
+                world.ledgers[g].check_ack(session, seq, base, count)
+            });
         }
         self.counts.acks += 1;
         self.acked_at = self.now;
@@ -283,7 +286,9 @@ impl World {
                 client.channel
             )
         });
-        invariants::after_answer(self, s, g, client, asked, refused);
+        self.in_life_of(s, g, |world| {
+            invariants::after_answer(world, s, g, client, asked, refused)
+        });
         let Some(hosted) = self.servers[s].groups.get(&group_id) else {
             return;
         };

@@ -27,7 +27,9 @@ impl World {
         let epoch = hosted.replica.epoch();
         let mut commands = Vec::new();
         hosted.replica.step(now, event, &mut commands);
-        if hosted.replica.epoch() != epoch {
+        let has_adopted = hosted.replica.epoch() != epoch;
+        self.note_life(s, g);
+        if has_adopted {
             self.adopted(s, g);
         }
         self.after(s, group_id, commands);
@@ -158,7 +160,7 @@ impl World {
                 )
             });
         }
-        invariants::after_step(self, s, g);
+        self.in_life_of(s, g, |world| invariants::after_step(world, s, g));
         for command in commands {
             self.carry_out(s, group_id, epoch, command);
         }
@@ -243,10 +245,28 @@ impl World {
                 config.replicas.len()
             )
         });
-        invariants::after_adoption(self, s, g, &config);
+        self.in_life_of(s, g, |world| invariants::after_adoption(world, s, g, &config));
         let hosted = &self.servers[s].groups[&group_id];
         if !hosted.replica.is_head() {
             self.refuse_queue(s, group_id, Code::NotHead);
+        }
+    }
+
+    pub fn note_first_life(&mut self, s: usize, g: usize) {
+        let life = self.life_of(s, g);
+        if let Some(hosted) = self.servers[s].groups.get_mut(&Self::group_id(g)) {
+            hosted.life = life;
+        }
+    }
+
+    /// The replica may have thrown its log away for one that begins anew: what it had is lost on purpose.
+    fn note_life(&mut self, s: usize, g: usize) {
+        let life = self.life_of(s, g);
+        let group_id = Self::group_id(g);
+        let hosted = self.servers[s].groups.get_mut(&group_id).expect("it took a step");
+        if std::mem::replace(&mut hosted.life, life) != life {
+            hosted.commit_seen = 0;
+            self.servers[s].forget(group_id);
         }
     }
 
@@ -275,6 +295,7 @@ impl World {
         if !server.groups.contains_key(&group_id) {
             let replica = self.paced(Replica::new(me, config.durability));
             self.servers[s].groups.insert(group_id, Hosted::new(replica));
+            self.note_first_life(s, g);
         }
         let hosted = self.servers[s].groups.get_mut(&group_id).expect("it is here");
         match &mut hosted.admission {
@@ -417,7 +438,8 @@ impl World {
     pub fn tick(&mut self, s: usize, incarnation: u64) {
         for group_id in self.servers[s].group_ids() {
             self.tick_group(s, group_id);
-            invariants::read_somewhere(self, s, Self::index_of(group_id));
+            let g = Self::index_of(group_id);
+            self.in_life_of(s, g, |world| invariants::read_somewhere(world, s, g));
         }
         self.at(
             self.now + super::TICK_US,

@@ -1,0 +1,90 @@
+//! A drain takes no group below its degree: a replica that leaves a draining server, which is well, leaves a whole chain
+//! behind, and every member of it has all that was committed.
+
+use quorate_coordinator::state::State;
+use quorate_types::{Epoch, GroupId, ServerId};
+
+use crate::world::World;
+
+/// What a chain was, before the coordinator took something in.
+#[derive(Debug)]
+pub struct Before {
+    group_id: GroupId,
+    epoch: Epoch,
+    /// Members on servers that drain and have no other reason to leave, with the process that ran there.
+    draining: Vec<(ServerId, String)>,
+}
+
+pub fn before(state: &State) -> Vec<Before> {
+    if state.servers.values().all(|server| server.drain.is_none()) {
+        return Vec::new();
+    }
+    let of = |group: &quorate_coordinator::state::group::Group| Before {
+        group_id: group.group_id,
+        epoch: group.epoch,
+        draining: group
+            .chain
+            .iter()
+            .filter(|id| only_drains(state, **id))
+            .map(|id| (*id, state.servers[id].incarnation.clone()))
+            .collect(),
+    };
+    state.groups.values().map(of).collect()
+}
+
+fn only_drains(state: &State, id: ServerId) -> bool {
+    let server = &state.servers[&id];
+    let is_severed = state.severed.iter().any(|(a, b)| *a == id || *b == id);
+    server.drain.is_some() && server.alive && server.slow.is_none() && !is_severed
+}
+
+pub fn check(world: &World, before: &[Before]) {
+    let state = world.coordinator.state();
+    for Before {
+        group_id,
+        epoch,
+        draining,
+    } in before
+    {
+        let Some(group) = state.groups.get(group_id) else {
+            continue;
+        };
+        let begins = group.beginning.is_some_and(|beginning| beginning.epoch > *epoch);
+        // Of two epochs at once the second has a reason of its own: a pair that is severed, a slow server.
+        if group.epoch != *epoch + 1 || begins || group.is_deleting() {
+            continue;
+        }
+        for (id, incarnation) in draining {
+            let is_as_before = only_drains(state, *id) && state.servers[id].incarnation == *incarnation;
+            if group.chain.contains(id) || !is_as_before {
+                continue;
+            }
+            assert!(
+                group.chain.len() >= group.degree(),
+                "the drain of server {id} leaves {} of {} replicas in epoch {}",
+                group.chain.len(),
+                group.degree(),
+                group.epoch
+            );
+            whole(world, *group_id, *epoch, *id, &group.chain);
+        }
+    }
+}
+
+fn whole(world: &World, group_id: GroupId, before: Epoch, leaves: ServerId, chain: &[ServerId]) {
+    let ledger = &world.ledgers[World::index_of(group_id)];
+    let Some(last) = ledger.last() else { return };
+    for m in chain.iter().filter_map(|id| world.server_of(*id)) {
+        let lineage = world.servers[m].lineage(group_id);
+        let keeps = |life: &(u64, u64)| life.0 == lineage;
+        // What was lost since, without the coordinator knowing, is not the drain's doing.
+        if ledger.adopted.get(&(before, m)).is_some_and(keeps) {
+            assert!(
+                world.has(m, group_id, last.index, last.epoch),
+                "server {leaves} is drained of the group, and s{} has not what was committed at {}",
+                m + 1,
+                last.index
+            );
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! A log begins anew only when its group was said to be lost: that alone excuses what was acknowledged before.
+
+use quorate_coordinator::state::State;
+use quorate_coordinator::state::group::GroupStatus;
+use quorate_types::GroupId;
+use quorate_types::config::Beginning;
+
+#[derive(Debug)]
+pub struct Before {
+    group_id: GroupId,
+    status: GroupStatus,
+    beginning: Option<Beginning>,
+}
+
+pub fn before(state: &State) -> Vec<Before> {
+    let of = |group: &quorate_coordinator::state::group::Group| Before {
+        group_id: group.group_id,
+        status: group.status,
+        beginning: group.beginning,
+    };
+    state.groups.values().map(of).collect()
+}
+
+pub fn check(state: &State, before: &[Before]) {
+    for was in before {
+        let Some(group) = state.groups.get(&was.group_id) else {
+            continue;
+        };
+        assert!(
+            group.beginning == was.beginning || was.status == GroupStatus::Lost,
+            "a group that was {} begins anew",
+            was.status
+        );
+    }
+}
