@@ -48,6 +48,8 @@ pub struct Disk {
     /// First of the last write: damage to what was written before it is known for what it is.
     last_write_lsn: Lsn,
     places: BTreeMap<GroupId, Places>,
+    /// Of groups that were dropped by the record of this number, until that is on stable storage.
+    dropping: BTreeMap<Lsn, Places>,
     /// The first record of each group on stable storage, since it was last dropped.
     born: BTreeMap<GroupId, Lsn>,
     /// Per group: what the synced records amount to, worked out apart from the code under test.
@@ -82,6 +84,7 @@ impl Disk {
             damaged: BTreeSet::new(),
             last_write_lsn: 1,
             places: BTreeMap::new(),
+            dropping: BTreeMap::new(),
             born: BTreeMap::new(),
             images: BTreeMap::new(),
         }
@@ -102,6 +105,10 @@ impl Disk {
         self.end.1 += stride;
         let lsn = self.next_lsn;
         self.next_lsn += 1;
+        if entry.kind() == KIND_DROPPED {
+            let places = self.places.remove(&entry.durable.group_id);
+            self.dropping.extend(places.map(|places| (lsn, places)));
+        }
         if entry.kind() == KIND_BATCH {
             let places = self.places.entry(entry.durable.group_id).or_default();
             places.note(entry.durable.index, lsn, Place::Journal(location));
@@ -195,7 +202,7 @@ impl Disk {
         let id = durable.group_id;
         if durable.kind == KIND_DROPPED {
             self.images.remove(&id);
-            self.places.remove(&id);
+            self.dropping.remove(&record.lsn);
             self.born.remove(&id);
             return;
         }
@@ -210,7 +217,8 @@ impl Disk {
 
     /// Segments are freed whole, oldest first, as far as no group needs what they hold; never the newest.
     fn free(&mut self) {
-        let needed = self.places.values().filter_map(Places::oldest_lsn).min();
+        let places = self.places.values().chain(self.dropping.values());
+        let needed = places.filter_map(Places::oldest_lsn).min();
         let needed = needed.unwrap_or(self.durable_lsn).min(self.durable_lsn);
         while let Some(next) = self.segments.get(1) {
             let first_lsn = next.first_lsn;

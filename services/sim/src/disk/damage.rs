@@ -1,10 +1,12 @@
 //! What is on stable storage goes bad: a bit, or whole pages.
 
-use quorate_journal::record::{self, HEADER_BYTES, Lsn, PAGE_BYTES};
+use std::collections::BTreeSet;
+
+use quorate_journal::record::{self, HEADER_BYTES, Lsn, PAGE_BYTES, SegmentHead};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::{Disk, Placed};
+use super::{Disk, Placed, Segment};
 
 impl Disk {
     /// Flips a bit of any durable record, or loses pages. What cannot be told from a write that was cut short by a
@@ -52,44 +54,38 @@ impl Disk {
         at.expect("its segment is there")
     }
 
-    fn unreadable(&self) -> std::collections::BTreeSet<Lsn> {
+    fn unreadable(&self) -> BTreeSet<Lsn> {
         let is_unreadable = |p: &&Placed| {
             let segment = &self.segments[self.segment_at(**p)];
             let bytes = &segment.bytes[p.location.position as usize..];
             let parsed = record::parse(bytes, segment.number, segment.salt);
-            parsed.is_none_or(|(header, ..)| header.lsn != p.lsn)
+            !segment.has_head() || parsed.is_none_or(|(header, ..)| header.lsn != p.lsn)
         };
         self.placed.iter().filter(is_unreadable).map(|p| p.lsn).collect()
     }
 
     /// Whether a scan can know it: behind each hole there is a record that was written when what is missing was durable
-    /// already, or a later segment. And a segment whose heads are both gone is not the last.
-    fn is_known_for_damage(&self, damaged: &std::collections::BTreeSet<Lsn>, at: usize) -> bool {
-        let is_last = at + 1 == self.segments.len();
-        let has_head = record::SegmentHead::decode(&self.segments[at].bytes)
-            .is_some_and(|head| head.segment == self.segments[at].number);
-        if is_last && !has_head {
+    /// already, or a later segment. Without its head the last segment is taken for one that was never begun, the first
+    /// for one that was released.
+    fn is_known_for_damage(&self, damaged: &BTreeSet<Lsn>, at: usize) -> bool {
+        let is_at_an_end = at == 0 || at + 1 == self.segments.len();
+        if is_at_an_end && !self.segments[at].has_head() || damaged.contains(&self.durable_lsn) {
             return false;
         }
+        // A hole that begins in the last write is a torn end, unless a segment was begun behind it.
         let last_segment_lsn = self.segments.back().expect("there are some").first_lsn;
-        let mut known_from = last_segment_lsn;
-        if let Some(last) = self.placed.back()
-            && (self.last_write_lsn..=last.lsn).any(|lsn| !damaged.contains(&lsn))
-        {
-            known_from = known_from.max(self.last_write_lsn);
-        }
-        // A hole that begins in the last write is a torn end.
-        let begins = damaged.iter().filter(|lsn| !damaged.contains(&(**lsn - 1)));
-        let mut begins = begins.map(|lsn| (*lsn).max(self.first_lsn()));
-        begins.all(|lsn| lsn < known_from) && self.is_end_whole(damaged)
+        let known_before = last_segment_lsn.max(self.last_write_lsn);
+        let mut begins = damaged.iter().filter(|lsn| !damaged.contains(&(**lsn - 1)));
+        begins.all(|lsn| *lsn < known_before)
     }
 
-    fn first_lsn(&self) -> Lsn {
+    pub(super) fn first_lsn(&self) -> Lsn {
         self.segments.front().map_or(1, |segment| segment.first_lsn)
     }
+}
 
-    /// The very last record is sound: a hole at the end is no hole.
-    fn is_end_whole(&self, damaged: &std::collections::BTreeSet<Lsn>) -> bool {
-        !damaged.contains(&self.durable_lsn)
+impl Segment {
+    fn has_head(&self) -> bool {
+        SegmentHead::decode(&self.bytes).is_some_and(|head| head.segment == self.number)
     }
 }

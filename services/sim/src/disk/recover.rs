@@ -47,11 +47,14 @@ impl Disk {
             "the scan ends before record {next_lsn}; on stable storage are records up to {}",
             self.durable_lsn
         );
-        let missing: Vec<Lsn> = recovered.missing.iter().cloned().flatten().collect();
+        // Of a first segment whose heads are lost, nobody knows where it began.
+        let missing = recovered.missing.iter().cloned().flatten();
+        let missing: Vec<Lsn> = missing.filter(|lsn| *lsn >= self.first_lsn()).collect();
         let damaged: Vec<Lsn> = self.damaged.iter().copied().collect();
         assert_eq!(missing, damaged, "the scan misses other records than are damaged");
         self.go_on_behind(scanned.end);
         self.places.clear();
+        self.dropping.clear();
         let mut held = BTreeMap::new();
         for (id, group) in recovered.groups {
             self.check(id, &group);
@@ -99,7 +102,7 @@ impl Disk {
         let born = self.born.get(&id).copied().unwrap_or(0);
         let last_hole = self.damaged.last().copied().unwrap_or(Lsn::MAX);
         assert!(
-            born < last_hole || image.is_damaged(),
+            born <= last_hole || image.is_damaged(),
             "all of the group lies behind what is missing, and it is said to be {:?}",
             group.state
         );
