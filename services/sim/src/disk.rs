@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
 use quorate_journal::Location;
 use quorate_journal::record::{self, HEADER_BYTES, Header, Lsn, PAGE_BYTES, SEGMENT_HEAD_BYTES, SegmentHead};
-use quorate_replica_log::record::{KIND_BASE, KIND_BATCH, KIND_DROPPED};
+use quorate_replica_log::record::{KIND_BASE, KIND_BATCH, KIND_DROPPED, KIND_MENDED};
 use quorate_replica_log::{Durable, Entry, Place, Places};
 use quorate_types::{GroupId, Index};
 use rand::Rng;
@@ -52,6 +52,8 @@ pub struct Disk {
     dropping: BTreeMap<Lsn, Places>,
     /// The first record of each group on stable storage, since it was last dropped.
     born: BTreeMap<GroupId, Lsn>,
+    /// Groups that were said to be whole again, and nothing has gone bad since.
+    mended: BTreeSet<GroupId>,
     /// Per group: what the synced records amount to, worked out apart from the code under test.
     pub images: BTreeMap<GroupId, Image>,
 }
@@ -86,6 +88,7 @@ impl Disk {
             places: BTreeMap::new(),
             dropping: BTreeMap::new(),
             born: BTreeMap::new(),
+            mended: BTreeSet::new(),
             images: BTreeMap::new(),
         }
     }
@@ -204,10 +207,15 @@ impl Disk {
             self.images.remove(&id);
             self.dropping.remove(&record.lsn);
             self.born.remove(&id);
+            self.mended.remove(&id);
             return;
         }
+        let image = self.images.entry(id).or_default();
+        image.apply(&record.entry);
+        if durable.kind == KIND_MENDED && !image.is_damaged() {
+            self.mended.insert(id);
+        }
         self.born.entry(id).or_insert(record.lsn);
-        self.images.entry(id).or_default().apply(&record.entry);
         if durable.kind == KIND_BASE {
             let places = self.places.entry(id).or_default();
             places.forget_through(durable.index);

@@ -13,7 +13,7 @@ use quorate_group_log::Found;
 use quorate_journal::record::SEGMENT_HEAD_BYTES;
 use quorate_journal::{Damage, Lsn, Record, Recovery};
 use quorate_types::control::HeldGroup;
-use quorate_types::{Durability, GroupId, ServerId};
+use quorate_types::{Durability, GroupId, Index, ServerId};
 use quorate_wire::Batch;
 
 use crate::places::{Place, Places};
@@ -26,6 +26,8 @@ pub struct Scan {
     /// Their logs may lack what had been durable.
     damaged: BTreeSet<GroupId>,
     in_doubt: BTreeSet<GroupId>,
+    /// Of groups in doubt.
+    behind: BTreeMap<GroupId, Behind>,
     /// Groups that come later were perhaps there before.
     is_all_in_doubt: bool,
     next_lsn: Option<Lsn>,
@@ -36,6 +38,14 @@ pub struct Scan {
 struct Known {
     replica: Replica,
     places: Places,
+}
+
+/// What follows a record that says up to where the log was good, when not all of that is there. Nothing by itself; but
+/// with a base at or behind that index it is the whole log, and what is missing had been trimmed.
+struct Behind {
+    known: Known,
+    good_index: Index,
+    is_damaged: bool,
 }
 
 /// What a server holds.
@@ -83,6 +93,7 @@ impl Scan {
             groups: BTreeMap::new(),
             damaged: BTreeSet::new(),
             in_doubt: BTreeSet::new(),
+            behind: BTreeMap::new(),
             is_all_in_doubt: false,
             next_lsn: None,
             first_lsn: None,
@@ -95,6 +106,7 @@ impl Scan {
             Found::Hole => {
                 self.group(group_id);
                 self.in_doubt.insert(group_id);
+                self.behind.remove(&group_id);
                 Ok(())
             }
             Found::Record {
@@ -176,80 +188,128 @@ impl Scan {
 
     fn hole(&mut self) {
         self.in_doubt.extend(self.groups.keys());
+        self.behind.clear();
         self.is_all_in_doubt = true;
     }
 
     fn group(&mut self, group_id: GroupId) -> &mut Known {
         let me = self.me;
-        self.groups.entry(group_id).or_insert_with(|| Known {
-            replica: Replica::new(me, Durability::Persistent),
-            places: Places::default(),
-        })
+        self.groups.entry(group_id).or_insert_with(|| Known::new(me))
     }
 
     /// `payload`: of a batch, unless it stays where it lies.
     fn take(&mut self, group_id: GroupId, said: Said, lsn: Lsn, payload: Option<&[u8]>, place: Place) {
         if let Said::Dropped = said {
             self.groups.remove(&group_id);
-            self.in_doubt.remove(&group_id);
             self.damaged.remove(&group_id);
-            return;
+            return self.believe(group_id);
         }
         if self.is_all_in_doubt && !self.groups.contains_key(&group_id) {
             self.in_doubt.insert(group_id);
         }
         let is_in_doubt = self.in_doubt.contains(&group_id);
         let known = self.group(group_id);
-        let last_index = known.replica.log().last_index();
-        let mut is_damaged = None;
         let begins_anew = match &said {
             Said::Cut { index: 0 } => true,
             Said::Base(base) => base.index == 0,
             // Whatever was before, and may be missing, this batch took the place of.
             Said::Batch(header) => is_in_doubt && header.index == 1,
-            Said::Mended { index, .. } => last_index >= *index,
+            Said::Mended { index, .. } => known.replica.log().last_index() >= *index,
             _ => false,
         };
-        if is_in_doubt && !begins_anew || matches!(said, Said::Mended { .. }) && !begins_anew {
+        if !begins_anew && (is_in_doubt || matches!(said, Said::Mended { .. })) {
             self.in_doubt.insert(group_id);
-            return;
+            return self.take_behind(group_id, said, lsn, payload, place);
         }
+        match &said {
+            Said::Mended { damaged: true, .. } => self.damaged.insert(group_id),
+            // A log that begins anew lacks nothing.
+            Said::Mended { .. } | Said::Cut { index: 0 } => self.damaged.remove(&group_id),
+            _ => false,
+        };
+        self.group(group_id).take(said, lsn, payload, place);
+        if begins_anew {
+            self.believe(group_id);
+        }
+    }
+
+    /// Takes in a record of a group in doubt.
+    fn take_behind(&mut self, group_id: GroupId, said: Said, lsn: Lsn, payload: Option<&[u8]>, place: Place) {
+        if let Said::Mended { index, damaged } = said {
+            let fits = |behind: &mut Behind| behind.known.replica.log().last_index() >= index;
+            if self.behind.get_mut(&group_id).is_none_or(|behind| !fits(behind)) {
+                let anew = Behind {
+                    known: Known::new(self.me),
+                    good_index: index,
+                    is_damaged: damaged,
+                };
+                self.behind.insert(group_id, anew);
+                return;
+            }
+        }
+        let Some(behind) = self.behind.get_mut(&group_id) else {
+            return;
+        };
+        let mut is_whole = false;
+        match &said {
+            Said::Batch(header) => behind.good_index = behind.good_index.min(header.index - 1),
+            Said::Cut { index } => behind.good_index = behind.good_index.min(*index),
+            Said::Mended { index, damaged } => {
+                behind.good_index = behind.good_index.min(*index);
+                behind.is_damaged = *damaged;
+            }
+            Said::Base(base) if base.index < behind.good_index => return,
+            Said::Base(_) => is_whole = true,
+            Said::Trim { .. } | Said::Dropped => {}
+        }
+        behind.known.take(said, lsn, payload, place);
+        if is_whole {
+            let behind = self.behind.remove(&group_id).expect("looked up above");
+            self.groups.insert(group_id, behind.known);
+            if behind.is_damaged {
+                self.damaged.insert(group_id);
+            } else {
+                self.damaged.remove(&group_id);
+            }
+            self.believe(group_id);
+        }
+    }
+
+    fn believe(&mut self, group_id: GroupId) {
+        self.in_doubt.remove(&group_id);
+        self.behind.remove(&group_id);
+    }
+}
+
+impl Known {
+    fn new(me: ServerId) -> Self {
+        Self {
+            replica: Replica::new(me, Durability::Persistent),
+            places: Places::default(),
+        }
+    }
+
+    fn take(&mut self, said: Said, lsn: Lsn, payload: Option<&[u8]>, place: Place) {
         match said {
             Said::Batch(header) => {
-                known.places.note(header.index, lsn, place);
+                self.places.note(header.index, lsn, place);
                 match payload {
-                    Some(payload) => known.replica.recover(Batch {
+                    Some(payload) => self.replica.recover(Batch {
                         header,
                         payload: Bytes::copy_from_slice(payload),
                         trace: None,
                     }),
-                    None => known.replica.recover_on_disk(header),
+                    None => self.replica.recover_on_disk(header),
                 }
             }
             Said::Base(base) => {
-                known.places.forget_through(base.index);
-                known.places.base = Some((base.index, lsn));
-                known.replica.recover_base(base);
+                self.places.forget_through(base.index);
+                self.places.base = Some((base.index, lsn));
+                self.replica.recover_base(base);
             }
-            Said::Cut { index } => {
-                known.replica.recover_cut(index);
-                // A log that begins anew lacks nothing.
-                is_damaged = begins_anew.then_some(false);
-            }
-            Said::Mended { index, damaged } => {
-                known.replica.recover_cut(index);
-                is_damaged = Some(damaged);
-            }
-            Said::Trim { index } => known.replica.recover_trim(index),
-            Said::Dropped => unreachable!("returned above"),
+            Said::Cut { index } | Said::Mended { index, .. } => self.replica.recover_cut(index),
+            Said::Trim { index } => self.replica.recover_trim(index),
+            Said::Dropped => unreachable!("a dropped group is forgotten"),
         }
-        if begins_anew {
-            self.in_doubt.remove(&group_id);
-        }
-        match is_damaged {
-            Some(true) => self.damaged.insert(group_id),
-            Some(false) => self.damaged.remove(&group_id),
-            None => false,
-        };
     }
 }

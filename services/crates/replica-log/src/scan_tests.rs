@@ -159,6 +159,33 @@ fn a_mended_log_goes_on_and_stays_damaged_until_it_is_whole() {
 }
 
 #[test]
+fn a_mended_log_whose_old_part_was_trimmed_is_whole() {
+    // What the mended record goes by was freed since; the hole is still there.
+    let read = |base_index: Index, more: &[u8]| {
+        let mut reader = Reader::new(Some(1));
+        reader.batch(2, 1).hole().batch(1, 5);
+        reader.indexed(KIND_MENDED, 1, 4, &[1]).batch(1, 5).batch(1, 6);
+        reader.indexed(KIND_MENDED, 1, 6, more).batch(1, 7);
+        let base = Base {
+            index: base_index,
+            epoch: 1,
+            end_offset: base_index,
+            cumulative_bytes: base_index,
+            ..Base::default()
+        };
+        reader.record(KIND_BASE, group(1).0.as_bytes(), &base.encode());
+        reader.batch(1, 8);
+        reader.finish()
+    };
+    let found = read(5, &[0]);
+    assert_eq!((state(&found, 1), state(&found, 2)), ((8, false), (1, true)));
+    let replica = &found.groups[&group(1)].replica;
+    assert_eq!((replica.log().first_index(), replica.trim_offset()), (6, 5));
+    assert_eq!(state(&read(5, &[1]), 1), (8, true));
+    assert_eq!(state(&read(3, &[0]), 1), (0, true), "batch 4 is missing");
+}
+
+#[test]
 fn a_dropped_group_is_gone_on_either_side_of_a_hole() {
     let mut reader = Reader::new(Some(1));
     reader.batch(1, 1).hole().indexed(KIND_DROPPED, 1, 0, &[]);

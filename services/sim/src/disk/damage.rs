@@ -43,8 +43,11 @@ impl Disk {
             self.segments[at].bytes[from..to].copy_from_slice(&before);
             return Vec::new();
         }
-        let new = damaged.difference(&self.damaged).copied().collect();
+        let new: Vec<Lsn> = damaged.difference(&self.damaged).copied().collect();
         self.damaged = damaged;
+        if !new.is_empty() {
+            self.mended.clear();
+        }
         new
     }
 

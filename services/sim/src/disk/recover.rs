@@ -98,6 +98,11 @@ impl Disk {
             "an undamaged journal lacks a part of a log: {:?}",
             group.state
         );
+        assert!(
+            !self.mended.contains(&id),
+            "the group was whole again, nothing has gone bad since, and it is said to be {:?}",
+            group.state
+        );
         // A group that was created behind all holes has nothing to do with them.
         let born = self.born.get(&id).copied().unwrap_or(0);
         let last_hole = self.damaged.last().copied().unwrap_or(Lsn::MAX);

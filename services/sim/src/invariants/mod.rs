@@ -11,11 +11,13 @@ mod lost;
 mod min_replicas;
 mod one_head_commits;
 mod reads;
+mod refused_rightly;
 mod tail_is_current;
 
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use lost::check as look_for_lost;
 pub use reads::read_somewhere;
+pub use refused_rightly::check as after_refusal;
 pub use tail_is_current::after_answer;
 
 use quorate_types::GroupConfig;
