@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use quorate_group_log::{Event, GroupLogs, Opened, Options as LogOptions};
-use quorate_journal::{Journal, OpenError, Options, Recovery};
+use quorate_journal::{Journal, OpenError, Options};
+use quorate_replica_log::{Recovered, Scan, State, classify};
+use quorate_types::ServerId;
 use quorate_types::control::HeldGroup;
-use quorate_types::{Durability, ServerId};
 
 use crate::Exit;
-use crate::disk::{Scan, classify};
 use crate::flags::Flags;
 use crate::shard::ShardMessage;
 use crate::shared::Shared;
@@ -19,9 +19,8 @@ const PAIR_FILE: &str = "group-logs.id";
 /// Journal and group logs, read.
 pub struct Storage {
     pub journal: Arc<Journal>,
-    recovery: Recovery,
     logs: Opened,
-    scan: Scan,
+    recovered: Recovered,
     /// Bases on disk, behind which group logs can be trimmed.
     bases: Vec<(quorate_types::GroupId, u64, u64)>,
 }
@@ -29,7 +28,7 @@ pub struct Storage {
 impl Storage {
     /// Reads group logs, then what the journal has behind them.
     pub fn open(flags: &Flags, me: ServerId, has_identity: bool) -> Result<Storage, Exit> {
-        let mut scan = Scan::default();
+        let mut scan = Scan::new(me);
         let mut foreign = None;
         let options = LogOptions {
             answerers: usize::from(flags.shards),
@@ -42,7 +41,7 @@ impl Storage {
             options,
             |group_id, found| {
                 if foreign.is_none() {
-                    foreign = scan.group_log(me, group_id, found).err();
+                    foreign = scan.group_log(group_id, found).err();
                 }
             },
         )
@@ -58,7 +57,7 @@ impl Storage {
         let dir = flags.data_dir.join("journal");
         let (journal, recovery) = Journal::open(&dir, options, |record| {
             if foreign.is_none() {
-                foreign = scan.record(me, &record).err();
+                foreign = scan.record(&record).err();
             }
         })
         .map_err(|error| match error {
@@ -79,7 +78,7 @@ impl Storage {
             )));
         }
         let is_emptied = recovery.records == 0 && logs.copied_lsn() > 0 && journal.first_lsn().is_none();
-        scan.finish(&recovery, is_emptied);
+        let recovered = scan.finish(&recovery, is_emptied);
         if (recovery.records > 0 || logs.copied_lsn() > 0) && !has_identity {
             return Err(Exit::DiskUnusable(format!(
                 "{} holds records but identity.json is missing; restore it, or wipe the folder to join anew",
@@ -95,15 +94,14 @@ impl Storage {
         tracing::info!(
             records = recovery.records,
             copied_lsn = logs.copied_lsn(),
-            groups = scan.groups.len(),
+            groups = recovered.groups.len(),
             torn = ?recovery.torn,
             "journal and group logs read"
         );
         Ok(Storage {
             journal: Arc::new(journal),
-            recovery,
             logs,
-            scan,
+            recovered,
             bases: Vec::new(),
         })
     }
@@ -111,36 +109,25 @@ impl Storage {
     /// Gives recovered groups to their shards; says what the server holds. What cannot be used is dropped.
     pub fn hand_over(&mut self, shared: &Shared) -> Vec<HeldGroup> {
         let mut held = Vec::new();
-        for (group_id, recovered) in std::mem::take(&mut self.scan.groups) {
+        for (group_id, group) in std::mem::take(&mut self.recovered.groups) {
             let shard = shared.shard_of_group(group_id);
-            let useless = self.scan.useless.get(&group_id);
-            let is_damaged = self.scan.damaged.contains(&group_id);
-            if useless.is_none() {
-                let log = recovered.replica.log();
-                let last_index = log.last_index();
-                if is_damaged {
-                    tracing::error!(group = %group_id, last_index, "records of the group are missing; it keeps what \
-                        is sound and learns the rest from other replicas");
-                }
-                held.push(HeldGroup {
-                    group_id,
-                    epoch: log.epoch_at(last_index).unwrap_or(0),
-                    durability: Durability::Persistent,
-                    last_index,
-                    damaged: is_damaged,
-                });
+            let is_damaged = group.state == State::Damaged;
+            if is_damaged {
+                let last_index = group.replica.log().last_index();
+                tracing::error!(group = %group_id, last_index, "records of the group are missing; it keeps what is \
+                    sound and learns the rest from other replicas");
             }
+            held.extend(group.held(group_id));
             self.bases
-                .extend(recovered.places.base.map(|(index, lsn)| (group_id, index, lsn)));
-            let (replica, places) = (Box::new(recovered.replica), recovered.places);
+                .extend(group.places.base.map(|(index, lsn)| (group_id, index, lsn)));
             let message = ShardMessage::Recovered {
                 group_id,
-                replica,
-                places,
-                is_damaged: is_damaged && useless.is_none(),
+                replica: Box::new(group.replica),
+                places: group.places,
+                is_damaged,
             };
             shared.send(shard, message);
-            if let Some(reason) = useless {
+            if let State::Useless(reason) = group.state {
                 tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
                 shared.send(shard, ShardMessage::Drop(group_id));
             }
@@ -151,17 +138,12 @@ impl Storage {
     /// Starts copying. After [`Storage::hand_over`]: shards must know their groups before they hear of records that
     /// have moved.
     pub fn start(self, shared: &Arc<Shared>) -> Result<Arc<GroupLogs>, Exit> {
-        let damages = &self.recovery.damages;
-        let ranges = damages
-            .iter()
-            .map(|d| d.first_lsn..d.end_lsn.unwrap_or(u64::MAX))
-            .collect();
         let listener = shared.clone();
         let logs = self
             .logs
             .start(
                 self.journal,
-                ranges,
+                self.recovered.missing,
                 Arc::new(move |event| tell(&listener, event)),
             )
             .map_err(|error| Exit::DiskUnusable(error.to_string()))?;

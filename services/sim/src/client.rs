@@ -80,15 +80,17 @@ enum State {
 }
 
 #[derive(Debug, Clone)]
-struct Out {
+pub struct Out {
     seq: u64,
     /// Its number in the ledger.
     number: usize,
     payload: Bytes,
     payload_crc: u32,
     entry_count: u32,
-    expected_offset: Offset,
-    fencing_token: u64,
+    pub expected_offset: Offset,
+    pub fencing_token: u64,
+    /// What was committed when it was last sent.
+    pub sent_at: Offset,
 }
 
 #[derive(Debug)]
@@ -422,11 +424,15 @@ impl World {
     }
 
     fn send_append(&mut self, c: usize, out: &Out) {
+        let end = self.ledgers[self.clients[c].group].end_offset();
         let client = &mut self.clients[c];
         if client.state != State::Ready {
             return;
         }
         client.unanswered += 1;
+        if let Some(kept) = client.outstanding.iter_mut().find(|o| o.seq == out.seq) {
+            kept.sent_at = end;
+        }
         let append = Append {
             seq: out.seq,
             floor_index: client.floor_index,
@@ -539,6 +545,11 @@ impl World {
         self.clients[c].connection
     }
 
+    /// What the client has sent under this number and not been answered.
+    pub fn outstanding(&self, c: usize, seq: u64) -> Option<&Out> {
+        self.clients[c].outstanding.iter().find(|out| out.seq == seq)
+    }
+
     fn make_batch(&mut self, c: usize, g: usize) {
         let max = self.plan.groups[g].payload_bytes_max;
         let payload_len = if self.rng.random_bool(0.5) {
@@ -572,6 +583,7 @@ impl World {
             entry_count,
             expected_offset,
             fencing_token,
+            sent_at: 0,
         };
         client.outstanding.push_back(out.clone());
         client.since = self.now;

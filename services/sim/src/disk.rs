@@ -1,65 +1,41 @@
 //! One server's journal: the bytes that `quorate-journal` writes, on a simulated disk, and its scan of them. Records
 //! are synced in runs; a crash keeps what was synced and, of the write under way, any of its pages.
+//!
+//! - [`image`]: what the synced records amount to, worked out apart from the code under test
+//! - `damage`: bits and pages that go bad
+//! - `recover`: a server's start
 
+mod damage;
 mod image;
 mod recover;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
-use quorate_journal::record::{self, HEADER_BYTES, Header, Lsn, PAGE_BYTES, SegmentHead};
-use quorate_types::{Epoch, GroupId, Index};
-use quorate_wire::Batch;
+use quorate_journal::Location;
+use quorate_journal::record::{self, HEADER_BYTES, Header, Lsn, PAGE_BYTES, SEGMENT_HEAD_BYTES, SegmentHead};
+use quorate_replica_log::record::{KIND_BASE, KIND_BATCH, KIND_DROPPED, KIND_MENDED};
+use quorate_replica_log::{Durable, Entry, Place, Places};
+use quorate_types::{GroupId, Index};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-pub use image::{Image, Places};
-pub use recover::Found;
-
-// As in `services/replica/src/disk.rs`.
-const KIND_BATCH: u8 = 1;
-const KIND_BASE: u8 = 2;
-const KIND_DROPPED: u8 = 3;
-const KIND_CUT: u8 = 4;
-const KIND_TRIM: u8 = 5;
-
-#[derive(Debug, Clone)]
-pub enum Body {
-    Batch(Batch),
-    Base { base: Bytes, index: Index, epoch: Epoch },
-    Cut { index: Index, number: u64 },
-    Trim { index: Index },
-    Dropped,
-}
+pub use image::Image;
+pub use recover::Held;
 
 #[derive(Debug, Clone)]
 struct Record {
     lsn: Lsn,
-    group_id: GroupId,
-    body: Body,
-}
-
-/// What the journal tells a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Durable {
-    pub group_id: GroupId,
-    pub what: DurableWhat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DurableWhat {
-    Batch { index: Index, epoch: Epoch },
-    Base { index: Index, epoch: Epoch },
-    Cut { number: u64 },
-    Trim { index: Index },
-    Dropped,
+    location: Location,
+    entry: Entry,
 }
 
 #[derive(Debug)]
 pub struct Disk {
     segment_bytes: usize,
     segments: VecDeque<Segment>,
-    next_segment: u32,
+    /// Where the next record goes: segment and position.
+    end: (u32, usize),
     next_lsn: Lsn,
     durable_lsn: Lsn,
     pending: VecDeque<Record>,
@@ -67,9 +43,17 @@ pub struct Disk {
     pub syncing: usize,
     /// Where records lie that are on stable storage.
     placed: VecDeque<Placed>,
+    /// Records on stable storage that cannot be read any more.
+    damaged: BTreeSet<Lsn>,
     /// First of the last write: damage to what was written before it is known for what it is.
     last_write_lsn: Lsn,
     places: BTreeMap<GroupId, Places>,
+    /// Of groups that were dropped by the record of this number, until that is on stable storage.
+    dropping: BTreeMap<Lsn, Places>,
+    /// The first record of each group on stable storage, since it was last dropped.
+    born: BTreeMap<GroupId, Lsn>,
+    /// Groups that were said to be whole again, and nothing has gone bad since.
+    mended: BTreeSet<GroupId>,
     /// Per group: what the synced records amount to, worked out apart from the code under test.
     pub images: BTreeMap<GroupId, Image>,
 }
@@ -78,18 +62,14 @@ pub struct Disk {
 struct Segment {
     number: u32,
     salt: u64,
+    first_lsn: Lsn,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Placed {
     lsn: Lsn,
-    group_id: GroupId,
-    segment: u32,
-    position: usize,
-    len: usize,
-    index: Option<Index>,
-    is_damaged: bool,
+    location: Location,
 }
 
 impl Disk {
@@ -97,33 +77,51 @@ impl Disk {
         Self {
             segment_bytes,
             segments: VecDeque::new(),
-            next_segment: 1,
+            end: (0, segment_bytes),
             next_lsn: 1,
             durable_lsn: 0,
             pending: VecDeque::new(),
             syncing: 0,
             placed: VecDeque::new(),
+            damaged: BTreeSet::new(),
             last_write_lsn: 1,
             places: BTreeMap::new(),
+            dropping: BTreeMap::new(),
+            born: BTreeMap::new(),
+            mended: BTreeSet::new(),
             images: BTreeMap::new(),
         }
     }
 
-    pub fn submit(&mut self, group_id: GroupId, body: Body) {
+    /// As the journal's port does it: a record has its place when it is taken.
+    pub fn submit(&mut self, entry: Entry) {
+        let len = HEADER_BYTES + entry.bytes();
+        let stride = record::stride(entry.bytes());
+        if self.end.1 + stride > self.segment_bytes {
+            self.end = (self.end.0 + 1, SEGMENT_HEAD_BYTES as usize);
+        }
+        let location = Location {
+            segment: self.end.0,
+            position: self.end.1 as u32,
+            len: len as u32,
+        };
+        self.end.1 += stride;
         let lsn = self.next_lsn;
         self.next_lsn += 1;
-        if let Body::Batch(batch) = &body {
-            self.places
-                .entry(group_id)
-                .or_default()
-                .note(batch.header.index, lsn);
+        if entry.kind() == KIND_DROPPED {
+            let places = self.places.remove(&entry.durable.group_id);
+            self.dropping.extend(places.map(|places| (lsn, places)));
         }
-        self.pending.push_back(Record { lsn, group_id, body });
+        if entry.kind() == KIND_BATCH {
+            let places = self.places.entry(entry.durable.group_id).or_default();
+            places.note(entry.durable.index, lsn, Place::Journal(location));
+        }
+        self.pending.push_back(Record { lsn, location, entry });
     }
 
     /// The note that the group was dropped is not on stable storage yet.
     pub fn is_dropping(&self, id: GroupId) -> bool {
-        let is_note = |r: &Record| r.group_id == id && matches!(r.body, Body::Dropped);
+        let is_note = |r: &Record| r.entry.durable.group_id == id && r.entry.kind() == KIND_DROPPED;
         self.pending.iter().any(is_note)
     }
 
@@ -151,24 +149,23 @@ impl Disk {
             self.write(record, rng);
             self.keep(record);
             // Of a group that was dropped behind it: nobody's, as in `services/replica/src/disk.rs`.
+            let durable = record.entry.durable;
             let is_drop = |r: &Record| {
-                r.lsn > record.lsn && r.group_id == record.group_id && matches!(r.body, Body::Dropped)
+                r.lsn > record.lsn
+                    && r.entry.durable.group_id == durable.group_id
+                    && r.entry.kind() == KIND_DROPPED
             };
             if covered.iter().chain(&self.pending).any(is_drop) {
                 continue;
             }
-            let durable = Durable::of(record);
-            let same = told.last().is_some_and(|last| {
-                last.group_id == durable.group_id
-                    && std::mem::discriminant(&last.what) == std::mem::discriminant(&durable.what)
-            });
-            if merged && same {
-                told.pop();
+            if merged {
+                durable.note(&mut told);
+            } else {
+                told.push(durable);
             }
-            told.push(durable);
         }
         self.durable_lsn = covered.last().expect("not empty").lsn;
-        if covered.iter().any(|r| matches!(r.body, Body::Base { .. })) {
+        if covered.iter().any(|r| r.entry.kind() == KIND_BASE) {
             self.free();
         }
         told
@@ -176,74 +173,87 @@ impl Disk {
 
     /// Puts the record's bytes behind the last.
     fn write(&mut self, record: &Record, rng: &mut SmallRng) {
-        let (kind, head, payload) = record.body.parts(record.group_id);
-        let stride = record::stride(head.len() + payload.len());
-        let fits = |s: &Segment| s.bytes.len() + stride <= self.segment_bytes;
-        if !self.segments.back().is_some_and(fits) {
-            let (number, salt) = (self.next_segment, rng.random());
-            self.next_segment += 1;
+        let Record { lsn, location, entry } = record;
+        if self.segments.back().is_none_or(|s| s.number != location.segment) {
+            let (number, salt, first_lsn) = (location.segment, rng.random(), *lsn);
             let head = SegmentHead {
                 segment: number,
                 salt,
-                first_lsn: record.lsn,
+                first_lsn,
             };
-            let bytes = head.encode();
-            self.segments.push_back(Segment { number, salt, bytes });
+            self.segments.push_back(Segment {
+                number,
+                salt,
+                first_lsn,
+                bytes: head.encode(),
+            });
         }
         let segment = self.segments.back_mut().expect("pushed above");
-        let position = segment.bytes.len();
+        assert_eq!(
+            segment.bytes.len(),
+            location.position as usize,
+            "records follow one another"
+        );
         let header = Header {
-            body_len: (head.len() + payload.len()) as u32,
-            lsn: record.lsn,
+            body_len: entry.bytes() as u32,
+            lsn: *lsn,
             segment: segment.number,
-            unsynced: (record.lsn - self.durable_lsn) as u32,
-            head_len: head.len() as u16,
-            kind,
+            unsynced: (lsn - self.durable_lsn) as u32,
+            head_len: entry.head.len() as u16,
+            kind: entry.kind(),
         };
-        record::encode(&header, segment.salt, &head, &payload, &mut segment.bytes);
+        record::encode(
+            &header,
+            segment.salt,
+            &entry.head,
+            &entry.payload,
+            &mut segment.bytes,
+        );
         self.placed.push_back(Placed {
-            lsn: record.lsn,
-            group_id: record.group_id,
-            segment: segment.number,
-            position,
-            len: stride,
-            index: match &record.body {
-                Body::Batch(batch) => Some(batch.header.index),
-                _ => None,
-            },
-            is_damaged: false,
+            lsn: *lsn,
+            location: *location,
         });
     }
 
     /// The record is on stable storage.
     fn keep(&mut self, record: &Record) {
-        match &record.body {
-            Body::Dropped => {
-                self.images.remove(&record.group_id);
-                self.places.remove(&record.group_id);
-            }
-            body => self.images.entry(record.group_id).or_default().apply(body),
+        let durable = &record.entry.durable;
+        let id = durable.group_id;
+        if durable.kind == KIND_DROPPED {
+            self.images.remove(&id);
+            self.dropping.remove(&record.lsn);
+            self.born.remove(&id);
+            self.mended.remove(&id);
+            return;
         }
-        if let Body::Base { index, .. } = record.body {
-            let places = self.places.entry(record.group_id).or_default();
-            places.forget_through(index);
-            places.base_lsn = Some(record.lsn);
+        let image = self.images.entry(id).or_default();
+        image.apply(&record.entry);
+        if durable.kind == KIND_MENDED && !image.is_damaged() {
+            self.mended.insert(id);
+        }
+        self.born.entry(id).or_insert(record.lsn);
+        if durable.kind == KIND_BASE {
+            let places = self.places.entry(id).or_default();
+            places.forget_through(durable.index);
+            places.base = Some((durable.index, record.lsn));
         }
     }
 
     /// Segments are freed whole, oldest first, as far as no group needs what they hold; never the newest.
     fn free(&mut self) {
-        let needed = self.places.values().filter_map(Places::oldest_lsn).min();
+        let places = self.places.values().chain(self.dropping.values());
+        let needed = places.filter_map(Places::oldest_lsn).min();
         let needed = needed.unwrap_or(self.durable_lsn).min(self.durable_lsn);
         while let Some(next) = self.segments.get(1) {
-            let first_lsn = SegmentHead::decode(&next.bytes).map_or(0, |head| head.first_lsn);
-            if first_lsn == 0 || first_lsn > needed {
+            let first_lsn = next.first_lsn;
+            if first_lsn > needed {
                 return;
             }
             self.segments.pop_front();
             while self.placed.front().is_some_and(|p| p.lsn < first_lsn) {
                 self.placed.pop_front();
             }
+            self.damaged = self.damaged.split_off(&first_lsn);
         }
     }
 
@@ -263,29 +273,23 @@ impl Disk {
 
     /// Writes the records as far as the crash lets it; answers how many are whole, from the first.
     fn tear(&mut self, writing: &[Record], rng: &mut SmallRng) -> usize {
-        let begun = self.segments.back().map(|s| (s.number, s.bytes.len()));
-        let placed_before = self.placed.len();
-        let mut written = Vec::new();
-        for record in writing {
-            self.write(record, rng);
-            // What lies in the next segment is written when the one before is synced.
-            let segment = self.placed.back().expect("written").segment;
-            if begun.is_none_or(|(number, _)| number != segment) {
-                self.placed.pop_back();
-                self.segments.pop_back();
-                self.next_segment -= 1;
-                break;
-            }
-            written.push(record);
-        }
-        let Some((_, from)) = begun.filter(|_| !written.is_empty()) else {
+        let Some((number, from)) = self.segments.back().map(|s| (s.number, s.bytes.len())) else {
             return 0;
         };
+        // What lies in the next segment is written when the one before is synced.
+        let is_here = |record: &&Record| record.location.segment == number;
+        let written: Vec<&Record> = writing.iter().take_while(is_here).collect();
+        if written.is_empty() {
+            return 0;
+        }
+        let placed_before = self.placed.len();
+        for record in &written {
+            self.write(record, rng);
+        }
         let lost = self.lose_pages(from, rng);
         let is_whole = |p: &Placed| {
-            !lost
-                .iter()
-                .any(|page| page.start < p.position + p.len && p.position < page.end)
+            let (start, end) = range(p.location);
+            !lost.iter().any(|page| page.start < end && start < page.end)
         };
         let whole = self
             .placed
@@ -328,84 +332,28 @@ impl Disk {
         *self = Disk::new(self.segment_bytes);
     }
 
-    /// Flips a bit of a batch behind which its group has another. Damage to the very last write cannot be told from
-    /// a torn end, and whose records the journal lost is only seen by the gap (`docs/internals/simulator.md`).
-    /// Answers whose it was.
-    pub fn flip(&mut self, rng: &mut SmallRng) -> Option<GroupId> {
-        let has_later = |p: &Placed| {
-            let is_batch = |q: &&Placed| q.group_id == p.group_id && q.index.is_some() && !q.is_damaged;
-            let later = self.placed.iter().rev().find(is_batch);
-            later.is_some_and(|q| q.lsn > p.lsn && q.index > p.index)
-        };
-        let fit: Vec<Placed> = self
-            .placed
-            .iter()
-            .filter(|p| p.index.is_some() && p.lsn < self.last_write_lsn && has_later(p))
-            .copied()
-            .collect();
-        let chosen = fit.get(rng.random_range(0..fit.len().max(1)))?;
-        let at = self
-            .placed
-            .binary_search_by_key(&chosen.lsn, |p| p.lsn)
-            .expect("it is there");
-        self.placed[at].is_damaged = true;
-        let segment = self.segments.iter_mut().find(|s| s.number == chosen.segment)?;
-        // The padding behind a record may be flipped with impunity: keep to what is summed.
-        let at = chosen.position + rng.random_range(0..HEADER_BYTES + 8);
-        segment.bytes[at] ^= 1 << rng.random_range(0..8);
-        Some(chosen.group_id)
-    }
-
     /// The payload of the batch at `index`, from where it lies.
     pub fn payload(&self, id: GroupId, index: Index) -> Option<Bytes> {
-        let lsn = self.places.get(&id)?.get(index)?;
+        let (lsn, place) = self.places.get(&id)?.get(index)?;
         if let Some(record) = self.pending.iter().find(|r| r.lsn == lsn) {
-            let Body::Batch(batch) = &record.body else {
-                return None;
-            };
-            return Some(batch.payload.clone());
+            return Some(record.entry.payload.clone());
         }
-        let at = self.placed.binary_search_by_key(&lsn, |p| p.lsn).ok()?;
-        let placed = self.placed[at];
-        let segment = self.segments.iter().find(|s| s.number == placed.segment)?;
-        let (_, _, payload) = record::parse(&segment.bytes[placed.position..], segment.number, segment.salt)?;
+        let Place::Journal(location) = place else {
+            unreachable!("there are no group logs here")
+        };
+        let segment = self.segments.iter().find(|s| s.number == location.segment)?;
+        let bytes = segment.bytes.get(location.position as usize..)?;
+        let (header, _, payload) = record::parse(bytes, segment.number, segment.salt)?;
+        assert_eq!(header.lsn, lsn, "another record lies there");
         Some(Bytes::copy_from_slice(payload))
     }
 }
 
-impl Body {
-    /// Kind, head and payload of its record.
-    fn parts(&self, group_id: GroupId) -> (u8, Vec<u8>, Bytes) {
-        let group = group_id.0.as_bytes().to_vec();
-        let with_index = |index: &Index| [&group[..], &index.to_le_bytes()].concat();
-        match self {
-            Body::Batch(batch) => (KIND_BATCH, batch.header.encode().to_vec(), batch.payload.clone()),
-            Body::Base { base, .. } => (KIND_BASE, group, base.clone()),
-            Body::Cut { index, .. } => (KIND_CUT, with_index(index), Bytes::new()),
-            Body::Trim { index } => (KIND_TRIM, with_index(index), Bytes::new()),
-            Body::Dropped => (KIND_DROPPED, group, Bytes::new()),
-        }
-    }
-}
-
-impl Durable {
-    fn of(record: &Record) -> Self {
-        let what = match &record.body {
-            Body::Batch(b) => DurableWhat::Batch {
-                index: b.header.index,
-                epoch: b.header.epoch,
-            },
-            Body::Base { index, epoch, .. } => DurableWhat::Base {
-                index: *index,
-                epoch: *epoch,
-            },
-            Body::Cut { number, .. } => DurableWhat::Cut { number: *number },
-            Body::Trim { index } => DurableWhat::Trim { index: *index },
-            Body::Dropped => DurableWhat::Dropped,
-        };
-        Self {
-            group_id: record.group_id,
-            what,
-        }
-    }
+/// Where the record's bytes lie in its segment, with what fills them up.
+fn range(location: Location) -> (usize, usize) {
+    let start = location.position as usize;
+    (
+        start,
+        start + record::stride(location.len as usize - HEADER_BYTES),
+    )
 }

@@ -4,16 +4,18 @@ use std::collections::HashMap;
 
 use quorate_chain::{AppendRequest, ClientRef, Command, Event, Happened, Replica};
 use quorate_qos::{Admission, QueueLimits, Ready};
+use quorate_replica_log::record::{KIND_BASE, KIND_BATCH};
+use quorate_replica_log::{Durable, Entry, Place, Places, is_whole};
 use quorate_telemetry::usage::Sample;
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::cost::Budget;
 use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
-use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros, Role};
+use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros};
 use quorate_wire::client::{self, kind};
 use quorate_wire::peer::Envelope;
 
 use crate::clock::now_us;
-use crate::disk::{Durable, KIND_BASE, KIND_BATCH, KIND_CUT, KIND_MENDED, KIND_TRIM, Place, Placed, Places};
+use crate::disk::Placed;
 use crate::shard::io::{Io, Refusal};
 use crate::shard::reads::Readers;
 use crate::shard::repair::Repairs;
@@ -105,9 +107,9 @@ impl Group {
         if !self.replica.is_head() {
             self.refuse_queue(io, Code::NotHead);
         }
-        let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
-        if begins && is_whole && std::mem::take(&mut self.is_damaged) {
-            io.journal.mended(self.id, self.replica.log().last_index(), false);
+        if begins && is_whole(self.replica.role()) && std::mem::take(&mut self.is_damaged) {
+            let last_index = self.replica.log().last_index();
+            io.journal.write(Entry::mended(self.id, last_index, false));
         }
     }
 
@@ -228,10 +230,12 @@ impl Group {
                     };
                     io.send_peer(to, envelope);
                 }
-                Command::Persist(batch) => io.journal.batch(&batch),
-                Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
-                Command::Cut { index, number } => io.journal.cut(self.id, index, number),
-                Command::PersistTrim { index } => io.journal.trim(self.id, index),
+                Command::Persist(batch) => io.journal.write(Entry::batch(&batch)),
+                Command::PersistBase { base, index, epoch } => {
+                    io.journal.write(Entry::base(self.id, base, index, epoch));
+                }
+                Command::Cut { index, number } => io.journal.write(Entry::cut(self.id, index, number)),
+                Command::PersistTrim { index } => io.journal.write(Entry::trim(self.id, index)),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
                 Command::Ack {
                     client,
@@ -345,18 +349,9 @@ impl Group {
                 }
             }
         }
-        let event = match durable.kind {
-            KIND_MENDED => return,
-            KIND_CUT => Event::CutPersisted {
-                number: durable.epoch,
-            },
-            KIND_TRIM => Event::TrimPersisted { index: durable.index },
-            _ => Event::Persisted {
-                index: durable.index,
-                epoch: durable.epoch,
-            },
-        };
-        self.step(io, event);
+        if let Some(event) = durable.event() {
+            self.step(io, event);
+        }
     }
 
     pub fn head_address(&self) -> String {

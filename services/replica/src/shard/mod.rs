@@ -24,6 +24,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, Replica};
 use quorate_journal::Lsn;
+use quorate_replica_log::{Entry, Places};
 use quorate_telemetry::usage::Sample;
 use quorate_transport::Detached;
 use quorate_types::control::GroupReport;
@@ -31,7 +32,6 @@ use quorate_types::{GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
 use tokio::sync::oneshot;
 
-use crate::disk::Places;
 use crate::shard::crossing::Backlog;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
@@ -202,7 +202,7 @@ impl Shard {
         if is_damaged {
             // Before anything else of the group: whoever reads the disk again must not go by what was lost.
             let last_index = group.replica.log().last_index();
-            self.io.journal.mended(group_id, last_index, true);
+            self.io.journal.write(Entry::mended(group_id, last_index, true));
             self.io.wake.notify_one();
         }
         group.is_damaged = is_damaged;
@@ -223,7 +223,7 @@ impl Shard {
             group.abandon(&mut self.io);
             self.parted.append(&mut group.cuts);
             self.parted.extend(usage::sample(&mut group));
-            self.io.journal.dropped(group_id);
+            self.io.journal.write(Entry::dropped(group_id));
             self.io.wake.notify_one();
         }
         self.io.forget_peers_of(group_id);

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use quorate_chain::{ClientRef, Event, ReadPage};
 use quorate_journal::Lsn;
+use quorate_replica_log::Place;
 use quorate_types::limits::{BATCH_BYTES_MAX, READ_BATCHES_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX};
 use quorate_types::{Code, GroupId, Index, Micros, Offset};
 use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
 
 use crate::clock::now_us;
-use crate::disk::Place;
 use crate::shard::group::Group;
 use crate::shard::io::{Io, Refusal};
 use crate::shard::repair::{Lack, read_batches};

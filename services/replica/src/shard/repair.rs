@@ -8,6 +8,8 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use quorate_group_log::{Answer, GroupLogs, Rescued};
 use quorate_journal::{Journal, Lsn};
+use quorate_replica_log::record::KIND_BATCH;
+use quorate_replica_log::{Entry, Place};
 use quorate_types::limits::{
     FETCHES_SERVED_PER_SHARD_MAX, REPAIR_ROUNDS_MAX, REPAIR_TRY_MS, REPAIRS_PER_SHARD_MAX,
 };
@@ -16,7 +18,6 @@ use quorate_wire::peer::{Envelope, Message};
 use quorate_wire::{Batch, BatchHeader};
 
 use crate::clock::now_us;
-use crate::disk::{KIND_BATCH, Place};
 use crate::shard::Shard;
 use crate::shard::group::Group;
 use crate::shard::io::Io;
@@ -230,10 +231,11 @@ impl Group {
             return;
         }
         let base = log.base();
-        io.journal.base(self.id, base.encode(), base.index, base.epoch);
+        io.journal
+            .write(Entry::base(self.id, base.encode(), base.index, base.epoch));
         if log.last_index() > 0 {
             // No cut of the protocol's: nobody waits for this number.
-            io.journal.cut(self.id, log.last_index(), 0);
+            io.journal.write(Entry::cut(self.id, log.last_index(), 0));
         }
     }
 }

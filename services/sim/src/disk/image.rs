@@ -1,12 +1,11 @@
-//! What a journal's records of one group amount to, worked out apart from the code under test; and where they lie.
+//! What a journal's records of one group amount to, worked out apart from the code under test.
 
 use std::collections::VecDeque;
 
 use quorate_chain::Log;
-use quorate_journal::record::Lsn;
+use quorate_replica_log::Entry;
+use quorate_replica_log::record::{KIND_BASE, KIND_BATCH, KIND_CUT, KIND_MENDED, KIND_TRIM};
 use quorate_types::{Epoch, Index};
-
-use super::Body;
 
 /// The epochs of the batches behind a base.
 #[derive(Debug, Default, Clone)]
@@ -15,40 +14,47 @@ pub struct Image {
     epochs: VecDeque<Epoch>,
     /// What clients trimmed.
     trimmed: Index,
+    /// It says of itself that more had been durable.
+    is_damaged: bool,
 }
 
 impl Image {
-    pub(super) fn apply(&mut self, body: &Body) {
-        match body {
-            Body::Batch(batch) => {
-                self.truncate(batch.header.index - 1);
-                assert_eq!(
-                    batch.header.index,
-                    self.last() + 1,
-                    "the journal is given a dense log"
-                );
-                self.epochs.push_back(batch.header.epoch);
+    pub(super) fn apply(&mut self, entry: &Entry) {
+        let durable = &entry.durable;
+        let (index, epoch) = (durable.index, durable.epoch);
+        match durable.kind {
+            KIND_BATCH => {
+                self.truncate(index - 1);
+                assert_eq!(index, self.last() + 1, "the journal is given a dense log");
+                self.epochs.push_back(epoch);
             }
-            Body::Cut { index, .. } => self.truncate(*index),
-            Body::Base { index, epoch, .. } => {
-                if *index >= self.base && self.epoch_at(*index) == Some(*epoch) {
-                    self.epochs.drain(..(*index - self.base) as usize);
+            KIND_CUT => {
+                self.truncate(index);
+                self.is_damaged &= index > 0;
+            }
+            KIND_BASE => {
+                if index >= self.base && self.epoch_at(index) == Some(epoch) {
+                    self.epochs.drain(..(index - self.base) as usize);
                 } else {
                     self.epochs.clear();
-                    self.trimmed = self.trimmed.min(*index);
+                    self.trimmed = self.trimmed.min(index);
                 }
-                self.base = *index;
+                self.base = index;
             }
-            Body::Trim { index } => {
-                assert!(*index <= self.last(), "trimmed what is not there");
-                self.trimmed = self.trimmed.max(*index);
+            KIND_TRIM => {
+                assert!(index <= self.last(), "trimmed what is not there");
+                self.trimmed = self.trimmed.max(index);
             }
-            Body::Dropped => unreachable!("a dropped group has no image"),
+            KIND_MENDED => {
+                assert_eq!(index, self.last(), "mended up to another index than the last");
+                self.is_damaged = entry.head[24] == 1;
+            }
+            other => unreachable!("a record of kind {other} has no image"),
         }
     }
 
-    /// After damage: what there is, is what was found.
-    pub fn of(log: &Log, trimmed: Index) -> Self {
+    /// What there is, is what was found.
+    pub fn of(log: &Log, trimmed: Index, is_damaged: bool) -> Self {
         let epochs = (log.first_index()..=log.last_index())
             .map(|index| log.epoch_at(index).expect("held"))
             .collect();
@@ -56,7 +62,12 @@ impl Image {
             base: log.base().index,
             epochs,
             trimmed,
+            is_damaged,
         }
+    }
+
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged
     }
 
     fn truncate(&mut self, index: Index) {
@@ -109,52 +120,6 @@ impl Image {
                 self.epoch_at(index),
                 "recovered another batch at {index}"
             );
-        }
-    }
-}
-
-/// The records of one group that it needs, as `services/replica/src/disk.rs` keeps them.
-#[derive(Debug, Default)]
-pub struct Places {
-    first_index: Index,
-    batches: VecDeque<Lsn>,
-    pub base_lsn: Option<Lsn>,
-}
-
-impl Places {
-    pub fn note(&mut self, index: Index, lsn: Lsn) {
-        if self.batches.is_empty() {
-            self.first_index = index;
-        }
-        let Some(at) = index.checked_sub(self.first_index) else {
-            return;
-        };
-        self.batches.truncate(at as usize);
-        if self.batches.len() as u64 != at {
-            // A gap: the log began anew behind a base.
-            self.batches.clear();
-            self.first_index = index;
-        }
-        self.batches.push_back(lsn);
-    }
-
-    pub fn get(&self, index: Index) -> Option<Lsn> {
-        let at = index.checked_sub(self.first_index)?;
-        self.batches.get(at as usize).copied()
-    }
-
-    pub fn forget_through(&mut self, index: Index) {
-        while self.first_index <= index && !self.batches.is_empty() {
-            self.batches.pop_front();
-            self.first_index += 1;
-        }
-    }
-
-    pub fn oldest_lsn(&self) -> Option<Lsn> {
-        let first = self.batches.front().copied();
-        match (first, self.base_lsn) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
         }
     }
 }

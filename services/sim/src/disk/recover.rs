@@ -1,29 +1,27 @@
-//! Reading a simulated journal at a server's start, by the journal's own scan.
+//! Reading a simulated journal at a server's start, by the journal's own scan and the server's own recovery.
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use quorate_chain::{Base, Replica};
-use quorate_journal::{Record, SegmentFile, scan};
-use quorate_types::{Durability, GroupId, Index, ServerId};
-use quorate_wire::{Batch, BatchHeader};
-use uuid::Uuid;
+use quorate_chain::Replica;
+use quorate_journal::record::{Lsn, SEGMENT_HEAD_BYTES};
+use quorate_journal::{SegmentFile, scan};
+use quorate_replica_log::{RecoveredGroup, Scan, State};
+use quorate_types::control::HeldGroup;
+use quorate_types::{GroupId, ServerId};
 
-use super::{Disk, Image, KIND_BASE, KIND_BATCH, KIND_CUT, KIND_DROPPED, KIND_TRIM, Places};
+use super::{Disk, Image};
 
-/// What a server finds on its disk when it starts.
-#[derive(Debug, Default)]
-pub struct Found {
-    pub groups: BTreeMap<GroupId, Replica>,
-    /// Groups of whose log a part is missing.
-    pub damaged: Vec<GroupId>,
-    pub has_damage: bool,
-    places: BTreeMap<GroupId, Places>,
+/// A group that a server finds on its disk when it starts.
+#[derive(Debug)]
+pub struct Held {
+    pub replica: Replica,
+    /// `None`: what is there is of no use.
+    pub told: Option<HeldGroup>,
 }
 
 impl Disk {
     /// Reads the journal as `services/replica` does at its start, and goes on behind its end.
-    pub fn recover(&mut self, me: ServerId) -> Found {
+    pub fn recover(&mut self, me: ServerId) -> BTreeMap<GroupId, Held> {
         let files: Vec<SegmentFile<&[u8]>> = self
             .segments
             .iter()
@@ -32,9 +30,13 @@ impl Disk {
                 source: &s.bytes[..],
             })
             .collect();
-        let mut found = Found::default();
-        let scanned = scan(&files, &mut |record| found.record(me, &record)).expect("memory can be read");
-        found.has_damage = !scanned.recovery.damages.is_empty();
+        // Nothing was copied to group logs: the journal begins where it begins.
+        let mut groups = Scan::new(me);
+        let scanned = scan(&files, &mut |record| {
+            groups.record(&record).expect("a record of this version");
+        })
+        .expect("memory can be read");
+        let recovered = groups.finish(&scanned.recovery, false);
         let next_lsn = if self.segments.is_empty() {
             self.next_lsn
         } else {
@@ -45,66 +47,69 @@ impl Disk {
             "the scan ends before record {next_lsn}; on stable storage are records up to {}",
             self.durable_lsn
         );
-        if let (Some(end), Some(segment)) = (scanned.end, self.segments.back_mut()) {
+        // Of a first segment whose heads are lost, nobody knows where it began.
+        let missing = recovered.missing.iter().cloned().flatten();
+        let missing: Vec<Lsn> = missing.filter(|lsn| *lsn >= self.first_lsn()).collect();
+        let damaged: Vec<Lsn> = self.damaged.iter().copied().collect();
+        assert_eq!(missing, damaged, "the scan misses other records than are damaged");
+        self.go_on_behind(scanned.end);
+        self.places.clear();
+        self.dropping.clear();
+        let mut held = BTreeMap::new();
+        for (id, group) in recovered.groups {
+            self.check(id, &group);
+            let told = group.held(id);
+            let is_damaged = group.state == State::Damaged;
+            let image = Image::of(group.replica.log(), group.replica.trimmed_through(), is_damaged);
+            self.images.insert(id, image);
+            self.places.insert(id, group.places);
+            let replica = group.replica;
+            held.insert(id, Held { replica, told });
+        }
+        let is_held = |id: &GroupId| held.contains_key(id);
+        let lost: Vec<GroupId> = self.images.keys().copied().filter(|id| !is_held(id)).collect();
+        for id in lost {
+            assert!(!damaged.is_empty(), "an undamaged journal lacks a group");
+            self.images.remove(&id);
+        }
+        held
+    }
+
+    fn go_on_behind(&mut self, end: Option<quorate_journal::End>) {
+        if let (Some(end), Some(segment)) = (end, self.segments.back_mut()) {
             assert_eq!(end.segment, segment.number, "writing goes on in the last segment");
             segment.bytes.truncate(end.position as usize);
         }
-        for (id, replica) in &mut found.groups {
-            if replica.recovered_all().is_err() {
-                found.damaged.push(*id);
-            }
-        }
-        self.places = std::mem::take(&mut found.places);
-        found
+        self.end = match self.segments.back() {
+            Some(segment) => (segment.number, segment.bytes.len()),
+            None => (0, self.segment_bytes),
+        };
+        assert!(self.end.1 >= SEGMENT_HEAD_BYTES as usize);
     }
 
-    /// After damage: what there is, is what was found.
-    pub fn reimage(&mut self, id: GroupId, replica: &Replica) {
-        self.images
-            .insert(id, Image::of(replica.log(), replica.trimmed_through()));
-    }
-}
-
-impl Found {
-    fn record(&mut self, me: ServerId, record: &Record<'_>) {
-        if record.kind == KIND_BATCH {
-            let header = BatchHeader::decode(record.head).expect("a sound record");
-            let payload = Bytes::copy_from_slice(record.payload);
-            self.places
-                .entry(header.group_id)
-                .or_default()
-                .note(header.index, record.lsn);
-            let batch = Batch {
-                header,
-                payload,
-                trace: None,
-            };
-            return self.group(me, header.group_id).recover(batch);
+    /// What is said to be whole is what the synced records amount to; damaged is only what may be.
+    fn check(&self, id: GroupId, group: &RecoveredGroup) {
+        let image = self.images.get(&id).cloned().unwrap_or_default();
+        if group.state == State::Whole {
+            return image.check(group.replica.log());
         }
-        let id: &[u8; 16] = record.head.first_chunk().expect("a group");
-        let id = GroupId(Uuid::from_bytes(*id));
-        let index = || Index::from_le_bytes(*record.head[16..].first_chunk().expect("an index"));
-        match record.kind {
-            KIND_BASE => {
-                let base = Base::decode(record.payload).expect("a base");
-                let places = self.places.entry(id).or_default();
-                places.forget_through(base.index);
-                places.base_lsn = Some(record.lsn);
-                self.group(me, id).recover_base(base);
-            }
-            KIND_CUT => self.group(me, id).recover_cut(index()),
-            KIND_TRIM => self.group(me, id).recover_trim(index()),
-            KIND_DROPPED => {
-                self.groups.remove(&id);
-                self.places.remove(&id);
-            }
-            other => unreachable!("no record of kind {other} is written"),
-        }
-    }
-
-    fn group(&mut self, me: ServerId, id: GroupId) -> &mut Replica {
-        self.groups
-            .entry(id)
-            .or_insert_with(|| Replica::new(me, Durability::Persistent))
+        assert!(
+            !self.damaged.is_empty() || image.is_damaged(),
+            "an undamaged journal lacks a part of a log: {:?}",
+            group.state
+        );
+        assert!(
+            !self.mended.contains(&id),
+            "the group was whole again, nothing has gone bad since, and it is said to be {:?}",
+            group.state
+        );
+        // A group that was created behind all holes has nothing to do with them.
+        let born = self.born.get(&id).copied().unwrap_or(0);
+        let last_hole = self.damaged.last().copied().unwrap_or(Lsn::MAX);
+        assert!(
+            born <= last_hole || image.is_damaged(),
+            "all of the group lies behind what is missing, and it is said to be {:?}",
+            group.state
+        );
     }
 }

@@ -68,7 +68,7 @@ impl World {
             }
             Fault::Wipe => return self.lose(s, |world, s| world.wipe(s)),
             Fault::Replace => return self.lose(s, |world, s| world.replace(s)),
-            Fault::BitFlip => return self.lose(s, |world, s| world.flip(s)),
+            Fault::BitFlip => return self.lose(s, |world, s| world.damage(s)),
             Fault::DiskFull | Fault::DiskFails => return self.disk_fault(s, fault),
             Fault::DiskSlow => {
                 self.servers[s].sync_factor = 20;

@@ -26,7 +26,7 @@ pub enum Fault {
     Wipe,
     /// A machine is lost for ever; another joins.
     Replace,
-    /// A bit of a durable record is flipped, and the process killed.
+    /// Durable records go bad, by a bit or by pages, and the process is killed.
     BitFlip,
     DiskFull,
     /// A sync fails: the server is read-only until it is restarted.

@@ -17,6 +17,7 @@ mod min_replicas;
 mod nothing_of_the_old;
 mod one_head_commits;
 mod reads;
+mod refused_rightly;
 mod reset_after_lost;
 mod tail_is_current;
 
@@ -25,6 +26,7 @@ pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
 pub use lost::check as look_for_lost;
 pub use reads::read_somewhere;
+pub use refused_rightly::check as after_refusal;
 pub use tail_is_current::after_answer;
 
 use quorate_coordinator::state::State;

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use quorate_chain::{AppendRequest, ClientRef, Replica, Verdict};
 use quorate_qos::Admission;
+use quorate_replica_log::Entry;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::cost::Budget;
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
@@ -79,6 +80,8 @@ pub struct Hosted {
     /// The channel that each session was attached on last: it alone may append.
     sessions: HashMap<u64, ClientRef>,
     attaching: Vec<ClientRef>,
+    /// It may lack what had been durable here, until it is a replica of the chain again.
+    is_damaged: bool,
     is_dirty: bool,
     /// When its queue is looked at next.
     wake_at: Micros,
@@ -105,6 +108,7 @@ impl Hosted {
             channels: HashMap::new(),
             sessions: HashMap::new(),
             attaching: Vec::new(),
+            is_damaged: false,
             is_dirty: false,
             wake_at: 0,
             life: 0,
@@ -258,14 +262,14 @@ impl World {
         self.invite(s);
     }
 
-    pub fn flip(&mut self, s: usize) {
+    /// Records on its disk go bad, and the process is killed.
+    pub fn damage(&mut self, s: usize) {
         self.crash(s);
-        if let Some(group_id) = self.servers[s].disk.flip(&mut self.rng) {
-            self.trace.line(Some(self.group_of(group_id)), || {
-                format!("a bit flips on the disk of s{}", s + 1)
-            });
-            self.servers[s].forget(group_id);
-        }
+        let lost = self.servers[s].disk.damage(&mut self.rng);
+        self.counts.damaged_records += lost.len() as u64;
+        self.trace.line(None, || {
+            format!("on the disk of s{} go bad records {lost:?}", s + 1)
+        });
     }
 
     pub fn restart(&mut self, s: usize) {
@@ -301,41 +305,42 @@ impl World {
         }
     }
 
-    /// Reads the journal: groups that are whole are held, damaged ones dropped and learned anew.
+    /// Reads the journal: groups that are whole are held; damaged ones too, and said to be so; what is of no use is
+    /// dropped and learned anew.
     fn recover(&mut self, s: usize, id: ServerId) {
-        let found = self.servers[s].disk.recover(id);
-        for (group_id, replica) in found.groups {
-            let is_damaged = found.damaged.contains(&group_id);
-            let replica = self.paced(replica);
-            let log = replica.log();
-            if !found.has_damage {
-                assert!(!is_damaged, "an undamaged journal lacks a part of a log");
-                self.servers[s]
-                    .image(group_id)
-                    .cloned()
-                    .unwrap_or_default()
-                    .check(log);
-            }
-            if !is_damaged {
-                self.servers[s].disk.reimage(group_id, &replica);
-                self.servers[s].held.push(HeldGroup {
-                    group_id,
-                    epoch: log.epoch_at(log.last_index()).unwrap_or(0),
-                    durability: Durability::Persistent,
-                    last_index: log.last_index(),
-                    damaged: false,
-                });
-            }
-            self.servers[s].groups.insert(group_id, Hosted::new(replica));
+        let before: Vec<GroupId> = self.servers[s].disk.images.keys().copied().collect();
+        let held = self.servers[s].disk.recover(id);
+        for group_id in before.iter().filter(|id| !held.contains_key(id)) {
+            self.found_damaged(s, *group_id);
+        }
+        for (group_id, held) in held {
+            let replica = self.paced(held.replica);
+            let last_index = replica.log().last_index();
+            let is_damaged = held.told.as_ref().is_some_and(|told| told.damaged);
+            let mut hosted = Hosted::new(replica);
+            hosted.is_damaged = is_damaged;
+            self.servers[s].groups.insert(group_id, hosted);
             self.note_first_life(s, self.group_of(group_id));
             if is_damaged {
-                self.counts.damaged_groups += 1;
-                self.trace.line(Some(self.group_of(group_id)), || {
-                    format!("s{} found it damaged", s + 1)
-                });
-                self.drop_group(s, group_id);
+                // Before anything else of the group: whoever reads the disk again must not go by what was lost.
+                self.write(s, Entry::mended(group_id, last_index, true));
+            }
+            if is_damaged || held.told.is_none() {
+                self.found_damaged(s, group_id);
+            }
+            match held.told {
+                Some(told) => self.servers[s].held.push(told),
+                None => self.drop_group(s, group_id),
             }
         }
+    }
+
+    fn found_damaged(&mut self, s: usize, group_id: GroupId) {
+        self.counts.damaged_groups += 1;
+        self.trace.line(Some(self.group_of(group_id)), || {
+            format!("s{} found it damaged", s + 1)
+        });
+        self.servers[s].forget(group_id);
     }
 
     /// A server that is stopped goes on: it finds all that came meanwhile, in order.

@@ -253,6 +253,7 @@ impl World {
                 client.channel
             )
         });
+        invariants::after_refusal(self, g, client, seq, code);
         let refused = client::Refused {
             op: kind::APPEND,
             outcome: if unknown { 2 } else { 1 },

@@ -2,13 +2,13 @@
 
 use quorate_chain::{Command, Event, Happened, Replica};
 use quorate_qos::{Admission, QueueLimits, Ready};
+use quorate_replica_log::{Entry, is_whole};
 use quorate_types::control::ToCoordinator;
 use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
 use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index};
 use rand::Rng;
 
 use super::Hosted;
-use crate::disk::{Body, Durable, DurableWhat};
 use crate::invariants;
 use crate::schedule::What;
 use crate::trace::{self, brief};
@@ -175,14 +175,14 @@ impl World {
                 });
                 self.send(s, to, group_id, epoch, message);
             }
-            Command::Persist(batch) => self.write(s, group_id, Body::Batch(batch)),
+            Command::Persist(batch) => self.write(s, Entry::batch(&batch)),
             Command::PersistBase { base, index, epoch } => {
                 self.counts.bases += 1;
-                self.write(s, group_id, Body::Base { base, index, epoch });
+                self.write(s, Entry::base(group_id, base, index, epoch));
             }
             Command::Cut { index, number } => {
                 self.counts.cuts += 1;
-                self.write(s, group_id, Body::Cut { index, number });
+                self.write(s, Entry::cut(group_id, index, number));
             }
             Command::Load { from_index, to_index } => self.load(s, group_id, from_index, to_index),
             Command::Ack {
@@ -216,7 +216,7 @@ impl World {
             Command::Adopted { epoch } => {
                 self.tell_coordinator(s, ToCoordinator::Applied { group_id, epoch });
             }
-            Command::PersistTrim { index } => self.write(s, group_id, Body::Trim { index }),
+            Command::PersistTrim { index } => self.write(s, Entry::trim(group_id, index)),
             Command::Answer {
                 client,
                 request,
@@ -303,9 +303,20 @@ impl World {
             None => hosted.admission = Some(Admission::new(&config.budget, QueueLimits::default(), now)),
         }
         hosted.budget = Some(config.budget.clone());
+        let begins = config.epoch > hosted.replica.epoch();
         self.step(s, group_id, Event::Configure(config));
+        self.end_damage(s, group_id, begins);
         if self.servers[s].disk_fault {
             self.step(s, group_id, Event::StorageFault(true));
+        }
+    }
+
+    /// A replica of the chain has all that the chain has.
+    fn end_damage(&mut self, s: usize, group_id: GroupId, begins: bool) {
+        let hosted = self.servers[s].groups.get_mut(&group_id).expect("it is here");
+        if begins && is_whole(hosted.replica.role()) && std::mem::take(&mut hosted.is_damaged) {
+            let last_index = hosted.replica.log().last_index();
+            self.write(s, Entry::mended(group_id, last_index, false));
         }
     }
 
@@ -327,13 +338,13 @@ impl World {
             self.servers[s].groups.remove(&group_id);
             self.servers[s].forget(group_id);
             self.counts.drops += 1;
-            self.write(s, group_id, Body::Dropped);
+            self.write(s, Entry::dropped(group_id));
         }
         self.tell_coordinator(s, ToCoordinator::Dropped { group_id });
     }
 
-    fn write(&mut self, s: usize, group_id: GroupId, body: Body) {
-        self.servers[s].disk.submit(group_id, body);
+    pub(super) fn write(&mut self, s: usize, entry: Entry) {
+        self.servers[s].disk.submit(entry);
         self.start_sync(s);
     }
 
@@ -364,16 +375,10 @@ impl World {
             .disk
             .complete(self.plan.completions_are_merged, &mut self.rng);
         self.start_sync(s);
-        for Durable { group_id, what } in durable {
-            let event = match what {
-                DurableWhat::Batch { index, epoch } | DurableWhat::Base { index, epoch } => {
-                    Event::Persisted { index, epoch }
-                }
-                DurableWhat::Trim { index } => Event::TrimPersisted { index },
-                DurableWhat::Cut { number } => Event::CutPersisted { number },
-                DurableWhat::Dropped => continue,
-            };
-            self.step(s, group_id, event);
+        for durable in durable {
+            if let Some(event) = durable.event() {
+                self.step(s, durable.group_id, event);
+            }
         }
     }
 

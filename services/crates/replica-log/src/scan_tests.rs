@@ -8,7 +8,8 @@ use quorate_types::{GroupId, Index, ServerId};
 use quorate_wire::BatchHeader;
 use uuid::Uuid;
 
-use super::*;
+use crate::record::*;
+use crate::{Place, Places, Recovered, Scan, State};
 
 const ME: ServerId = ServerId(1);
 
@@ -37,22 +38,25 @@ fn header(group_id: GroupId, index: Index, epoch: u64) -> [u8; 96] {
 struct Reader {
     scan: Scan,
     lsn: Lsn,
+    /// In the first segment.
+    position: u32,
 }
 
 impl Reader {
     fn new(next_lsn: Option<Lsn>) -> Self {
-        let mut scan = Scan::default();
+        let mut scan = Scan::new(ME);
         scan.expect_journal(next_lsn);
         Reader {
             scan,
             lsn: next_lsn.unwrap_or(1),
+            position: 8192,
         }
     }
 
     fn record(&mut self, kind: u8, head: &[u8], payload: &[u8]) -> &mut Self {
         let location = Location {
             segment: 1,
-            position: 8192,
+            position: self.position,
             len: 64,
         };
         let record = Record {
@@ -63,7 +67,8 @@ impl Reader {
             location,
         };
         self.lsn += 1;
-        self.scan.record(ME, &record).unwrap();
+        self.position += 64;
+        self.scan.record(&record).unwrap();
         self
     }
 
@@ -78,46 +83,36 @@ impl Reader {
 
     fn hole(&mut self) -> &mut Self {
         self.lsn += 1;
+        self.position += 64;
         self
     }
 
-    fn finish(&mut self) -> &Scan {
+    fn finish(self) -> Recovered {
         let recovery = Recovery {
             next_lsn: self.lsn,
             ..Recovery::default()
         };
-        self.scan.finish(&recovery, false);
-        &self.scan
+        self.scan.finish(&recovery, false)
     }
 }
 
-fn state(scan: &Scan, n: u128) -> (Index, bool) {
-    let recovered = &scan.groups[&group(n)];
-    (
-        recovered.replica.log().last_index(),
-        scan.damaged.contains(&group(n)),
-    )
+fn state(recovered: &Recovered, n: u128) -> (Index, bool) {
+    let found = &recovered.groups[&group(n)];
+    (found.replica.log().last_index(), found.state == State::Damaged)
 }
 
 #[test]
 fn a_group_keeps_what_it_had_before_a_hole() {
     let mut reader = Reader::new(Some(1));
-    let scan = reader
-        .batch(1, 1)
-        .batch(2, 1)
-        .batch(1, 2)
-        .hole()
-        .batch(1, 3)
-        .batch(1, 4)
-        .batch(3, 1)
-        .finish();
-    assert_eq!((state(scan, 1), state(scan, 2)), ((2, true), (1, true)));
+    reader.batch(1, 1).batch(2, 1).batch(1, 2).hole();
+    reader.batch(1, 3).batch(1, 4).batch(3, 2);
+    let found = reader.finish();
+    assert_eq!((state(&found, 1), state(&found, 2)), ((2, true), (1, true)));
     assert_eq!(
-        state(scan, 3),
+        state(&found, 3),
         (0, true),
         "what came before its first record here is not known"
     );
-    assert!(scan.useless.is_empty());
 }
 
 #[test]
@@ -133,23 +128,25 @@ fn a_log_that_begins_anew_behind_a_hole_lacks_nothing() {
     reader
         .record(KIND_BASE, group(2).0.as_bytes(), &empty)
         .batch(2, 1);
-    let scan = reader.finish();
-    assert_eq!((state(scan, 1), state(scan, 2)), ((2, false), (1, false)));
+    // A group that was created behind it: its first batch.
+    reader.batch(3, 1).batch(3, 2);
+    let found = reader.finish();
+    assert_eq!((state(&found, 1), state(&found, 2)), ((2, false), (1, false)));
+    assert_eq!(state(&found, 3), (2, false));
 }
 
 #[test]
 fn a_mended_log_goes_on_and_stays_damaged_until_it_is_whole() {
-    let mut reader = Reader::new(Some(1));
-    reader
-        .batch(1, 1)
-        .batch(1, 2)
-        .hole()
-        .batch(1, 4)
-        .indexed(KIND_MENDED, 1, 2, &[1])
-        .batch(1, 3);
-    assert_eq!(state(reader.finish(), 1), (3, true));
+    let mended = || {
+        let mut reader = Reader::new(Some(1));
+        reader.batch(1, 1).batch(1, 2).hole().batch(1, 4);
+        reader.indexed(KIND_MENDED, 1, 2, &[1]).batch(1, 3);
+        reader
+    };
+    assert_eq!(state(&mended().finish(), 1), (3, true));
+    let mut reader = mended();
     reader.batch(1, 4).indexed(KIND_MENDED, 1, 4, &[0]).batch(1, 5);
-    assert_eq!(state(reader.finish(), 1), (5, false));
+    assert_eq!(state(&reader.finish(), 1), (5, false));
     // More is missing than when it was mended.
     let mut reader = Reader::new(Some(1));
     reader
@@ -158,7 +155,34 @@ fn a_mended_log_goes_on_and_stays_damaged_until_it_is_whole() {
         .batch(1, 4)
         .indexed(KIND_MENDED, 1, 2, &[1])
         .batch(1, 3);
-    assert_eq!(state(reader.finish(), 1), (1, true));
+    assert_eq!(state(&reader.finish(), 1), (1, true));
+}
+
+#[test]
+fn a_mended_log_whose_old_part_was_trimmed_is_whole() {
+    // What the mended record goes by was freed since; the hole is still there.
+    let read = |base_index: Index, more: &[u8]| {
+        let mut reader = Reader::new(Some(1));
+        reader.batch(2, 1).hole().batch(1, 5);
+        reader.indexed(KIND_MENDED, 1, 4, &[1]).batch(1, 5).batch(1, 6);
+        reader.indexed(KIND_MENDED, 1, 6, more).batch(1, 7);
+        let base = Base {
+            index: base_index,
+            epoch: 1,
+            end_offset: base_index,
+            cumulative_bytes: base_index,
+            ..Base::default()
+        };
+        reader.record(KIND_BASE, group(1).0.as_bytes(), &base.encode());
+        reader.batch(1, 8);
+        reader.finish()
+    };
+    let found = read(5, &[0]);
+    assert_eq!((state(&found, 1), state(&found, 2)), ((8, false), (1, true)));
+    let replica = &found.groups[&group(1)].replica;
+    assert_eq!((replica.log().first_index(), replica.trim_offset()), (6, 5));
+    assert_eq!(state(&read(5, &[1]), 1), (8, true));
+    assert_eq!(state(&read(3, &[0]), 1), (0, true), "batch 4 is missing");
 }
 
 #[test]
@@ -172,19 +196,43 @@ fn a_dropped_group_is_gone_on_either_side_of_a_hole() {
 fn what_is_missing_at_either_end_is_a_hole_too() {
     let mut reader = Reader::new(Some(5));
     reader.lsn = 7;
+    reader.batch(1, 2);
     assert_eq!(
-        state(reader.batch(1, 1).finish(), 1),
+        state(&reader.finish(), 1),
         (0, true),
         "the journal begins too late"
     );
 
     let mut reader = Reader::new(None);
     reader.lsn = 7;
+    reader.batch(1, 1);
     assert_eq!(
-        state(reader.batch(1, 1).finish(), 1),
+        state(&reader.finish(), 1),
         (1, false),
         "nothing was copied yet: it begins where it begins"
     );
+
+    // Nothing was copied yet, and the journal's first records are gone: of a log the last may be a cut.
+    let mut reader = Reader::new(None);
+    reader.hole().indexed(KIND_CUT, 1, 3, &[]);
+    assert_eq!(state(&reader.finish(), 1), (0, true), "the first record is lost");
+
+    let mut reader = Reader::new(None);
+    reader.lsn = 7;
+    reader.indexed(KIND_CUT, 1, 3, &[]);
+    let damage = Damage {
+        segment: 1,
+        bytes: 0..9,
+        first_lsn: 1,
+        end_lsn: Some(7),
+    };
+    let recovery = Recovery {
+        next_lsn: 8,
+        damages: vec![damage],
+        ..Recovery::default()
+    };
+    let found = reader.scan.finish(&recovery, false);
+    assert_eq!(state(&found, 1), (0, true), "the first segment is lost");
 
     let mut reader = Reader::new(Some(1));
     reader.batch(1, 1);
@@ -199,13 +247,48 @@ fn what_is_missing_at_either_end_is_a_hole_too() {
         damages: vec![damage],
         ..Recovery::default()
     };
-    reader.scan.finish(&recovery, false);
-    assert_eq!(state(&reader.scan, 1), (1, true), "the last segment is lost");
+    let found = reader.scan.finish(&recovery, false);
+    assert_eq!(state(&found, 1), (1, true), "the last segment is lost");
+    assert_eq!(found.missing.first(), Some(&(2..Lsn::MAX)));
+}
+
+#[test]
+fn a_log_without_its_beginning_is_of_no_use() {
+    let mut reader = Reader::new(None);
+    reader.batch(1, 3).batch(1, 4);
+    let found = reader.finish();
+    let useless = &found.groups[&group(1)];
+    assert!(matches!(useless.state, State::Useless(_)));
+    assert_eq!(useless.held(group(1)), None);
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let id = group(9);
+    let entries = [
+        (Entry::cut(id, 7, 3), "Cut { index: 7 }"),
+        (Entry::trim(id, 8), "Trim { index: 8 }"),
+        (Entry::mended(id, 9, true), "Mended { index: 9, damaged: true }"),
+        (Entry::mended(id, 9, false), "Mended { index: 9, damaged: false }"),
+        (Entry::dropped(id), "Dropped"),
+    ];
+    for (entry, said) in entries {
+        let (owner, read) = decode(entry.kind(), &entry.head, &entry.payload).expect("a sound record");
+        assert_eq!((owner, format!("{read:?}").as_str()), (id, said));
+        assert!(classify(entry.kind(), &entry.head).is_some());
+    }
+    let cut = Entry::cut(id, 7, 3);
+    let foreign = Foreign { kind: KIND_CUT };
+    assert_eq!(
+        decode(KIND_CUT, &cut.head[..20], &[]).expect_err("too short"),
+        foreign
+    );
+    assert!(decode(KIND_MENDED + 1, &cut.head, &[]).is_err());
 }
 
 #[test]
 fn a_group_log_and_the_journal_behind_it_are_one_log() {
-    let mut scan = Scan::default();
+    let mut scan = Scan::new(ME);
     let at = |position| LogPlace {
         file: 1,
         position,
@@ -220,15 +303,20 @@ fn a_group_log_and_the_journal_behind_it_are_one_log() {
             payload: &[],
             place: at(index as u32),
         };
-        scan.group_log(ME, group(1), found).unwrap();
+        scan.group_log(group(1), found).unwrap();
     }
-    scan.group_log(ME, group(2), Found::Hole).unwrap();
+    scan.group_log(group(2), Found::Hole).unwrap();
     scan.expect_journal(Some(14));
-    let mut reader = Reader { scan, lsn: 13 };
+    let mut reader = Reader {
+        scan,
+        lsn: 13,
+        position: 8192,
+    };
     // The first one is in the group's log already.
-    let scan = reader.batch(1, 3).batch(1, 4).finish();
-    assert_eq!((state(scan, 1), state(scan, 2)), ((4, false), (0, true)));
-    let recovered = &scan.groups[&group(1)];
+    reader.batch(1, 3).batch(1, 4);
+    let found = reader.finish();
+    assert_eq!((state(&found, 1), state(&found, 2)), ((4, false), (0, true)));
+    let recovered = &found.groups[&group(1)];
     assert_eq!(recovered.places.get(3), Some((13, Place::Log(at(3)))));
     assert!(matches!(recovered.places.get(4), Some((14, Place::Journal(_)))));
     let in_memory: Vec<bool> = (1..=4)
