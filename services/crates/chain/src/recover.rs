@@ -13,6 +13,7 @@ use quorate_wire::{Batch, BatchHeader};
 use crate::base::Base;
 use crate::log::Log;
 use crate::replica::Replica;
+use crate::trim::Trim;
 
 /// The journal lacks batches between two that it has, or the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -95,6 +96,7 @@ impl Replica {
     /// Takes in a cut found in the journal. A cut to 0 ends whatever was before.
     pub fn recover_cut(&mut self, index: Index) {
         if index == 0 {
+            self.trim = Trim::new();
             return self.begin(Base::default());
         }
         if index < self.log.base().index {

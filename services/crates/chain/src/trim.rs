@@ -84,6 +84,17 @@ impl Trim {
         self.durable = self.durable.max(index);
     }
 
+    /// What it asked for is done all the same.
+    pub fn forget_client(&mut self, client: ClientRef) {
+        self.waiting.retain(|w| w.client != client);
+    }
+
+    /// The log begins anew behind a base: of what clients asked for, only what the base says is on disk.
+    pub fn submit_again_behind(&mut self, base_index: Index) {
+        self.submitted = self.asked.min(base_index);
+        self.durable = self.submitted;
+    }
+
     /// The wall clock, as far as it is believed: a clock that leaps ahead is followed at a tenth more than the
     /// speed of time, so that a wrong step, put right again, does not cost a customer the log.
     fn believe(&mut self, now: Micros, wall_us: u64) -> u64 {

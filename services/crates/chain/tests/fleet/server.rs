@@ -207,6 +207,7 @@ impl World {
                 }
             }
             Command::Committed | Command::Trimmed { .. } => {}
+            Command::Forget => unreachable!("no group of this fleet is lost"),
         }
     }
 
