@@ -47,6 +47,9 @@ pub struct JournalPort {
     next_tag: u64,
     /// Submitted, by tag: what becomes durable with it.
     in_flight: VecDeque<(u64, Durable)>,
+    /// Of each group that was dropped, until the journal has that: the tag of the record that says so. Records up to it
+    /// were of a group that is gone; one that comes again under its id is told nothing of them.
+    drops: HashMap<GroupId, u64>,
     /// The journal is dead: what it is given is dropped, since nothing will ever be durable.
     is_dead: bool,
 }
@@ -86,6 +89,7 @@ impl JournalPort {
             waiting_bytes: 0,
             next_tag: 1,
             in_flight: VecDeque::new(),
+            drops: HashMap::new(),
             is_dead: false,
         }
     }
@@ -95,6 +99,7 @@ impl JournalPort {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.in_flight.clear();
+        self.drops.clear();
     }
 
     pub fn journal(&self) -> Arc<Journal> {
@@ -149,7 +154,12 @@ impl JournalPort {
         self.push(KIND_TRIM, head, Bytes::new(), durable);
     }
 
+    /// The group's records before this one mean nothing: neither at the next start, nor to who asked for them.
     pub fn dropped(&mut self, group_id: GroupId) {
+        if !self.is_dead {
+            self.drops
+                .insert(group_id, self.next_tag + self.waiting.len() as u64);
+        }
         let durable = Durable {
             group_id,
             index: 0,
@@ -229,21 +239,33 @@ impl JournalPort {
             let record = self.waiting.pop_front().expect("only what waited was taken");
             self.waiting_bytes -= record.head.len() + record.payload.len();
             self.in_flight.push_back((self.next_tag, record.durable));
+            if !self.is_void(self.next_tag, record.durable.group_id) {
+                placed.push(Placed {
+                    durable: record.durable,
+                    lsn,
+                    location,
+                });
+            }
             self.next_tag += 1;
-            placed.push(Placed {
-                durable: record.durable,
-                lsn,
-                location,
-            });
         }
         outcome
+    }
+
+    fn is_void(&self, tag: u64, group_id: GroupId) -> bool {
+        self.drops.get(&group_id).is_some_and(|drop| tag <= *drop)
     }
 
     /// What became durable with `tag`: the last record of each group and kind, in order.
     pub fn completed(&mut self, tag: u64) -> Vec<Durable> {
         let mut done: Vec<Durable> = Vec::new();
         while self.in_flight.front().is_some_and(|(t, _)| *t <= tag) {
-            let (_, durable) = self.in_flight.pop_front().expect("there is a front");
+            let (tag, durable) = self.in_flight.pop_front().expect("there is a front");
+            if self.is_void(tag, durable.group_id) {
+                if self.drops[&durable.group_id] == tag {
+                    self.drops.remove(&durable.group_id);
+                }
+                continue;
+            }
             match done.last_mut() {
                 Some(last) if last.group_id == durable.group_id && last.kind == durable.kind => {
                     *last = durable
@@ -499,6 +521,9 @@ impl Scan {
             }
             KIND_CUT | KIND_MENDED => {
                 let index = index.ok_or("a record is too short for an index")?;
+                if index == 0 {
+                    recovered.places = Places::default();
+                }
                 recovered.replica.recover_cut(index);
                 match (kind, head.get(24)) {
                     (KIND_MENDED, Some(1)) => self.damaged.insert(group_id),

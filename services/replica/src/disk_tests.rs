@@ -241,6 +241,111 @@ fn a_group_log_and_the_journal_behind_it_are_one_log() {
     );
 }
 
+/// As it was written before a reset was written as a drop, too.
+#[test]
+fn a_log_that_begins_anew_has_its_places_and_no_trim_of_the_lost_one() {
+    for is_dropped in [false, true] {
+        let mut reader = Reader::new(Some(1));
+        for index in 1..=6 {
+            reader.batch(1, index);
+        }
+        let id = group(1);
+        let mut base = Base::default();
+        for index in 1..=4 {
+            base.apply(&BatchHeader::decode(&header(id, index, 1)).unwrap());
+        }
+        reader.indexed(KIND_TRIM, 1, 6, &[]);
+        reader.record(KIND_BASE, id.0.as_bytes(), &base.encode());
+        if is_dropped {
+            reader.record(KIND_DROPPED, id.0.as_bytes(), &[]);
+        }
+        let anew = Base {
+            index: 1,
+            epoch: 5,
+            end_offset: 1,
+            cumulative_bytes: 1,
+            ..Base::default()
+        };
+        reader.indexed(KIND_CUT, 1, 0, &[]);
+        reader.record(KIND_BASE, id.0.as_bytes(), &anew.encode());
+        for index in 2..=4 {
+            reader.record(KIND_BATCH, &header(id, index, 5), &[1, 0, 0, 0, 9]);
+        }
+        let scan = reader.finish();
+        assert_eq!(state(scan, 1), (4, false));
+        let recovered = &scan.groups[&id];
+        assert_eq!(recovered.replica.commit_index(), 1);
+        for index in 2..=4 {
+            assert!(recovered.places.get(index).is_some(), "batch {index}");
+        }
+    }
+}
+
+#[test]
+fn a_drop_behind_a_hole_and_a_log_that_begins_anew_lack_nothing() {
+    let mut reader = Reader::new(Some(1));
+    let anew = Base {
+        index: 1,
+        epoch: 5,
+        end_offset: 1,
+        cumulative_bytes: 1,
+        ..Base::default()
+    };
+    reader.batch(1, 1).hole();
+    reader.record(KIND_DROPPED, group(1).0.as_bytes(), &[]);
+    reader.indexed(KIND_CUT, 1, 0, &[]);
+    reader.record(KIND_BASE, group(1).0.as_bytes(), &anew.encode());
+    reader.record(KIND_BATCH, &header(group(1), 2, 5), &[1, 0, 0, 0, 9]);
+    assert_eq!(state(reader.finish(), 1), (2, false));
+}
+
+/// What was dropped may come again before its last records are durable.
+#[test]
+fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() {
+    let dir = std::env::temp_dir().join(format!("quorate-port-{}", std::process::id()));
+    let options = quorate_journal::Options {
+        segment_bytes: 20 << 20,
+        ..quorate_journal::Options::default()
+    };
+    let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
+    let (told, events) = std::sync::mpsc::channel();
+    let mut port = JournalPort::new(Arc::new(journal), move |event| told.send(event).unwrap());
+    let batch = |n: u128, index| Batch {
+        header: BatchHeader::decode(&header(group(n), index, 1)).unwrap(),
+        payload: Bytes::from_static(&[1, 0, 0, 0, 9]),
+        trace: None,
+    };
+    let mut placed = Vec::new();
+    port.batch(&batch(1, 1));
+    port.batch(&batch(2, 1));
+    placed.extend(port.submit().0);
+    // Not even submitted when the group is dropped.
+    port.trim(group(1), 1);
+    port.batch(&batch(1, 2));
+    port.dropped(group(1));
+    port.batch(&batch(1, 1));
+    port.batch(&batch(2, 2));
+    placed.extend(port.submit().0);
+    let mut done = Vec::new();
+    while !done.iter().any(|d: &Durable| (d.group_id, d.index) == (group(2), 2)) {
+        let event = events.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+        if let quorate_journal::Event::Durable { tag, .. } = event {
+            done.extend(port.completed(tag));
+        }
+    }
+    let of = |all: &[Durable], n: u128| -> Vec<(u8, Index)> {
+        let own = all.iter().filter(|d| d.group_id == group(n));
+        own.map(|d| (d.kind, d.index)).collect()
+    };
+    let placed: Vec<Durable> = placed.iter().map(|p| p.durable).collect();
+    assert_eq!(of(&placed, 1), [(KIND_BATCH, 1), (KIND_BATCH, 1)], "before the drop, and behind it");
+    assert_eq!(of(&placed, 2), [(KIND_BATCH, 1), (KIND_BATCH, 2)]);
+    assert_eq!(of(&done, 1), [(KIND_BATCH, 1)], "only what came behind the drop");
+    assert_eq!(port.drops, HashMap::new(), "nothing is remembered of it");
+    drop(port);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[test]
 fn places_follow_records_into_the_group_log() {
     let mut places = Places::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quorate_group_log::{Event, GroupLogs, Opened, Options as LogOptions};
 use quorate_journal::{Journal, OpenError, Options, Recovery};
 use quorate_types::control::HeldGroup;
-use quorate_types::{Durability, ServerId};
+use quorate_types::{Durability, Epoch, ServerId};
 
 use crate::Exit;
 use crate::disk::{Scan, classify};
@@ -118,6 +118,7 @@ impl Storage {
             if useless.is_none() {
                 let log = recovered.replica.log();
                 let last_index = log.last_index();
+                let committed_index = recovered.replica.commit_index();
                 if is_damaged {
                     tracing::error!(group = %group_id, last_index, "records of the group are missing; it keeps what \
                         is sound and learns the rest from other replicas");
@@ -127,6 +128,8 @@ impl Storage {
                     epoch: log.epoch_at(last_index).unwrap_or(0),
                     durability: Durability::Persistent,
                     last_index,
+                    committed_epoch: log.epoch_at(committed_index).unwrap_or(0),
+                    committed_index,
                     damaged: is_damaged,
                 });
             }
@@ -142,7 +145,8 @@ impl Storage {
             shared.send(shard, message);
             if let Some(reason) = useless {
                 tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
-                shared.send(shard, ShardMessage::Drop(group_id));
+                let epoch = Epoch::MAX;
+                shared.send(shard, ShardMessage::Drop { group_id, epoch });
             }
         }
         held

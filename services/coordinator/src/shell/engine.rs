@@ -475,12 +475,13 @@ impl Engine {
                 }
             }
             ToCoordinator::Applied { group_id, epoch } => {
-                // Only the first chain's word changes anything; the log is spared the rest.
+                // Only the first chain's word changes anything, or that of one which was down; the log is spared the
+                // rest.
                 if self
                     .state
                     .groups
                     .get(&group_id)
-                    .is_some_and(|g| !g.formed && g.epoch == epoch)
+                    .is_some_and(|g| g.awaits_applied(epoch))
                 {
                     self.apply_and_act(Command::Applied {
                         server,

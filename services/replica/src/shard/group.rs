@@ -26,6 +26,9 @@ const ACKS_PER_FRAME: usize = 4_000;
 
 pub struct Group {
     pub id: GroupId,
+    /// Another one when the group comes again after it was dropped, or its log begins anew: what was begun before is
+    /// of no use then.
+    pub life: u64,
     pub replica: Replica,
     /// Set with the first configuration, which brings the budget.
     pub admission: Option<Admission<AppendRequest>>,
@@ -52,10 +55,11 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(id: GroupId, mut replica: Replica, places: Places, now: Micros) -> Self {
+    pub fn new(id: GroupId, mut replica: Replica, places: Places, life: u64, now: Micros) -> Self {
         replica.pace_catchup();
         Self {
             id,
+            life,
             replica,
             admission: None,
             budget: None,
@@ -232,6 +236,7 @@ impl Group {
                 Command::PersistBase { base, index, epoch } => io.journal.base(self.id, base, index, epoch),
                 Command::Cut { index, number } => io.journal.cut(self.id, index, number),
                 Command::PersistTrim { index } => io.journal.trim(self.id, index),
+                Command::Forget => self.forget_disk(io),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
                 Command::Ack {
                     client,
@@ -279,6 +284,16 @@ impl Group {
                 }
             }
         }
+    }
+
+    /// The log was lost and begins anew: on disk it is another group's from here on.
+    fn forget_disk(&mut self, io: &mut Io) {
+        io.journal.dropped(self.id);
+        self.places = Places::default();
+        self.bases.clear();
+        self.life = io.new_life();
+        self.refuse_parked(io);
+        self.abandon_repairs(io);
     }
 
     fn adopted(&mut self, io: &mut Io, epoch: u64) {

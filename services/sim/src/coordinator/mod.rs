@@ -360,7 +360,7 @@ impl World {
                 if state
                     .groups
                     .get(&group_id)
-                    .is_some_and(|g| !g.formed && g.epoch == epoch)
+                    .is_some_and(|g| g.awaits_applied(epoch))
                 {
                     self.apply_and_act(Command::Applied {
                         server,

@@ -282,6 +282,8 @@ impl World {
                     epoch: log.epoch_at(log.last_index()).unwrap_or(0),
                     durability: Durability::Persistent,
                     last_index: log.last_index(),
+                    committed_epoch: log.epoch_at(replica.commit_index()).unwrap_or(0),
+                    committed_index: replica.commit_index(),
                     damaged: false,
                 });
             }

@@ -214,6 +214,10 @@ impl World {
             Command::Adopted { epoch } => {
                 self.tell_coordinator(s, ToCoordinator::Applied { group_id, epoch });
             }
+            Command::Forget => {
+                self.servers[s].forget(group_id);
+                self.write(s, group_id, Body::Dropped);
+            }
             Command::PersistTrim { index } => self.write(s, group_id, Body::Trim { index }),
             Command::Answer {
                 client,
