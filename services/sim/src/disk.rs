@@ -118,6 +118,11 @@ impl Disk {
                 .or_default()
                 .note(batch.header.index, lsn);
         }
+        if matches!(body, Body::Dropped) {
+            // What comes again is another group; the records of this one are kept until it is known to be dropped.
+            let before = self.places.remove(&group_id).unwrap_or_default();
+            self.places.insert(group_id, Places::behind(before.oldest_lsn()));
+        }
         self.pending.push_back(Record { lsn, group_id, body });
     }
 
@@ -141,9 +146,18 @@ impl Disk {
         let covered: Vec<Record> = self.pending.drain(..std::mem::take(&mut self.syncing)).collect();
         let Some(first) = covered.first() else { return told };
         self.last_write_lsn = first.lsn;
+        let all = covered.iter().chain(&self.pending);
+        let drops: BTreeMap<GroupId, Lsn> = all
+            .filter(|record| matches!(record.body, Body::Dropped))
+            .map(|record| (record.group_id, record.lsn))
+            .collect();
         for record in &covered {
             self.write(record, rng);
             self.keep(record);
+            // As the server's port to the journal: who comes again is told nothing of what was before.
+            if drops.get(&record.group_id).is_some_and(|drop| record.lsn <= *drop) {
+                continue;
+            }
             let durable = Durable::of(record);
             let same = told.last().is_some_and(|last| {
                 last.group_id == durable.group_id
@@ -207,7 +221,9 @@ impl Disk {
         match &record.body {
             Body::Dropped => {
                 self.images.remove(&record.group_id);
-                self.places.remove(&record.group_id);
+                if let Some(places) = self.places.get_mut(&record.group_id) {
+                    places.base_lsn = places.base_lsn.filter(|base| *base > record.lsn);
+                }
             }
             body => self.images.entry(record.group_id).or_default().apply(body),
         }

@@ -116,6 +116,14 @@ pub struct Places {
 }
 
 impl Places {
+    /// Of a log that begins anew: what lay before is kept from there on.
+    pub fn behind(oldest_lsn: Option<Lsn>) -> Self {
+        Self {
+            base_lsn: oldest_lsn,
+            ..Self::default()
+        }
+    }
+
     pub fn note(&mut self, index: Index, lsn: Lsn) {
         if self.batches.is_empty() {
             self.first_index = index;
