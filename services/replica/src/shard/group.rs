@@ -409,3 +409,7 @@ impl Group {
 pub fn retry_ms(retry_after_us: Micros) -> u32 {
     retry_after_us.div_ceil(1000).clamp(1, 60_000) as u32
 }
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;
