@@ -305,7 +305,11 @@ fn a_member_that_lacks_what_another_proves_to_be_committed_is_an_older_copy() {
     world.fail(&[a, b, c]);
     world.register(with_log(a, "i2", (1, 5_000), (1, 90)));
     world.register(with_log(b, "i2", (2, 4_000), (2, 3_900)));
-    assert_eq!(world.shape(1).0, [b, c], "an index of an earlier epoch proves nothing");
+    assert_eq!(
+        world.shape(1).0,
+        [b, c],
+        "an index of an earlier epoch proves nothing"
+    );
     assert!(world.kinds().contains(&EventKind::ServerDiskStale));
     let effects = world.register(with_log(c, "i2", (2, 4_000), (2, 3_000)));
     assert_eq!((world.shape(1).0, world.shape(1).1), (vec![b, c], Some(a)));
@@ -342,7 +346,11 @@ fn what_members_returned_with_counts_until_they_are_in_one_epoch_again() {
         world.register(with_log(*n, "i2", (1, 100), (0, 0)));
     }
     let (_, _, epoch, status) = world.shape(1);
-    assert_eq!((world.shape(1).0, status), (chain.clone(), Active), "of equals none moves");
+    assert_eq!(
+        (world.shape(1).0, status),
+        (chain.clone(), Active),
+        "of equals none moves"
+    );
     world.apply_all(1);
     // It has grown since: the second's log is longer than the first's was then.
     world.register(with_log(chain[1], "i3", (epoch, 9_000), (0, 0)));

@@ -327,7 +327,10 @@ fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() 
     port.batch(&batch(2, 2));
     placed.extend(port.submit().0);
     let mut done = Vec::new();
-    while !done.iter().any(|d: &Durable| (d.group_id, d.index) == (group(2), 2)) {
+    while !done
+        .iter()
+        .any(|d: &Durable| (d.group_id, d.index) == (group(2), 2))
+    {
         let event = events.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
         if let quorate_journal::Event::Durable { tag, .. } = event {
             done.extend(port.completed(tag));
@@ -338,7 +341,11 @@ fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() 
         own.map(|d| (d.kind, d.index)).collect()
     };
     let placed: Vec<Durable> = placed.iter().map(|p| p.durable).collect();
-    assert_eq!(of(&placed, 1), [(KIND_BATCH, 1), (KIND_BATCH, 1)], "before the drop, and behind it");
+    assert_eq!(
+        of(&placed, 1),
+        [(KIND_BATCH, 1), (KIND_BATCH, 1)],
+        "before the drop, and behind it"
+    );
     assert_eq!(of(&placed, 2), [(KIND_BATCH, 1), (KIND_BATCH, 2)]);
     assert_eq!(of(&done, 1), [(KIND_BATCH, 1)], "only what came behind the drop");
     assert_eq!(port.drops, HashMap::new(), "nothing is remembered of it");

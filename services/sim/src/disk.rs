@@ -155,7 +155,10 @@ impl Disk {
             self.write(record, rng);
             self.keep(record);
             // As the server's port to the journal: who comes again is told nothing of what was before.
-            if drops.get(&record.group_id).is_some_and(|drop| record.lsn <= *drop) {
+            if drops
+                .get(&record.group_id)
+                .is_some_and(|drop| record.lsn <= *drop)
+            {
                 continue;
             }
             let durable = Durable::of(record);

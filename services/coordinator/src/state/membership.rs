@@ -162,7 +162,8 @@ impl Change<'_> {
             let group = &self.state.groups[&group_id];
             let is_chained = group.chain.contains(&id);
             // Others have returned, or may: in a chain that was all down.
-            let is_compared = is_chained && group.is_persistent() && (!was_alive || !group.returned.is_empty());
+            let is_compared =
+                is_chained && group.is_persistent() && (!was_alive || !group.returned.is_empty());
             if disk == Disk::SameProcess && is_compared {
                 self.settle_returned(group_id, id, Returned::LIVED_ON, moved);
                 continue;

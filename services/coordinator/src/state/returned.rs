@@ -67,7 +67,13 @@ impl Group {
 
 impl Change<'_> {
     /// A member of the chain is back. `anew`: its neighbours must agree with it in a new epoch in any case.
-    pub(super) fn settle_returned(&mut self, group_id: GroupId, id: ServerId, returned: Returned, anew: bool) {
+    pub(super) fn settle_returned(
+        &mut self,
+        group_id: GroupId,
+        id: ServerId,
+        returned: Returned,
+        anew: bool,
+    ) {
         let group = self.state.groups.get_mut(&group_id).expect("a member's group");
         group.returned.insert(id, returned);
         let (chain, older) = group.by_what_they_hold();

@@ -40,7 +40,8 @@ fn open(dir: &Path, scan: &mut Scan) -> Arc<Journal> {
         segment_bytes: 64 << 20,
         ..Options::default()
     };
-    let (journal, recovery) = Journal::open(dir, options, |record| scan.record(ME, &record).unwrap()).unwrap();
+    let (journal, recovery) =
+        Journal::open(dir, options, |record| scan.record(ME, &record).unwrap()).unwrap();
     scan.finish(&recovery, false);
     Arc::new(journal)
 }
@@ -158,9 +159,14 @@ fn a_log_that_begins_anew_is_whole_here_on_disk_and_after_a_restart() {
         before_offset: TRIMMED,
     };
     let (client, request) = (CLIENT, 1);
-    server
-        .group
-        .step(&mut server.io, Event::Ask { client, request, asked });
+    server.group.step(
+        &mut server.io,
+        Event::Ask {
+            client,
+            request,
+            asked,
+        },
+    );
     server.settle();
     assert_eq!(server.group.replica.trim_offset(), TRIMMED);
     assert_eq!(server.group.places.get(TRIMMED), None, "a base is durable");
@@ -181,13 +187,21 @@ fn a_log_that_begins_anew_is_whole_here_on_disk_and_after_a_restart() {
     let check = |server: &Server| {
         let replica = &server.group.replica;
         assert_eq!(
-            (replica.trim_offset(), replica.log().first_index(), replica.log().last_index()),
+            (
+                replica.trim_offset(),
+                replica.log().first_index(),
+                replica.log().last_index()
+            ),
             (1 << 40, 2, 4)
         );
         for index in 2..=4 {
             assert_eq!(server.read(index), payload(index - 1), "batch {index}");
         }
-        assert_eq!(server.group.places.get(TRIMMED + 1), None, "nothing of the lost log");
+        assert_eq!(
+            server.group.places.get(TRIMMED + 1),
+            None,
+            "nothing of the lost log"
+        );
     };
     check(&server);
     assert_eq!(server.group.replica.commit_offset(), (1 << 40) + 3);

@@ -46,7 +46,10 @@ use quorate_tokens::Permission;
 pub enum ShardMessage {
     Configure(GroupConfig),
     /// Of a group that is in a later epoch here, it means nothing.
-    Drop { group_id: GroupId, epoch: Epoch },
+    Drop {
+        group_id: GroupId,
+        epoch: Epoch,
+    },
     /// Nothing of the group is left anywhere; its clients shall hear so.
     Lost(GroupId),
     Recovered {
@@ -220,7 +223,10 @@ impl Shard {
 
     /// Forgets a group and, once the journal has the note, its data.
     pub fn drop_group(&mut self, group_id: GroupId, epoch: Epoch) {
-        let here = self.groups.get(&group_id).map_or(0, |group| group.replica.epoch());
+        let here = self
+            .groups
+            .get(&group_id)
+            .map_or(0, |group| group.replica.epoch());
         if here > epoch {
             return tracing::info!(%group_id, epoch, here, "told to drop what came back since: it stays");
         }

@@ -451,7 +451,11 @@ impl Group {
                 tokio::time::sleep(LOAD_RETRY).await;
             }
             let event = Event::Loaded { batches };
-            let loaded = Loaded { group_id, life, event };
+            let loaded = Loaded {
+                group_id,
+                life,
+                event,
+            };
             let _stopped = done.send(loaded).is_err();
         });
     }

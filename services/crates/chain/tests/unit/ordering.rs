@@ -191,7 +191,14 @@ fn who_is_gone_is_answered_nothing() {
     fleet.append(1, kept);
     for asked in [Asked::Status, Asked::Trim { before_offset: 2 }] {
         let (client, request) = (CLIENT, 1);
-        fleet.event(1, Event::Ask { client, request, asked });
+        fleet.event(
+            1,
+            Event::Ask {
+                client,
+                request,
+                asked,
+            },
+        );
     }
     fleet.take_told();
     fleet.nodes.get_mut(&1).expect("a server").forget_client(CLIENT);
