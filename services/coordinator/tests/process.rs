@@ -119,6 +119,8 @@ fn a_silent_server_loses_its_lease_and_is_cut_off() {
         epoch: 1,
         durability: Durability::Persistent,
         last_index: 0,
+        committed_epoch: 0,
+        committed_index: 0,
         damaged: false,
     }];
     servers.push(silent.return_to(&coordinator, None, held));

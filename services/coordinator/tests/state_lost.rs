@@ -258,6 +258,105 @@ fn an_older_copy_of_a_disk_is_not_believed_but_where_it_is_all_there_is() {
     );
 }
 
+/// A new process on a folder that says no more than that it was used in the run before.
+fn with_log(n: u32, incarnation: &str, end: (u64, u64), committed: (u64, u64)) -> Registration {
+    let held = HeldGroup {
+        epoch: end.0,
+        last_index: end.1,
+        committed_epoch: committed.0,
+        committed_index: committed.1,
+        ..held(1, Persistent)
+    };
+    Registration {
+        held: vec![held],
+        ..registration(credential(n), n, incarnation)
+    }
+}
+
+#[test]
+fn of_members_that_return_the_longest_log_leads() {
+    // Their leases have ended, or they are back before that.
+    for is_down in [true, false] {
+        let mut world = World::new(3);
+        world.active(1, Persistent, 3);
+        let (chain, ..) = world.shape(1);
+        let [a, b, c] = chain[..] else { panic!("of three") };
+        if is_down {
+            world.fail(&[a, b, c]);
+        }
+        world.register(with_log(a, "i2", (1, 100), (0, 0)));
+        assert_eq!(world.shape(1).0, chain, "nothing to compare it with yet");
+        world.register(with_log(b, "i2", (1, 5_000), (0, 0)));
+        assert_eq!(world.shape(1).0, [b, a, c]);
+        let effects = world.register(with_log(c, "i2", (2, 4_000), (0, 0)));
+        assert_eq!(world.shape(1).0, [c, b, a], "an epoch goes before any index");
+        let told = configures(&effects);
+        assert_eq!(told.len(), 3);
+        assert!(told.iter().all(|(_, config)| config.replicas[0].server_id.0 == c));
+    }
+}
+
+#[test]
+fn a_member_that_lacks_what_another_proves_to_be_committed_is_an_older_copy() {
+    let mut world = World::new(3);
+    world.active(1, Persistent, 3);
+    let (chain, ..) = world.shape(1);
+    let [a, b, c] = chain[..] else { panic!("of three") };
+    world.fail(&[a, b, c]);
+    world.register(with_log(a, "i2", (1, 5_000), (1, 90)));
+    world.register(with_log(b, "i2", (2, 4_000), (2, 3_900)));
+    assert_eq!(
+        world.shape(1).0,
+        [b, c],
+        "an index of an earlier epoch proves nothing"
+    );
+    assert!(world.kinds().contains(&EventKind::ServerDiskStale));
+    let effects = world.register(with_log(c, "i2", (2, 4_000), (2, 3_000)));
+    assert_eq!((world.shape(1).0, world.shape(1).1), (vec![b, c], Some(a)));
+    assert!(configures(&effects).iter().any(|(server, _)| *server == a));
+}
+
+#[test]
+fn a_process_that_lived_on_leads_those_that_did_not() {
+    for is_first in [true, false] {
+        let mut world = World::new(2);
+        world.active(1, Persistent, 2);
+        let (chain, ..) = world.shape(1);
+        let [a, b] = chain[..] else { panic!("of two") };
+        world.fail(&[a, b]);
+        let lived_on = with_log(b, "i1", (1, 3), (0, 0));
+        if is_first {
+            world.register(lived_on.clone());
+        }
+        world.register(with_log(a, "i2", (1, 100), (0, 0)));
+        if !is_first {
+            world.register(lived_on);
+        }
+        assert_eq!(world.shape(1).0, [b, a]);
+    }
+}
+
+#[test]
+fn what_members_returned_with_counts_until_they_are_in_one_epoch_again() {
+    let mut world = World::new(3);
+    world.active(1, Persistent, 3);
+    let (chain, ..) = world.shape(1);
+    world.fail(&chain);
+    for n in &chain {
+        world.register(with_log(*n, "i2", (1, 100), (0, 0)));
+    }
+    let (_, _, epoch, status) = world.shape(1);
+    assert_eq!(
+        (world.shape(1).0, status),
+        (chain.clone(), Active),
+        "of equals none moves"
+    );
+    world.apply_all(1);
+    // It has grown since: the second's log is longer than the first's was then.
+    world.register(with_log(chain[1], "i3", (epoch, 9_000), (0, 0)));
+    assert_eq!(world.shape(1).0, chain);
+}
+
 #[test]
 fn a_server_that_is_given_up_takes_what_only_it_held_with_it() {
     let mut world = World::new(4);

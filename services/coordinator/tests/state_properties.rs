@@ -132,6 +132,8 @@ impl Disks {
             epoch: *epoch,
             durability: Durability::Persistent,
             last_index: 1,
+            committed_epoch: 0,
+            committed_index: 0,
             damaged: false,
         };
         self.0.get(&server).into_iter().flatten().map(held).collect()

@@ -302,8 +302,9 @@ fn obey(shared: &Shared, message: ToServer) {
             let shard = shared.shard_of_group(config.group_id);
             shared.send(shard, ShardMessage::Configure(config));
         }
-        ToServer::Drop { group_id, .. } => {
-            shared.send(shared.shard_of_group(group_id), ShardMessage::Drop(group_id));
+        ToServer::Drop { group_id, epoch } => {
+            let shard = shared.shard_of_group(group_id);
+            shared.send(shard, ShardMessage::Drop { group_id, epoch });
         }
         ToServer::Lost { group_id } => {
             shared.send(shared.shard_of_group(group_id), ShardMessage::Lost(group_id));

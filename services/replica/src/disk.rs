@@ -147,3 +147,7 @@ impl JournalPort {
         done
     }
 }
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;

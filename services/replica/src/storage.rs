@@ -5,8 +5,8 @@ use std::sync::Arc;
 use quorate_group_log::{Event, GroupLogs, Opened, Options as LogOptions};
 use quorate_journal::{Journal, OpenError, Options};
 use quorate_replica_log::{Recovered, Scan, State, classify};
-use quorate_types::ServerId;
 use quorate_types::control::HeldGroup;
+use quorate_types::{Epoch, ServerId};
 
 use crate::Exit;
 use crate::flags::Flags;
@@ -129,7 +129,8 @@ impl Storage {
             shared.send(shard, message);
             if let State::Useless(reason) = group.state {
                 tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
-                shared.send(shard, ShardMessage::Drop(group_id));
+                let epoch = Epoch::MAX;
+                shared.send(shard, ShardMessage::Drop { group_id, epoch });
             }
         }
         held

@@ -33,9 +33,10 @@ impl Engine {
                 }
             }
             ToCoordinator::Applied { group_id, epoch } => {
-                // Only the first chain's word changes anything; the log is spared the rest.
-                let forms = |group: &Group| !group.formed && group.epoch == epoch;
-                if self.state.groups.get(&group_id).is_some_and(forms) {
+                // Only the first chain's word changes anything, or that of one which was down; the log is spared the
+                // rest.
+                let matters = |group: &Group| group.awaits_applied(epoch);
+                if self.state.groups.get(&group_id).is_some_and(matters) {
                     let command = Command::Applied {
                         server,
                         group_id,

@@ -1,6 +1,6 @@
 //! One group: its SLA, its chain, and what follows from both.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_placement::{Amounts, RoleDemands};
 use quorate_types::config::Beginning;
@@ -9,6 +9,8 @@ use quorate_types::limits::RESET_GAP_OFFSETS;
 use quorate_types::{Durability, Epoch, GroupId, Offset, ServerId, Sla};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use super::returned::Returned;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,7 +56,7 @@ pub struct Group {
     pub learner: Option<ServerId>,
     /// Every replica of a chain applied its configuration once.
     pub formed: bool,
-    /// While not formed: who applied the present epoch.
+    /// While not formed, or members have returned: who applied the present epoch.
     pub applied: BTreeSet<ServerId>,
     /// Nothing of the log is left anywhere; the chain is empty.
     pub lost: bool,
@@ -67,6 +69,9 @@ pub struct Group {
     /// Made way because it was slow; its replacement is on its way.
     #[serde(default)]
     pub relieved: Option<ServerId>,
+    /// What members of the chain returned with, until all of them are in one epoch again.
+    #[serde(default)]
+    pub returned: BTreeMap<ServerId, Returned>,
     /// Where the log begins, if its owner had it begin anew.
     #[serde(default)]
     pub beginning: Option<Beginning>,

@@ -1,6 +1,6 @@
 //! Groups are admitted, formed and deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_placement::Fleet;
 use quorate_types::limits::DELETED_GROUPS_MAX;
@@ -90,6 +90,7 @@ impl Change<'_> {
             applied: BTreeSet::new(),
             lost: false,
             last_chain: BTreeSet::new(),
+            returned: BTreeMap::new(),
             leaving: None,
             relieved: None,
             beginning: None,
@@ -112,13 +113,14 @@ impl Change<'_> {
         let Some(group) = self.state.groups.get_mut(&group_id) else {
             return;
         };
-        if group.formed || group.epoch != epoch || !group.chain.contains(&server) {
+        if !group.awaits_applied(epoch) || !group.chain.contains(&server) {
             return;
         }
         group.applied.insert(server);
         if group.chain.iter().all(|member| group.applied.contains(member)) {
             group.formed = true;
             group.applied.clear();
+            group.returned.clear();
         }
         self.refresh_status(group_id);
     }

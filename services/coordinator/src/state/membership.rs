@@ -8,6 +8,7 @@ use quorate_types::{GroupId, ServerId};
 
 use super::command::{Effect, Proof, Registration, Reply};
 use super::event::EventKind;
+use super::returned::Returned;
 use super::server::Server;
 use super::{Change, State, Subject};
 
@@ -140,7 +141,7 @@ impl Change<'_> {
         }
         let moved = before.address != registration.address;
         let disk = Disk::of(&before, registration, same_process);
-        self.settle_memberships(id, registration, disk, moved);
+        self.settle_memberships(id, registration, disk, moved, before.alive);
         self.settle_leftovers(id, registration, same_process);
         self.note_unknown(id, registration);
         self.remind(id);
@@ -149,9 +150,24 @@ impl Change<'_> {
 
     /// Which of its places a server keeps: all in the same process; in a new one those of persistent
     /// groups that it found whole on its disk. The others count as failed.
-    fn settle_memberships(&mut self, id: ServerId, registration: &Registration, disk: Disk, moved: bool) {
+    fn settle_memberships(
+        &mut self,
+        id: ServerId,
+        registration: &Registration,
+        disk: Disk,
+        moved: bool,
+        was_alive: bool,
+    ) {
         for group_id in self.groups_of(id) {
             let group = &self.state.groups[&group_id];
+            let is_chained = group.chain.contains(&id);
+            // Others have returned, or may: in a chain that was all down.
+            let is_compared =
+                is_chained && group.is_persistent() && (!was_alive || !group.returned.is_empty());
+            if disk == Disk::SameProcess && is_compared {
+                self.settle_returned(group_id, id, Returned::LIVED_ON, moved);
+                continue;
+            }
             if disk == Disk::SameProcess || planted::on(Bug::RestartKeepsEpoch) {
                 if moved {
                     // Its neighbours must find it elsewhere.
@@ -196,6 +212,8 @@ impl Change<'_> {
             }
             if held.damaged || (disk == Disk::Older && !is_last) {
                 self.leave(group_id, id);
+            } else if is_chained {
+                self.settle_returned(group_id, id, Returned::of(held), true);
             } else {
                 // Its neighbours must agree anew with a process that remembers less.
                 self.reconfigure(group_id, |_| {});

@@ -22,6 +22,7 @@ mod moves;
 mod partitions;
 mod repair;
 mod reset;
+pub mod returned;
 pub mod server;
 pub mod validate;
 pub mod views;

@@ -150,6 +150,7 @@ impl Change<'_> {
         change(&mut group);
         group.epoch += 1;
         group.applied.clear();
+        group.returned.retain(|server, _| group.chain.contains(server));
         self.charge(&group);
         let wants = group.wants_learner();
         self.state.groups.insert(group_id, group);

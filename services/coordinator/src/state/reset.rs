@@ -89,6 +89,7 @@ impl Change<'_> {
         (group.chain, group.learner, group.leaving, group.relieved) = (chain, None, None, None);
         (group.lost, group.formed) = (false, false);
         group.applied.clear();
+        group.returned.clear();
         group.last_chain.clear();
         let epoch = group.epoch;
         self.state.groups.insert(group_id, group);

@@ -60,6 +60,8 @@ pub fn held(n: u128, durability: Durability) -> HeldGroup {
         epoch: 1,
         durability,
         last_index: 7,
+        committed_epoch: 0,
+        committed_index: 0,
         damaged: false,
     }
 }

@@ -2,7 +2,6 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_types::config::Beginning;
-use quorate_types::limits::RESET_GAP_OFFSETS;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::BatchHeader;
@@ -35,11 +34,6 @@ impl Base {
             cumulative_bytes: beginning.bytes_before,
             sessions: Sessions::default(),
         }
-    }
-
-    /// Whether a log may have begun with it. No other log has such an offset after one batch.
-    pub(crate) fn may_be_of_beginning(&self) -> bool {
-        self.index == BEGINNING_INDEX && self.end_offset >= RESET_GAP_OFFSETS
     }
 
     pub fn apply(&mut self, header: &BatchHeader) {

@@ -113,6 +113,9 @@ pub enum Command {
         index: Index,
         number: u64,
     },
+    /// Write to the journal that all records of the group before this one mean nothing, and forget where they lie: the
+    /// group is lost, and begins anew. Their completions are to be kept from this replica.
+    Forget,
     /// Write to the journal that clients trimmed the log up to `index` ([`crate::Replica::recover_trim`]). Answer
     /// with [`Event::TrimPersisted`].
     PersistTrim {

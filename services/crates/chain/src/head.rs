@@ -152,18 +152,26 @@ impl Replica {
         }
     }
 
+    /// One waits for a batch: whoever sent it last.
     fn wait(&mut self, client: ClientRef, seq: u64, placed: Placed, received_us: Micros) {
-        let at = self.waiters.partition_point(|w| w.index <= placed.index);
-        self.waiters.insert(
-            at,
-            Waiter {
-                index: placed.index,
-                client,
-                seq,
-                placed,
-                received_us,
-            },
-        );
+        let waiter = Waiter {
+            index: placed.index,
+            client,
+            seq,
+            placed,
+            received_us,
+        };
+        match self.waiters.binary_search_by_key(&placed.index, |w| w.index) {
+            Ok(at) => self.waiters[at] = waiter,
+            Err(at) => self.waiters.insert(at, waiter),
+        }
+    }
+
+    /// The client's channel is gone: nothing is kept for answering it.
+    pub fn forget_client(&mut self, client: ClientRef) {
+        self.waiters.retain(|w| w.client != client);
+        self.rounds.forget_client(client);
+        self.trim.forget_client(client);
     }
 
     /// Commits up to what the ring has told, while enough replicas are in it.

@@ -6,8 +6,8 @@
 //! one comes. Only a log that has no true base at the end is damaged.
 
 use bytes::Bytes;
+use quorate_types::Index;
 use quorate_types::limits::RECENT_BYTES_PER_GROUP;
-use quorate_types::{Epoch, Index};
 use quorate_wire::{Batch, BatchHeader};
 
 use crate::base::Base;
@@ -29,18 +29,11 @@ pub(crate) struct Recovery {
     gap: Option<RecoverError>,
     /// A base that lies before the log: an older one, or that of a log which replaced this one.
     aside: Option<Base>,
-    /// Of all that was found so far.
-    newest_epoch: Epoch,
 }
 
 impl Recovery {
     pub fn is_open(&self) -> bool {
         self.gap.is_some()
-    }
-
-    /// The log is whole, as far as it is known.
-    fn close(&mut self) {
-        (self.gap, self.aside) = (None, None);
     }
 }
 
@@ -49,7 +42,6 @@ impl Replica {
     /// held already was ordered later, after the log had been cut there.
     pub fn recover(&mut self, batch: Batch) {
         let index = batch.header.index;
-        self.recovery.newest_epoch = self.recovery.newest_epoch.max(batch.header.epoch);
         if self.recovery.is_open() && index <= self.log.base().index {
             let aside = self.recovery.aside.take().filter(|base| base.index + 1 == index);
             self.begin(aside.unwrap_or_default());
@@ -86,11 +78,6 @@ impl Replica {
 
     /// Takes in a base found in the journal: either what is held up to it was trimmed, or the log began anew.
     pub fn recover_base(&mut self, base: Base) {
-        if base.may_be_of_beginning() && base.epoch > self.recovery.newest_epoch {
-            // Trims found so far were of the log that was lost.
-            self.trim = Trim::new();
-        }
-        self.recovery.newest_epoch = self.recovery.newest_epoch.max(base.epoch);
         if self.recovery.is_open() && base.index < self.log.base().index {
             self.recovery.aside = Some(base);
             return;
@@ -99,7 +86,7 @@ impl Replica {
         let held = base.index >= self.log.base().index && self.log.epoch_at(base.index) == Some(base.epoch);
         if joins || held {
             self.log.begin_behind(base);
-            self.recovery.close();
+            self.recovery = Recovery::default();
             self.commit_index = self.log.base().index;
         } else {
             self.begin(base);
@@ -109,6 +96,7 @@ impl Replica {
     /// Takes in a cut found in the journal. A cut to 0 ends whatever was before.
     pub fn recover_cut(&mut self, index: Index) {
         if index == 0 {
+            self.trim = Trim::new();
             return self.begin(Base::default());
         }
         if index < self.log.base().index {
@@ -146,7 +134,7 @@ impl Replica {
     }
 
     fn begin(&mut self, base: Base) {
-        self.recovery.close();
+        self.recovery = Recovery::default();
         self.commit_index = base.index;
         self.log = Log::new(base);
         self.durable_index = self.log.last_index();

@@ -52,7 +52,7 @@ pub struct Replica {
     pub(crate) ring_closed: bool,
     /// At the tail: what the head was last told in this epoch.
     pub(crate) told_head: Option<peer::ChainAck>,
-    /// At the head: appends that wait for commitment, by index.
+    /// At the head: appends that wait for commitment, by index, one for each.
     pub(crate) waiters: VecDeque<Waiter>,
     pub(crate) nonce: u32,
     /// Cuts of this log so far.
@@ -220,16 +220,28 @@ impl Replica {
     }
 
     /// The group was lost, and its owner had it begin anew: what this replica holds from before is no part of the
-    /// new log. Every replica comes to the same base by itself, so none has to be taught it.
+    /// new log. Every replica comes to the same base by itself, so none has to be taught it. Here and on disk it is
+    /// as if the group had been dropped, and came again.
     fn begin_anew(&mut self, config: &GroupConfig, out: &mut Vec<Command>) {
         let Some(beginning) = config.beginning else { return };
         if self.log.last_epoch() >= beginning.epoch {
             return;
         }
         self.abandon_waiters(Code::EpochChanged, out);
+        // Trim point, levels, completions that are due: all of it was the lost log's.
+        *self = Self {
+            config: self.config.take(),
+            fault_here: self.fault_here,
+            nonce: self.nonce,
+            cuts: self.cuts,
+            catchup_allowance: self.catchup_allowance,
+            parked: self.parked.take(),
+            ..Self::new(self.me, self.durability)
+        };
+        if self.durability == Durability::Persistent {
+            out.push(Command::Forget);
+        }
         self.replace_log(Base::of_beginning(&beginning), out);
-        let cut = (self.durability == Durability::Persistent).then_some(self.cuts);
-        self.trim.begin_log(self.log.base().index, cut);
         out.push(Command::Trimmed {
             first_index: self.log.first_index(),
         });
@@ -295,7 +307,6 @@ impl Replica {
     }
 
     fn cut_persisted(&mut self, number: u64, out: &mut Vec<Command>) {
-        self.trim.cut_persisted(number);
         let Some((pending, index)) = self.pending_cut else {
             return;
         };
@@ -386,6 +397,7 @@ impl Replica {
         self.commit_index = base.index;
         self.log = Log::new(base);
         self.durable_index = self.log.last_index();
+        self.trim.submit_again_behind(self.log.base().index);
         if self.durability == Durability::Persistent {
             self.durable_index = 0;
             self.trim.freed_unwritten_bytes = 0;

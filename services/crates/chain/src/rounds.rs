@@ -70,6 +70,11 @@ impl Rounds {
         }
     }
 
+    pub fn forget_client(&mut self, client: ClientRef) {
+        self.asking.retain(|a| a.client != client);
+        self.held.retain(|h| h.client != client);
+    }
+
     fn is_wanted(&self) -> bool {
         let last_asked = self.asking.back().map_or(0, |a| a.round);
         let is_later = |held: &Held| matches!(held.rests_on, Rest::Round(round) if round > self.seen);

@@ -41,8 +41,6 @@ pub(crate) struct Trim {
     clock: Option<(Micros, u64)>,
     /// Payload freed since a base was last written to the journal.
     pub freed_unwritten_bytes: u64,
-    /// Trims that the journal completes before this cut were of a log that was given up.
-    void_until_cut: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -65,23 +63,7 @@ impl Trim {
             waiting: Vec::new(),
             clock: None,
             freed_unwritten_bytes: 0,
-            void_until_cut: None,
         }
-    }
-
-    /// The log begins anew behind this index: what was trimmed of the one before says nothing of it. `cut`: what the
-    /// journal was told in between.
-    pub fn begin_log(&mut self, index: Index, cut: Option<u64>) {
-        *self = Self {
-            clock: self.clock,
-            void_until_cut: cut,
-            ..Self::new()
-        };
-        self.recover(index);
-    }
-
-    pub fn cut_persisted(&mut self, number: u64) {
-        self.void_until_cut = self.void_until_cut.filter(|cut| number < *cut);
     }
 
     /// What this replica and all before it have taken in for good.
@@ -100,6 +82,17 @@ impl Trim {
         self.asked = self.asked.max(index);
         self.submitted = self.submitted.max(index);
         self.durable = self.durable.max(index);
+    }
+
+    /// What it asked for is done all the same.
+    pub fn forget_client(&mut self, client: ClientRef) {
+        self.waiting.retain(|w| w.client != client);
+    }
+
+    /// The log begins anew behind a base: of what clients asked for, only what the base says is on disk.
+    pub fn submit_again_behind(&mut self, base_index: Index) {
+        self.submitted = self.asked.min(base_index);
+        self.durable = self.submitted;
     }
 
     /// The wall clock, as far as it is believed: a clock that leaps ahead is followed at a tenth more than the
@@ -198,9 +191,6 @@ impl Replica {
     }
 
     pub(crate) fn trim_persisted(&mut self, index: Index) {
-        if self.trim.void_until_cut.is_some() {
-            return;
-        }
         assert!(index <= self.trim.submitted, "what is durable was submitted");
         self.trim.durable = self.trim.durable.max(index);
     }

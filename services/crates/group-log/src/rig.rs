@@ -193,7 +193,7 @@ pub fn start(
     )?;
     let copied_lsn = opened.copied_lsn();
     let (journal, recovery) = Journal::open(&dir.join("journal"), journal_options(), |r| {
-        if r.lsn <= copied_lsn {
+        if r.lsn <= copied_lsn || r.kind == quorate_journal::record::KIND_MARK {
             return;
         }
         let (group, meaning) = classify(r.kind, r.head).unwrap();

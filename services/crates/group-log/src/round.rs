@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use quorate_journal::record::PAGE_BYTES;
+use quorate_journal::record::{KIND_MARK, PAGE_BYTES};
 use quorate_journal::{Image, Lsn, Sealed, Step};
 use quorate_types::GroupId;
 
@@ -159,6 +159,7 @@ impl Round {
             while let Some(step) = walk.next()? {
                 match step {
                     Step::Record(record) if record.lsn <= self.through => {}
+                    Step::Record(record) if record.kind == KIND_MARK => self.through = record.lsn,
                     Step::Record(record) => {
                         let copied = Copied {
                             lsn: record.lsn,

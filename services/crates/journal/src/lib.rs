@@ -22,7 +22,7 @@
 //!
 //! The journal MUST NOT
 //! - block a submitter: full buffers are refused ([`SubmitError::Busy`]) and followed by `Event::Room`;
-//! - interpret kinds, heads or payloads;
+//! - interpret kinds, heads or payloads, but for [`record::KIND_MARK`], its own, which it yields like any other;
 //! - release a segment of its own accord: only below the lsn given to [`Journal::release_before`].
 //!
 //! The caller MUST

@@ -17,7 +17,7 @@ use crate::source::{Source, read_around};
 /// What opening a journal found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovery {
-    /// Intact records that were yielded.
+    /// Intact records that were yielded, without marks.
     pub records: u64,
     /// The lsn of the next record to be submitted.
     pub next_lsn: Lsn,
@@ -225,23 +225,21 @@ impl Walk<'_> {
         if header.lsn != expected {
             return None;
         }
+        let len = (record::HEADER_BYTES + header.body_len as usize) as u32;
+        let location = Location {
+            segment: head.segment,
+            position: position as u32,
+            len,
+        };
+        (self.visit)(Record {
+            lsn: header.lsn,
+            kind: header.kind,
+            head: record_head,
+            payload,
+            location,
+        });
+        self.recovery.records += u64::from(header.kind != record::KIND_MARK);
         self.recovery.next_lsn += 1;
-        if header.kind != record::KIND_MARK {
-            let len = (record::HEADER_BYTES + header.body_len as usize) as u32;
-            let location = Location {
-                segment: head.segment,
-                position: position as u32,
-                len,
-            };
-            (self.visit)(Record {
-                lsn: header.lsn,
-                kind: header.kind,
-                head: record_head,
-                payload,
-                location,
-            });
-            self.recovery.records += 1;
-        }
         Some(record::stride(header.body_len as usize))
     }
 }

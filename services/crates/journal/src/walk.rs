@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::record::{
-    self, ALIGN_BYTES, HEADER_BYTES, KIND_MARK, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead,
+    self, ALIGN_BYTES, HEADER_BYTES, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead,
 };
 use crate::source::{Source, Window};
 
@@ -42,27 +42,21 @@ impl<S: Source> Walk<S> {
     /// `None` behind the last record. What the disk does not give is a hole; only a disk that gives nothing is an error.
     #[allow(clippy::should_implement_trait)] // It lends what it reads.
     pub fn next(&mut self) -> io::Result<Option<Step<'_>>> {
-        let (hole_lsn, mut lsn) = loop {
-            if self.next_lsn >= self.end_lsn {
-                return Ok(None);
-            }
-            let (expected, found) = (self.next_lsn, self.intact_at(self.position)?);
-            if found.map(|header| header.lsn) != Some(expected) {
-                break (expected, found.map(|header| header.lsn));
-            }
-            if found.is_some_and(|header| header.kind != KIND_MARK) {
-                return self.take().map(Some);
-            }
-            self.next_lsn += 1;
-            self.position += record::stride(0) as u64;
-        };
+        if self.next_lsn >= self.end_lsn {
+            return Ok(None);
+        }
+        let hole_lsn = self.next_lsn;
+        let mut lsn = self.intact_at(self.position)?;
+        if lsn == Some(hole_lsn) {
+            return self.take().map(Some);
+        }
         while lsn.is_none_or(|lsn| lsn < hole_lsn || lsn >= self.end_lsn) {
             self.position += ALIGN_BYTES as u64;
             if self.position >= self.window.source().bytes() {
                 self.next_lsn = self.end_lsn;
                 break;
             }
-            lsn = self.intact_at(self.position)?.map(|header| header.lsn);
+            lsn = self.intact_at(self.position)?;
         }
         if let Some(lsn) = lsn.filter(|_| self.next_lsn < self.end_lsn) {
             self.next_lsn = lsn;
@@ -73,8 +67,8 @@ impl<S: Source> Walk<S> {
         }))
     }
 
-    /// The header of the intact record at `position`, if there is one; it is in the window then.
-    fn intact_at(&mut self, position: u64) -> io::Result<Option<record::Header>> {
+    /// The lsn of the intact record at `position`, if there is one; it is in the window then.
+    fn intact_at(&mut self, position: u64) -> io::Result<Option<Lsn>> {
         let segment = self.head.segment;
         let left = self.window.source().bytes().saturating_sub(position);
         let header = record::Header::decode(self.window.look(position, HEADER_BYTES)?);
@@ -87,7 +81,7 @@ impl<S: Source> Walk<S> {
         let bytes = self
             .window
             .look(position, HEADER_BYTES + header.body_len as usize)?;
-        Ok(record::parse(bytes, segment, salt).map(|(header, ..)| header))
+        Ok(record::parse(bytes, segment, salt).map(|(header, ..)| header.lsn))
     }
 
     /// The record at the position, known to be intact.

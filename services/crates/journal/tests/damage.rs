@@ -285,7 +285,7 @@ fn damage_to_the_last_record_is_named_once_a_mark_stands_behind_it() {
     drop(journal);
     std::fs::write(&path, &bytes).unwrap();
     let (_journal, recovery, read) = open(dir.path(), options);
-    assert_eq!((read.len(), recovery.torn), (0, None));
+    assert_eq!((read.len(), recovery.records, recovery.torn), (1, 0, None));
     let named: Vec<_> = recovery
         .damages
         .iter()

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use quorate_chain::Replica;
 use quorate_group_log::Found;
-use quorate_journal::record::SEGMENT_HEAD_BYTES;
+use quorate_journal::record::{KIND_MARK, SEGMENT_HEAD_BYTES};
 use quorate_journal::{Damage, Lsn, Record, Recovery};
 use quorate_types::control::HeldGroup;
 use quorate_types::{Durability, GroupId, Index, ServerId};
@@ -74,12 +74,15 @@ pub enum State {
 impl RecoveredGroup {
     /// What the coordinator is told; nothing of what cannot be used.
     pub fn held(&self, group_id: GroupId) -> Option<HeldGroup> {
-        let last_index = self.replica.log().last_index();
+        let log = self.replica.log();
+        let (last_index, committed_index) = (log.last_index(), self.replica.commit_index());
         let held = HeldGroup {
             group_id,
-            epoch: self.replica.log().epoch_at(last_index).unwrap_or(0),
+            epoch: log.epoch_at(last_index).unwrap_or(0),
             durability: Durability::Persistent,
             last_index,
+            committed_epoch: log.epoch_at(committed_index).unwrap_or(0),
+            committed_index,
             damaged: self.state == State::Damaged,
         };
         (!matches!(self.state, State::Useless(_))).then_some(held)
@@ -144,6 +147,9 @@ impl Scan {
             self.hole();
         }
         self.next_lsn = Some(record.lsn + 1);
+        if record.kind == KIND_MARK {
+            return Ok(());
+        }
         let (group_id, said) = record::decode(record.kind, record.head, record.payload)?;
         let place = Place::Journal(record.location);
         self.take(group_id, said, record.lsn, Some(record.payload), place);
@@ -307,7 +313,12 @@ impl Known {
                 self.places.base = Some((base.index, lsn));
                 self.replica.recover_base(base);
             }
-            Said::Cut { index } | Said::Mended { index, .. } => self.replica.recover_cut(index),
+            Said::Cut { index } | Said::Mended { index, .. } => {
+                if index == 0 {
+                    self.places = Places::default();
+                }
+                self.replica.recover_cut(index);
+            }
             Said::Trim { index } => self.replica.recover_trim(index),
             Said::Dropped => unreachable!("a dropped group is forgotten"),
         }

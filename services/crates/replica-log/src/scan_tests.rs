@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use quorate_chain::Base;
 use quorate_group_log::{Found, Place as LogPlace};
+use quorate_journal::record::KIND_MARK;
 use quorate_journal::{Damage, Location, Lsn, Record, Recovery};
 use quorate_types::{GroupId, Index, ServerId};
 use quorate_wire::BatchHeader;
@@ -327,6 +328,72 @@ fn a_group_log_and_the_journal_behind_it_are_one_log() {
         recovered.replica.payload(4),
         Some(&Bytes::from_static(&[1, 0, 0, 0, 9]))
     );
+}
+
+/// As it was written before a reset was written as a drop, too.
+#[test]
+fn a_log_that_begins_anew_has_its_places_and_no_trim_of_the_lost_one() {
+    for is_dropped in [false, true] {
+        let mut reader = Reader::new(Some(1));
+        for index in 1..=6 {
+            reader.batch(1, index);
+        }
+        let id = group(1);
+        let mut base = Base::default();
+        for index in 1..=4 {
+            base.apply(&BatchHeader::decode(&header(id, index, 1)).unwrap());
+        }
+        reader.indexed(KIND_TRIM, 1, 6, &[]);
+        reader.record(KIND_BASE, id.0.as_bytes(), &base.encode());
+        if is_dropped {
+            reader.record(KIND_DROPPED, id.0.as_bytes(), &[]);
+        }
+        let anew = Base {
+            index: 1,
+            epoch: 5,
+            end_offset: 1,
+            cumulative_bytes: 1,
+            ..Base::default()
+        };
+        reader.indexed(KIND_CUT, 1, 0, &[]);
+        reader.record(KIND_BASE, id.0.as_bytes(), &anew.encode());
+        for index in 2..=4 {
+            reader.record(KIND_BATCH, &header(id, index, 5), &[1, 0, 0, 0, 9]);
+        }
+        let scan = reader.finish();
+        assert_eq!(state(&scan, 1), (4, false));
+        let recovered = &scan.groups[&id];
+        assert_eq!(recovered.replica.commit_index(), 1);
+        for index in 2..=4 {
+            assert!(recovered.places.get(index).is_some(), "batch {index}");
+        }
+    }
+}
+
+#[test]
+fn a_drop_behind_a_hole_and_a_log_that_begins_anew_lack_nothing() {
+    let mut reader = Reader::new(Some(1));
+    let anew = Base {
+        index: 1,
+        epoch: 5,
+        end_offset: 1,
+        cumulative_bytes: 1,
+        ..Base::default()
+    };
+    reader.batch(1, 1).hole();
+    reader.record(KIND_DROPPED, group(1).0.as_bytes(), &[]);
+    reader.indexed(KIND_CUT, 1, 0, &[]);
+    reader.record(KIND_BASE, group(1).0.as_bytes(), &anew.encode());
+    reader.record(KIND_BATCH, &header(group(1), 2, 5), &[1, 0, 0, 0, 9]);
+    assert_eq!(state(&reader.finish(), 1), (2, false));
+}
+
+#[test]
+fn a_mark_of_the_journal_is_no_hole() {
+    let mut reader = Reader::new(Some(1));
+    reader.batch(1, 1).record(KIND_MARK, &[], &[]);
+    reader.batch(1, 2);
+    assert_eq!(state(&reader.finish(), 1), (2, false));
 }
 
 #[test]

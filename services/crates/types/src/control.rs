@@ -65,6 +65,11 @@ pub struct HeldGroup {
     pub epoch: Epoch,
     pub durability: Durability,
     pub last_index: Index,
+    /// The last batch of which the disk proves that it was committed: nobody whose log ends before it has kept all.
+    #[serde(default)]
+    pub committed_epoch: Epoch,
+    #[serde(default)]
+    pub committed_index: Index,
     /// Records are missing or fail their checksums: what is left may lack committed entries, so the server may
     /// learn the group anew, and is no replica of it until then.
     #[serde(default)]

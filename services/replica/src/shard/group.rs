@@ -28,6 +28,9 @@ const ACKS_PER_FRAME: usize = 4_000;
 
 pub struct Group {
     pub id: GroupId,
+    /// Another one when the group comes again after it was dropped, or its log begins anew: what was begun before is
+    /// of no use then.
+    pub life: u64,
     pub replica: Replica,
     /// Set with the first configuration, which brings the budget.
     pub admission: Option<Admission<AppendRequest>>,
@@ -54,10 +57,11 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(id: GroupId, mut replica: Replica, places: Places, now: Micros) -> Self {
+    pub fn new(id: GroupId, mut replica: Replica, places: Places, life: u64, now: Micros) -> Self {
         replica.pace_catchup();
         Self {
             id,
+            life,
             replica,
             admission: None,
             budget: None,
@@ -236,6 +240,7 @@ impl Group {
                 }
                 Command::Cut { index, number } => io.journal.write(Entry::cut(self.id, index, number)),
                 Command::PersistTrim { index } => io.journal.write(Entry::trim(self.id, index)),
+                Command::Forget => self.forget_disk(io),
                 Command::Load { from_index, to_index } => self.load_for_successor(io, from_index, to_index),
                 Command::Ack {
                     client,
@@ -283,6 +288,16 @@ impl Group {
                 }
             }
         }
+    }
+
+    /// The log was lost and begins anew: on disk it is another group's from here on.
+    fn forget_disk(&mut self, io: &mut Io) {
+        io.journal.write(Entry::dropped(self.id));
+        self.places = Places::default();
+        self.bases.clear();
+        self.life = io.new_life();
+        self.refuse_parked(io);
+        self.abandon_repairs(io);
     }
 
     fn adopted(&mut self, io: &mut Io, epoch: u64) {
@@ -389,3 +404,7 @@ impl Group {
 pub fn retry_ms(retry_after_us: Micros) -> u32 {
     retry_after_us.div_ceil(1000).clamp(1, 60_000) as u32
 }
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

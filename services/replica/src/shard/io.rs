@@ -40,7 +40,8 @@ pub struct Io {
     /// Wakes the timer task: something waits for its time.
     pub timer: Rc<Notify>,
     next_connection: u64,
-    loads: mpsc::UnboundedSender<(GroupId, Event)>,
+    next_life: u64,
+    loads: mpsc::UnboundedSender<Loaded>,
     disk_reads: mpsc::UnboundedSender<DiskRead>,
     damaged: mpsc::UnboundedSender<(GroupId, Index)>,
     /// Repairs for which a peer was asked, and batches being read back for peers that repair.
@@ -54,10 +55,17 @@ pub struct Io {
     pub pacing: Rc<Notify>,
 }
 
+/// What was read back for a group's successor; of use in the life in which it was asked for.
+pub struct Loaded {
+    pub group_id: GroupId,
+    pub life: u64,
+    pub event: Event,
+}
+
 /// Work that the shard's tasks do on the groups' behalf. Unbounded channels, bounded by their use: one load
 /// for each successor, one disk read for each waiting reader.
 pub struct Work {
-    pub loads: mpsc::UnboundedReceiver<(GroupId, Event)>,
+    pub loads: mpsc::UnboundedReceiver<Loaded>,
     pub disk_reads: mpsc::UnboundedReceiver<DiskRead>,
     /// Batches that were found damaged when they were read for a successor.
     pub damaged: mpsc::UnboundedReceiver<(GroupId, Index)>,
@@ -83,7 +91,7 @@ impl Io {
         shard: usize,
         shared: Arc<Shared>,
         journal: JournalPort,
-        loads: mpsc::UnboundedSender<(GroupId, Event)>,
+        loads: mpsc::UnboundedSender<Loaded>,
         disk_reads: mpsc::UnboundedSender<DiskRead>,
         damaged: mpsc::UnboundedSender<(GroupId, Index)>,
     ) -> Self {
@@ -103,6 +111,7 @@ impl Io {
             wake: Rc::new(Notify::new()),
             timer: Rc::new(Notify::new()),
             next_connection: 1,
+            next_life: 1,
             loads,
             disk_reads,
             damaged,
@@ -126,7 +135,7 @@ impl Io {
     }
 
     /// Where an event for a group goes that a task of this shard produced.
-    pub fn loads(&self) -> mpsc::UnboundedSender<(GroupId, Event)> {
+    pub fn loads(&self) -> mpsc::UnboundedSender<Loaded> {
         self.loads.clone()
     }
 
@@ -138,6 +147,12 @@ impl Io {
         let id = (self.shard as u64) << CONNECTION_SHARD_SHIFT | self.next_connection;
         self.next_connection += 1;
         id
+    }
+
+    /// For a group, or a log of a group, that begins here.
+    pub fn new_life(&mut self) -> u64 {
+        self.next_life += 1;
+        self.next_life
     }
 
     pub fn send_client(&mut self, client: ClientRef, message: client::Message) {

@@ -28,7 +28,7 @@ use quorate_replica_log::{Entry, Places};
 use quorate_telemetry::usage::Sample;
 use quorate_transport::Detached;
 use quorate_types::control::GroupReport;
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
 use tokio::sync::oneshot;
 
@@ -45,7 +45,11 @@ use quorate_tokens::Permission;
 /// peers, by the journal's buffer, by one message for each epoch, by the backlog of each client ([`crossing`]).
 pub enum ShardMessage {
     Configure(GroupConfig),
-    Drop(GroupId),
+    /// Of a group that is in a later epoch here, it means nothing.
+    Drop {
+        group_id: GroupId,
+        epoch: Epoch,
+    },
     /// Nothing of the group is left anywhere; its clients shall hear so.
     Lost(GroupId),
     Recovered {
@@ -179,6 +183,7 @@ impl Shard {
                 group_id,
                 Replica::new(me, config.durability),
                 Places::default(),
+                self.io.new_life(),
                 now,
             )
         });
@@ -198,7 +203,7 @@ impl Shard {
 
     pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
         let now = crate::clock::now_us();
-        let mut group = Group::new(group_id, replica, places, now);
+        let mut group = Group::new(group_id, replica, places, self.io.new_life(), now);
         if is_damaged {
             // Before anything else of the group: whoever reads the disk again must not go by what was lost.
             let last_index = group.replica.log().last_index();
@@ -217,7 +222,14 @@ impl Shard {
     }
 
     /// Forgets a group and, once the journal has the note, its data.
-    pub fn drop_group(&mut self, group_id: GroupId) {
+    pub fn drop_group(&mut self, group_id: GroupId, epoch: Epoch) {
+        let here = self
+            .groups
+            .get(&group_id)
+            .map_or(0, |group| group.replica.epoch());
+        if here > epoch {
+            return tracing::info!(%group_id, epoch, here, "told to drop what came back since: it stays");
+        }
         self.lost.remove(&group_id);
         if let Some(mut group) = self.groups.remove(&group_id) {
             group.abandon(&mut self.io);

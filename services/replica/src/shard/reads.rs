@@ -10,7 +10,7 @@ use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
 
 use crate::clock::now_us;
 use crate::shard::group::Group;
-use crate::shard::io::{Io, Refusal};
+use crate::shard::io::{Io, Loaded, Refusal};
 use crate::shard::repair::{Lack, read_batches};
 
 /// Payload of one ENTRIES frame; larger requests are answered in part, as any reader must expect.
@@ -60,6 +60,7 @@ struct Subscription {
 /// A page whose payloads are being read from disk, to be sent when they are there.
 pub struct DiskRead {
     pub group_id: GroupId,
+    pub life: u64,
     pub page: ReadPage,
     /// Of the pieces without payload.
     pub places: Vec<(Lsn, Place)>,
@@ -292,6 +293,7 @@ impl Group {
         }
         let read = DiskRead {
             group_id: self.id,
+            life: self.life,
             page,
             places: Vec::new(),
             purpose,
@@ -315,6 +317,9 @@ impl Group {
 
     /// Payloads are there, or some: what has moved is read again, what is damaged repaired first.
     pub fn disk_read_done(&mut self, io: &mut Io, mut read: DiskRead, payloads: Vec<Result<Bytes, Lack>>) {
+        if read.life != self.life {
+            return self.answer_without(io, read, "the log began anew meanwhile".to_string());
+        }
         let (mut damaged, mut other) = (Vec::new(), None);
         let lacking = read
             .page
@@ -422,7 +427,7 @@ impl Group {
     pub fn load_for_successor(&mut self, io: &mut Io, from_index: Index, to_index: Index) {
         let wanted = from_index..=to_index;
         let places: Vec<_> = wanted.clone().map_while(|index| self.places.get(index)).collect();
-        let (group_id, journal) = (self.id, io.journal.journal());
+        let (group_id, life, journal) = (self.id, self.life, io.journal.journal());
         let logs = io.shared.group_logs();
         let (done, damaged) = (io.loads(), io.damaged());
         tokio::task::spawn_local(async move {
@@ -445,7 +450,13 @@ impl Group {
                 tracing::warn!(group = %group_id, from_index, "cannot read batches back yet for a replica that catches up");
                 tokio::time::sleep(LOAD_RETRY).await;
             }
-            let _stopped = done.send((group_id, Event::Loaded { batches })).is_err();
+            let event = Event::Loaded { batches };
+            let loaded = Loaded {
+                group_id,
+                life,
+                event,
+            };
+            let _stopped = done.send(loaded).is_err();
         });
     }
 }

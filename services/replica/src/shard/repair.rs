@@ -217,6 +217,13 @@ impl Group {
         }
     }
 
+    /// The log begins anew: what reads wait for is not to be had any more.
+    pub fn refuse_parked(&mut self, io: &mut Io) {
+        for (read, _) in std::mem::take(&mut self.repairs.parked) {
+            self.answer_without(io, read, "the log began anew meanwhile".to_string());
+        }
+    }
+
     /// The group leaves: whoever waits here has to look elsewhere.
     pub fn abandon_repairs(&mut self, io: &mut Io) {
         let under_way = std::mem::take(&mut self.repairs.under_way);

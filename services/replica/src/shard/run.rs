@@ -133,8 +133,12 @@ fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
     });
     let owner = shard.clone();
     spawn_local(async move {
-        while let Some((group_id, event)) = loads.recv().await {
-            owner.borrow_mut().event(group_id, event);
+        while let Some(loaded) = loads.recv().await {
+            owner.borrow_mut().with_group(loaded.group_id, |group, io| {
+                if group.life == loaded.life {
+                    group.step(io, loaded.event);
+                }
+            });
         }
     });
     let owner = shard.clone();
@@ -177,7 +181,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
     let mut shard = owner.borrow_mut();
     match message {
         ShardMessage::Configure(config) => shard.configure(config),
-        ShardMessage::Drop(group_id) => shard.drop_group(group_id),
+        ShardMessage::Drop { group_id, epoch } => shard.drop_group(group_id, epoch),
         ShardMessage::Lost(group_id) => {
             shard.lost.insert(group_id);
         }

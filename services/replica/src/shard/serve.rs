@@ -110,6 +110,7 @@ impl Group {
         }
         self.attaching.retain(|waiting| *waiting != client);
         self.readers.forget(client);
+        self.replica.forget_client(client);
     }
 
     fn client_message(

@@ -237,7 +237,12 @@ impl World {
             ToServer::Welcome(welcome) => self.welcomed(s, welcome.server_id, welcome.credential),
             ToServer::Refuse { code, message } => self.refused_by_coordinator(s, code, &message),
             ToServer::Configure { config } => self.configure(s, config),
-            ToServer::Drop { group_id, .. } => self.drop_group(s, group_id),
+            ToServer::Drop { group_id, epoch } => {
+                let here = self.servers[s].groups.get(&group_id);
+                if here.is_none_or(|hosted| hosted.replica.epoch() <= epoch) {
+                    self.drop_group(s, group_id);
+                }
+            }
             ToServer::Drain { state } => {
                 self.servers[s].drain = state;
                 if state == DrainState::Drained {

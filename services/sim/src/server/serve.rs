@@ -94,6 +94,7 @@ impl World {
             hosted.sessions.remove(&session);
         }
         hosted.attaching.retain(|waiting| *waiting != client);
+        hosted.replica.forget_client(client);
     }
 
     /// A head answers once its chain is known to agree with it.

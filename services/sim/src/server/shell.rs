@@ -216,6 +216,10 @@ impl World {
             Command::Adopted { epoch } => {
                 self.tell_coordinator(s, ToCoordinator::Applied { group_id, epoch });
             }
+            Command::Forget => {
+                self.servers[s].forget(group_id);
+                self.write(s, Entry::dropped(group_id));
+            }
             Command::PersistTrim { index } => self.write(s, Entry::trim(group_id, index)),
             Command::Answer {
                 client,

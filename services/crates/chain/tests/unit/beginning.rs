@@ -4,7 +4,7 @@ use quorate_chain::{Asked, Base, Command, Event, Replica};
 use quorate_types::config::Beginning;
 use quorate_types::{Durability, Epoch, GroupConfig, ServerId};
 
-use crate::rig::{CLIENT, Fleet, acks, append, batches, config, sole, step};
+use crate::rig::{CLIENT, Fleet, TICK, acks, append, batches, config, sole, step};
 
 const BEGINNING: Beginning = Beginning {
     epoch: 5,
@@ -113,82 +113,123 @@ fn the_journal_is_told_so_that_a_restart_finds_the_new_log_only() {
     );
 }
 
-/// A trim of two batches of the lost log, as its client was told.
-fn trim_before_the_reset(replica: &mut Replica) {
-    let asked = Asked::Trim { before_offset: 4 };
-    let commands = step(
-        replica,
+/// What a journal of these commands is read back as.
+fn restarted(written: &[Command]) -> Replica {
+    let mut replica = Replica::new(ServerId(1), Durability::Persistent);
+    for command in written {
+        match command {
+            Command::Persist(batch) => replica.recover(batch.clone()),
+            Command::PersistBase { base, .. } => replica.recover_base(Base::decode(base).expect("a base")),
+            Command::PersistTrim { index } => replica.recover_trim(*index),
+            Command::Cut { index, .. } => replica.recover_cut(*index),
+            Command::Forget => replica = Replica::new(ServerId(1), Durability::Persistent),
+            _ => {}
+        }
+    }
+    assert_eq!(replica.recovered_all(), Ok(()));
+    replica
+}
+
+/// A replica of a group that was lost, and trimmed before that; and what it has written since.
+fn with_a_trimmed_log(durability: Durability) -> (Replica, Vec<Command>) {
+    let mut replica = Replica::new(ServerId(1), durability);
+    let first = GroupConfig {
+        durability,
+        ..config(1, &[1], &[])
+    };
+    let mut written = step(&mut replica, Event::Configure(first));
+    written.extend(batches_of(&mut replica, 1..=8));
+    written.extend(step(
+        &mut replica,
         Event::Ask {
             client: CLIENT,
             request: 1,
-            asked,
+            asked: Asked::Trim { before_offset: 12 },
         },
-    );
-    let is_trim = |c: &Command| matches!(c, Command::PersistTrim { index: 2 });
-    assert!(replica.durability() == Durability::InMemory || commands.iter().any(is_trim));
+    ));
+    step(&mut replica, Event::TrimPersisted { index: 6 });
+    assert_eq!((replica.trim_offset(), replica.commit_offset()), (12, 16));
+    (replica, written)
+}
+
+/// Appends to a replica that is alone, and has its disk keep up.
+fn batches_of(replica: &mut Replica, seqs: std::ops::RangeInclusive<u64>) -> Vec<Command> {
+    let mut written = Vec::new();
+    for seq in seqs {
+        written.extend(step(replica, Event::Append(append(7, seq))));
+        let index = replica.log().last_index();
+        let epoch = replica.log().epoch_at(index).expect("held");
+        written.extend(step(replica, Event::Persisted { index, epoch }));
+    }
+    written
+}
+
+fn anew(durability: Durability, epoch: Epoch) -> Event {
+    Event::Configure(GroupConfig {
+        durability,
+        beginning: Some(BEGINNING),
+        ..config(epoch, &[1], &[])
+    })
 }
 
 #[test]
-fn what_was_trimmed_of_the_lost_log_is_not_trimmed_of_the_new_one() {
+fn nothing_of_the_new_log_is_trimmed_for_what_was_trimmed_of_the_lost_one() {
     for durability in [Durability::InMemory, Durability::Persistent] {
-        for is_persisted_before in [true, false] {
-            let mut replica = sole(durability, &batches(&[1, 2, 4]), 4);
-            trim_before_the_reset(&mut replica);
-            let is_persistent = durability == Durability::Persistent;
-            if is_persistent && is_persisted_before {
-                step(&mut replica, Event::TrimPersisted { index: 2 });
-            }
-            let anew = GroupConfig {
-                durability,
-                beginning: Some(BEGINNING),
-                ..config(5, &[1], &[])
-            };
-            let commands = step(&mut replica, Event::Configure(anew));
-            let cut = commands.iter().find_map(|c| match c {
-                Command::Cut { number, .. } => Some(*number),
-                _ => None,
-            });
-            if is_persistent && !is_persisted_before {
-                // Of the lost log, and late.
-                step(&mut replica, Event::TrimPersisted { index: 2 });
-            }
-            if let Some(number) = cut {
-                step(&mut replica, Event::CutPersisted { number });
-            }
-            for seq in 1..=3 {
-                step(&mut replica, Event::Append(append(7, seq)));
-            }
-            for index in [1, 4] {
-                step(&mut replica, Event::Persisted { index, epoch: 5 });
-            }
-            assert_eq!(
-                (replica.trim_offset(), replica.commit_offset()),
-                (1 << 40, (1 << 40) + 6),
-                "{durability:?}, the old trim was durable before: {is_persisted_before}"
-            );
-        }
+        let (mut replica, _) = with_a_trimmed_log(durability);
+        step(&mut replica, anew(durability, 5));
+        assert_eq!(acks(&batches_of(&mut replica, 1..=4)).len(), 4);
+        step(&mut replica, TICK);
+        assert_eq!(
+            (replica.trim_offset(), replica.commit_offset()),
+            (1 << 40, (1 << 40) + 8)
+        );
+        assert_eq!(replica.log().first_index(), 2, "every entry is held");
+        assert_eq!(replica.trimmed_through(), 1);
     }
 }
 
 #[test]
-fn a_restart_after_a_reset_forgets_the_trims_of_the_lost_log_and_keeps_those_of_the_new_one() {
-    let recovered = |trims_behind: &[u64]| {
-        let mut restarted = Replica::new(ServerId(1), Durability::Persistent);
-        batches(&[1, 2, 4])
-            .into_iter()
-            .for_each(|batch| restarted.recover(batch));
-        restarted.recover_trim(3);
-        restarted.recover_cut(0);
-        restarted.recover_base(Base::of_beginning(&BEGINNING));
-        for index in trims_behind {
-            restarted.recover_trim(*index);
-        }
-        // A log that is taught from its beginning again is the same log.
-        restarted.recover_cut(0);
-        restarted.recover_base(Base::of_beginning(&BEGINNING));
-        restarted.recovered_all().expect("whole");
-        restarted.trimmed_through()
-    };
-    assert_eq!(recovered(&[]), 1);
-    assert_eq!(recovered(&[2]), 2);
+fn a_stale_holder_that_learns_tells_nobody_of_the_lost_logs_trim_point() {
+    let mut fleet = Fleet::new(Durability::InMemory, &[1, 2]);
+    let (stale, _) = with_a_trimmed_log(Durability::InMemory);
+    fleet.nodes.insert(1, stale);
+    configure(&mut fleet, 5, &[2], &[1]);
+    configure(&mut fleet, 6, &[2, 1], &[]);
+    configure(&mut fleet, 7, &[1, 2], &[]);
+    for seq in 1..=4 {
+        fleet.append(1, append(7, seq));
+    }
+    for id in [1, 2] {
+        fleet.event(id, TICK);
+        assert_eq!(fleet.node(id).trim_offset(), 1 << 40);
+        assert_eq!(fleet.node(id).log().first_index(), 2);
+    }
+}
+
+#[test]
+fn a_restart_takes_nothing_of_the_new_log_for_committed_by_a_trim_of_the_lost_one() {
+    let (mut replica, mut written) = with_a_trimmed_log(Durability::Persistent);
+    written.extend(step(&mut replica, anew(Durability::Persistent, 5)));
+    // Ordered, on disk, and not committed: the chain has a second replica by then.
+    for seq in 1..=4 {
+        written.extend(step(&mut replica, Event::Append(append(7, seq))));
+    }
+    let mut found = restarted(&written);
+    assert_eq!((found.log().last_index(), found.commit_index()), (5, 1));
+    // So it was written before there was such a record.
+    written.retain(|command| !matches!(command, Command::Forget));
+    assert_eq!(restarted(&written).commit_index(), 1);
+    // Its predecessor has less: what it has beyond is cut.
+    let mut fleet = Fleet::new(Durability::Persistent, &[1, 2]);
+    step(&mut found, TICK);
+    fleet.nodes.insert(1, found);
+    configure(&mut fleet, 6, &[2, 1], &[]);
+    sync_all_of(&mut fleet, &[1, 2]);
+    assert_eq!(fleet.node(1).log().last_index(), 1);
+}
+
+fn sync_all_of(fleet: &mut Fleet, ids: &[u32]) {
+    for _ in 0..3 {
+        ids.iter().for_each(|id| fleet.sync(*id));
+    }
 }

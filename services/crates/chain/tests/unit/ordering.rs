@@ -1,9 +1,9 @@
 //! The head orders: densely, under conditions, and never less surely than it says.
 
-use quorate_chain::{Command, Event, Happened, Replica};
+use quorate_chain::{AppendRequest, Asked, ClientRef, Command, Event, Happened, Replica};
 use quorate_types::{Code, Durability, GroupConfig, GroupState, Role, ServerId};
 
-use crate::rig::{Fleet, TICK, acks, append, config, refusals, sends, sole, step};
+use crate::rig::{CLIENT, Fleet, TICK, acks, append, config, refusals, sends, sole, step};
 
 #[test]
 fn only_the_head_orders() {
@@ -140,9 +140,80 @@ fn below_min_replicas_appends_pause_and_retries_wait() {
     fleet.event(1, Event::Configure(config(3, &[1], &[])));
     assert_eq!(
         acks(&fleet.take_told()),
-        [(1, 0), (1, 0)],
-        "both the append and its retry are answered"
+        [(1, 0)],
+        "the append is answered, once for all its sendings"
     );
+}
+
+#[test]
+fn a_batch_that_is_sent_often_has_one_who_waits_for_it() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.cut.push((1, 2));
+    let again = ClientRef {
+        connection: 2,
+        channel: 9,
+    };
+    for seq in 1..=3 {
+        fleet.append(1, append(1, seq));
+    }
+    for _ in 0..100 {
+        fleet.append(1, append(1, 2));
+    }
+    let retry = AppendRequest {
+        client: again,
+        ..append(1, 1)
+    };
+    fleet.append(1, retry);
+    fleet.take_told();
+    fleet.event(1, Event::Configure(config(2, &[1], &[])));
+    let told: Vec<(ClientRef, u64)> = fleet.take_told().iter().filter_map(acked).collect();
+    assert_eq!(told, [(again, 1), (CLIENT, 2), (CLIENT, 3)]);
+}
+
+#[test]
+fn who_is_gone_is_answered_nothing() {
+    let mut fleet = Fleet::of_three(Durability::InMemory);
+    fleet.cut.push((1, 2));
+    let other = ClientRef {
+        connection: 2,
+        channel: 9,
+    };
+    let not_there = AppendRequest {
+        expected_offset: 99,
+        ..append(1, 2)
+    };
+    fleet.append(1, append(1, 1));
+    fleet.append(1, not_there);
+    let kept = AppendRequest {
+        client: other,
+        ..append(2, 1)
+    };
+    fleet.append(1, kept);
+    for asked in [Asked::Status, Asked::Trim { before_offset: 2 }] {
+        let (client, request) = (CLIENT, 1);
+        fleet.event(
+            1,
+            Event::Ask {
+                client,
+                request,
+                asked,
+            },
+        );
+    }
+    fleet.take_told();
+    fleet.nodes.get_mut(&1).expect("a server").forget_client(CLIENT);
+    fleet.event(1, Event::Configure(config(2, &[1], &[])));
+    let told = fleet.take_told();
+    assert_eq!(told.iter().filter_map(acked).collect::<Vec<_>>(), [(other, 1)]);
+    let is_answer = |c: &Command| matches!(c, Command::Answer { .. } | Command::Refuse { .. });
+    assert!(!told.iter().any(is_answer), "{told:?}");
+}
+
+fn acked(command: &Command) -> Option<(ClientRef, u64)> {
+    match command {
+        Command::Ack { client, seq, .. } => Some((*client, *seq)),
+        _ => None,
+    }
 }
 
 #[test]
