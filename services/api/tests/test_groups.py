@@ -9,7 +9,6 @@ from uuid import UUID
 import jwt
 import psycopg
 import pytest
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.http.services import Services

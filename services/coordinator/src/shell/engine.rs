@@ -296,14 +296,6 @@ impl Engine {
                 reconciled: None,
             },
         );
-        if let Err(message) = self.check_certificates(&register, certificate) {
-            return self.reject(
-                connection,
-                from,
-                &register.name,
-                (RefuseCode::RegisterInvalid, message),
-            );
-        }
         let credential = random_secret("qsc_");
         let proof = match (&register.join_token, &register.credential) {
             (Some(token), None) => Proof::JoinToken {
@@ -337,10 +329,17 @@ impl Engine {
         if let Err(refused) = self.state.vet(&registration, unix_ms()) {
             return self.reject(connection, from, &register.name, refused);
         }
+        // A signature is made on trial here: only for those who have proved something.
+        let request = register.certificate_request_pem.as_deref();
+        let credential_shown = register.credential.as_deref();
+        let address = &registration.address;
+        if let Err(message) = self.check_certificates(credential_shown, request, address, certificate) {
+            let refused = (RefuseCode::RegisterInvalid, message);
+            return self.reject(connection, from, &register.name, refused);
+        }
         for effect in self.apply(Command::Register(Box::new(registration))) {
             match effect {
                 Effect::Accept { server, joined } => {
-                    let request = register.certificate_request_pem.as_deref();
                     let certificate = request.and_then(|request| self.issue(server, request));
                     let credential = joined.then(|| credential.clone());
                     self.accept(connection, server, &register.name, credential, certificate);
@@ -354,26 +353,26 @@ impl Engine {
     /// Before anything is changed: a certificate shown is the server's own, and one asked for can be issued.
     fn check_certificates(
         &self,
-        register: &Register,
+        credential: Option<&str>,
+        request: Option<&str>,
+        address: &str,
         shown: Option<&CertificateDer<'static>>,
     ) -> Result<(), String> {
         if let Some(shown) = shown {
-            let digest = register.credential.as_deref().map(digest);
+            let digest = credential.map(digest);
             let known = digest.and_then(|digest| {
                 let mut servers = self.state.servers.values();
                 servers.find(|server| server.credential_digest == digest)
             });
-            // An unknown credential is refused as such, later.
-            let proven = known.is_none_or(|known| is_issued_to(shown, known.server_id));
-            if !proven || register.credential.is_none() {
+            if !known.is_some_and(|known| is_issued_to(shown, known.server_id)) {
                 return Err("the certificate that the server shows is not its own".into());
             }
         }
-        if let Some(request) = &register.certificate_request_pem {
+        if let Some(request) = request {
             let (nobody, now) = (ServerId(0), SystemTime::now());
             let (authority, life) = (&self.settings.authority, self.settings.certificate_life);
             authority
-                .issue(request, nobody, &register.address, life, now)
+                .issue(request, nobody, address, life, now)
                 .map_err(|error| error.to_string())?;
         }
         Ok(())

@@ -140,7 +140,14 @@ fn a_log_that_begins_anew_is_counted_from_zero() {
     let records = book.pending(10).records;
     let committed: Vec<_> = records
         .iter()
-        .map(|r| (r.log_epoch, r.first_committed_entries, r.committed_entries, r.committed_bytes))
+        .map(|r| {
+            (
+                r.log_epoch,
+                r.first_committed_entries,
+                r.committed_entries,
+                r.committed_bytes,
+            )
+        })
         .collect();
     assert_eq!(committed, [(0, 0, 500, 500 * 64), (3, 0, 7, 7 * 64)]);
 }

@@ -34,8 +34,14 @@ pub struct Connection {
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
     channels: HashMap<u32, GroupId>,
-    /// What groups of other shards have on its way here.
+    /// What is on its way to groups of other shards, and from them.
     pub backlog: Arc<Backlog>,
+}
+
+impl Connection {
+    fn is_ahead(&self) -> bool {
+        self.outbox.len() > CLIENT_OUTBOX_BYTES_MAX || self.backlog.is_full_of_requests()
+    }
 }
 
 /// Why the server ends a connection.
@@ -113,6 +119,7 @@ impl Shard {
             let message = ShardMessage::FromClient {
                 group_id,
                 client,
+                weight: backlog.asked(&request),
                 request,
                 backlog: backlog.clone(),
             };
@@ -130,10 +137,15 @@ impl Shard {
             ClientRequest::Attach { .. } => (kind::ATTACH, 0),
             ClientRequest::Message { message, .. } => refused_as(message),
         };
-        if op == kind::ATTACH
-            && let Some(connection) = self.io.connections.get_mut(&client.connection)
-        {
-            connection.channels.remove(&client.channel);
+        if op == kind::ATTACH {
+            let owner = self.io.shard_of_connection(client);
+            if owner == self.io.shard {
+                self.free_channel(client, group_id);
+            } else {
+                // Ahead of the refusal: when the client hears of that, the channel is free.
+                let message = ShardMessage::NotAttached { client, group_id };
+                self.io.shared.send(owner, message);
+            }
         }
         let code = if self.lost.contains(&group_id) {
             Code::GroupLost
@@ -141,6 +153,18 @@ impl Shard {
             Code::GroupNotHere
         };
         self.io.refuse(client, Refusal::new(op, id, code));
+        if op == kind::ATTACH {
+            self.io.crossings.forget(client);
+        }
+    }
+
+    /// The group did not take the channel. The client may have detached it meanwhile, and attached another group.
+    pub fn free_channel(&mut self, client: ClientRef, group_id: GroupId) {
+        if let Some(connection) = self.io.connections.get_mut(&client.connection)
+            && connection.channels.get(&client.channel) == Some(&group_id)
+        {
+            connection.channels.remove(&client.channel);
+        }
     }
 
     fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {
@@ -322,8 +346,9 @@ async fn read_frames(
 ) -> Option<Goodbye> {
     loop {
         loop {
-            // Back-pressure: who does not read its answers is not read from either.
-            while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
+            // Back-pressure: who does not read its answers is not read from either, nor who asks faster than groups
+            // of other shards take it in.
+            while shard.borrow().io.connections.get(&id)?.is_ahead() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             match reader.next_frame() {
