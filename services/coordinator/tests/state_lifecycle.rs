@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::{World, configures, credential, drops, group, held, registered, registration, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Registration, Reply};
+use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
 use quorate_coordinator::state::event::EventKind;
 use quorate_coordinator::state::group::GroupStatus::{Active, Deleting, Provisioning};
 use quorate_coordinator::state::{State, apply};
