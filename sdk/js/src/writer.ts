@@ -508,6 +508,7 @@ export class Writer<Call> {
     this.#inflightBytes = this.#sent = 0;
     this.#rewind = this.#floorIndex = undefined;
     this.#nextSeq = 1;
+    this.#stuck = 0;
     this.session = this.newSession();
     this.#attached = false;
     return [...actions, reroute("again", "the session expired")];

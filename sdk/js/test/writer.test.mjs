@@ -417,6 +417,30 @@ test("a ghost is not asked after for ever", () => {
   assert.ok(writer.idle());
 });
 
+test("a new session begins to count anew how often a ghost was asked after", () => {
+  const writer = readyWriter();
+  let now = 1000;
+  const connectionsUntilGivenUp = () => {
+    alone(writer, "a", now);
+    sent(writer, now);
+    const { session } = writer;
+    let connections = 0;
+    writer.onTime(now);
+    for (; writer.session === session; connections++) {
+      assert.ok(connections < 20);
+      now = writer.wakeAt();
+      writer.onTime(now);
+      writer.onDetached(LOST);
+      writer.onAttached(attached(), 1);
+      sent(writer, now);
+    }
+    return connections;
+  };
+  const first = connectionsUntilGivenUp();
+  assert.ok(first > 1);
+  assert.equal(connectionsUntilGivenUp(), first);
+});
+
 test("closing tells everybody", () => {
   const writer = readyWriter();
   alone(writer, "sent");

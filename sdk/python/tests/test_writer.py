@@ -357,6 +357,31 @@ def test_a_ghost_is_not_asked_after_for_ever():
     assert writer.idle()
 
 
+def test_a_new_session_begins_to_count_anew_how_often_a_ghost_was_asked_after():
+    writer = ready_writer()
+    now = 1.0
+
+    def connections_until_given_up() -> int:
+        nonlocal now
+        alone(writer, "a", [b"a"], deadline=now)
+        sent(writer, now)
+        session, connections = writer.session, 0
+        writer.on_time(now)
+        while writer.session == session:
+            connections += 1
+            assert connections < 20
+            now = writer.wake_at()
+            writer.on_time(now)
+            writer.on_detached(LOST)
+            writer.on_attached(attached(next_seq=1), 1)
+            sent(writer, now)
+        return connections
+
+    first = connections_until_given_up()
+    assert first > 1
+    assert connections_until_given_up() == first
+
+
 def test_closing_tells_everybody():
     writer = ready_writer()
     alone(writer, "sent", [b"a"])

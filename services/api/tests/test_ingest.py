@@ -81,6 +81,35 @@ async def test_what_was_committed_is_what_is_billed(
     assert pending["pending"] == 0
 
 
+async def test_what_lost_logs_committed_is_billed_whenever_it_arrives(
+    ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
+) -> None:
+    """A reset finds windows of the lost log still in Redis, or on servers that are away: they come after those of the
+    next log, with greater counters."""
+    log.run(150, seed=11)
+    early = len(log.reports) * 2 // 3
+    log.lose_and_begin_anew()
+    late = len(log.reports)
+    log.run(70, seed=12)
+    log.lose_and_begin_anew()
+    log.run(5, seed=13)
+    await send(bus, log.reports[:early])
+    await drain(ingest)
+    await send(bus, log.reports[late:])
+    await drain(ingest)
+    counted = max(report["records"][0]["committed_entries"] for report in log.reports[:early])
+    assert counted > log.committed > 0, "what the newest log has is far below what the first had"
+    first = log.reports[late - 1]["records"][0]["committed_entries"]
+    assert (await billed(alice))["appends"] == log.ever - (first - counted), "the next logs' entries are not hidden"
+    for again in range(2):
+        await send(bus, log.reports[early:late])
+        await drain(ingest)
+        assert (await billed(alice))["appends"] == log.ever, f"late windows count in full, once ({again})"
+    usage = await alice.get(f"/v1/groups/{log.group_id}/usage")
+    assert usage["committed_entries"] == log.ever == sum(m["committed_entries"] for m in usage["minutes"])
+    assert usage["committed_bytes"] == log.ever * ENTRY_BYTES
+
+
 async def test_replayed_reordered_and_duplicated(
     ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer, owner: psycopg.Connection
 ) -> None:
@@ -116,7 +145,7 @@ async def test_shuffled_from_the_start(
     await drain(ingest)
     expected = merged(window for report in log.reports for window in windows_of(json.dumps(report)))
     found = owner.execute(
-        f"SELECT server_id, incarnation, epoch, window_start_s, role, {', '.join(COUNTERS)}, latency_us"
+        f"SELECT server_id, incarnation, epoch, window_start_s, role, log_epoch, {', '.join(COUNTERS)}, latency_us"
         " FROM usage_windows"
     ).fetchall()
     as_windows = [

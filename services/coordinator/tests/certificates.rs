@@ -165,6 +165,13 @@ fn a_certificate_counts_for_its_own_server_only() {
         ..register("s3")
     };
     let good = request::request(&request::new_key()).unwrap();
+    // A stranger is refused as one: nothing is signed to find out whether its request is sound.
+    let stranger = Register {
+        join_token: Some("qjt_guess".into()),
+        ..asking("127.0.0.1:7999", "nonsense")
+    };
+    let (code, message) = refusal(Server::connect(&coordinator, stranger));
+    assert_eq!(code, RefuseCode::JoinTokenInvalid, "{message}");
     for (address, request_pem, words) in [
         (
             "server-1.quorate.internal:7000",

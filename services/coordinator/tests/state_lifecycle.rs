@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::{World, configures, credential, drops, group, held, registered, registration, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Registration, Reply};
+use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
 use quorate_coordinator::state::event::EventKind;
 use quorate_coordinator::state::group::GroupStatus::{Active, Deleting, Provisioning};
 use quorate_coordinator::state::{State, apply};
@@ -67,6 +67,39 @@ fn names_are_unique_and_an_abandoned_one_can_be_taken_over() {
         "down, and in no group any more"
     );
     assert_eq!(world.join(1, "i4"), Err(RefuseCode::NameTaken));
+}
+
+#[test]
+fn an_address_belongs_to_the_server_that_is_alive_under_it() {
+    let mut world = World::new(2);
+    world.issue_token("third", 60_000, None);
+    let third = |address: &str| {
+        let proof = Proof::JoinToken {
+            digest: "third".into(),
+            credential_digest: "credential-3".into(),
+        };
+        Registration {
+            address: address.into(),
+            ..registration(proof, 3, "i1")
+        }
+    };
+    let taken = registered(&world.register(third("127.0.0.1:7002")));
+    assert_eq!(taken, Err(RefuseCode::RegisterInvalid));
+    let moved = Registration {
+        address: "127.0.0.1:7002".into(),
+        ..registration(credential(1), 1, "i1")
+    };
+    let taken = registered(&world.register(moved.clone()));
+    assert_eq!(taken, Err(RefuseCode::RegisterInvalid), "a known server as well");
+    assert_eq!(world.state.servers[&server(1)].address, "127.0.0.1:7001");
+    world.fail(&[2]);
+    assert_eq!(registered(&world.register(moved)), Ok(server(1)), "free by now");
+    let back = registered(&world.come_back(2, "i2", Vec::new()));
+    assert_eq!(back, Err(RefuseCode::RegisterInvalid), "it has to go elsewhere");
+    assert_eq!(
+        registered(&world.register(third("127.0.0.1:7001"))),
+        Ok(server(3))
+    );
 }
 
 #[test]

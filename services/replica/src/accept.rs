@@ -1,8 +1,11 @@
 //! The listener: takes each connection through its TLS handshake, reads the first frame, which says whether a client
 //! or a peer is there, and hands the connection to the shard that will serve it.
 
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
 use quorate_transport::{begins_with_tls, handshake, plain, prepare};
@@ -14,19 +17,24 @@ use quorate_wire::peer::{self, Greeting};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
+use crate::greetings::Greetings;
 use crate::shard::ShardMessage;
-use crate::shared::{Shared, Slot};
+use crate::shared::Shared;
 
 /// Before its greeting a connection may not make the server buffer more than this.
 const GREETING_FRAME_BYTES_MAX: u32 = u16::MAX as u32;
 /// Time for a refused connection to take its GOODBYE.
 const GOODBYE_GRACE: Duration = Duration::from_millis(200);
+/// Refused connections are told of no more often: they come as fast as anybody likes.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// Accepts until the process ends. Runs on a `LocalSet`.
 pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
     let mut next_shard = 0usize;
+    let greetings: Rc<RefCell<Greetings>> = Rc::default();
+    let (mut refused, mut told_at) = (0u64, None::<Instant>);
     loop {
-        let (stream, _from) = match listener.accept().await {
+        let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: others will be closed; give them time.
@@ -35,8 +43,13 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
                 continue;
             }
         };
-        let Some(slot) = shared.connection_slot() else {
-            tracing::warn!("too many connections; one is refused");
+        let from = from.ip().to_canonical();
+        let Some(place) = Greetings::place(&greetings, from, |from| shared.is_peers_host(from)) else {
+            refused += 1;
+            if told_at.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
+                tracing::warn!(%from, refused, "too many connections have not greeted; refusing others");
+                (refused, told_at) = (0, Some(Instant::now()));
+            }
             continue;
         };
         next_shard = (next_shard + 1) % shared.shard_count();
@@ -47,11 +60,12 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
                 let Some(conversation) = open(stream, &shared).await? else {
                     return Ok(());
                 };
-                greet(conversation, &shared, shard, slot).await
+                greet(conversation, &shared, shard, from).await
             });
             if let Ok(Err(refused)) = greeted.await {
                 say_goodbye(refused).await;
             }
+            drop(place);
         });
     }
 }
@@ -119,7 +133,7 @@ async fn greet(
     mut conversation: Conversation,
     shared: &Shared,
     shard: usize,
-    slot: Slot,
+    from: IpAddr,
 ) -> Result<(), Box<Refused>> {
     let Conversation {
         read_half, reader, ..
@@ -130,10 +144,14 @@ async fn greet(
         Err(_) => return Ok(()),
     };
     if frame.kind == peer::kind::HELLO {
-        return greet_peer(conversation, shared, &frame).await;
+        return greet_peer(conversation, shared, &frame, from).await;
     }
     match Message::decode(&frame) {
         Ok(Message::Hello { version: VERSION, .. }) => {
+            let Some(slot) = shared.connection_slot() else {
+                return conversation
+                    .refuse(Code::Overloaded, "The server has as many clients as it may have.");
+            };
             let rest = conversation.reader.into_rest();
             if let Ok(stream) = conversation.read_half.detach(conversation.write_half) {
                 shared.send(shard, ShardMessage::Client { stream, rest, slot });
@@ -156,7 +174,12 @@ async fn greet(
     }
 }
 
-async fn greet_peer(conversation: Conversation, shared: &Shared, frame: &Frame) -> Result<(), Box<Refused>> {
+async fn greet_peer(
+    conversation: Conversation,
+    shared: &Shared,
+    frame: &Frame,
+    from: IpAddr,
+) -> Result<(), Box<Refused>> {
     let (claimed, token) = match Greeting::decode(frame) {
         Ok(Greeting::Hello { server_id, token, .. }) => (ServerId(server_id), token),
         Ok(_) => return conversation.refuse(Code::ProtocolError, "A peer greets with its hello."),
@@ -173,6 +196,7 @@ async fn greet_peer(conversation: Conversation, shared: &Shared, frame: &Frame) 
     let proven = shared.peer_keys.read().expect("keys").check_peer(&token);
     match proven {
         Ok(server) if server == claimed => {
+            shared.note_peers_host(server, from);
             let hello_ok = Greeting::HelloOk {
                 server_id: shared.server_id().0,
                 incarnation: shared.incarnation.clone(),

@@ -7,6 +7,7 @@ mod clock;
 mod control;
 mod disk;
 mod flags;
+mod greetings;
 mod identity;
 mod shard;
 mod shared;

@@ -1,6 +1,7 @@
 //! What the threads of a server share. Everything else belongs to one shard.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 use crate::shard::ShardMessage;
 use quorate_tokens::Keys;
 
-/// One of the connections that the server may have; given back when it is dropped.
+/// One of the client connections that the server may have; given back when it is dropped.
 pub struct Slot(Arc<AtomicUsize>);
 
 impl Drop for Slot {
@@ -70,6 +71,8 @@ pub struct Shared {
 #[derive(Default)]
 struct Peer {
     address: String,
+    /// Where it last came from, having proved who it is: an address may be a name, and connections come from numbers.
+    seen_at: Option<IpAddr>,
     wanted_by: HashSet<GroupId>,
     is_dialed: bool,
 }
@@ -115,7 +118,7 @@ impl Shared {
         self.group_logs.get().and_then(Weak::upgrade)
     }
 
-    /// A place for one more connection, unless there are as many as there may be.
+    /// A place for one more client's connection, unless there are as many as there may be.
     pub fn connection_slot(&self) -> Option<Slot> {
         let before = self.connections.fetch_add(1, Ordering::Relaxed);
         let slot = Slot(self.connections.clone());
@@ -224,6 +227,19 @@ impl Shared {
                 );
             }
         }
+    }
+
+    pub fn note_peers_host(&self, server: ServerId, host: IpAddr) {
+        let mut peers = self.peers.lock().expect("peers");
+        peers.entry(server).or_default().seen_at = Some(host);
+    }
+
+    /// Whether a server lives there that groups here have, or had, to do with.
+    pub fn is_peers_host(&self, host: IpAddr) -> bool {
+        let advertised = |peer: &Peer| peer.address.parse().map(|at: SocketAddr| at.ip().to_canonical());
+        let peers = self.peers.lock().expect("peers");
+        let mut peers = peers.values();
+        peers.any(|peer| peer.seen_at == Some(host) || advertised(peer) == Ok(host))
     }
 
     /// Peers that groups here need and that cannot be reached; others have the right to be gone.

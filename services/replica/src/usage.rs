@@ -132,14 +132,18 @@ pub fn sample(group: &mut Group) -> Option<Sample> {
     if replica.role() == Role::None {
         return None;
     }
+    // A log's own: what the group's earlier logs committed was reported with them.
+    let beginning = replica.config().and_then(|config| config.beginning);
+    let (entries_before, bytes_before) = beginning.map_or((0, 0), |b| (b.entries_before, b.bytes_before));
     Some(Sample {
         group: group.id,
         since_us: group.counters.since_us,
         epoch: replica.epoch(),
         role: replica.role(),
         at_ms: wall_us() / 1000,
-        committed_entries: replica.committed_entries(),
-        committed_bytes: replica.committed_bytes(),
+        log_epoch: beginning.map_or(0, |beginning| beginning.epoch),
+        committed_entries: replica.committed_entries() - entries_before,
+        committed_bytes: replica.committed_bytes().saturating_sub(bytes_before),
         stored_bytes: replica.log().payload_bytes(),
         totals: group.counters.totals,
         latency: group.counters.latency.take(),

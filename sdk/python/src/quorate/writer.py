@@ -451,6 +451,7 @@ class Writer:
         self._inflight_bytes = self._sent = 0
         self._rewind = self._floor_index = None
         self._next_seq = 1
+        self._stuck = 0
         self.session = self._new_session()
         self._attached = False
         return [*actions, Reroute("again", reason="the session expired")]

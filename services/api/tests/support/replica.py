@@ -18,6 +18,9 @@ class ReplicaLog:
     server_id: int = 1
     incarnation: str = "a1"
     epoch: int = 1
+    log_epoch: int = 0
+    lost: int = 0
+    """What logs before this one had committed."""
     now_s: int = 0
     reports: list[dict[str, Any]] = field(default_factory=list)
     _open: dict[tuple[int, str, int, int], dict[str, Any]] = field(default_factory=dict)
@@ -28,7 +31,8 @@ class ReplicaLog:
         record = self._open.setdefault(
             (self.server_id, self.incarnation, self.epoch, window),
             {
-                "group": self.group_id, "epoch": self.epoch, "role": "head", "window_start_s": window, "window_s": 60,
+                "group": self.group_id, "epoch": self.epoch, "log_epoch": self.log_epoch, "role": "head",
+                "window_start_s": window, "window_s": 60,
                 "committed_entries": 0, "committed_bytes": 0, "first_committed_entries": self.committed,
                 "first_committed_bytes": self.committed * ENTRY_BYTES, "offered_entries": 0, "throttled_entries": 0,
                 "throttled_within_sla_entries": 0, "refused_entries": 0, "read_entries": 0, "read_bytes": 0,
@@ -58,6 +62,17 @@ class ReplicaLog:
         self.server_id += 1
         self.epoch += 1
         self.incarnation = f"a{self.epoch}"
+
+    def lose_and_begin_anew(self) -> None:
+        """Every replica is gone; the owner has an empty log begin."""
+        self.fail_over()
+        self.log_epoch = self.epoch
+        self.lost, self.committed = self.lost + self.committed, 0
+
+    @property
+    def ever(self) -> int:
+        """Committed in this log and those before it."""
+        return self.lost + self.committed
 
     def run(self, seconds: int, seed: int, **options: Any) -> "ReplicaLog":
         rng = random.Random(seed)

@@ -53,7 +53,7 @@ pub struct Settings {
 }
 
 /// A server that asks to be let in, with what the shell found about its secrets.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Candidate {
     pub connection: ConnectionId,
     pub from: IpAddr,

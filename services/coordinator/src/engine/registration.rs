@@ -43,6 +43,12 @@ impl Engine {
         }
     }
 
+    /// Whether the coordinator would let it in, if its certificates are right.
+    pub fn is_welcome(&self, candidate: &Candidate, unix_ms: u64) -> bool {
+        let registration = registration_of(candidate.clone());
+        registration.is_ok_and(|registration| self.state.vet(&registration, unix_ms).is_ok())
+    }
+
     fn accept(
         &mut self,
         now: Now,

@@ -234,14 +234,19 @@ impl EngineTask {
             (None, Some(known)) => Some(Proof::Credential(digest(known))),
             _ => None,
         };
-        Candidate {
+        let mut candidate = Candidate {
             connection,
             from,
             proof,
             credential,
-            certificates: self.check_certificates(&register, shown),
+            certificates: Ok(()),
             register,
+        };
+        // A signature is made on trial here: only for those who have proved something.
+        if self.engine.is_welcome(&candidate, unix_ms()) {
+            candidate.certificates = self.check_certificates(&candidate.register, shown);
         }
+        candidate
     }
 
     /// Before anything is changed: a certificate shown is the server's own, and one asked for can be issued.
@@ -256,9 +261,7 @@ impl EngineTask {
                 let mut servers = self.engine.state().servers.values();
                 servers.find(|server| server.credential_digest == digest)
             });
-            // An unknown credential is refused as such, later.
-            let proven = known.is_none_or(|known| is_issued_to(shown, known.server_id));
-            if !proven || register.credential.is_none() {
+            if !known.is_some_and(|known| is_issued_to(shown, known.server_id)) {
                 return Err("the certificate that the server shows is not its own".into());
             }
         }

@@ -454,10 +454,11 @@ impl State {
         match &registration.proof {
             Proof::JoinToken { digest, .. } => {
                 let (again, _) = self.check_token(registration, digest, now_ms)?;
-                if again.is_none() && self.abandoned(&registration.name).is_none() {
+                let own = again.or_else(|| self.abandoned(&registration.name));
+                if own.is_none() {
                     self.name_is_free(&registration.name, None)?;
                 }
-                Ok(())
+                self.address_is_free(&registration.address, own)
             }
             Proof::Credential(digest) => {
                 let id = self.holder_of(digest)?;
@@ -466,7 +467,7 @@ impl State {
                     let message = "a server cannot change its region: join it as a new one".into();
                     return refuse(RefuseCode::RegisterInvalid, message);
                 }
-                Ok(())
+                self.address_is_free(&registration.address, Some(id))
             }
         }
     }
@@ -528,6 +529,23 @@ impl State {
                 refuse(RefuseCode::NameTaken, message)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Clients and peers would be sent to whoever listens there, and a certificate for its host be given to two: an
+    /// address belongs to the server that is alive under it.
+    fn address_is_free(&self, address: &str, own: Option<ServerId>) -> Result<(), Refused> {
+        let mut alive = self.servers.values().filter(|server| server.alive);
+        let holder = alive
+            .find(|server| Some(server.server_id) != own && server.address.eq_ignore_ascii_case(address));
+        match holder {
+            Some(holder) => {
+                let name = &holder.name;
+                let message =
+                    format!("server {name:?}, which is alive, has the address {address}: advertise another");
+                refuse(RefuseCode::RegisterInvalid, message)
+            }
+            None => Ok(()),
         }
     }
 

@@ -180,11 +180,15 @@ pub struct Server {
 }
 
 pub fn register(name: &str) -> Register {
+    // An address is one server's.
+    let number = name
+        .bytes()
+        .fold(0u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     Register {
         join_token: None,
         credential: None,
         name: name.into(),
-        address: "127.0.0.1:7999".into(),
+        address: format!("127.0.0.1:{}", 7_000 + number % 900),
         incarnation: format!("{name}-1"),
         capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
         failure_domain: None,

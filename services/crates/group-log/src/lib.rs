@@ -56,7 +56,9 @@ use quorate_types::{GroupId, Index, limits};
 
 pub use format::Place;
 pub use open::{Found, Opened};
-pub use store::{GroupLogs, ReadError, Stats, StoredRecord};
+/// A record read back, from here as from the journal.
+pub use quorate_journal::StoredRecord;
+pub use store::{GroupLogs, ReadError, Stats};
 
 /// What a record of the journal means, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +92,9 @@ pub struct Options {
     pub reserve_bytes: u64,
     /// How many are asked for lost records: the shards.
     pub answerers: usize,
+    /// How long they are waited for in silence: each record that one brings, or gives up, begins it anew, so that a large
+    /// hole takes its time and no round does in vain what the last one did.
+    pub rescue_timeout: Duration,
     /// How often the journal is looked at.
     pub poll: Duration,
     /// For tests: asked before each operation on the disk, may make it fail.
@@ -107,6 +112,7 @@ impl Options {
             scrub_bytes_per_s: limits::GROUP_LOG_SCRUB_BYTES_PER_S,
             reserve_bytes: limits::DISK_RESERVE_BYTES,
             answerers: 1,
+            rescue_timeout: Duration::from_secs(60),
             poll: Duration::from_millis(250),
             faults: None,
         }

@@ -21,8 +21,8 @@ use crate::{Answer, Event, Meaning, Rescued};
 
 /// Waits in memory before it is written, all groups together.
 const PENDING_BYTES_MAX: usize = 8 << 20;
-/// How long those who may have a lost record are waited for.
-const RESCUE_TIMEOUT: Duration = Duration::from_secs(60);
+/// While lost records are waited for, how often it is looked whether to stop.
+const RESCUE_LOOK: Duration = Duration::from_millis(500);
 /// Full segments that may wait while copying keeps to its rate. With each further one the rate doubles.
 const SEGMENTS_CALM: usize = 2;
 /// With so many waiting there is no rate.
@@ -246,12 +246,21 @@ impl Round {
     }
 
     fn rescued(&self, answers: &mpsc::Receiver<Answer>) -> io::Result<Vec<Rescued>> {
-        let deadline = Instant::now() + RESCUE_TIMEOUT;
+        let timeout = self.core.options.rescue_timeout;
+        let mut deadline = Instant::now() + timeout;
         let (mut rescued, mut done) = (Vec::new(), 0);
         while done < self.core.options.answerers {
-            match answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Answer::Record(one)) => rescued.push(one),
+            if self.core.is_stopping.load(Ordering::Acquire) {
+                return Err(io::Error::other("stopping"));
+            }
+            let wait = deadline.saturating_duration_since(Instant::now());
+            match answers.recv_timeout(wait.min(RESCUE_LOOK)) {
+                Ok(Answer::Record(one)) => {
+                    rescued.push(one);
+                    deadline = Instant::now() + timeout;
+                }
                 Ok(Answer::Done) => done += 1,
+                Err(mpsc::RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
                 Err(_) => {
                     return Err(io::Error::other(
                         "lost records of the journal were not brought in time",

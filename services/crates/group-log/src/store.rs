@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use quorate_journal::{Lsn, Source, read_around};
+use quorate_journal::{Lsn, Source, StoredRecord, read_around};
 use quorate_types::{GroupId, Index};
 
 use crate::Options;
@@ -67,15 +67,6 @@ pub struct Stats {
     pub rewritten: u64,
     /// Times that all files were read through.
     pub scrubs: u64,
-}
-
-/// A record read back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredRecord {
-    pub lsn: Lsn,
-    pub kind: u8,
-    pub head: Bytes,
-    pub payload: Bytes,
 }
 
 #[derive(Debug, thiserror::Error)]

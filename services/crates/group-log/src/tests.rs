@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_journal::{Faults, Operation};
@@ -229,6 +230,48 @@ fn what_the_journal_has_lost_is_asked_for() {
             );
         }
     }
+}
+
+#[test]
+fn who_brings_lost_records_slowly_is_waited_for() {
+    let dir = memory_dir();
+    let go = Arc::new(AtomicBool::new(false));
+    let timeout = Duration::from_millis(400);
+    let respond = move |event: &Event| {
+        let Event::Lost { lsns, answer } = event else {
+            return;
+        };
+        let (lsns, answer) = (lsns.clone(), answer.clone());
+        // In all longer than the time-out, and never silent for as long.
+        std::thread::spawn(move || {
+            for lsn in lsns {
+                std::thread::sleep(timeout * 2 / 3);
+                let rescued = Rescued {
+                    group: group(1),
+                    lsn,
+                    kind: BATCH,
+                    head: head_of(group(1), lsn).into(),
+                    payload: Ok(payload(lsn, 900).into()),
+                };
+                answer.send(Answer::Record(rescued)).unwrap();
+            }
+            std::thread::sleep(timeout * 2 / 3);
+            answer.send(Answer::Done).unwrap();
+        });
+    };
+    let options = Options {
+        faults: Some(Arc::new(Gate(go.clone()))),
+        rescue_timeout: timeout,
+        ..options()
+    };
+    let rig = start(dir.path(), options, respond).unwrap();
+    let written = fill(&rig, group(1), 1, 60);
+    harm_journal(dir.path(), &written[6].payload);
+    go.store(true, Ordering::SeqCst);
+    rig.settle();
+    let events = rig.events.lock().unwrap();
+    let asked = events.iter().filter(|e| matches!(e, Event::Lost { .. })).count();
+    assert_eq!(asked, 1, "no round was in vain");
 }
 
 /// Writes fail until they may.

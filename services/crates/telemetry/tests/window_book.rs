@@ -29,6 +29,7 @@ impl Head {
             epoch: 1,
             role: Role::Head,
             at_ms,
+            log_epoch: 0,
             committed_entries: 0,
             committed_bytes: 0,
             stored_bytes: 0,
@@ -121,6 +122,34 @@ fn send(book: &mut WindowBook, worker: &mut Worker) {
         worker.ingest(1, &batch);
         book.mark_sent(&batch.marks);
     }
+}
+
+#[test]
+fn a_log_that_begins_anew_is_counted_from_zero() {
+    let mut book = WindowBook::default();
+    let mut head = Head::new(1, START_MS + 1_000);
+    head.sample(&mut book);
+    head.serve(START_MS + 2_000, 500);
+    head.sample(&mut book);
+    // The group is lost and reset: the same server, a new epoch, an empty log.
+    (head.sample.epoch, head.sample.log_epoch) = (3, 3);
+    (head.sample.committed_entries, head.sample.committed_bytes) = (0, 0);
+    head.sample(&mut book);
+    head.serve(START_MS + 3_000, 7);
+    head.sample(&mut book);
+    let records = book.pending(10).records;
+    let committed: Vec<_> = records
+        .iter()
+        .map(|r| {
+            (
+                r.log_epoch,
+                r.first_committed_entries,
+                r.committed_entries,
+                r.committed_bytes,
+            )
+        })
+        .collect();
+    assert_eq!(committed, [(0, 0, 500, 500 * 64), (3, 0, 7, 7 * 64)]);
 }
 
 #[test]

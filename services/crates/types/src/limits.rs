@@ -23,8 +23,20 @@ pub const CONNECTIONS_MAX: usize = 4_096;
 pub const SUBSCRIPTIONS_PER_CONNECTION_MAX: usize = 64;
 /// A peer that does not finish its greeting by then is cut off.
 pub const HELLO_TIMEOUT_MS: u64 = 5_000;
+/// Connections that have not said yet who they are. Anybody may hold one for [`HELLO_TIMEOUT_MS`]; an honest one needs
+/// it for a handshake, milliseconds: so this is a burst of clients that all come at once, as after a failover.
+pub const GREETINGS_MAX: usize = 2_048;
+/// Of them, from one address (of IPv6: one /64): a burst of clients behind one NAT, and four such addresses to take all.
+pub const GREETINGS_PER_ADDRESS_MAX: usize = 512;
+/// Beyond those, from addresses of peers: every server of a large fleet dials at once after a restart, whatever
+/// strangers do, or chains would be cut because of them.
+pub const PEER_GREETINGS_MAX: usize = 256;
 /// Bytes waiting to be sent to one client before its reads are paused and, doubled, it is cut off.
 pub const CLIENT_OUTBOX_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes of one client's requests on their way to groups of other shards before the client is not read from: as many as
+/// a group queues, so that one that keeps up is never waited for.
+pub const CLIENT_CROSSING_BYTES_MAX: usize = 8 << 20;
 
 /// Batches of one session that may be outstanding, and whose offsets its head remembers for retries.
 pub const SESSION_WINDOW_BATCHES: u32 = 256;
@@ -128,6 +140,9 @@ pub const FETCHES_SERVED_PER_SHARD_MAX: usize = 16;
 pub const REPAIR_TRY_MS: u64 = 1_000;
 /// How often all peers are asked before the reader is told that the entries cannot be had for now.
 pub const REPAIR_ROUNDS_MAX: u32 = 3;
+/// When nobody answered for a batch of a group, its others that are to be copied are not asked for until so much later:
+/// a segment may have lost hundreds of thousands, and what is copied damaged is repaired when peers are back.
+pub const REPAIR_REST_MS: u64 = 10_000;
 
 /// Bytes queued to one peer's link before the sender stops taking appends for groups that use it.
 pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
@@ -199,6 +214,11 @@ const _: () = assert!(
 );
 const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
+const _: () = assert!(
+    FRAME_BYTES_MAX as usize <= CLIENT_CROSSING_BYTES_MAX,
+    "the largest frame crosses shards"
+);
+const _: () = assert!(GREETINGS_PER_ADDRESS_MAX * 4 <= GREETINGS_MAX && GREETINGS_MAX <= CONNECTIONS_MAX);
 const _: () = assert!(
     RESET_GAP_OFFSETS / 2 / RATE_PER_S_MAX >= 3_600,
     "an hour unheard uses no offset twice"

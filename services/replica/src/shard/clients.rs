@@ -34,8 +34,14 @@ pub struct Connection {
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
     channels: HashMap<u32, GroupId>,
-    /// What groups of other shards have on its way here.
+    /// What is on its way to groups of other shards, and from them.
     pub backlog: Arc<Backlog>,
+}
+
+impl Connection {
+    fn is_ahead(&self) -> bool {
+        self.outbox.len() > CLIENT_OUTBOX_BYTES_MAX || self.backlog.is_full_of_requests()
+    }
 }
 
 /// Why the server ends a connection.
@@ -45,9 +51,16 @@ struct Goodbye {
 }
 
 impl Io {
-    /// Its ATTACH was refused. (A connection of another shard keeps the channel taken.)
-    pub fn forget_channel(&mut self, client: ClientRef) {
-        if let Some(connection) = self.connections.get_mut(&client.connection) {
+    /// The group did not take the channel: before the client hears of that, the channel is free. The client may have
+    /// detached it meanwhile, and attached another group.
+    pub fn free_channel(&mut self, client: ClientRef, group_id: GroupId) {
+        let owner = self.shard_of_connection(client);
+        if owner != self.shard {
+            let message = ShardMessage::NotAttached { client, group_id };
+            self.shared.send(owner, message);
+        } else if let Some(connection) = self.connections.get_mut(&client.connection)
+            && connection.channels.get(&client.channel) == Some(&group_id)
+        {
             connection.channels.remove(&client.channel);
         }
     }
@@ -122,6 +135,7 @@ impl Shard {
             let message = ShardMessage::FromClient {
                 group_id,
                 client,
+                weight: backlog.asked(&request),
                 request,
                 backlog: backlog.clone(),
             };
@@ -140,7 +154,7 @@ impl Shard {
             ClientRequest::Message { message, .. } => refused_as(message),
         };
         if op == kind::ATTACH {
-            self.io.forget_channel(client);
+            self.io.free_channel(client, group_id);
         }
         let code = if self.lost.contains(&group_id) {
             Code::GroupLost
@@ -148,6 +162,9 @@ impl Shard {
             Code::GroupNotHere
         };
         self.io.refuse(client, Refusal::new(op, id, code));
+        if op == kind::ATTACH {
+            self.io.crossings.forget(client);
+        }
     }
 
     fn client_frame(&mut self, id: u64, frame: &Frame) -> Result<(), Goodbye> {
@@ -329,8 +346,9 @@ async fn read_frames(
 ) -> Option<Goodbye> {
     loop {
         loop {
-            // Back-pressure: who does not read its answers is not read from either.
-            while shard.borrow().io.connections.get(&id)?.outbox.len() > CLIENT_OUTBOX_BYTES_MAX {
+            // Back-pressure: who does not read its answers is not read from either, nor who asks faster than groups
+            // of other shards take it in.
+            while shard.borrow().io.connections.get(&id)?.is_ahead() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             match reader.next_frame() {

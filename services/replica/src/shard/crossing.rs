@@ -1,14 +1,15 @@
-//! Answers on their way from a group's shard to the connection's: bounded for each connection, as its outbox is.
+//! Requests and answers on their way between a connection's shard and a group's: bounded for each connection.
 //!
 //! Only with several shards. The inbox of a shard has no bound of its own; what clients can have put into it is
-//! bounded here: each connection has a backlog, shared by the shards, of what was sent towards it and not taken in.
+//! bounded here: each connection has a backlog, shared by the shards, of what was sent either way and not taken in.
+//! With too many requests on their way the connection is not read; with too many answers it is cut, as with an outbox.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use quorate_chain::ClientRef;
-use quorate_types::limits::CLIENT_OUTBOX_BYTES_MAX;
+use quorate_types::limits::{CLIENT_CROSSING_BYTES_MAX, CLIENT_OUTBOX_BYTES_MAX};
 use quorate_wire::client::Message;
 
 use crate::shard::{ClientRequest, ShardMessage};
@@ -18,22 +19,43 @@ const BACKLOG_BYTES_MAX: usize = 2 * CLIENT_OUTBOX_BYTES_MAX;
 /// What a message costs beside the payloads it carries: at least what its head takes.
 const MESSAGE_BYTES: usize = 512;
 
-/// Bytes on their way to one connection from groups of other shards.
+/// Bytes on their way between one connection and groups of other shards.
 #[derive(Debug, Default)]
-pub struct Backlog(AtomicUsize);
+pub struct Backlog {
+    answers: AtomicUsize,
+    requests: AtomicUsize,
+}
 
 impl Backlog {
+    /// A request goes out; the answer is its weight, for [`Backlog::taken`].
+    pub fn asked(&self, request: &ClientRequest) -> usize {
+        let weight = weight_of_request(request);
+        self.requests.fetch_add(weight, Ordering::Relaxed);
+        weight
+    }
+
+    /// The group's shard has taken a request in.
+    pub fn taken(&self, weight: usize) {
+        let before = self.requests.fetch_sub(weight, Ordering::Relaxed);
+        assert!(before >= weight, "no more is taken in than was asked");
+    }
+
+    /// The connection is not to be read until others have caught up with it.
+    pub fn is_full_of_requests(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) > CLIENT_CROSSING_BYTES_MAX
+    }
+
     pub fn arrived(&self, weight: usize) {
-        let before = self.0.fetch_sub(weight, Ordering::Relaxed);
+        let before = self.answers.fetch_sub(weight, Ordering::Relaxed);
         assert!(before >= weight, "no more arrives than was sent");
     }
 
     /// False: it would be too much.
     fn add(&self, weight: usize) -> bool {
-        let before = self.0.fetch_add(weight, Ordering::Relaxed);
+        let before = self.answers.fetch_add(weight, Ordering::Relaxed);
         let fits = before + weight <= BACKLOG_BYTES_MAX;
         if !fits {
-            self.0.fetch_sub(weight, Ordering::Relaxed);
+            self.answers.fetch_sub(weight, Ordering::Relaxed);
         }
         fits
     }
@@ -48,7 +70,7 @@ pub struct Crossings {
 struct Crossing {
     backlog: Arc<Backlog>,
     /// Attached channels: when the last is gone, nothing more is sent there.
-    channels: usize,
+    channels: HashSet<u32>,
     is_cut: bool,
 }
 
@@ -59,20 +81,23 @@ impl Crossings {
             ClientRequest::Attach { .. } => {
                 let crossing = self.by_connection.entry(client.connection).or_insert(Crossing {
                     backlog,
-                    channels: 0,
+                    channels: HashSet::new(),
                     is_cut: false,
                 });
-                crossing.channels += 1;
+                crossing.channels.insert(client.channel);
             }
-            ClientRequest::Gone => {
-                if let Some(crossing) = self.by_connection.get_mut(&client.connection) {
-                    crossing.channels -= 1;
-                    if crossing.channels == 0 {
-                        self.by_connection.remove(&client.connection);
-                    }
-                }
-            }
+            ClientRequest::Gone => self.forget(client),
             ClientRequest::Message { .. } => {}
+        }
+    }
+
+    /// The channel has no group of this shard any more, or never got one.
+    pub fn forget(&mut self, client: ClientRef) {
+        if let Some(crossing) = self.by_connection.get_mut(&client.connection) {
+            crossing.channels.remove(&client.channel);
+            if crossing.channels.is_empty() {
+                self.by_connection.remove(&client.connection);
+            }
         }
     }
 
@@ -109,10 +134,23 @@ fn weight_of(message: &Message) -> usize {
     MESSAGE_BYTES + carried
 }
 
+fn weight_of_request(request: &ClientRequest) -> usize {
+    let carried = match request {
+        ClientRequest::Message {
+            message: Message::Append(append),
+            ..
+        } => append.payload.len(),
+        _ => 0,
+    };
+    MESSAGE_BYTES + carried
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
     use quorate_tokens::Permission;
+    use quorate_wire::client::Append;
 
     fn client(channel: u32) -> ClientRef {
         ClientRef {
@@ -152,7 +190,7 @@ mod tests {
         let cut = crossings.for_client(client(1), acks());
         assert!(matches!(cut, Some(ShardMessage::Cut { connection: 7 })));
         assert!(crossings.for_client(client(1), acks()).is_none());
-        assert!(backlog.0.load(Ordering::Relaxed) <= BACKLOG_BYTES_MAX);
+        assert!(backlog.answers.load(Ordering::Relaxed) <= BACKLOG_BYTES_MAX);
     }
 
     #[test]
@@ -170,5 +208,52 @@ mod tests {
         assert!(crossings.for_client(client(2), acks()).is_some());
         crossings.note(client(2), &ClientRequest::Gone, backlog);
         assert!(crossings.for_client(client(2), acks()).is_none());
+    }
+
+    #[test]
+    fn requests_that_nobody_takes_in_stop_the_reading() {
+        let backlog = Backlog::default();
+        let append = || ClientRequest::Message {
+            message: Message::Append(Append {
+                seq: 1,
+                floor_index: 0,
+                timeout_ms: 0,
+                entry_count: 1,
+                payload_crc: 0,
+                expected_offset: 0,
+                fencing_token: 0,
+                payload: Bytes::from(vec![0; 1 << 20]),
+            }),
+            trace: None,
+        };
+        let mut weights = Vec::new();
+        while !backlog.is_full_of_requests() {
+            weights.push(backlog.asked(&append()));
+            assert!(weights.len() < 100, "it never is");
+        }
+        let total: usize = weights.iter().sum();
+        assert!(
+            total <= CLIENT_CROSSING_BYTES_MAX + weights[0],
+            "one frame beyond"
+        );
+        backlog.taken(weights.pop().expect("some"));
+        assert!(!backlog.is_full_of_requests());
+        assert!(
+            backlog.asked(&ClientRequest::Gone) > 0,
+            "what carries nothing costs, too"
+        );
+    }
+
+    #[test]
+    fn a_channel_that_is_refused_and_detached_is_forgotten_once() {
+        let (mut crossings, backlog) = (Crossings::default(), Arc::new(Backlog::default()));
+        crossings.note(client(1), &attach(), backlog.clone());
+        crossings.note(client(2), &attach(), backlog.clone());
+        crossings.forget(client(1));
+        crossings.note(client(1), &ClientRequest::Gone, backlog);
+        assert!(
+            crossings.for_client(client(2), acks()).is_some(),
+            "the other is still there"
+        );
     }
 }

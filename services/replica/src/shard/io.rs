@@ -155,8 +155,12 @@ impl Io {
         self.next_life
     }
 
+    pub fn shard_of_connection(&self, client: ClientRef) -> usize {
+        (client.connection >> CONNECTION_SHARD_SHIFT) as usize
+    }
+
     pub fn send_client(&mut self, client: ClientRef, message: client::Message) {
-        let owner = (client.connection >> CONNECTION_SHARD_SHIFT) as usize;
+        let owner = self.shard_of_connection(client);
         if owner != self.shard {
             let message = self.crossings.for_client(client, message);
             if let Some(message) = message {

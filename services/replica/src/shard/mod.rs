@@ -86,12 +86,18 @@ pub enum ShardMessage {
         to: ServerId,
         envelope: peer::Envelope,
     },
-    /// For a group of this shard, from a connection of another.
+    /// For a group of this shard, from a connection of another; `weight` was added to the connection's backlog.
     FromClient {
         group_id: GroupId,
         client: ClientRef,
         request: ClientRequest,
         backlog: Arc<Backlog>,
+        weight: usize,
+    },
+    /// To a connection of this shard: the group, of another, did not take the channel.
+    NotAttached {
+        client: ClientRef,
+        group_id: GroupId,
     },
     /// For a connection of this shard, from a group of another; `weight` was added to the connection's backlog.
     ToClient {

@@ -7,11 +7,11 @@ use std::sync::{Arc, mpsc};
 
 use bytes::Bytes;
 use quorate_group_log::{Answer, GroupLogs, Rescued};
-use quorate_journal::{Journal, Lsn};
+use quorate_journal::{Journal, Lsn, StoredRecord};
 use quorate_replica_log::record::KIND_BATCH;
 use quorate_replica_log::{Entry, Place};
 use quorate_types::limits::{
-    FETCHES_SERVED_PER_SHARD_MAX, REPAIR_ROUNDS_MAX, REPAIR_TRY_MS, REPAIRS_PER_SHARD_MAX,
+    FETCHES_SERVED_PER_SHARD_MAX, REPAIR_REST_MS, REPAIR_ROUNDS_MAX, REPAIR_TRY_MS, REPAIRS_PER_SHARD_MAX,
 };
 use quorate_types::{Durability, GroupId, Index, Micros, ServerId};
 use quorate_wire::peer::{Envelope, Message};
@@ -27,6 +27,11 @@ use crate::shard::reads::DiskRead;
 #[derive(Default)]
 pub struct Repairs {
     under_way: HashMap<Index, Repair>,
+    /// Those whose turn has not come, and those that a peer was asked for: few.
+    waiting: VecDeque<Index>,
+    asking: Vec<Index>,
+    /// Nobody answers: until then copiers are not kept waiting.
+    resting_until: Micros,
     /// Reads that need what is being repaired.
     parked: Vec<(DiskRead, Vec<Index>)>,
 }
@@ -37,6 +42,8 @@ struct Repair {
     rounds: u32,
     /// Who was asked last, and when; `None` until its turn has come.
     asked: Option<(ServerId, Micros)>,
+    /// Some peer answered, if only that it has not got it.
+    was_answered: bool,
     /// Copiers of the journal that wait for the batch.
     copiers: Vec<Copier>,
 }
@@ -50,6 +57,15 @@ pub struct Copier {
     pub _done: Rc<Done>,
 }
 
+impl Repairs {
+    /// One repair is done with; answers how many fewer are being asked for.
+    fn end_asking(&mut self, index: Index) -> usize {
+        let before = self.asking.len();
+        self.asking.retain(|asked| *asked != index);
+        before - self.asking.len()
+    }
+}
+
 pub struct Done(pub mpsc::Sender<Answer>);
 
 impl Drop for Done {
@@ -61,15 +77,20 @@ impl Drop for Done {
 impl Group {
     /// Has the batch's record repaired.
     pub fn repair(&mut self, io: &mut Io, index: Index, copier: Option<Copier>) {
+        if copier.is_some() && now_us() < self.repairs.resting_until {
+            return self.give_up_copying(index, copier);
+        }
         if !self.repairs.under_way.contains_key(&index) {
             tracing::error!(group = %self.id, index, "a record on disk is damaged; it is being repaired");
             let repair = Repair {
                 peers: VecDeque::new(),
                 rounds: 0,
                 asked: None,
+                was_answered: false,
                 copiers: Vec::new(),
             };
             self.repairs.under_way.insert(index, repair);
+            self.repairs.waiting.push_back(index);
         }
         let repair = self.repairs.under_way.get_mut(&index).expect("inserted above");
         repair.copiers.extend(copier);
@@ -93,11 +114,34 @@ impl Group {
         let now = now_us();
         let mut given_up = Vec::new();
         let mut asking = Vec::new();
-        for (index, repair) in &mut self.repairs.under_way {
+        let repairs = &mut self.repairs;
+        let is_resting = now < repairs.resting_until;
+        while is_resting || io.repairs < REPAIRS_PER_SHARD_MAX {
+            let Some(index) = repairs.waiting.pop_front() else {
+                break;
+            };
+            let Some(repair) = repairs.under_way.get(&index) else {
+                continue; // Repaired from memory.
+            };
+            if is_resting && !repair.copiers.is_empty() {
+                given_up.push(index);
+            } else if io.repairs < REPAIRS_PER_SHARD_MAX {
+                io.repairs += 1;
+                repairs.asking.push(index);
+            } else {
+                repairs.waiting.push_front(index);
+                break;
+            }
+        }
+        repairs
+            .asking
+            .retain(|index| repairs.under_way.contains_key(index));
+        for index in &repairs.asking {
+            let repair = repairs.under_way.get_mut(index).expect("kept above");
             let is_waiting = repair
                 .asked
                 .is_some_and(|(_, at)| now.saturating_sub(at) < REPAIR_TRY_MS * 1000);
-            if is_waiting || (repair.asked.is_none() && io.repairs >= REPAIRS_PER_SHARD_MAX) {
+            if is_waiting {
                 continue;
             }
             if repair.peers.is_empty() {
@@ -111,9 +155,6 @@ impl Group {
                 repair
                     .peers
                     .extend(line.into_iter().flatten().filter(|server| *server != me));
-            }
-            if repair.asked.is_none() {
-                io.repairs += 1;
             }
             let peer = repair.peers.pop_front();
             // Alone there is nobody to ask: the rounds pass all the same, an epoch may bring somebody.
@@ -147,6 +188,7 @@ impl Group {
             }
             _ if repair.asked.is_some_and(|(server, _)| server == from) => {
                 // The next one, at once.
+                repair.was_answered = true;
                 repair.asked = repair.asked.map(|(server, _)| (server, 0));
                 self.advance_repairs(io);
             }
@@ -158,7 +200,7 @@ impl Group {
         let Some(repair) = self.repairs.under_way.remove(&index) else {
             return;
         };
-        io.repairs -= usize::from(repair.asked.is_some());
+        io.repairs -= self.repairs.end_asking(index);
         let (Some(header), Some((lsn, place))) = (self.replica.log().header(index), self.places.get(index))
         else {
             return self.release_parked(io, index, None); // Trimmed or cut meanwhile.
@@ -181,13 +223,13 @@ impl Group {
         let Some(repair) = self.repairs.under_way.remove(&index) else {
             return;
         };
-        io.repairs -= usize::from(repair.asked.is_some());
+        let was_asked = self.repairs.end_asking(index);
+        io.repairs -= was_asked;
         tracing::error!(group = %self.id, index, "no replica has the damaged record; its entries cannot be read");
-        if let Some(header) = self.replica.log().header(index) {
-            for copier in repair.copiers {
-                copier.give(self.id, header, Err(header.payload_len));
-            }
+        if was_asked > 0 && !repair.was_answered {
+            self.repairs.resting_until = now_us() + REPAIR_REST_MS * 1000;
         }
+        self.give_up_copying(index, repair.copiers);
         let (mut waiting, parked) = (Vec::new(), std::mem::take(&mut self.repairs.parked));
         for (read, missing) in parked {
             if missing.contains(&index) {
@@ -198,6 +240,15 @@ impl Group {
             }
         }
         self.repairs.parked.extend(waiting);
+    }
+
+    /// The record is copied as damaged as it is: whoever reads it there has it repaired.
+    fn give_up_copying(&self, index: Index, copiers: impl IntoIterator<Item = Copier>) {
+        if let Some(header) = self.replica.log().header(index) {
+            for copier in copiers {
+                copier.give(self.id, header, Err(header.payload_len));
+            }
+        }
     }
 
     /// Reads that lack nothing more go on.
@@ -226,8 +277,10 @@ impl Group {
 
     /// The group leaves: whoever waits here has to look elsewhere.
     pub fn abandon_repairs(&mut self, io: &mut Io) {
-        let under_way = std::mem::take(&mut self.repairs.under_way);
-        io.repairs -= under_way.values().filter(|repair| repair.asked.is_some()).count();
+        let asking = std::mem::take(&mut self.repairs.asking);
+        io.repairs -= asking.len();
+        self.repairs.under_way.clear();
+        self.repairs.waiting.clear();
         self.repairs.parked.clear();
     }
 
@@ -270,24 +323,15 @@ fn write_back(
     payload: Bytes,
 ) {
     let head = Bytes::copy_from_slice(&header.encode());
-    let kind = KIND_BATCH;
+    let record = StoredRecord {
+        lsn,
+        kind: KIND_BATCH,
+        head,
+        payload,
+    };
     let written = match place {
-        Place::Journal(location) => {
-            let record = quorate_journal::StoredRecord {
-                lsn,
-                kind,
-                head,
-                payload,
-            };
-            journal.rewrite(location, &record).map_err(|e| e.to_string())
-        }
+        Place::Journal(location) => journal.rewrite(location, &record).map_err(|e| e.to_string()),
         Place::Log(place) => {
-            let record = quorate_group_log::StoredRecord {
-                lsn,
-                kind,
-                head,
-                payload,
-            };
             let logs = logs.ok_or("the server is stopping".to_string());
             logs.and_then(|logs| logs.rewrite(group_id, place, &record).map_err(|e| e.to_string()))
         }

@@ -225,12 +225,15 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         ShardMessage::LinkDown(server) => shard.links_changed(server, false),
         ShardMessage::FromPeer { from, envelope } => shard.peer_envelope(from, envelope),
         ShardMessage::ToPeer { to, envelope } => shard.io.send_peer(to, envelope),
+        ShardMessage::NotAttached { client, group_id } => shard.io.free_channel(client, group_id),
         ShardMessage::FromClient {
             group_id,
             client,
             request,
             backlog,
+            weight,
         } => {
+            backlog.taken(weight);
             shard.io.crossings.note(client, &request, backlog);
             shard.group_request(group_id, client, request);
         }

@@ -6,7 +6,7 @@ use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
     SESSION_WINDOW_BATCHES,
 };
-use quorate_types::{Code, Durability, Index};
+use quorate_types::{Code, Durability, GroupId, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
@@ -40,7 +40,7 @@ impl Group {
             refused_seq: None,
         };
         if session != 0 && self.replica.is_cut_off() {
-            return refuse_attach(io, client, Code::CutOff);
+            return refuse_attach(io, self.id, client, Code::CutOff);
         }
         self.channels.insert(client, channel);
         // Also where this server is not the head: it may become it, and the client need not attach again then.
@@ -77,7 +77,7 @@ impl Group {
         self.refuse_queue(io, Code::CutOff);
         for client in std::mem::take(&mut self.attaching) {
             self.detach(client);
-            refuse_attach(io, client, Code::CutOff);
+            refuse_attach(io, self.id, client, Code::CutOff);
         }
     }
 
@@ -382,7 +382,7 @@ impl Group {
 }
 
 /// The channel is free again, for another ATTACH.
-fn refuse_attach(io: &mut Io, client: ClientRef, code: Code) {
-    io.forget_channel(client);
+fn refuse_attach(io: &mut Io, group_id: GroupId, client: ClientRef, code: Code) {
+    io.free_channel(client, group_id);
     io.refuse(client, Refusal::new(kind::ATTACH, 0, code));
 }

@@ -90,11 +90,10 @@ class Coordinator:
         except ValidationError as error:
             raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
 
-    async def reset_group(self, group_id: UUID, epoch: int, entries_before: int, bytes_before: int) -> GroupView:
+    async def reset_group(self, group_id: UUID, epoch: int) -> GroupView:
         """Have a group that was lost in `epoch` begin anew. Raises `Refused`, and `RequestInvalid` if it is not lost.
         Repeating it is harmless."""
-        body = {"epoch": epoch, "entries_before": entries_before, "bytes_before": bytes_before}
-        answer = await self._call("POST", f"/v1/groups/{group_id}/reset", body, repeatable=True)
+        answer = await self._call("POST", f"/v1/groups/{group_id}/reset", {"epoch": epoch}, repeatable=True)
         return self._parse(answer, GroupView)
 
     async def delete_group(self, group_id: UUID) -> None:

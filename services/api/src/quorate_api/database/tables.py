@@ -123,6 +123,7 @@ usage_windows = Table(
     _count("epoch", primary_key=True),
     _count("window_start_s", primary_key=True),
     _text("role"),
+    _count("log_epoch"),
     _count("committed_entries"),
     _count("committed_bytes"),
     _count("first_committed_entries"),

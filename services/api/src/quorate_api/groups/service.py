@@ -31,11 +31,9 @@ from quorate_api.projects import service as projects
 from quorate_api.quotas import service as quotas
 from quorate_api.quotes import service as quotes
 from quorate_api.quotes.schemas import Price
-from quorate_api.usage.repository import UsageRepository
 
 ACTIVE_WAIT_S = 3.0  # how long a create waits for the replicas' first configuration
 ACTIVE_POLL_S = 0.05
-_END_OF_TIME_S = 1 << 40  # after every window that there will be
 
 
 async def create(
@@ -175,13 +173,12 @@ async def delete(work: Work, services: Services, principal: Principal, group_id:
 
 
 async def reset(work: Work, services: Services, principal: Principal, group_id: UUID, epoch: int) -> Row[Any]:
-    """A lost group begins anew. Usage goes on from what was counted, so that nothing is billed twice or again."""
+    """A lost group begins anew. Usage is counted for each log by itself, so that nothing is billed twice or lost."""
     row = await visible(work, principal, group_id)
     principal.require(Permission.MANAGE)
-    entries, size = await UsageRepository(work.scope).committed_before(group_id, _END_OF_TIME_S)
     try:
         async with work.outside():
-            view = await services.coordinator.reset_group(group_id, epoch, entries, size)
+            view = await services.coordinator.reset_group(group_id, epoch)
             view = await _until_active(services, view)
     except Refused as error:
         raise Problem(Code.ADMISSION_REFUSED, error.refusal.message, refusal=error.refusal) from error

@@ -18,6 +18,7 @@ class Record(BaseModel):
 
     group: UUID
     epoch: Counter
+    log_epoch: Counter = 0  # the epoch of the reset that began the log
     role: Literal["head", "follower", "tail", "learner", "sole"]
     window_start_s: Annotated[int, Field(ge=0, le=1 << 40, multiple_of=WINDOW_S)]
     window_s: Literal[60]

@@ -19,6 +19,7 @@ class Window:
     epoch: int
     window_start_s: int
     role: str
+    log_epoch: int = 0  # the epoch of the reset that began the log; 0: the group's first
     committed_entries: int = 0
     committed_bytes: int = 0
     first_committed_entries: int = 0
@@ -43,7 +44,7 @@ class Window:
         return self.role in HEAD_ROLES
 
 
-COUNTERS = tuple(item.name for item in fields(Window) if item.type is int or item.type == "int")[3:]
+COUNTERS = tuple(item.name for item in fields(Window) if item.type is int or item.type == "int")[4:]
 assert COUNTERS[0] == "committed_entries", COUNTERS
 
 

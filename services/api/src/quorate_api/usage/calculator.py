@@ -1,7 +1,7 @@
-"""Usage of a period from windows: a telescoping sum that equals the log's commit offset exactly. Pure."""
+"""Usage of a period from windows: for each log a telescoping sum that equals what it committed exactly. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quorate_api.telemetry import histogram
@@ -20,26 +20,30 @@ class Minute:
     p99_us: int | None
 
 
-def minutes(windows: Iterable[Window], entries_before: int, bytes_before: int) -> list[Minute]:
+def minutes(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -> list[Minute]:
     """One row for each minute that has a window, oldest first.
 
-    `entries_before` and `bytes_before` are the greatest committed counters before the first minute: a minute's share
-    is by how much it raises the greatest counter seen so far, so the shares add up to the whole.
+    `before` are the greatest committed entries and bytes before the first minute, of each log by its `log_epoch`: a
+    minute's share is by how much it raises the greatest counters seen so far, so the shares add up to the whole.
     """
+    reached = dict(before)
     by_minute: dict[int, list[Window]] = defaultdict(list)
     for window in windows:
         by_minute[window.window_start_s].append(window)
     found = []
     for start_s in sorted(by_minute):
         group = by_minute[start_s]
-        entries = max(entries_before, *(window.committed_entries for window in group))
-        size = max(bytes_before, *(window.committed_bytes for window in group))
+        was = _total(reached)
+        for window in group:
+            entries, size = reached.get(window.log_epoch, (0, 0))
+            reached[window.log_epoch] = (max(entries, window.committed_entries), max(size, window.committed_bytes))
+        now = _total(reached)
         latency = histogram.merge(window.latency_us for window in group if window.is_head)
         found.append(
             Minute(
                 start_s=start_s,
-                committed_entries=entries - entries_before,
-                committed_bytes=size - bytes_before,
+                committed_entries=now[0] - was[0],
+                committed_bytes=now[1] - was[1],
                 read_entries=sum(window.read_entries for window in group),
                 offered_entries=sum(window.offered_entries for window in group),
                 throttled_entries=sum(window.throttled_entries for window in group),
@@ -47,8 +51,11 @@ def minutes(windows: Iterable[Window], entries_before: int, bytes_before: int) -
                 p99_us=histogram.quantile_us(latency, 990),
             )
         )
-        entries_before, bytes_before = entries, size
     return found
+
+
+def _total(reached: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    return sum(entries for entries, _ in reached.values()), sum(size for _, size in reached.values())
 
 
 def minute_floor_s(at_s: float) -> int:

@@ -11,7 +11,7 @@ from quorate_api.database.tables import groups, usage_windows
 from quorate_api.telemetry.windows import COUNTERS, WINDOW_S, Window
 
 _COLUMNS = usage_windows.c
-UPSERT_ROWS = 500  # 22 parameters each; PostgreSQL takes 65 535
+UPSERT_ROWS = 500  # 23 parameters each; PostgreSQL takes 65 535
 
 
 class UsageRepository:
@@ -31,27 +31,45 @@ class UsageRepository:
         )
         return [_window(row._mapping) for row in (await self._connection.execute(statement)).all()]
 
-    async def committed_before(self, group_id: UUID, at_s: int) -> tuple[int, int]:
-        """Greatest committed entries and bytes of windows that began before `at_s`."""
-        statement = self._scope.select(
-            usage_windows,
-            func.coalesce(func.max(_COLUMNS.committed_entries), 0),
-            func.coalesce(func.max(_COLUMNS.committed_bytes), 0),
-        ).where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s < at_s)
-        entries, size = (await self._connection.execute(statement)).one()
-        return int(entries), int(size)
+    async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
+        """Of each log of the group, by its `log_epoch`: the greatest committed entries and bytes of windows that began
+        before `at_s`."""
+        statement = (
+            self._scope.select(
+                usage_windows,
+                _COLUMNS.log_epoch,
+                func.max(_COLUMNS.committed_entries),
+                func.max(_COLUMNS.committed_bytes),
+            )
+            .where(_COLUMNS.group_id == group_id, _COLUMNS.window_start_s < at_s)
+            .group_by(_COLUMNS.log_epoch)
+        )
+        rows = (await self._connection.execute(statement)).all()
+        return {int(row[0]): (int(row[1]), int(row[2])) for row in rows}
 
     async def metered(self, at_s: int) -> dict[UUID, tuple[int, int, int]]:
         """Of each group, over its whole life until `at_s`: entries committed, entries read, megabyte-seconds stored.
 
-        Stored is what the fullest replica reports for a minute, times the minute.
+        Committed is the greatest counter of each log, added up: whichever order a lost log's last windows and the next
+        one's first arrive in. Stored is what the fullest replica reports for a minute, times the minute.
         """
+        logs = (
+            self._scope.select(
+                usage_windows,
+                _COLUMNS.group_id,
+                func.max(_COLUMNS.committed_entries).label("committed"),
+            )
+            .where(_COLUMNS.window_start_s < at_s)
+            .group_by(_COLUMNS.group_id, _COLUMNS.log_epoch)
+            .subquery()
+        )
+        committed = select(logs.c.group_id, func.sum(logs.c.committed).label("entries")).group_by(logs.c.group_id)
+        of_logs = committed.subquery()
         minute = (
             self._scope.select(
                 usage_windows,
                 _COLUMNS.group_id,
                 _COLUMNS.window_start_s,
-                func.max(_COLUMNS.committed_entries).label("committed"),
                 func.sum(_COLUMNS.read_entries).label("read"),
                 func.max(_COLUMNS.stored_bytes).label("stored"),
             )
@@ -59,12 +77,16 @@ class UsageRepository:
             .group_by(_COLUMNS.group_id, _COLUMNS.window_start_s)
             .subquery()
         )
-        statement = select(
-            minute.c.group_id,
-            func.max(minute.c.committed),
-            func.sum(minute.c.read),
-            func.div(func.sum(minute.c.stored) * WINDOW_S, 1_000_000),
-        ).group_by(minute.c.group_id)
+        statement = (
+            select(
+                minute.c.group_id,
+                of_logs.c.entries,
+                func.sum(minute.c.read),
+                func.div(func.sum(minute.c.stored) * WINDOW_S, 1_000_000),
+            )
+            .join(of_logs, of_logs.c.group_id == minute.c.group_id)
+            .group_by(minute.c.group_id, of_logs.c.entries)
+        )
         rows = (await self._connection.execute(statement)).all()
         return {row[0]: (int(row[1]), int(row[2]), int(row[3])) for row in rows}
 
@@ -86,6 +108,7 @@ class UsageRepository:
                     "epoch": window.epoch,
                     "window_start_s": window.window_start_s,
                     "role": window.role,
+                    "log_epoch": window.log_epoch,
                     "latency_count": sum(window.latency_us.values()),
                     "latency_us": {str(bucket): count for bucket, count in window.latency_us.items()},
                 }
@@ -125,6 +148,7 @@ def _window(row: Any) -> Window:
         epoch=row["epoch"],
         window_start_s=row["window_start_s"],
         role=row["role"],
+        log_epoch=row["log_epoch"],
         **{name: row[name] for name in COUNTERS},
         latency_us={int(bucket): count for bucket, count in row["latency_us"].items()},
     )

@@ -29,7 +29,7 @@ async def usage(
         raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="to", message=message)])
     repository = UsageRepository(work.scope)
     before = await repository.committed_before(group_id, from_s)
-    minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), *before)
+    minutes = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
     return Usage(
         group_id=group_id,
         period_start=_at(from_s),
@@ -57,7 +57,7 @@ async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int
     from_s = to_s - minutes * WINDOW_S
     repository = UsageRepository(work.scope)
     before = await repository.committed_before(group_id, from_s)
-    found = calculator.minutes(await repository.windows(group_id, from_s, to_s), *before)
+    found = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
     return Metrics(
         group_id=group_id,
         minutes=[

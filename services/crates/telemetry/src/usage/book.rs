@@ -5,8 +5,8 @@
 //! record arrives, or in which order.
 //!
 //! What happened between two samples belongs to the window in which the time between them began; only the time
-//! itself (active, paused) is divided where a window ends. A record's committed counters are the group's own, over
-//! its whole life, so windows that are lost make SLIs incomplete and never usage.
+//! itself (active, paused) is divided where a window ends. A record's committed counters are the log's own,
+//! since it began, so windows that are lost make SLIs incomplete and never usage.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -47,6 +47,7 @@ struct Kept {
 struct Tracked {
     since_us: Micros,
     at_ms: u64,
+    log_epoch: Epoch,
     /// Entries and bytes.
     committed: (u64, u64),
     totals: Totals,
@@ -102,7 +103,11 @@ impl WindowBook {
             .groups
             .remove(&sample.group)
             .filter(|t| t.since_us == sample.since_us);
-        let before = tracked.unwrap_or_else(|| Tracked::unknown(sample));
+        let mut before = tracked.unwrap_or_else(|| Tracked::unknown(sample));
+        if before.log_epoch != sample.log_epoch {
+            // Another log: its counters began at zero, whatever the lost one's had reached.
+            before.committed = (0, 0);
+        }
         let delta = sample.totals.since(&before.totals);
         // A clock that was set back does not make time run twice.
         let pieces = pieces_of(before.at_ms.min(sample.at_ms), sample.at_ms);
@@ -136,6 +141,7 @@ impl WindowBook {
         let after = Tracked {
             since_us: sample.since_us,
             at_ms: sample.at_ms,
+            log_epoch: sample.log_epoch,
             committed: sample.committed(),
             totals: sample.totals,
             carried_reads: (0, 0),
@@ -244,6 +250,7 @@ impl Tracked {
         Self {
             since_us: sample.since_us,
             at_ms: sample.at_ms,
+            log_epoch: sample.log_epoch,
             committed: sample.committed(),
             totals: Totals::default(),
             carried_reads: (0, 0),
@@ -257,6 +264,7 @@ impl Kept {
         let record = Record {
             group: sample.group,
             epoch: sample.epoch,
+            log_epoch: sample.log_epoch,
             role: sample.role,
             window_start_s,
             window_s: WINDOW_S,

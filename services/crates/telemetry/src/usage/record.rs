@@ -34,10 +34,12 @@ pub struct Process {
 pub struct Record {
     pub group: GroupId,
     pub epoch: Epoch,
+    /// Counters of different logs of a group are added up.
+    pub log_epoch: Epoch,
     pub role: Role,
     pub window_start_s: u64,
     pub window_s: u64,
-    /// Over the group's whole life.
+    /// Since the log began.
     pub committed_entries: u64,
     pub committed_bytes: u64,
     /// The same when the window began here.

@@ -15,7 +15,9 @@ pub struct Sample {
     pub role: Role,
     /// Wall clock.
     pub at_ms: u64,
-    /// Over the group's whole life, the same on every replica; here it may lag.
+    /// The epoch of the reset that began the log; 0: it is the group's first.
+    pub log_epoch: Epoch,
+    /// Since the log began, the same on every replica; here it may lag.
     pub committed_entries: u64,
     pub committed_bytes: u64,
     pub stored_bytes: u64,

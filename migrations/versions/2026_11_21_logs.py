@@ -1,0 +1,21 @@
+"""Usage is counted for each log of a group by itself."""
+
+from alembic import op
+
+revision = "2026_11_21_logs"
+down_revision = "2026_11_20_initial"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    # What is there was counted without telling logs apart: it is of the first.
+    op.execute(
+        "ALTER TABLE usage_windows ADD COLUMN log_epoch bigint DEFAULT 0 NOT NULL"
+        " CONSTRAINT usage_windows_log_epoch_check CHECK (log_epoch >= 0)"
+    )
+    op.execute("ALTER TABLE usage_windows ALTER COLUMN log_epoch DROP DEFAULT")
+
+
+def downgrade() -> None:
+    raise RuntimeError("What several logs committed cannot be told from one counter; restore a backup instead.")
