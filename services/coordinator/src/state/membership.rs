@@ -455,10 +455,11 @@ impl State {
             Proof::JoinToken { digest, .. } => {
                 let (again, _) = self.check_token(registration, digest, now_ms)?;
                 let own = again.or_else(|| self.abandoned(&registration.name));
-                if own.is_none() {
-                    self.name_is_free(&registration.name, None)?;
+                // By a token somebody vouches for a new machine, which may have the address of one that is no more.
+                match own {
+                    Some(_) => Ok(()),
+                    None => self.name_is_free(&registration.name, None),
                 }
-                self.address_is_free(&registration.address, own)
             }
             Proof::Credential(digest) => {
                 let id = self.holder_of(digest)?;
@@ -467,7 +468,7 @@ impl State {
                     let message = "a server cannot change its region: join it as a new one".into();
                     return refuse(RefuseCode::RegisterInvalid, message);
                 }
-                self.address_is_free(&registration.address, Some(id))
+                self.address_is_free(&registration.address, id)
             }
         }
     }
@@ -532,12 +533,15 @@ impl State {
         }
     }
 
-    /// Clients and peers would be sent to whoever listens there, and a certificate for its host be given to two: an
-    /// address belongs to the server that is alive under it.
-    fn address_is_free(&self, address: &str, own: Option<ServerId>) -> Result<(), Refused> {
+    /// Clients and peers would be sent to whoever listens there, and a certificate for its host be given to two: no
+    /// server takes the address of one that is alive for its own.
+    fn address_is_free(&self, address: &str, own: ServerId) -> Result<(), Refused> {
+        if self.servers[&own].address.eq_ignore_ascii_case(address) {
+            return Ok(());
+        }
         let mut alive = self.servers.values().filter(|server| server.alive);
-        let holder = alive
-            .find(|server| Some(server.server_id) != own && server.address.eq_ignore_ascii_case(address));
+        let holder =
+            alive.find(|server| server.server_id != own && server.address.eq_ignore_ascii_case(address));
         match holder {
             Some(holder) => {
                 let name = &holder.name;

@@ -230,7 +230,7 @@ impl Scan {
         match &said {
             Said::Mended { damaged: true, .. } => self.damaged.insert(group_id),
             // A log that begins anew lacks nothing.
-            Said::Mended { .. } | Said::Cut { index: 0 } => self.damaged.remove(&group_id),
+            _ if begins_anew => self.damaged.remove(&group_id),
             _ => false,
         };
         self.group(group_id).take(said, lsn, payload, place);

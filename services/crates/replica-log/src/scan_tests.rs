@@ -389,6 +389,19 @@ fn a_drop_behind_a_hole_and_a_log_that_begins_anew_lack_nothing() {
 }
 
 #[test]
+fn a_damaged_group_that_was_dropped_and_learned_again_is_whole_though_its_drop_is_lost() {
+    let mut reader = Reader::new(Some(1));
+    reader
+        .batch(1, 1)
+        .batch(1, 2)
+        .hole()
+        .indexed(KIND_MENDED, 1, 2, &[1])
+        .hole();
+    reader.batch(1, 1).batch(1, 2).batch(1, 3);
+    assert_eq!(state(&reader.finish(), 1), (3, false));
+}
+
+#[test]
 fn a_mark_of_the_journal_is_no_hole() {
     let mut reader = Reader::new(Some(1));
     reader.batch(1, 1).record(KIND_MARK, &[], &[]);

@@ -51,7 +51,9 @@ pub fn check(world: &World, before: &[Before]) {
         };
         let begins = group.beginning.is_some_and(|beginning| beginning.epoch > *epoch);
         // Of two epochs at once the second has a reason of its own: a pair that is severed, a slow server.
-        if group.epoch != *epoch + 1 || begins || group.is_deleting() {
+        // A chain that was down may go on without a member whose log seems to be an older copy.
+        let returns = !group.returned.is_empty();
+        if group.epoch != *epoch + 1 || begins || returns || group.is_deleting() {
             continue;
         }
         for (id, incarnation) in draining {

@@ -115,7 +115,8 @@ impl World {
 
     fn send_attached(&mut self, s: usize, group_id: GroupId, client: ClientRef, session: u64) {
         if session != 0 {
-            invariants::before_attached(self, s, Self::index_of(group_id));
+            let g = Self::index_of(group_id);
+            self.in_life_of(s, g, |world| invariants::before_attached(world, s, g));
         }
         let hosted = &self.servers[s].groups[&group_id];
         let replica = &hosted.replica;
