@@ -46,11 +46,19 @@ def test_syncs_in_series_show() -> None:
             found["in_memory", degree] = 20 * degree
             found["persistent", degree] = found["in_memory", degree] + 300 * after_each_other
             found["slow", degree] = found["persistent", degree] + 5_000 * after_each_other
+            found["bare", degree] = 100 + 10 * degree
         return found
 
-    assert [figure.value for figure in syncs.figures(p50s(serial=0))] == [1, 1, 1, 1]
-    serial = syncs.figures(p50s(serial=1))
-    assert [(figure.value, figure.met) for figure in serial] == [(3, False), (5, None), (3, False), (5, False)]
+    parallel = {figure.name: figure for figure in syncs.figures(p50s(serial=0))}
+    assert (parallel["syncs_in_series_degree3"].value, parallel["syncs_in_series_degree3"].met) == (1, True)
+    assert parallel["sync_cost_degree3_over_degree1_ratio"].value == 1
+    assert parallel["bare_syncs_5_at_once_over_1_ratio"].value == 150 / 110
+    serial = {figure.name: figure for figure in syncs.figures(p50s(serial=1))}
+    assert serial["sync_cost_degree5_over_degree1_ratio"].value == 5
+    assert [(serial[f"syncs_in_series_degree{n}"].value, serial[f"syncs_in_series_degree{n}"].met) for n in (3, 5)] == [
+        (3, False),
+        (5, False),
+    ]
     with pytest.raises(ClaimFailed, match="does not sync"):
         syncs.figures(dict.fromkeys(p50s(0), 10.0))
 

@@ -2,8 +2,9 @@
 
 One append at a time, to groups of degree 1, 3 and 5, in memory and persistent, in turn. What persistence costs at a
 degree is the difference of the two medians: it should not grow with the degree. On one machine all servers share one
-disk and a few cores, which may make it grow. So the same is measured with a known delay of 5 ms before each sync, as a
-slow disk has it: by how many such delays an append becomes slower says how many syncs stand one behind the other.
+disk and a few cores, which makes it grow: how much, three and five bare processes say that sync at once. So the same is
+measured with a known delay of 5 ms before each sync, as a slow disk has it: by how many such delays an append becomes
+slower says how many syncs stand one behind the other. That is the claim; the rest is for comparison.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ WARMUP_S, SECONDS, SECONDS_SLOW = 0.1, 0.5, 1.0
 DELAY_US = 5_000
 RATIO_MAX = 1.5
 SHIM = Path(__file__).with_name("slow_sync.c")
+AT_ONCE = Path(__file__).with_name("syncs_at_once.c")
+AT_ONCE_ROUNDS, AT_ONCE_REPEATS = 1_000, 3
 
 Cell = tuple[str, int]  # mode ("in_memory", "persistent", "slow"), degree
 
@@ -49,9 +52,31 @@ def measure(conditions: Conditions) -> list[Figure]:
         slow = {("slow", degree): handles["persistent", degree] for degree in DEGREES}
         p50s |= _rounds(servers, conditions, slow, repeats_slow)
     medians = {cell: median(values) for cell, values in p50s.items()}
+    medians |= _syncs_at_once(conditions)
     for line in _table(medians):
         conditions.display.line(f"  {line}")
     return figures(medians)
+
+
+def _syncs_at_once(conditions: Conditions) -> dict[Cell, float]:
+    """What the disk takes for so many syncs at once: the longest of them, median, in microseconds."""
+    program = conditions.folder / "syncs_at_once"
+    _compile(AT_ONCE, program, "-pthread")
+    found: dict[Cell, list[float]] = defaultdict(list)
+    for _ in range(AT_ONCE_REPEATS):
+        for processes in DEGREES:
+            conditions.display.progress(f"  {processes} bare processes sync at once")
+            command = [str(program), str(conditions.folder), str(processes), str(AT_ONCE_ROUNDS)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+            found["bare", processes].append(float(done.stdout))
+    return {cell: median(values) for cell, values in found.items()}
+
+
+def _compile(source: Path, target: Path, *flags: str) -> None:
+    command = ["cc", "-O2", "-o", str(target), str(source), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ClaimFailed(f"a C compiler is needed, and cc failed:\n{done.stderr[-2000:]}")
 
 
 def _rounds(servers: Fleet, conditions: Conditions, handles: dict[Cell, Path], repeats: int) -> dict[Cell, list[float]]:
@@ -78,9 +103,12 @@ def figures(p50_us: dict[Cell, float]) -> list[Figure]:
 
     spoken = ", ".join(f"degree {degree}: {cost(degree):,.0f}" for degree in DEGREES)
     note = f"one append at a time; p50 persistent less p50 in memory, µs: {spoken}; all servers on one disk"
+    bare_note = "the longest of as many bare processes that write a page and sync at the same moment, on the same disk"
     slow_note = f"delays of {DELAY_US / 1000:.0f} ms before each sync that an append waits for; 3 if they were serial"
     return [
-        Figure("sync_cost_degree3_over_degree1_ratio", _ratio(cost(3), cost(1)), "ratio", RATIO_MAX, note=note),
+        Figure("sync_cost_degree3_over_degree1_ratio", _ratio(cost(3), cost(1)), "ratio", note=note),
+        Figure("bare_syncs_3_at_once_over_1_ratio", p50_us["bare", 3] / p50_us["bare", 1], "ratio", note=bare_note),
+        Figure("bare_syncs_5_at_once_over_1_ratio", p50_us["bare", 5] / p50_us["bare", 1], "ratio"),
         Figure("sync_cost_degree5_over_degree1_ratio", _ratio(cost(5), cost(1)), "ratio"),
         Figure("syncs_in_series_degree3", delays(3), "syncs", RATIO_MAX, note=slow_note),
         Figure("syncs_in_series_degree5", delays(5), "syncs", RATIO_MAX),
@@ -99,6 +127,7 @@ def _table(p50_us: dict[Cell, float]) -> list[str]:
     names = {
         "in_memory": "in memory",
         "persistent": "persistent",
+        "bare": "as many bare syncs at once",
         "slow": f"persistent, syncs {DELAY_US // 1000} ms slower",
     }
     lines = [f"{'p50 of one append, µs':<34}" + "".join(f"{f'degree {degree}':>12}" for degree in DEGREES)]
@@ -114,10 +143,7 @@ class Delay:
         self._file = folder.resolve() / "slow-sync-us"
         self._shim = folder.resolve() / "slow_sync.so"
         self._file.write_bytes(struct.pack("=I", 0))
-        command = ["cc", "-O2", "-shared", "-fPIC", "-o", str(self._shim), str(SHIM), "-ldl"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ClaimFailed(f"a C compiler is needed, and cc failed:\n{done.stderr[-2000:]}")
+        _compile(SHIM, self._shim, "-shared", "-fPIC", "-ldl")
 
     def environment(self) -> dict[str, str]:
         """Of the servers."""
