@@ -52,6 +52,8 @@ pub struct Disk {
     dropping: BTreeMap<Lsn, Places>,
     /// The first record of each group on stable storage, since it was last dropped.
     born: BTreeMap<GroupId, Lsn>,
+    /// The note that ended each group's life before this one.
+    ended: BTreeMap<GroupId, Lsn>,
     /// Groups that were said to be whole again, and nothing has gone bad since.
     mended: BTreeSet<GroupId>,
     /// Per group: what the synced records amount to, worked out apart from the code under test.
@@ -88,6 +90,7 @@ impl Disk {
             places: BTreeMap::new(),
             dropping: BTreeMap::new(),
             born: BTreeMap::new(),
+            ended: BTreeMap::new(),
             mended: BTreeSet::new(),
             images: BTreeMap::new(),
         }
@@ -223,6 +226,7 @@ impl Disk {
             self.images.remove(&id);
             self.dropping.remove(&record.lsn);
             self.born.remove(&id);
+            self.ended.insert(id, record.lsn);
             self.mended.remove(&id);
             return;
         }

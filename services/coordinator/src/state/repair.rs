@@ -79,6 +79,8 @@ impl Change<'_> {
         }
         self.reconfigure(group_id, |group| {
             group.chain.push(learner);
+            // A chain that others join has all there is: who left one before says nothing of it.
+            group.last_chain.clear();
             if !planted::on(Bug::DoubleJoin) {
                 group.learner = None;
             }

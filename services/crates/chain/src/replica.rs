@@ -50,6 +50,8 @@ pub struct Replica {
     pub(crate) ring_fault: bool,
     /// At the head: the tail has spoken in this epoch.
     pub(crate) ring_closed: bool,
+    /// At the head: what it held when the epoch began. All that was committed before is part of that.
+    pub(crate) inherited_index: Index,
     /// At the tail: what the head was last told in this epoch.
     pub(crate) told_head: Option<peer::ChainAck>,
     /// At the head: appends that wait for commitment, by index, one for each.
@@ -102,6 +104,7 @@ impl Replica {
             ring_level: 0,
             ring_fault: false,
             ring_closed: false,
+            inherited_index: 0,
             told_head: None,
             waiters: VecDeque::new(),
             nonce: 0,
@@ -201,6 +204,7 @@ impl Replica {
         self.ring_level = 0;
         self.ring_fault = false;
         self.ring_closed = role == Role::Sole;
+        self.inherited_index = self.log.last_index();
         self.told_head = None;
         self.downstream = Downstream::awaiting(successor);
         self.joining = None;

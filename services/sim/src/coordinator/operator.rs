@@ -3,6 +3,7 @@
 
 use quorate_coordinator::state::command::{Command, JoinTokenTerms};
 use quorate_coordinator::state::group::GroupStatus;
+use quorate_coordinator::state::server::Server;
 use quorate_types::control::DrainState;
 use quorate_types::{GroupId, ServerId, Sla};
 use rand::Rng;
@@ -48,7 +49,10 @@ impl World {
     /// Machines that were replaced will not come back: after a while somebody says so.
     fn give_up_machines(&mut self) {
         let servers = self.coordinator.state().servers.values();
-        let failed: Vec<ServerId> = servers.filter(|s| !s.alive).map(|s| s.server_id).collect();
+        // One may be there that was not told its number yet.
+        let machines: Vec<String> = (0..self.servers.len()).map(|s| self.name_of(s)).collect();
+        let is_gone = |s: &&Server| !s.alive && !machines.contains(&s.name);
+        let failed: Vec<ServerId> = servers.filter(is_gone).map(|s| s.server_id).collect();
         for server in failed {
             if self.server_of(server).is_none() && self.rng.random_bool(0.02) {
                 self.counts.forgotten += 1;

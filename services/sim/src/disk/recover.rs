@@ -105,9 +105,11 @@ impl Disk {
         );
         // A group that was created behind all holes has nothing to do with them.
         let born = self.born.get(&id).copied().unwrap_or(0);
+        // Where the note that ended an earlier life is missing, that life seems to go on.
+        let is_end_lost = self.ended.get(&id).is_some_and(|lsn| self.damaged.contains(lsn));
         let last_hole = self.damaged.last().copied().unwrap_or(Lsn::MAX);
         assert!(
-            born <= last_hole || image.is_damaged(),
+            born <= last_hole || image.is_damaged() || is_end_lost,
             "all of the group lies behind what is missing, and it is said to be {:?}",
             group.state
         );

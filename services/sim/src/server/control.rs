@@ -58,7 +58,7 @@ impl World {
         let register = Register {
             join_token: server.credential.is_none().then(|| self.join_token(s)),
             credential: server.credential.clone(),
-            name: format!("s{}m{}", s + 1, server.machine),
+            name: self.name_of(s),
             address: Self::address_of(s),
             incarnation: server.incarnation_name(s),
             capacity: ResourceVector::new(1_000.0, 1e12, 1e8),

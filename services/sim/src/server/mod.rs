@@ -192,6 +192,11 @@ impl Server {
 }
 
 impl World {
+    /// What the machine calls itself when it registers.
+    pub fn name_of(&self, s: usize) -> String {
+        format!("s{}m{}", s + 1, self.servers[s].machine)
+    }
+
     pub fn server_of(&self, id: ServerId) -> Option<usize> {
         self.servers.iter().position(|server| server.id == Some(id))
     }
