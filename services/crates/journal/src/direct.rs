@@ -67,7 +67,7 @@ impl DirectFile {
         let mut pages = Pages::new(PAGE);
         pages.resize((end - start) as usize, 0);
         let there = (end.min(self.bytes()?).saturating_sub(start)) as usize;
-        self.cached.read_exact_at(&mut pages[..there], start)?;
+        self.read_at(&mut pages[..there], start)?;
         let from = (position - start) as usize;
         pages[from..from + bytes.len()].copy_from_slice(bytes);
         self.write_pages(&pages, start)
