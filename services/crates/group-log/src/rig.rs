@@ -51,6 +51,7 @@ pub fn journal_options() -> quorate_journal::Options {
         segment_bytes: 32 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
+        mark_after: None,
         ..quorate_journal::Options::default()
     }
 }
