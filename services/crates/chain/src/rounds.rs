@@ -192,8 +192,7 @@ impl Replica {
         // A ring that waits for a learner to join commits no more than the learner has, for a moment: less than was
         // committed before, perhaps.
         let has_quorum = self.config.as_ref().is_some_and(|config| config.has_quorum());
-        let is_caught_up =
-            self.commit_index >= self.inherited_index.min(self.log.last_index()) || !has_quorum;
+        let is_caught_up = self.commit_index >= self.inherited_index || !has_quorum;
         let knows = is_caught_up || planted::on(Bug::StaleTail);
         while knows && self.rounds.asking.front().is_some_and(|a| a.round <= closed) {
             let asking = self.rounds.asking.pop_front().expect("there is a front");
