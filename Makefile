@@ -73,8 +73,8 @@ chaos: rust go $(stamps)/python ## Break real servers under load, check their hi
 claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
-bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3
-	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS))
+bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3 RESUME=1
+	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(RESUME),--resume)
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1
 	@infra/setup/sim.sh $(or $(SEEDS),10000) $(or $(FIRST),1)

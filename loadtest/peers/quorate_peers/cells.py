@@ -33,4 +33,8 @@ class Cell:
         return f"append_{self.name}_{mode}{alone}_{what}"
 
 
-CELLS = (Cell("64b", 64, 1024), Cell("1k", 1024, 1024), Cell("16k", 16 << 10, 128), Cell("64b", 64, 1))
+CELL_64B = Cell("64b", 64, 1024)
+CELL_1K = Cell("1k", 1024, 1024)
+CELL_16K = Cell("16k", 16 << 10, 128)
+ALONE = Cell("64b", 64, 1)
+CELLS = (CELL_64B, CELL_1K, CELL_16K, ALONE)

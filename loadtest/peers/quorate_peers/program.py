@@ -10,19 +10,23 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from quorate_local.display import Display
+from quorate_local.figures import commit
+from quorate_local.figures import table as figures_table
 from quorate_local.options import REPOSITORY
 from quorate_peers.cells import CELLS, MODES, Cell, Mode
 from quorate_peers.cluster import BUILD, PeerFailed
+from quorate_peers.goals import judged
 from quorate_peers.measure import Measured, MeasureFailed
 from quorate_peers.peers import PEERS
 from quorate_peers.peers.peer import Peer
-from quorate_peers.report import Results, publish, table
+from quorate_peers.report import publish, table
+from quorate_peers.results import Results
 
 REPEATS = 3
 OTHERS_SHARE_MAX = 0.05
@@ -34,26 +38,58 @@ NEEDED = ("go", "java", "javac", "mvn")
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _arguments(arguments)
     display = Display()
-    results = Results()
+    kept = BUILD / f"rounds-{commit()}.jsonl"
+    if not chosen.resume:
+        kept.unlink(missing_ok=True)
+    results = Results(kept)
+    failures: list[str] = []
     try:
         _build(chosen.peers, display)
-        for round_number in range(1, chosen.repeats + 1):
-            for mode in chosen.modes:
-                for name in chosen.peers:
-                    title = f"{PEERS[name].title}, {mode}, round {round_number} of {chosen.repeats}"
-                    with display.step(title):
-                        _measure(PEERS[name](mode), mode, results)
-    except (PeerFailed, MeasureFailed, OSError) as error:
-        display.line(f"\nThe comparison stopped.\n{error}")
-        return 1
+        for turn in _turns(chosen, results):
+            title = f"{PEERS[turn.peer].title}, {turn.mode}, round {turn.round_number} of {chosen.repeats}"
+            try:
+                with display.step(title):
+                    results.add(turn.peer, turn.mode, _measure(PEERS[turn.peer](turn.mode)))
+            except (PeerFailed, MeasureFailed) as error:
+                failures.append(f"{title}: {error}")
+    except (PeerFailed, OSError) as error:
+        failures.append(str(error))
     finally:
         shutil.rmtree(BUILD / "run", ignore_errors=True)
+    _tell(results, chosen.publish, display)
+    for failure in failures:
+        display.line(f"\nnot measured: {failure}\nRESUME=1 measures what is missing, and keeps the rest")
+    return 1 if failures else 0
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One start of one peer."""
+
+    round_number: int
+    mode: Mode
+    peer: str
+
+
+def _turns(chosen: argparse.Namespace, results: Results) -> Iterator[Turn]:
+    """All that is not measured yet, in the order of the rounds."""
+    done = {(peer, mode): results.rounds(peer, mode) for peer in chosen.peers for mode in chosen.modes}
+    for round_number in range(1, chosen.repeats + 1):
+        for mode in chosen.modes:
+            for peer in chosen.peers:
+                if round_number > done[peer, mode]:
+                    yield Turn(round_number, mode, peer)
+
+
+def _tell(results: Results, folder: Path, display: Display) -> None:
+    if not results.peers():
+        return
     display.line("")
-    for mode in chosen.modes:
+    for mode in MODES:
         display.line(table(results, mode))
-    if chosen.publish is not None:
-        display.line(f"written to {publish(results, chosen.publish)}")
-    return 0
+    for line in figures_table(judged(results)):
+        display.line(line)
+    display.line(f"written to {publish(results, folder)}")
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -61,6 +97,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS), metavar="PEER")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="rounds; the median counts (default %(default)s)")
+    parser.add_argument("--resume", action="store_true", help="keep what was measured at this commit, and go on")
     folder = REPOSITORY / "loadtest" / "results"
     parser.add_argument("--publish", type=Path, default=folder, help="folder of the table and the figures")
     return parser.parse_args(arguments)
@@ -75,12 +112,11 @@ def _build(names: Sequence[str], display: Display) -> None:
             PEERS[name].build()
 
 
-def _measure(peer: Peer, mode: Mode, results: Results) -> None:
+def _measure(peer: Peer) -> dict[Cell, Measured]:
     try:
         _patiently(peer.start)
         _patiently(peer.warm)
-        for cell in CELLS:
-            results.add(peer.name, mode, cell, _undisturbed(peer, cell))
+        return {cell: _undisturbed(peer, cell) for cell in CELLS}
     finally:
         peer.stop()
 
