@@ -51,7 +51,9 @@ impl Storage {
 
         let options = Options {
             segment_bytes: flags.journal_segment_bytes,
-            first_lsn: logs.copied_lsn() + 1,
+            // A journal that is gone lacks what was not copied yet. One number is left out, so that each start sees it
+            // until the group logs have it in their marks.
+            first_lsn: logs.copied_lsn() + if logs.copied_lsn() > 0 { 2 } else { 1 },
             ..Options::default()
         };
         let dir = flags.data_dir.join("journal");
@@ -77,8 +79,7 @@ impl Storage {
                 logs_dir.display()
             )));
         }
-        let is_emptied = recovery.records == 0 && logs.copied_lsn() > 0 && journal.first_lsn().is_none();
-        let recovered = scan.finish(&recovery, is_emptied);
+        let recovered = scan.finish(&recovery);
         if (recovery.records > 0 || logs.copied_lsn() > 0) && !has_identity {
             return Err(Exit::DiskUnusable(format!(
                 "{} holds records but identity.json is missing; restore it, or wipe the folder to join anew",

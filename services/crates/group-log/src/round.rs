@@ -148,6 +148,15 @@ impl Round {
         for segment in sealed {
             let mut walk = segment.walk();
             while let Some(step) = walk.next()? {
+                // Between segments: one of them is lost, or the journal was gone and goes on behind what it had.
+                let next_lsn = match &step {
+                    Step::Record(record) => record.lsn,
+                    Step::Hole { first_lsn, .. } => *first_lsn,
+                };
+                if self.through > 0 && next_lsn > self.through + 1 {
+                    self.cross(worker, self.through + 1..next_lsn)?;
+                    self.through = next_lsn - 1;
+                }
                 match step {
                     Step::Record(record) if record.lsn <= self.through => {}
                     Step::Record(record) if record.kind == KIND_MARK => self.through = record.lsn,

@@ -153,6 +153,9 @@ fn adopt(
                 table.begin(begun.clone(), head.first_lsn);
                 if let Some(end) = end.filter(|end| end.segment == file.number) {
                     complete(disk, &begun, file.source.bytes, &end, options)?;
+                    // A process that was killed leaves records in the page cache or the device's: they count as
+                    // durable from here on, so they have to be.
+                    disk.sync(&begun.file)?;
                     resumed = Some((begun, end.position));
                 }
             }

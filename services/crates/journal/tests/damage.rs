@@ -293,3 +293,30 @@ fn damage_to_the_last_record_is_named_once_a_mark_stands_behind_it() {
         .collect();
     assert_eq!(named, [(1, Some(2))]);
 }
+
+/// How many records a segment had whose heads are gone nobody knows; that there were some must not be forgotten by
+/// a process that is killed right after it has seen it.
+#[test]
+fn a_lost_last_segment_is_missed_at_each_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = write(dir.path(), &[vec![9_000; 6]]);
+    let segments = segments(dir.path());
+    let begun = |at: &Location| at.segment;
+    let last = written.locations.iter().map(begun).max().unwrap();
+    let path = segments
+        .iter()
+        .find(|path| path.to_string_lossy().ends_with(&format!("{last:08x}")))
+        .expect("the last segment");
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[..2 * 4096].fill(0xaa);
+    std::fs::write(path, &bytes).unwrap();
+    let left = written.locations.iter().filter(|at| at.segment < last).count() as u64;
+    for start in 1..=3 {
+        let (_journal, recovery, read) = open(dir.path(), small());
+        assert_eq!(read.len() as u64, left);
+        assert_eq!(recovery.next_lsn, left + 2, "a number is left out, once");
+        let lost = &recovery.damages[0];
+        assert_eq!(lost.first_lsn, left + 1);
+        assert!(lost.end_lsn.is_none_or(|end| end == left + 2), "start {start}: {lost:?}");
+    }
+}

@@ -202,6 +202,25 @@ impl Faults for Faulty {
     }
 }
 
+/// A process that was killed leaves what it wrote in the device's cache: what is counted as durable has to be.
+#[test]
+fn what_is_found_at_a_start_is_synced_before_it_counts_as_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, ..) = open(dir.path(), small());
+    let (submitter, seen) = submitter(&journal);
+    put(&submitter, 1, &[], b"good", 1);
+    seen.durable(1);
+    drop(journal);
+    let faults = Arc::new(Faulty::default());
+    faults.sync_in.store(1, Ordering::SeqCst);
+    let options = Options {
+        faults: Some(faults),
+        ..small()
+    };
+    let opened = Journal::open(dir.path(), options, |_| {});
+    assert!(matches!(opened, Err(OpenError::Io { .. })), "{:?}", opened.err());
+}
+
 #[test]
 fn a_failed_sync_is_final_and_acknowledges_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -31,6 +31,9 @@ pub struct Scan {
     /// Groups that come later were perhaps there before.
     is_all_in_doubt: bool,
     next_lsn: Option<Lsn>,
+    /// The record behind the last one that was copied to group logs, and the first that the journal has from there on.
+    copied_to: Option<Lsn>,
+    begins_at: Option<Lsn>,
     /// The journal's first record, if it was not known which that should be.
     first_lsn: Option<Lsn>,
 }
@@ -99,6 +102,8 @@ impl Scan {
             behind: BTreeMap::new(),
             is_all_in_doubt: false,
             next_lsn: None,
+            copied_to: None,
+            begins_at: None,
             first_lsn: None,
         }
     }
@@ -129,6 +134,7 @@ impl Scan {
     /// The journal is read next, and should begin with or before this record.
     pub fn expect_journal(&mut self, next_lsn: Option<Lsn>) {
         self.next_lsn = next_lsn;
+        self.copied_to = next_lsn;
     }
 
     /// Takes in the journal's next record. An error means that the journal is not one that this version can read.
@@ -147,6 +153,7 @@ impl Scan {
             self.hole();
         }
         self.next_lsn = Some(record.lsn + 1);
+        self.begins_at.get_or_insert(record.lsn);
         if record.kind == KIND_MARK {
             return Ok(());
         }
@@ -156,17 +163,16 @@ impl Scan {
         Ok(())
     }
 
-    /// Ends it, behind the last record. `lacks_end`: of what the journal had last, something is missing.
-    pub fn finish(mut self, recovery: &Recovery, lacks_end: bool) -> Recovered {
+    /// Ends it, behind the last record.
+    pub fn finish(mut self, recovery: &Recovery) -> Recovered {
         let expected = self.next_lsn.unwrap_or(recovery.next_lsn);
-        let is_open = |damage: &Damage| damage.end_lsn.is_none() && damage.first_lsn >= expected;
         // Segments of which nothing is left, and only then: what lies in the first one is seen as it is met.
         let is_before = |damage: &Damage| {
             let first_lsn = self.first_lsn.filter(|_| !self.is_all_in_doubt);
             first_lsn.is_some_and(|first_lsn| damage.first_lsn < first_lsn)
         };
         let mut damages = recovery.damages.iter();
-        if lacks_end || expected < recovery.next_lsn || damages.any(|d| is_open(d) || is_before(d)) {
+        if expected < recovery.next_lsn || damages.any(is_before) {
             self.hole();
         }
         self.damaged.append(&mut self.in_doubt);
@@ -183,11 +189,15 @@ impl Scan {
             };
             (group_id, group)
         });
-        let ranges = recovery.damages.iter();
+        let begins_at = self.begins_at.unwrap_or(recovery.next_lsn);
+        let gap = self.copied_to.map(|copied_to| copied_to..begins_at);
+        let lost = |d: &Damage| d.first_lsn..d.end_lsn.unwrap_or(recovery.next_lsn);
         Recovered {
             groups: groups.collect(),
-            missing: ranges
-                .map(|d| d.first_lsn..d.end_lsn.unwrap_or(Lsn::MAX))
+            missing: gap
+                .into_iter()
+                .filter(|gap| !gap.is_empty())
+                .chain(recovery.damages.iter().map(lost))
                 .collect(),
         }
     }
@@ -213,14 +223,18 @@ impl Scan {
         if self.is_all_in_doubt && !self.groups.contains_key(&group_id) {
             self.in_doubt.insert(group_id);
         }
+        let last_index = self.group(group_id).replica.log().last_index();
+        // A log is cut behind something that it has: what was between is missing. Of a group log whose first files
+        // are trimmed, the cut may be the first that is left.
+        if matches!(said, Said::Cut { index } if last_index > 0 && index > last_index) {
+            self.in_doubt.insert(group_id);
+        }
         let is_in_doubt = self.in_doubt.contains(&group_id);
-        let known = self.group(group_id);
         let begins_anew = match &said {
             Said::Cut { index: 0 } => true,
-            Said::Base(base) => base.index == 0,
             // Whatever was before, and may be missing, this batch took the place of.
             Said::Batch(header) => is_in_doubt && header.index == 1,
-            Said::Mended { index, .. } => known.replica.log().last_index() >= *index,
+            Said::Mended { index, .. } => last_index >= *index,
             _ => false,
         };
         if !begins_anew && (is_in_doubt || matches!(said, Said::Mended { .. })) {

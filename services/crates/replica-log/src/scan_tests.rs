@@ -93,7 +93,7 @@ impl Reader {
             next_lsn: self.lsn,
             ..Recovery::default()
         };
-        self.scan.finish(&recovery, false)
+        self.scan.finish(&recovery)
     }
 }
 
@@ -232,7 +232,7 @@ fn what_is_missing_at_either_end_is_a_hole_too() {
         damages: vec![damage],
         ..Recovery::default()
     };
-    let found = reader.scan.finish(&recovery, false);
+    let found = reader.scan.finish(&recovery);
     assert_eq!(state(&found, 1), (0, true), "the first segment is lost");
 
     let mut reader = Reader::new(Some(1));
@@ -244,13 +244,67 @@ fn what_is_missing_at_either_end_is_a_hole_too() {
         end_lsn: None,
     };
     let recovery = Recovery {
-        next_lsn: 2,
+        next_lsn: 3,
         damages: vec![damage],
         ..Recovery::default()
     };
-    let found = reader.scan.finish(&recovery, false);
+    let found = reader.scan.finish(&recovery);
     assert_eq!(state(&found, 1), (1, true), "the last segment is lost");
-    assert_eq!(found.missing.first(), Some(&(2..Lsn::MAX)));
+    assert_eq!(found.missing, [2..3]);
+}
+
+#[test]
+fn a_journal_that_was_gone_is_missed_at_each_start() {
+    let copied = || {
+        let mut reader = Reader::new(Some(5));
+        let head = header(group(1), 1, 1);
+        let place = LogPlace {
+            file: 1,
+            position: 4096,
+            len: 133,
+        };
+        let found = Found::Record {
+            lsn: 4,
+            kind: KIND_BATCH,
+            head: &head,
+            payload: &[],
+            place,
+        };
+        reader.scan.group_log(group(1), found).unwrap();
+        // One number is left out.
+        reader.lsn = 6;
+        reader
+    };
+    let first = copied().finish();
+    assert_eq!((state(&first, 1), first.missing), ((1, true), vec![5..6]));
+    // Killed before the group's record that it is damaged was synced, but not another's.
+    let mut reader = copied();
+    reader.batch(2, 1);
+    let second = reader.finish();
+    assert_eq!((state(&second, 1), second.missing), ((1, true), vec![5..6]));
+}
+
+#[test]
+fn what_is_said_anew_of_a_log_does_not_make_it_whole() {
+    let empty = Base::default().encode();
+    let mut reader = Reader::new(Some(1));
+    reader.batch(1, 1).batch(1, 2).hole();
+    reader
+        .record(KIND_BASE, group(1).0.as_bytes(), &empty)
+        .indexed(KIND_CUT, 1, 3, &[]);
+    assert_eq!(state(&reader.finish(), 1), (2, true), "batch 3 was in the hole");
+
+    let mut reader = Reader::new(Some(1));
+    reader
+        .batch(1, 1)
+        .indexed(KIND_MENDED, 1, 1, &[1])
+        .hole()
+        .record(KIND_BASE, group(1).0.as_bytes(), &empty);
+    assert_eq!(state(&reader.finish(), 1), (1, true), "it was damaged, and still is");
+
+    let mut reader = Reader::new(Some(1));
+    reader.batch(1, 1).indexed(KIND_CUT, 1, 3, &[]);
+    assert_eq!(state(&reader.finish(), 1), (1, true), "it is cut behind what it has");
 }
 
 #[test]

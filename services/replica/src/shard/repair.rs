@@ -291,8 +291,10 @@ impl Group {
             return;
         }
         let base = log.base();
-        io.journal
-            .write(Entry::base(self.id, base.encode(), base.index, base.epoch));
+        if base.index > 0 {
+            io.journal
+                .write(Entry::base(self.id, base.encode(), base.index, base.epoch));
+        }
         if log.last_index() > 0 {
             // No cut of the protocol's: nobody waits for this number.
             io.journal.write(Entry::cut(self.id, log.last_index(), 0));

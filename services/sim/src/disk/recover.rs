@@ -36,7 +36,7 @@ impl Disk {
             groups.record(&record).expect("a record of this version");
         })
         .expect("memory can be read");
-        let recovered = groups.finish(&scanned.recovery, false);
+        let recovered = groups.finish(&scanned.recovery);
         let next_lsn = if self.segments.is_empty() {
             self.next_lsn
         } else {
