@@ -22,7 +22,7 @@ pub struct JournalPort {
     next_tag: u64,
     /// Submitted, by tag: what becomes durable with it.
     in_flight: VecDeque<(u64, Durable)>,
-    /// Of each group that was dropped, until the journal has that: the tag of the record that says so. Records up to it
+    /// Of each group that was dropped, until the journal has that: the tag of the record that says so. Records before it
     /// were of a group that is gone; one that comes again under its id is told nothing of them.
     drops: HashMap<GroupId, u64>,
     /// The journal is dead: what it is given is dropped, since nothing will ever be durable.
@@ -57,7 +57,6 @@ impl JournalPort {
         self.waiting.clear();
         self.waiting_bytes = 0;
         self.in_flight.clear();
-        self.drops.clear();
     }
 
     pub fn journal(&self) -> Arc<Journal> {
@@ -66,15 +65,20 @@ impl JournalPort {
 
     /// To be written behind all that was given before.
     pub fn write(&mut self, entry: Entry) {
-        if self.is_dead {
-            return;
-        }
         if entry.kind() == KIND_DROPPED {
             let tag = self.next_tag + self.waiting.len() as u64;
             self.drops.insert(entry.durable.group_id, tag);
         }
+        if self.is_dead {
+            return;
+        }
         self.waiting_bytes += entry.bytes();
         self.waiting.push_back(entry);
+    }
+
+    /// Whether a restart could bring the group back as it was before it was dropped. With a dead journal that stays so.
+    pub fn is_dropping(&self, group_id: GroupId) -> bool {
+        self.drops.contains_key(&group_id)
     }
 
     /// Whether heads should stop ordering for a while: the disk is behind.
@@ -137,10 +141,10 @@ impl JournalPort {
         while self.in_flight.front().is_some_and(|(t, _)| *t <= tag) {
             let (tag, durable) = self.in_flight.pop_front().expect("there is a front");
             if self.is_void(tag, durable.group_id) {
-                if self.drops[&durable.group_id] == tag {
-                    self.drops.remove(&durable.group_id);
+                if self.drops[&durable.group_id] != tag {
+                    continue;
                 }
-                continue;
+                self.drops.remove(&durable.group_id);
             }
             durable.note(&mut done);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use quorate_journal::Journal;
-use quorate_replica_log::record::KIND_BATCH;
+use quorate_replica_log::record::{KIND_BATCH, KIND_DROPPED};
 use quorate_replica_log::{Durable, Entry};
 use quorate_types::{GroupId, Index};
 use quorate_wire::{Batch, BatchHeader};
@@ -58,6 +58,7 @@ fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() 
     port.write(Entry::trim(group(1), 1));
     port.write(Entry::batch(&batch(1, 2)));
     port.write(Entry::dropped(group(1)));
+    assert!(port.is_dropping(group(1)) && !port.is_dropping(group(2)));
     port.write(Entry::batch(&batch(1, 1)));
     port.write(Entry::batch(&batch(2, 2)));
     placed.extend(port.submit().0);
@@ -82,8 +83,15 @@ fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() 
         "before the drop, and behind it"
     );
     assert_eq!(of(&placed, 2), [(KIND_BATCH, 1), (KIND_BATCH, 2)]);
-    assert_eq!(of(&done, 1), [(KIND_BATCH, 1)], "only what came behind the drop");
+    assert_eq!(
+        of(&done, 1),
+        [(KIND_DROPPED, 0), (KIND_BATCH, 1)],
+        "the drop, and only what came behind it"
+    );
     assert_eq!(port.drops, HashMap::new(), "nothing is remembered of it");
+    port.died();
+    port.write(Entry::dropped(group(2)));
+    assert!(port.is_dropping(group(2)), "a dead journal never has the note");
     drop(port);
     std::fs::remove_dir_all(dir).unwrap();
 }

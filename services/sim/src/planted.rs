@@ -30,7 +30,7 @@ pub fn searches() -> Vec<Search> {
             Bug::CutNotWritten | Bug::CutNotWaitedFor | Bug::OldCompletionsTaken => Profile::Cuts,
             Bug::AttachedBeforeRing => Profile::Cuts,
             Bug::StaleTail | Bug::EpochUnchecked => Profile::Heads,
-            Bug::TornRecordTaken | Bug::DamageCut => Profile::Disks,
+            Bug::TornRecordTaken | Bug::DamageCut | Bug::DropNotWaitedFor => Profile::Disks,
             Bug::CatchUpOneShort | Bug::LearnerNotWaitedFor | Bug::StalePromotion => Profile::Learners,
             Bug::ActsBeforeLog => Profile::Coordinator,
             _ => Profile::Any,

@@ -35,6 +35,9 @@ fn seeds_that_failed_before_are_clean() {
     for seed in [1_323, 8_789, 17_327, 28_292, 29_033, 41_696, 57_588] {
         run(seed, 1, Profile::Any);
     }
+    for seed in [117, 314] {
+        run(seed, 1, Profile::Disks);
+    }
 }
 
 #[test]

@@ -65,6 +65,9 @@ pub enum Event {
     CutPersisted {
         number: u64,
     },
+    /// The note that the group was dropped here, before this replica, is on stable storage
+    /// ([`crate::Replica::stand_behind_drop`]).
+    DropPersisted,
     /// The record asked for by the [`Command::PersistTrim`] of this index, and all before it, are on stable storage.
     TrimPersisted {
         index: Index,

@@ -61,6 +61,8 @@ pub struct Replica {
     cuts: u64,
     /// The last cut, until the journal has it: number and index.
     pending_cut: Option<(u64, Index)>,
+    /// The journal does not yet have the note that an earlier replica of the group was dropped here.
+    pending_drop: bool,
     /// While the journal is read.
     pub(crate) recovery: Recovery,
     pub(crate) trim: Trim,
@@ -110,6 +112,7 @@ impl Replica {
             nonce: 0,
             cuts: 0,
             pending_cut: None,
+            pending_drop: false,
             recovery: Recovery::default(),
             trim,
             rounds: Rounds::default(),
@@ -119,6 +122,13 @@ impl Replica {
             catchup_allowance: None,
             parked: None,
         }
+    }
+
+    /// To be called before its first event where the journal does not yet have the note that an earlier replica of the
+    /// group was dropped here: a restart would bring that back. The replica learns, but does not stand, before
+    /// [`Event::DropPersisted`].
+    pub fn stand_behind_drop(&mut self) {
+        self.pending_drop = self.durability == Durability::Persistent;
     }
 
     /// Takes in one event. Call [`Replica::flush`] after a round of them.
@@ -134,6 +144,7 @@ impl Replica {
             Event::Peer { from, epoch, message } => self.peer(now, from, epoch, message, out),
             Event::Persisted { index, epoch } => self.persisted(index, epoch),
             Event::CutPersisted { number } => self.cut_persisted(number, out),
+            Event::DropPersisted => self.drop_persisted(out),
             Event::TrimPersisted { index } => self.trim_persisted(index),
             Event::Loaded { batches } => self.loaded(batches, out),
             Event::LinkUp { server } => self.link_up(now, server, out),
@@ -322,6 +333,11 @@ impl Replica {
         self.answer_parked(out);
     }
 
+    fn drop_persisted(&mut self, out: &mut Vec<Command>) {
+        self.pending_drop = false;
+        self.answer_parked(out);
+    }
+
     fn link_up(&mut self, now: Micros, server: ServerId, out: &mut Vec<Command>) {
         let Some(config) = &self.config else { return };
         if planted::on(Bug::NoNewAgreement) {
@@ -420,7 +436,8 @@ impl Replica {
     /// Whether the log agrees with the head's up to its end, for good.
     pub(crate) fn is_settled(&self) -> bool {
         let is_cut = self.pending_cut.is_none() || planted::on(Bug::CutNotWaitedFor);
-        self.upstream.is_settled() && is_cut
+        let is_dropped = !self.pending_drop || planted::on(Bug::DropNotWaitedFor);
+        self.upstream.is_settled() && is_cut && is_dropped
     }
 
     pub(crate) fn advance_commit(&mut self, to: Index, out: &mut Vec<Command>) {

@@ -123,6 +123,7 @@ impl Durable {
             KIND_BATCH | KIND_BASE => Some(Event::Persisted { index, epoch }),
             KIND_CUT => Some(Event::CutPersisted { number: epoch }),
             KIND_TRIM => Some(Event::TrimPersisted { index }),
+            KIND_DROPPED => Some(Event::DropPersisted),
             _ => None,
         }
     }

@@ -41,6 +41,9 @@ pub enum Bug {
     /// follower cut that, tells a client that the ring has closed without its batch, and both are killed before the
     /// follower's next sync: if the follower is back first, it brings the batch back and commits it.
     CutNotWaitedFor,
+    /// A group that was dropped and comes again stands before the note of the drop is on the disk. Harms when it joins a
+    /// chain that has nothing yet, is killed before its next sync, and leads with what it held before it was dropped.
+    DropNotWaitedFor,
     /// Completions from before a cut count. Harms while the journal holds a batch, a cut of it and the very same batch
     /// again: so when a replica that came back without its unsynced end has its successor, whose sync still runs, cut what
     /// it gets itself once more from its own predecessor, and hands on. The end of that sync then vouches for a batch
@@ -98,6 +101,7 @@ impl Bug {
         Bug::CatchUpOneShort,
         Bug::CutNotWritten,
         Bug::CutNotWaitedFor,
+        Bug::DropNotWaitedFor,
         Bug::OldCompletionsTaken,
         Bug::AttachedBeforeRing,
         Bug::StaleTail,

@@ -185,13 +185,11 @@ impl Shard {
         let me = self.io.shared.server_id();
         let now = crate::clock::now_us();
         self.groups.entry(group_id).or_insert_with(|| {
-            Group::new(
-                group_id,
-                Replica::new(me, config.durability),
-                Places::default(),
-                self.io.new_life(),
-                now,
-            )
+            let mut replica = Replica::new(me, config.durability);
+            if self.io.journal.is_dropping(group_id) {
+                replica.stand_behind_drop();
+            }
+            Group::new(group_id, replica, Places::default(), self.io.new_life(), now)
         });
         self.with_group(group_id, |group, io| group.configure(io, config));
         // A group that comes while the disk is full was not there when that was told.
@@ -322,3 +320,7 @@ impl Shard {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "again_tests.rs"]
+mod tests;

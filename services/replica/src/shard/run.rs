@@ -259,7 +259,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
     }
 }
 
-fn journal_event(shard: &mut Shard, event: JournalEvent) {
+pub(super) fn journal_event(shard: &mut Shard, event: JournalEvent) {
     match event {
         JournalEvent::Durable { tag, .. } => {
             for durable in shard.io.journal.completed(tag) {

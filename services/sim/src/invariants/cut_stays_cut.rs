@@ -1,5 +1,6 @@
-//! A replica of the chain stands only when what it cut is off its disk: else a restart could bring back what a head has
-//! since told a client to be not in the log. So whenever it stands, its disk holds nothing that its log does not.
+//! A replica of the chain stands only when what it cut, and what was dropped before it came, is off its disk: else a
+//! restart could bring back what a head has since told a client to be not in the log. So whenever it stands, its disk
+//! holds nothing that its log does not.
 
 use quorate_types::{Durability, GroupState, Role};
 
@@ -14,10 +15,6 @@ pub fn check(world: &World, s: usize, g: usize) {
     let is_member = !matches!(replica.role(), Role::None | Role::Learner);
     let stands = is_member && replica.state() != GroupState::Syncing;
     if replica.durability() != Durability::Persistent || !stands {
-        return;
-    }
-    // Known and not mended: nobody waits for the note of a drop (`docs/internals/simulator.md`).
-    if world.servers[s].disk.is_dropping(World::group_id(g)) {
         return;
     }
     let image = world.servers[s].image(World::group_id(g));

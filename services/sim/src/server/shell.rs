@@ -297,7 +297,10 @@ impl World {
         let now = server.clock_us(self.now);
         let me = server.id.expect("a registered server is configured");
         if !server.groups.contains_key(&group_id) {
-            let replica = self.paced(Replica::new(me, config.durability));
+            let mut replica = self.paced(Replica::new(me, config.durability));
+            if server.disk.is_dropping(group_id) {
+                replica.stand_behind_drop();
+            }
             self.servers[s].groups.insert(group_id, Hosted::new(replica));
             self.note_first_life(s, g);
         }

@@ -114,6 +114,37 @@ fn a_cut_is_written_and_waited_for() {
     );
 }
 
+/// A chain of one whose log is empty, and a learner that held something of the group before it was dropped there.
+fn with_learner_behind_drop(durability: Durability) -> Fleet {
+    let mut fleet = Fleet::new(durability, &[1, 2]);
+    fleet.nodes.get_mut(&2).expect("a server").stand_behind_drop();
+    fleet.configure(1, &[1], &[2]);
+    fleet
+}
+
+fn learners_caught_up(fleet: &mut Fleet) -> usize {
+    let told = fleet.take_told();
+    told.iter()
+        .filter(|c| matches!(c, Command::LearnerCaughtUp { .. }))
+        .count()
+}
+
+#[test]
+fn a_drop_is_waited_for_by_what_comes_after_it() {
+    let mut fleet = with_learner_behind_drop(Durability::Persistent);
+    fleet.sync(1);
+    fleet.event(2, TICK);
+    assert_eq!(fleet.node(2).state(), GroupState::Syncing);
+    assert_eq!(learners_caught_up(&mut fleet), 0, "though there is nothing to catch up");
+    fleet.configure(2, &[1], &[2]);
+    assert_eq!(fleet.node(2).state(), GroupState::Syncing, "also in a later epoch");
+    fleet.event(2, Event::DropPersisted);
+    assert_eq!(fleet.node(2).state(), GroupState::Degraded);
+    assert_eq!(learners_caught_up(&mut fleet), 1);
+    let mut in_memory = with_learner_behind_drop(Durability::InMemory);
+    assert_eq!(learners_caught_up(&mut in_memory), 1, "it rests on no disk");
+}
+
 #[test]
 fn completions_from_before_a_cut_say_nothing() {
     let mut fleet = with_old_suffix();

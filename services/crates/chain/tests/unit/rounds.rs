@@ -94,6 +94,47 @@ fn a_learner_about_to_join_is_asked_too() {
     );
 }
 
+/// The ring waits for the learner, which holds the batch and has not synced it; the new head was not told of the ring
+/// before, since the tail did not reach it.
+#[test]
+fn a_new_head_told_less_than_was_committed_knows_that() {
+    let mut fleet = Fleet::new(Durability::Persistent, &[1, 2, 3, 4, 5]);
+    fleet.configure(1, &[1, 2, 3, 4], &[]);
+    fleet.append(1, append(1, 1));
+    for id in [1, 2, 3] {
+        fleet.sync(id);
+    }
+    for event in fleet.unsynced.remove(&4).expect("the tail wrote it") {
+        fleet.give(4, event);
+    }
+    while fleet.node(1).commit_index() == 0 {
+        assert!(fleet.deliver());
+    }
+    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    fleet.lose_on_the_way();
+    fleet.cut.push((2, 4));
+    fleet.configure(2, &[2, 3, 4], &[5]);
+    fleet.sync(2);
+    fleet.cut.clear();
+    fleet.event(4, Event::LinkUp { server: ServerId(2) });
+    fleet.event(2, status(1));
+    let trim = Event::Ask {
+        client: CLIENT,
+        request: 2,
+        asked: Asked::Trim { before_offset: 2 },
+    };
+    fleet.event(2, trim);
+    assert!(fleet.node(2).ring_closed(), "all agree with it");
+    assert_eq!(fleet.node(2).commit_offset(), 0, "and the ring has committed nothing yet");
+    assert_eq!(answers(&fleet.take_told()), [], "what was acknowledged would not count");
+    fleet.sync(5);
+    for id in [2, 3, 4, 5] {
+        fleet.sync(id);
+    }
+    assert_eq!(answers(&fleet.take_told()), [(1, None), (2, None)]);
+    assert_eq!(fleet.node(2).commit_offset(), 2);
+}
+
 #[test]
 fn below_min_replicas_a_new_head_does_not_know_what_was_committed() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
