@@ -30,7 +30,7 @@ fn main() {
         "| record bytes | copying | journal bytes/s | p50 us | p99 us | written / journalled | thread CPU s / GB |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
-    for record_bytes in [1_024, 65_536] {
+    for record_bytes in [1_024, 16_384, 65_536] {
         for is_copying in [false, true] {
             run(Path::new(&dir), record_bytes, is_copying);
         }

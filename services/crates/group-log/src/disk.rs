@@ -6,7 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use quorate_journal::{Faults, Operation, Source};
+use quorate_journal::record::PAGE_BYTES;
+use quorate_journal::{DirectFile, Faults, Image, Operation, Source};
 use quorate_types::GroupId;
 
 #[derive(Clone)]
@@ -37,15 +38,37 @@ impl Disk {
         self.group_dir(group).join(format!("{file:08x}"))
     }
 
-    /// Writes into a file, which is made if `is_new`.
-    pub fn write_at(&self, path: &Path, bytes: &[u8], position: u64, is_new: bool) -> io::Result<()> {
+    /// A small file, made or made anew.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         self.check(Operation::Write { bytes: bytes.len() })?;
-        let file = OpenOptions::new()
+        std::fs::write(path, bytes)
+    }
+
+    /// Writes what is new in the image behind what the file holds; the file is made if there is nothing before.
+    pub fn write_image(&self, path: &Path, image: &mut Image) -> io::Result<()> {
+        let written = image.written();
+        self.check(Operation::Write {
+            bytes: (image.end() - written) as usize,
+        })?;
+        let is_new = written == 0;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(is_new).truncate(is_new);
+        let file = DirectFile::open(&mut options, path)?;
+        let mut before = vec![0; (written % PAGE_BYTES) as usize];
+        let page_at = written - before.len() as u64;
+        file.read_at(&mut before, page_at)?;
+        image.set_before(&before);
+        image.write(|pages, position| file.write_pages(pages, position))
+    }
+
+    /// Writes over bytes in the middle of a file, and no others: a file that is full ends with its last record, where a
+    /// whole page would not. So it goes through the page cache; the next writer past it finds that written already.
+    pub fn patch(&self, path: &Path, bytes: &[u8], position: u64) -> io::Result<()> {
+        self.check(Operation::Write { bytes: bytes.len() })?;
+        OpenOptions::new()
             .write(true)
-            .create(is_new)
-            .truncate(is_new)
-            .open(path)?;
-        file.write_all_at(bytes, position)
+            .open(path)?
+            .write_all_at(bytes, position)
     }
 
     pub fn cut(&self, path: &Path, bytes: u64) -> io::Result<()> {

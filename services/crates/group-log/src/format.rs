@@ -83,8 +83,8 @@ pub fn encode_file_head(salt: u64, group: GroupId, file: u32) -> Vec<u8> {
 }
 
 impl Header {
-    /// Appends the whole record, padding included.
-    pub fn encode(&self, seal: &Seal, head: &[u8], payload: &[u8], out: &mut Vec<u8>) {
+    /// The header's bytes, with its checksum; head, payload and zeros up to the next multiple of 8 follow.
+    pub fn encode(&self, seal: &Seal, head: &[u8], payload: &[u8]) -> [u8; HEADER_BYTES] {
         assert_eq!(
             (usize::from(self.head_len), self.body_len as usize),
             (head.len(), head.len() + payload.len()),
@@ -100,11 +100,7 @@ impl Header {
         bytes[30] = self.kind;
         let crc = seal.checksum(&[&bytes[4..], head]);
         bytes[0..4].copy_from_slice(&crc.to_le_bytes());
-        let start = out.len();
-        out.extend_from_slice(&bytes);
-        out.extend_from_slice(head);
-        out.extend_from_slice(payload);
-        out.resize(start + stride(self.body_len) as usize, 0);
+        bytes
     }
 
     /// The header at `position`, which `bytes` begin with, by its shape alone.

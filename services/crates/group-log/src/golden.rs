@@ -35,7 +35,11 @@ fn file() -> Vec<u8> {
             head_len: head.len() as u16,
             kind,
         };
-        header.encode(&Seal::new(SALT, group(), FILE), head, payload, &mut out);
+        let start = out.len();
+        out.extend_from_slice(&header.encode(&Seal::new(SALT, group(), FILE), head, payload));
+        out.extend_from_slice(head);
+        out.extend_from_slice(payload);
+        out.resize(start + crate::format::stride(header.body_len) as usize, 0);
     }
     out
 }

@@ -106,7 +106,7 @@ impl Manifest {
         let bytes = self.encode();
         for name in NAMES {
             let new = disk.dir.join("manifest-new");
-            disk.write_at(&new, &bytes, 0, true)?;
+            disk.write(&new, &bytes)?;
             disk.sync(&new)?;
             disk.rename(&new, &disk.dir.join(name))?;
             disk.sync_dir(&disk.dir)?;

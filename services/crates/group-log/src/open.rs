@@ -229,6 +229,7 @@ impl Opened {
             salt: self.manifest.salt,
             options: self.options,
             is_stopping: AtomicBool::new(false),
+            pages: Mutex::new(()),
             counters: Counters {
                 copied_lsn: AtomicU64::new(self.manifest.copied_lsn),
                 ..Counters::default()
@@ -315,7 +316,7 @@ fn write_pair(disk: &Disk, path: &Path, salt: u64) -> io::Result<()> {
         return Ok(());
     }
     let new = path.with_extension("new");
-    disk.write_at(&new, format!("{salt:016x}\n").as_bytes(), 0, true)?;
+    disk.write(&new, format!("{salt:016x}\n").as_bytes())?;
     disk.sync(&new)?;
     disk.rename(&new, path)?;
     disk.sync_dir(path.parent().unwrap_or(Path::new(".")))

@@ -51,7 +51,6 @@ pub fn journal_options() -> quorate_journal::Options {
         segment_bytes: 32 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
-        mark_after: None,
         ..quorate_journal::Options::default()
     }
 }
@@ -166,6 +165,16 @@ pub fn start(
     options: Options,
     respond: impl Fn(&Event) + Send + Sync + 'static,
 ) -> Result<Rig, crate::OpenError> {
+    start_after(dir, options, |_| {}, respond)
+}
+
+/// Nothing is copied before `prepare` has returned.
+pub fn start_after(
+    dir: &Path,
+    options: Options,
+    prepare: impl FnOnce(&Journal),
+    respond: impl Fn(&Event) + Send + Sync + 'static,
+) -> Result<Rig, crate::OpenError> {
     let (mut contents, mut holes) = (Contents::new(), Vec::new());
     let opened = Opened::open(
         &dir.join("groups"),
@@ -219,6 +228,7 @@ pub fn start(
         .iter()
         .map(|d| d.first_lsn..d.end_lsn.unwrap_or(Lsn::MAX))
         .collect();
+    prepare(&journal);
     let events = Arc::new(Mutex::new(Vec::new()));
     let sink = events.clone();
     let logs = opened.start(

@@ -1,5 +1,6 @@
 //! One round: records of sealed segments, sorted by group, written, synced, noted; then the segments are released.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
@@ -8,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use quorate_journal::record::KIND_MARK;
-use quorate_journal::{Lsn, Sealed, Step};
+use quorate_journal::record::{KIND_MARK, PAGE_BYTES};
+use quorate_journal::{Image, Lsn, Sealed, Step};
 use quorate_types::GroupId;
 
 use crate::book::Book;
@@ -92,6 +93,8 @@ struct Round {
     written: u64,
     pending: BTreeMap<GroupId, Pending>,
     pending_bytes: usize,
+    /// Memory that was written to before: a first touch is dear.
+    spare: Option<Image>,
     dirty: BTreeSet<(GroupId, u32)>,
     new_files: BTreeSet<GroupId>,
     /// Files that are full, with their lengths.
@@ -108,8 +111,13 @@ struct Round {
 /// Bytes to be written to a group's last file.
 struct Pending {
     file: u32,
-    position: u32,
-    bytes: Vec<u8>,
+    image: Image,
+}
+
+impl Pending {
+    fn bytes(&self) -> usize {
+        (self.image.end() - self.image.written()) as usize
+    }
 }
 
 /// One record on its way.
@@ -132,6 +140,7 @@ impl Round {
             written: 0,
             pending: BTreeMap::new(),
             pending_bytes: 0,
+            spare: None,
             dirty: BTreeSet::new(),
             new_files: BTreeSet::new(),
             closed: Vec::new(),
@@ -294,7 +303,7 @@ impl Round {
             .extend(book.clear().into_iter().map(|number| (group, number)));
         self.moved.remove(&group);
         if let Some(pending) = self.pending.remove(&group) {
-            self.pending_bytes -= pending.bytes.len();
+            self.pending_bytes -= pending.bytes();
         }
         self.dirty.retain(|(of, _)| *of != group);
         self.closed.retain(|(of, ..)| *of != group);
@@ -326,16 +335,11 @@ impl Round {
                 self.closed.push((group, full.number, book.end));
             }
             let number = book.begin_file();
-            let bytes = format::encode_file_head(self.core.salt, group, number);
-            self.pending_bytes += bytes.len();
-            self.pending.insert(
-                group,
-                Pending {
-                    file: number,
-                    position: 0,
-                    bytes,
-                },
-            );
+            let mut image = image(&mut self.spare, 0);
+            image.push(&format::encode_file_head(self.core.salt, group, number));
+            let pending = Pending { file: number, image };
+            self.pending_bytes += pending.bytes();
+            self.pending.insert(group, pending);
             self.new_files.insert(group);
         }
         let file = book.files.back_mut().expect("there is a file");
@@ -347,24 +351,25 @@ impl Round {
             head_len: head.len() as u16,
             kind,
         };
-        let pending = self.pending.entry(group).or_insert_with(|| Pending {
-            file: file.number,
-            position: book.end,
-            bytes: Vec::new(),
-        });
-        let len_before = pending.bytes.len();
-        header.encode(
-            &self.core.seal(group, file.number),
-            head,
-            payload,
-            &mut pending.bytes,
-        );
-        self.pending_bytes += pending.bytes.len() - len_before;
+        let pending = match self.pending.entry(group) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(none) => none.insert(Pending {
+                file: file.number,
+                image: image(&mut self.spare, book.end),
+            }),
+        };
+        let header_bytes = header.encode(&self.core.seal(group, file.number), head, payload);
+        for part in [&header_bytes[..], head, payload] {
+            pending.image.push(part);
+        }
+        let end = book.end + format::stride(body_len);
+        pending.image.pad_to(u64::from(end));
+        self.pending_bytes += format::stride(body_len) as usize;
         file.last_lsn = lsn;
         if let Some((_, Meaning::Batch { index })) = (self.core.options.classify)(kind, head) {
             file.last_index = file.last_index.max(index);
         }
-        book.end += format::stride(body_len);
+        book.end = end;
         self.dirty.insert((group, file.number));
         self.moved
             .entry(group)
@@ -385,26 +390,28 @@ impl Round {
     }
 
     fn flush_group(&mut self, group: GroupId) -> io::Result<()> {
-        let Some(Pending {
-            file,
-            position,
-            bytes,
-        }) = self.pending.remove(&group)
-        else {
+        let Some(mut pending) = self.pending.remove(&group) else {
             return Ok(());
         };
-        self.pending_bytes -= bytes.len();
-        self.written += bytes.len() as u64;
+        self.pending_bytes -= pending.bytes();
+        self.written += pending.bytes() as u64;
         let disk = &self.core.disk;
-        if position == 0 {
+        if pending.image.written() == 0 {
             disk.make_dir(&disk.group_dir(group))?;
         }
-        disk.write_at(
-            &disk.path(group, file),
-            &bytes,
-            u64::from(position),
-            position == 0,
-        )
+        let path = disk.path(group, pending.file);
+        let outcome = {
+            let _alone = self.core.pages.lock().expect("pages");
+            disk.write_image(&path, &mut pending.image)
+        };
+        if self
+            .spare
+            .as_ref()
+            .is_none_or(|spare| spare.capacity() < pending.image.capacity())
+        {
+            self.spare = Some(pending.image);
+        }
+        outcome
     }
 
     /// Writes what waits and makes all of it durable: contents first, then the folders' entries.
@@ -412,8 +419,10 @@ impl Round {
         self.flush()?;
         let disk = &self.core.disk;
         for (group, file, end) in &self.closed {
-            // An earlier attempt at this round may have written further.
+            // Whole pages were written, and an earlier attempt at this round may have written further.
             disk.cut(&disk.path(*group, *file), u64::from(*end))?;
+            // Though nothing else of it may be new: where it ends, the manifest will not say any more.
+            self.dirty.insert((*group, *file));
         }
         for (group, file) in &self.dirty {
             disk.sync(&disk.path(*group, *file))?;
@@ -437,6 +446,18 @@ impl Round {
                 None => books.remove(&group),
             };
         }
+    }
+}
+
+/// One that goes on at `position`. What the page holds before that is read when it is written.
+fn image(spare: &mut Option<Image>, position: u32) -> Image {
+    let before = vec![0; (u64::from(position) % PAGE_BYTES) as usize];
+    match spare.take() {
+        Some(mut image) => {
+            image.go_to(u64::from(position), &before);
+            image
+        }
+        None => Image::new(u64::from(position), &before),
     }
 }
 

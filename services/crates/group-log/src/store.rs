@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub salt: u64,
     pub options: Options,
     pub is_stopping: AtomicBool,
+    /// Held while pages of files are written.
+    pub pages: Mutex<()>,
     pub counters: Counters,
 }
 
@@ -226,11 +228,14 @@ impl Core {
         head: &[u8],
         payload: &[u8],
     ) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        header.encode(&self.seal(group, file), head, payload, &mut bytes);
+        let seal = self.seal(group, file);
+        let bytes = [&header.encode(&seal, head, payload)[..], head, payload].concat();
         let path = self.disk.path(group, file);
-        self.disk
-            .write_at(&path, &bytes, u64::from(header.position), false)?;
+        {
+            // The thread may be about to write the same page, with what it has read of it.
+            let _alone = self.pages.lock().expect("pages");
+            self.disk.patch(&path, &bytes, u64::from(header.position))?;
+        }
         self.disk.sync(&path)?;
         self.counters.rewritten.fetch_add(1, Ordering::Relaxed);
         Ok(())

@@ -1,22 +1,26 @@
 //! Copying, trimming, damage and a full device, on real files with a real journal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use quorate_journal::{Faults, Operation};
+use quorate_journal::{Faults, Journal, Operation};
 use quorate_types::GroupId;
 
 use crate::rig::{
     BATCH, CUT, Contents, DROPPED, Owned, Rig, Writer, assert_same, files, group, head_of, memory_dir,
-    options, payload, start,
+    options, payload, start, start_after,
 };
 use crate::{Answer, Event, OpenError, Options, ReadError, Rescued, StoredRecord};
 
 /// Writes batches of one group until the journal has filled some segments.
 fn fill(rig: &Rig, id: GroupId, from: u64, count: u64) -> Vec<Owned> {
-    let writer = Writer::new(&rig.journal);
+    fill_journal(&rig.journal, id, from, count)
+}
+
+fn fill_journal(journal: &Journal, id: GroupId, from: u64, count: u64) -> Vec<Owned> {
+    let writer = Writer::new(journal);
     let written = (from..from + count)
         .map(|i| writer.put(BATCH, id, i, &payload(i, 900)))
         .collect();
@@ -134,11 +138,27 @@ fn reads_are_joined_and_wrong_bytes_never_given() {
     };
     rig.logs().rewrite(group(1), victim, &sound).unwrap();
     assert_eq!(rig.logs().read(group(1), &places[3..4]).remove(0).unwrap(), sound);
+    // A full file ends where its last record does, whatever was repaired in it.
+    let last = places
+        .iter()
+        .rposition(|(_, place)| place.file == victim.file)
+        .unwrap();
+    assert!(
+        places[last].1.file < places[places.len() - 1].1.file,
+        "it is full"
+    );
+    let bytes_before = std::fs::metadata(&path).unwrap().len();
+    assert_ne!(bytes_before % 4096, 0, "it ends within a page");
+    let repaired = rig.logs().read(group(1), &places[last..=last]).remove(0).unwrap();
+    rig.logs().rewrite(group(1), places[last].1, &repaired).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), bytes_before);
     let other = (places[3].0 + 1, victim);
     assert!(matches!(
         rig.logs().read(group(1), &[other])[0],
         Err(ReadError::Released)
     ));
+    drop(rig);
+    assert_eq!(start(dir.path(), options(), |_| {}).unwrap().holes, []);
 }
 
 fn record_index(record: &Owned) -> u64 {
@@ -167,46 +187,32 @@ fn harm_journal(dir: &std::path::Path, payload: &[u8]) {
 fn what_the_journal_has_lost_is_asked_for() {
     for is_to_be_had in [true, false] {
         let dir = memory_dir();
-        // Copying waits until the damage is done.
-        let go = Arc::new(AtomicBool::new(false));
-        let faults = Arc::new(Gate(go.clone()));
-        let lost = Owned {
-            lsn: 7,
-            kind: BATCH,
-            head: head_of(group(1), 7),
-            payload: payload(7, 900),
-            place: None,
-        };
-        let rescued = Rescued {
-            group: group(1),
-            lsn: lost.lsn,
-            kind: BATCH,
-            head: lost.head.clone().into(),
-            payload: if is_to_be_had {
-                Ok(lost.payload.clone().into())
-            } else {
-                Err(900)
-            },
+        let written = Arc::new(OnceLock::new());
+        let known = written.clone();
+        let prepare = |journal: &Journal| {
+            let written = written.get_or_init(|| fill_journal(journal, group(1), 1, 60));
+            harm_journal(dir.path(), &written[6].payload);
         };
         let respond = move |event: &Event| {
             if let Event::Lost { lsns, answer } = event {
-                assert_eq!(*lsns, 7..8);
-                answer.send(Answer::Record(rescued.clone())).unwrap();
+                let lost: &Owned = &known.get().unwrap()[6];
+                assert_eq!(*lsns, lost.lsn..lost.lsn + 1);
+                let rescued = Rescued {
+                    group: group(1),
+                    lsn: lost.lsn,
+                    kind: BATCH,
+                    head: lost.head.clone().into(),
+                    payload: if is_to_be_had {
+                        Ok(lost.payload.clone().into())
+                    } else {
+                        Err(900)
+                    },
+                };
+                answer.send(Answer::Record(rescued)).unwrap();
                 answer.send(Answer::Done).unwrap();
             }
         };
-        let rig = start(
-            dir.path(),
-            Options {
-                faults: Some(faults),
-                ..options()
-            },
-            respond,
-        )
-        .unwrap();
-        let written = fill(&rig, group(1), 1, 60);
-        harm_journal(dir.path(), &written[6].payload);
-        go.store(true, Ordering::SeqCst);
+        let rig = start_after(dir.path(), options(), prepare, respond).unwrap();
         rig.settle();
         assert!(
             !rig.events
@@ -220,6 +226,7 @@ fn what_the_journal_has_lost_is_asked_for() {
         assert_eq!(rig.holes, []);
         if is_to_be_had {
             rig.read_back();
+            let written = written.get().unwrap().clone();
             assert_same(&Contents::from([(group(1), written)]), &rig.contents);
         } else {
             let at = &rig.contents[&group(1)][6];
@@ -235,7 +242,6 @@ fn what_the_journal_has_lost_is_asked_for() {
 #[test]
 fn who_brings_lost_records_slowly_is_waited_for() {
     let dir = memory_dir();
-    let go = Arc::new(AtomicBool::new(false));
     let timeout = Duration::from_millis(400);
     let respond = move |event: &Event| {
         let Event::Lost { lsns, answer } = event else {
@@ -260,14 +266,14 @@ fn who_brings_lost_records_slowly_is_waited_for() {
         });
     };
     let options = Options {
-        faults: Some(Arc::new(Gate(go.clone()))),
         rescue_timeout: timeout,
         ..options()
     };
-    let rig = start(dir.path(), options, respond).unwrap();
-    let written = fill(&rig, group(1), 1, 60);
-    harm_journal(dir.path(), &written[6].payload);
-    go.store(true, Ordering::SeqCst);
+    let prepare = |journal: &Journal| {
+        let written = fill_journal(journal, group(1), 1, 60);
+        harm_journal(dir.path(), &written[6].payload);
+    };
+    let rig = start_after(dir.path(), options, prepare, respond).unwrap();
     rig.settle();
     let events = rig.events.lock().unwrap();
     let asked = events.iter().filter(|e| matches!(e, Event::Lost { .. })).count();

@@ -10,13 +10,13 @@ use aligned_vec::{AVec, ConstAlign};
 use crate::record::PAGE_BYTES;
 
 /// Memory that a device can read from and write to by itself.
-pub(crate) type Pages = AVec<u8, ConstAlign<4096>>;
+pub type Pages = AVec<u8, ConstAlign<4096>>;
 
 pub(crate) const PAGE: usize = PAGE_BYTES as usize;
 
 /// A file that is written past the page cache, where the file system allows it: what is written once and hardly ever
 /// read again would only take memory and a copy there.
-pub(crate) struct DirectFile {
+pub struct DirectFile {
     direct: File,
     /// For reads of any length, through the page cache; the kernel keeps both views the same.
     cached: File,

@@ -1,13 +1,14 @@
 //! Records in whole pages, as they will lie on disk: what a device can take from memory by itself.
 
-use crate::direct::{PAGE, Pages};
+use crate::direct::Pages;
 use crate::record::PAGE_BYTES;
 
+const PAGE: usize = PAGE_BYTES as usize;
 /// Laid out before it is written: enough for a device to be busy, little enough to stay in the processor's cache.
 const IMAGE_BYTES: usize = 2 << 20;
 
 /// A stretch of one segment. Its first page may begin with records that are on disk already: a page is written whole.
-pub(crate) struct Image {
+pub struct Image {
     pages: Pages,
     /// Of the first page in the segment, in bytes.
     start: u64,
@@ -34,6 +35,17 @@ impl Image {
         self.written = position;
         self.pages.clear();
         self.pages.extend_from_slice(before);
+    }
+
+    /// What the page holds in front of the first new byte is this.
+    pub fn set_before(&mut self, before: &[u8]) {
+        let len = (self.written - self.start) as usize;
+        self.pages[..len].copy_from_slice(before);
+    }
+
+    /// Memory held, in bytes.
+    pub fn capacity(&self) -> usize {
+        self.pages.capacity()
     }
 
     /// Where the next byte goes.
@@ -114,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_segment_is_resumed_in_the_middle_of_a_page() {
-        let mut image = Image::new(SEGMENT_HEAD_BYTES + PAGE_BYTES + 8, b"earlier!");
+        let mut image = Image::new(SEGMENT_HEAD_BYTES + PAGE_BYTES + 8, b"........");
+        image.set_before(b"earlier!");
         image.push(b"later");
         let write = |pages: &[u8], position: u64| {
             assert_eq!(position, SEGMENT_HEAD_BYTES + PAGE_BYTES);

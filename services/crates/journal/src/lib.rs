@@ -53,8 +53,10 @@ use std::time::Duration;
 
 use quorate_types::limits;
 
+pub use direct::{DirectFile, Pages};
 pub use disk::{Faults, Operation};
 pub use handle::{Journal, Sealed, SegmentSource, Stats, Submitted, Submitter};
+pub use image::Image;
 pub use record::{Location, Lsn, Record, StoredRecord};
 pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Torn, scan};
 pub use source::{Source, Window, read_around};
