@@ -65,7 +65,7 @@ from enum import IntEnum
 from typing import Literal
 
 Fault = Literal["client", "service", "network", "nobody"]
-Retry = Literal["never", "here", "head", "handle", "connection"]
+Retry = Literal["never", "here", "head", "handle", "connection", "check"]
 
 
 class Code(IntEnum):
@@ -105,7 +105,7 @@ TYPESCRIPT_TABLE = """
 export interface CodeInfo {
   readonly name: CodeName;
   readonly fault: "client" | "service" | "network" | "nobody";
-  readonly retry: "never" | "here" | "head" | "handle" | "connection";
+  readonly retry: "never" | "here" | "head" | "handle" | "connection" | "check";
   readonly meaning: string;
   readonly action: string;
 }

@@ -11,10 +11,11 @@ from quorate_ci import error_pages
 def test_every_code_has_a_page_with_what_to_do() -> None:
     source = json.loads(error_pages.SOURCE.read_text())
     pages = error_pages.pages(source, None)
-    assert len(pages) == len(source["data_plane"]) + 1
-    for error in source["data_plane"]:
-        assert error["action"] in pages[f"data-plane/{error['name']}.md"]
-        assert f"(data-plane/{error['name']}.md)" in pages["README.md"]
+    assert len(pages) == len(source["data_plane"]) + len(source["client_side"]) + 1
+    for folder, errors in (("data-plane", source["data_plane"]), ("sdk", source["client_side"])):
+        for error in errors:
+            assert error["action"] in pages[f"{folder}/{error['name']}.md"]
+            assert f"({folder}/{error['name']}.md)" in pages["README.md"]
 
 
 def test_the_index_lists_the_codes_of_the_api_too() -> None:
@@ -26,7 +27,7 @@ def test_the_index_lists_the_codes_of_the_api_too() -> None:
 def test_a_repeated_code_is_refused() -> None:
     error = {"code": 1, "name": "a", "fault": "client", "retry": "never", "meaning": "m", "action": "a"}
     with pytest.raises(ValueError, match="repeats a code"):
-        error_pages.pages({"data_plane": [error, {**error, "name": "b"}]}, None)
+        error_pages.pages({"data_plane": [error], "client_side": [{**error, "name": "b"}]}, None)
 
 
 def test_a_changed_or_left_over_page_is_stale_and_gen_mends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

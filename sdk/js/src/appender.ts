@@ -41,8 +41,8 @@ export class Appender implements Port {
   #waiters: (() => void)[] = [];
   #closed = false;
 
-  constructor(sizeLimits: Limits) {
-    this.writer = new Writer<Call>(sizeLimits, randomSession);
+  constructor(sizeLimits: Limits, answerWaitMs: number) {
+    this.writer = new Writer<Call>(sizeLimits, randomSession, answerWaitMs);
   }
 
   // Calls.

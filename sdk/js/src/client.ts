@@ -18,6 +18,12 @@ export interface ConnectOptions {
   refresh?: () => Promise<HandleLike> | HandleLike;
   /** For connecting, and the deadline of every later call that names none. 10 000 by default. */
   timeoutMs?: number;
+  /**
+   * How long what was sent may have no answer, beyond the deadline of whoever waited for it, before it is asked after on
+   * a new connection; 2 000 by default. When that has been in vain a few times, what was sent behind it is unknown
+   * (`no_answer`), and appends go on in a new session.
+   */
+  answerWaitMs?: number;
   /** Do not look for the head; `append` connects when it is first used. */
   readOnly?: boolean;
   /** An OpenTelemetry tracer: appends make spans. */
@@ -93,7 +99,8 @@ export class Client {
   constructor(handle: Handle, options: ConnectOptions) {
     this.#timeoutMs = checkTimeout(options.timeoutMs ?? limits.TIMEOUT_MS_DEFAULT);
     this.#handles = new Handles(handle, options.refresh);
-    this.#appender = new Appender(handle.limits);
+    const answerWaitMs = checkTimeout(options.answerWaitMs ?? limits.ANSWER_WAIT_MS_DEFAULT);
+    this.#appender = new Appender(handle.limits, answerWaitMs);
     this.#writeLink = this.#appender.link = new Link(this.#appender, this.#handles);
     this.#readLink = this.#reader.link = new Link(this.#reader, this.#handles);
     this.#tracing = options.tracer && new Tracing(options.tracer, handle);

@@ -52,7 +52,7 @@ export type CodeName = keyof typeof Code;
 export interface CodeInfo {
   readonly name: CodeName;
   readonly fault: "client" | "service" | "network" | "nobody";
-  readonly retry: "never" | "here" | "head" | "handle" | "connection";
+  readonly retry: "never" | "here" | "head" | "handle" | "connection" | "check";
   readonly meaning: string;
   readonly action: string;
 }
@@ -463,9 +463,9 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
     {
       name: "no_answer",
       fault: "network",
-      retry: "connection",
-      meaning: "What was sent had no answer before the deadline.",
-      action: "Read the log to see whether it happened; or retry if twice does no harm.",
+      retry: "check",
+      meaning: "What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did.",
+      action: "Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.",
     },
   ],
   [

@@ -27,10 +27,10 @@ export const PENDING_CALLS_READY = 65_536;
 export const PENDING_BYTES_MAX = 256 << 20;
 export const PENDING_CALLS_MAX = 1 << 20;
 
-/**
- * How often a batch that nobody waits for any more is sent again to learn what became of it, before the session is
- * given up.
- */
+/** How long a batch that nobody waits for any more may have no answer before it is sent again on a new connection … */
+export const ANSWER_WAIT_MS_DEFAULT = 2_000;
+
+/** … and how often, before the session is given up. */
 export const GHOST_SENDINGS_MAX = 5;
 
 export const READS_OUTSTANDING_MAX = 1_024;

@@ -19,6 +19,7 @@ import { Code } from "./codes.js";
 import { type Failure, failure } from "./errors.js";
 import type { Limits } from "./handle.js";
 import * as limits from "./limits.js";
+import { ANSWER_WAIT_MS_DEFAULT } from "./limits.js";
 import {
   type Ack,
   type Attached,
@@ -150,6 +151,7 @@ export class Writer<Call> {
   constructor(
     readonly limits: Limits,
     private readonly newSession: () => bigint,
+    private readonly answerWaitMs = ANSWER_WAIT_MS_DEFAULT,
   ) {
     this.session = newSession();
   }
@@ -286,7 +288,7 @@ export class Writer<Call> {
     out.push(head, batch.payload);
     batch.answered = false;
     if (batch.calls === undefined) {
-      batch.deadline = now + limits.SILENCE_MS_MAX;
+      batch.deadline = now + this.answerWaitMs;
       this.#earliest = Math.min(this.#earliest, batch.deadline);
     }
     this.#sent++;
@@ -327,7 +329,7 @@ export class Writer<Call> {
     const known = Number(attached.nextSeq);
     if (known < base || known > this.#nextSeq) {
       // It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
-      return this.#renewSession(0);
+      return this.#onForgotten(0);
     }
     this.#attached = true;
     if (known > 1) {
@@ -417,7 +419,7 @@ export class Writer<Call> {
     }
     const retryable = refused.retry !== RetryHint.NEVER;
     const reason = failure(refused.code, refused.message, retryable, refused.retryAfterMs);
-    if (refused.code === Code.session_expired) return this.#renewSession(index);
+    if (refused.code === Code.session_expired) return this.#onForgotten(index);
     if (refused.outcome !== Outcome.REFUSED) return this.#onUnknown(batch, reason, refused);
     return this.#onNotOrdered(batch, index, reason, refused, now);
   }
@@ -432,7 +434,7 @@ export class Writer<Call> {
   #onNotOrdered(batch: Batch<Call>, index: number, reason: Failure, refused: Refused, now: number): Action<Call>[] {
     if (this.#rewind === undefined && refused.code === Code.sequence_gap) {
       // Nothing before it was refused. With nothing before it at all, the head lost the session's place.
-      return index === 0 ? this.#renewSession(index) : [reroute("again", "it lost a batch")];
+      return index === 0 ? this.#onForgotten(index) : [reroute("again", "it lost a batch")];
     }
     this.#rewind = Math.min(this.#rewind ?? Infinity, batch.seq);
     batch.answered = true;
@@ -485,18 +487,23 @@ export class Writer<Call> {
     this.#popAnswered();
   }
 
+  /** The head does not know the session. Batches from `index` on are not ordered by this connection. */
+  #onForgotten(index: number): Action<Call>[] {
+    return this.#renewSession(index, failure(Code.session_expired), "the session expired");
+  }
+
   /**
-   * The head does not know the session. What may have been ordered under it stays unknown; the rest is sent in a new
-   * one. Batches from `index` on are not ordered by this connection.
+   * What may have been ordered under the session stays unknown, for `why`; the rest is sent in a new one. Batches from
+   * `index` on are not ordered by this connection.
    */
-  #renewSession(index: number): Action<Call>[] {
+  #renewSession(index: number, why: Failure, reason: string): Action<Call>[] {
     const actions: Action<Call>[] = [];
     const kept: Batch<Call>[] = [];
     this.#inflight.forEach((batch, position) => {
       if (batch.calls === undefined) return;
       const sentHere = position < Math.min(this.#sent, index) && !batch.answered;
       if (batch.doubt || sentHere) {
-        actions.push(this.#fail(batch, failure(Code.session_expired), true));
+        actions.push(this.#fail(batch, why, true));
       } else {
         batch.seq = 0;
         batch.answered = false;
@@ -511,7 +518,7 @@ export class Writer<Call> {
     this.#stuck = 0;
     this.session = this.newSession();
     this.#attached = false;
-    return [...actions, reroute("again", "the session expired")];
+    return [...actions, reroute("again", reason)];
   }
 
   // Time.
@@ -533,7 +540,7 @@ export class Writer<Call> {
       if (batch.doubt || (unanswered && !refusedBefore)) {
         const reason = this.#attached ? "" : this.trouble.message;
         actions.push(this.#fail(batch, failure(Code.no_answer, reason, true), true));
-        batch.deadline = now + limits.SILENCE_MS_MAX;
+        batch.deadline = now + this.answerWaitMs;
       } else {
         actions.push(this.#fail(batch, batch.refusal ?? this.#lateness(), false));
         if (index >= this.#sent && this.#rewind === undefined) foldFrom ??= batch.seq;
@@ -554,12 +561,16 @@ export class Writer<Call> {
 
   /** A ghost is not answered though the connection lives. Ask again on a new one, but not for ever. */
   #onStuck(): Action<Call>[] {
+    const front = this.#inflight[0]?.seq ?? 0;
+    const reason = `no answer to batch ${front}`;
     if (++this.#stuck > limits.GHOST_SENDINGS_MAX) {
       // What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
-      const front = this.#inflight[0]?.seq ?? 0;
-      return this.#renewSession(this.#rewind === undefined ? this.#inflight.length : this.#rewind - front);
+      const index = this.#rewind === undefined ? this.#inflight.length : this.#rewind - front;
+      const again = `${reason}, which was sent again ${limits.GHOST_SENDINGS_MAX} times`;
+      const message = `${again}; its session is given up, and later appends go in a new one`;
+      return this.#renewSession(index, failure(Code.no_answer, message, true), reason);
     }
-    return [reroute("again", `no answer to batch ${this.#inflight[0]?.seq}`)];
+    return [reroute("again", reason)];
   }
 
   #lateness(): Failure {
@@ -576,7 +587,7 @@ export class Writer<Call> {
     });
     for (const batch of this.#queue) actions.push(this.#fail(batch, batch.refusal ?? reason, false));
     this.#queue = [];
-    this.#renewSession(0);
+    this.#renewSession(0, reason, "");
     this.#earliest = Infinity;
     return actions;
   }

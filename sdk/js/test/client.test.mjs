@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { withFakeGroup } from "../../conformance/run.mjs";
 import { AppendRefused, AppendUnknown, ConditionFailed, connect, ConnectFailed, ReadRefused } from "../dist/index.js";
+import { GHOST_SENDINGS_MAX } from "../dist/limits.js";
 
 const folder = mkdtempSync(join(tmpdir(), "quorate-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -62,6 +63,32 @@ test("read gives at most what was asked for, and waits", () =>
     await client.append(text("new"));
     assert.equal((await waiting).entries[0].data.toString(), "new");
   }));
+
+test("a session that nobody answers is given up, and said to be", () =>
+  withClient(
+    async (client) => {
+      const ghost = client.appendMany([text("ghost")], { timeoutMs: 30 });
+      const behind = client.append(text("behind"));
+      const unknown = (words) => (error) =>
+        error instanceof AppendUnknown &&
+        error.codeName === "no_answer" &&
+        [words, "Read the log"].every((part) => error.message.includes(part));
+      await Promise.all([
+        assert.rejects(ghost, unknown("no_answer")),
+        assert.rejects(behind, unknown("its session is given up")),
+      ]);
+      assert.equal(await client.append(text("next")), 0);
+      const { entries } = await client.read(0);
+      assert.deepEqual(
+        entries.map(({ data }) => data.toString()),
+        ["next"],
+      );
+    },
+    {
+      scenario: { faults: [{ on: "append", do: "swallow", times: 2 * (1 + GHOST_SENDINGS_MAX) }] },
+      options: { answerWaitMs: 30 },
+    },
+  ));
 
 test("close waits for appends or tells them", async () => {
   await withClient(

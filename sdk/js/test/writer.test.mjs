@@ -395,6 +395,7 @@ test("a session given up for a ghost leaves what is on its way unknown", () => {
   assert.notEqual(writer.session, session);
   const failed = actions.filter((action) => action.type === "failed");
   assert.ok(failed.length > 0 && failed.every((action) => action.unknown));
+  assert.ok(failed.every((action) => action.failure.code === Code.no_answer));
   writer.onAttached(attached(), 1);
   assert.deepEqual(sent(writer, now), [], "it may be in the log already");
 });

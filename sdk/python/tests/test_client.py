@@ -104,6 +104,27 @@ def test_a_caller_that_stops_waiting_disturbs_nobody(slow_handle):
     run(work())
 
 
+def test_a_session_that_nobody_answers_is_given_up_and_said_to_be(tmp_path):
+    path = tmp_path / "scenario.json"
+    sendings = 2 * (1 + limits.GHOST_SENDINGS_MAX)
+    path.write_text(json.dumps({"faults": [{"on": "append", "do": "swallow", "times": sendings}]}))
+
+    async def work(handle):
+        async with await quorate.connect(handle, answer_wait=0.03) as client:
+            ghost = client.append_many([b"ghost"], timeout=0.03)
+            behind = client.append(b"behind")
+            for future, words in ((ghost, "no_answer"), (behind, "its session is given up")):
+                with pytest.raises(quorate.AppendUnknown, match=words) as told:
+                    await future
+                assert (told.value.name, told.value.fault) == ("no_answer", "network")
+                assert "Read the log" in str(told.value)
+            assert await client.append(b"next") == 0
+            assert [entry.data for entry in (await client.read(0)).entries] == [b"next"]
+
+    with conformance.fake_group(path) as answer:
+        run(work(answer["handle"]))
+
+
 def test_close_waits_for_appends_or_tells_them(slow_handle):
     async def work():
         client = await quorate.connect(slow_handle)

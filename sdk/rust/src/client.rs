@@ -20,17 +20,21 @@ use crate::feed::feed_link;
 use crate::handle::Handle;
 use crate::handles::{HandleSource, Handles};
 use crate::inbox::{AppendCall, Inbox, InboxFeed, Reply};
-use crate::limits::{READ_BYTES_DEFAULT, TAIL_CREDIT_BYTES, TIMEOUT_DEFAULT};
+use crate::limits::{ANSWER_WAIT, READ_BYTES_DEFAULT, TAIL_CREDIT_BYTES, TIMEOUT_DEFAULT};
 use crate::link::Link;
 use crate::reading::{ReadCall, ReadInbox, ReadPort};
 use crate::reads::Ask;
-use crate::writer::{Batching, Condition};
+use crate::writer::{Batching, Condition, Writer};
 
 /// How a client behaves; `Options::default()` suits most.
 #[derive(Clone)]
 pub struct Options {
     /// Deadline of calls that name none.
     pub timeout: Duration,
+    /// How long what was sent may have no answer, beyond the deadline of whoever waited for it, before it is asked
+    /// after on a new connection. When that has been in vain a few times, what was sent behind it is unknown
+    /// (`no_answer`), and appends go on in a new session.
+    pub answer_wait: Duration,
     pub batching: Batching,
     /// Where a fresh handle comes from, when a token expires or the group moves.
     pub handle_source: Option<HandleSource>,
@@ -40,6 +44,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             timeout: TIMEOUT_DEFAULT,
+            answer_wait: ANSWER_WAIT,
             batching: Batching::default(),
             handle_source: None,
         }
@@ -128,7 +133,9 @@ impl Client {
         let handles = Arc::new(Handles::new(handle, options.handle_source));
         let appends = Arc::new(Inbox::default());
         let feed = InboxFeed::new(appends.clone());
-        tokio::spawn(feed_link(handles.clone(), options.batching, feed, appends.wake.clone()).run());
+        let writer = Writer::new(handles.current().0.limits, options.batching, rand::random());
+        let writer = writer.with_answer_wait(options.answer_wait);
+        tokio::spawn(feed_link(handles.clone(), writer, feed, appends.wake.clone()).run());
         let reads = Arc::new(ReadInbox::default());
         tokio::spawn(Link::new(ReadPort::new(reads.clone()), handles, reads.wake.clone()).run());
         let inner = Inner {

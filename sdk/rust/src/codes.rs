@@ -19,7 +19,7 @@ pub mod client_side {
     pub const CLIENT_CLOSED: u16 = 1002;
     /// No replica of the group could be reached before the deadline. Check the network and the handle's addresses; then retry.
     pub const NO_CONNECTION: u16 = 1003;
-    /// What was sent had no answer before the deadline. Read the log to see whether it happened; or retry if twice does no harm.
+    /// What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did. Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.
     pub const NO_ANSWER: u16 = 1004;
     /// Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it. Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.
     pub const SERVER_UNTRUSTED: u16 = 1005;
@@ -351,9 +351,9 @@ pub static CODES: [CodeInfo; 42] = [
         code: 1004,
         name: "no_answer",
         fault: "network",
-        retry: "connection",
-        meaning: "What was sent had no answer before the deadline.",
-        action: "Read the log to see whether it happened; or retry if twice does no harm.",
+        retry: "check",
+        meaning: "What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did.",
+        action: "Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.",
     },
     CodeInfo {
         code: 1005,

@@ -52,16 +52,16 @@ pub async fn run_feed<F: Feed>(
     wake: Arc<Notify>,
 ) {
     let handles = Arc::new(Handles::new(handle, source));
-    feed_link(handles, batching, feed, wake).run().await;
+    let writer = Writer::new(handles.current().0.limits, batching, rand::random());
+    feed_link(handles, writer, feed, wake).run().await;
 }
 
 pub(crate) fn feed_link<F: Feed>(
     handles: Arc<Handles>,
-    batching: Batching,
+    writer: Writer<F::Ticket>,
     feed: F,
     wake: Arc<Notify>,
 ) -> Link<FeedPort<F>> {
-    let writer = Writer::new(handles.current().0.limits, batching, rand::random());
     let port = FeedPort {
         feed,
         writer,

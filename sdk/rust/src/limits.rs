@@ -29,8 +29,9 @@ pub const PENDING_CALLS_READY: usize = 65_536;
 /// Buffers of acknowledged batches kept for the next ones.
 pub const SPARE_BUFFERS_MAX: usize = 8;
 
-/// How often a batch that nobody waits for any more is sent again to learn what became of it, before the
-/// session is given up.
+/// How long a batch that nobody waits for any more may have no answer before it is sent again on a new connection …
+pub const ANSWER_WAIT: Duration = Duration::from_secs(2);
+/// … and how often, before the session is given up.
 pub const GHOST_SENDINGS_MAX: u32 = 5;
 
 pub const READS_OUTSTANDING_MAX: usize = 1_024;

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use quorate_client::{Client, ConnectFailed, Handle, Options};
+use quorate_client::codes::client_side;
+use quorate_client::limits::GHOST_SENDINGS_MAX;
+use quorate_client::{AppendOptions, Client, ConnectFailed, Handle, Options};
 use quorate_types::{Code, limits};
 use quorate_wire::client::{
     Attached, Entries, EntriesBatch, HelloOk, Message, Notice, Refused, StatusOk, VERSION, kind,
@@ -27,6 +29,8 @@ enum Manner {
     /// Knows a head at the first port, and a moment later that the one at the second has taken over.
     LoseHead(u16, u16),
     RefuseTokens,
+    /// Takes the first session that appends and all it sends, and answers nothing, not even a PING.
+    SwallowSession,
     /// A head that reaches nobody but its clients: it takes a connection, and at the first batch sends them away.
     CutOff,
 }
@@ -37,6 +41,9 @@ struct Log {
     bases: Vec<u64>,
     end: u64,
     connections: u32,
+    /// Of clients that append, in order.
+    sessions: Vec<u64>,
+    swallowed: u32,
 }
 
 /// Serves on a port of its own until the test's runtime ends.
@@ -104,6 +111,9 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
         }
         Message::Attach { session, .. } => {
             log.connections += u32::from(session != 0);
+            if session != 0 && !log.sessions.contains(&session) {
+                log.sessions.push(session);
+            }
             if manner == Manner::CutOff && log.connections > 1 {
                 return Some(Some(refused(kind::ATTACH, 0, Code::CutOff, 3)));
             }
@@ -124,6 +134,10 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
                 rate_per_s: 1,
                 head_address,
             })
+        }
+        Message::Append(_) if manner == Manner::SwallowSession && log.sessions.len() == 1 => {
+            log.swallowed += 1;
+            return Some(None);
         }
         Message::Append(append) if manner == Manner::CutOff => {
             match refused(kind::APPEND, append.seq, Code::CutOff, 3) {
@@ -267,6 +281,37 @@ fn a_batch_whose_answer_was_lost_is_ordered_once() {
         }
         let log = log.lock().unwrap();
         assert_eq!((log.end, log.connections), (5, 3), "two connections were cut");
+    });
+}
+
+#[test]
+fn a_session_that_nobody_answers_is_given_up_and_said_to_be() {
+    run(async {
+        let (port, log) = serve(Manner::SwallowSession).await;
+        let options = Options {
+            answer_wait: Duration::from_millis(30),
+            ..Options::default()
+        };
+        let client = Client::open(Handle::parse(&handle(&[port])).unwrap(), options);
+        let soon = AppendOptions {
+            timeout: Some(Duration::from_millis(30)),
+            ..AppendOptions::default()
+        };
+        let first = client.append_many(vec![Bytes::from("ghost")], soon);
+        let behind = client.append("behind");
+        let (first, behind) = (first.await.unwrap_err(), behind.await.unwrap_err());
+        for error in [&first, &behind] {
+            assert!(
+                error.is_unknown() && error.failure().code == client_side::NO_ANSWER,
+                "{error}"
+            );
+            assert!(error.to_string().contains("Read the log"), "{error}");
+        }
+        assert!(behind.to_string().contains("its session is given up"), "{behind}");
+        assert_eq!(client.append("next").await, Ok(0));
+        let log = log.lock().unwrap();
+        let sendings = 2 * (1 + GHOST_SENDINGS_MAX);
+        assert_eq!((log.sessions.len(), log.swallowed), (2, sendings));
     });
 }
 

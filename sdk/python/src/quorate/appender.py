@@ -41,8 +41,8 @@ def random_session() -> int:
 class Appender:
     link: Link
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, size_limits: Limits) -> None:
-        self.writer = Writer(size_limits, random_session)
+    def __init__(self, loop: asyncio.AbstractEventLoop, size_limits: Limits, answer_wait_s: float) -> None:
+        self.writer = Writer(size_limits, random_session, answer_wait_s)
         self._loop = loop
         self._scheduled = False
         self._now = 0.0

@@ -53,6 +53,7 @@ async def connect(
     *,
     refresh: Callable[[], Awaitable[HandleLike] | HandleLike] | None = None,
     timeout: float = limits.TIMEOUT_S_DEFAULT,
+    answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
 ) -> Client:
@@ -62,10 +63,13 @@ async def connect(
     such a client fails and must be connected anew. `timeout` (seconds) is for connecting, and is the deadline
     of every later call that names none. `read_only`: do not look for the head; append is then connected when
     it is first used. `tracer`: an OpenTelemetry tracer; by default the global provider's, if one was set up.
+    `answer_wait`: how long (seconds) what was sent may have no answer, beyond the deadline of whoever waited for it,
+    before it is asked after on a new connection. When that has been in vain a few times, what was sent behind it is
+    unknown (`no_answer`), and appends go on in a new session.
 
     Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is not one.
     """
-    client = Client(Handle.parse(handle), refresh, timeout, tracer)
+    client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer)
     try:
         await client._connect(read_only)
     except BaseException:
@@ -82,13 +86,14 @@ class Client:
         handle: Handle,
         refresh: Callable[[], Awaitable[HandleLike] | HandleLike] | None,
         timeout: float,
+        answer_wait: float,
         tracer: Any,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._timeout_s = _check_timeout(timeout)
         self._handles = Handles(handle, _source_of(refresh) if refresh else None)
-        self._appender = Appender(loop, handle.limits)
+        self._appender = Appender(loop, handle.limits, _check_timeout(answer_wait))
         self._reader = Reader(loop)
         self._write_link = Link(self._appender, self._handles)
         self._read_link = Link(self._reader, self._handles)

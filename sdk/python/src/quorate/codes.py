@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Literal
 
 Fault = Literal["client", "service", "network", "nobody"]
-Retry = Literal["never", "here", "head", "handle", "connection"]
+Retry = Literal["never", "here", "head", "handle", "connection", "check"]
 
 
 class Code(IntEnum):
@@ -350,9 +350,9 @@ CODES: dict[int, CodeInfo] = {
     1004: CodeInfo(
         "no_answer",
         "network",
-        "connection",
-        "What was sent had no answer before the deadline.",
-        "Read the log to see whether it happened; or retry if twice does no harm.",
+        "check",
+        "What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did.",
+        "Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.",
     ),
     1005: CodeInfo(
         "server_untrusted",

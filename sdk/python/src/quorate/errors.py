@@ -43,7 +43,7 @@ class CodedError(QuorateError):
         self.fault: Fault = info.fault
         self.action: str = info.action
         self.message: str = failure.message
-        self.retryable: bool = failure.retryable or info.retry in ("here", "head", "handle", "connection")
+        self.retryable: bool = failure.retryable or info.retry != "never"
         """Whether the same call may succeed later."""
         self.retry_after_s: float = failure.retry_after_s
 

@@ -15,6 +15,7 @@ async def connect_group(
     group_id: str,
     *,
     timeout: float = limits.TIMEOUT_S_DEFAULT,
+    answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
 ) -> Client:
@@ -26,4 +27,6 @@ async def connect_group(
         async with Control(api_url, api_key) as control:
             return await control.handle(group_id)
 
-    return await connect(await handle(), refresh=handle, timeout=timeout, read_only=read_only, tracer=tracer)
+    return await connect(
+        await handle(), refresh=handle, timeout=timeout, answer_wait=answer_wait, read_only=read_only, tracer=tracer
+    )

@@ -27,9 +27,10 @@ PENDING_BYTES_MAX = 256 << 20
 PENDING_CALLS_MAX = 1 << 20
 """An append beyond this is refused with queue_full, so that a runaway producer cannot take all memory."""
 
+ANSWER_WAIT_S_DEFAULT = 2.0
+"""How long a batch that nobody waits for any more may have no answer before it is sent again on a new connection …"""
 GHOST_SENDINGS_MAX = 5
-"""How often a batch that nobody waits for any more is sent again to learn what became of it, before the session
-is given up."""
+"""… and how often, before the session is given up."""
 
 READS_OUTSTANDING_MAX = 1_024
 READ_BYTES_DEFAULT = 1 << 20

@@ -62,6 +62,7 @@ def connect(
     *,
     refresh: Callable[[], HandleLike] | None = None,
     timeout: float = limits.TIMEOUT_S_DEFAULT,
+    answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
 ) -> Client:
@@ -73,7 +74,9 @@ def connect(
 
     source = refresh_in_thread if refresh else None
     return Client(
-        lambda: async_client.connect(handle, refresh=source, timeout=timeout, read_only=read_only, tracer=tracer)
+        lambda: async_client.connect(
+            handle, refresh=source, timeout=timeout, answer_wait=answer_wait, read_only=read_only, tracer=tracer
+        )
     )
 
 
@@ -83,12 +86,15 @@ def connect_group(
     group_id: str,
     *,
     timeout: float = limits.TIMEOUT_S_DEFAULT,
+    answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
 ) -> Client:
     """As `quorate.connect_group`."""
     return Client(
-        lambda: _connect_group(api_url, api_key, group_id, timeout=timeout, read_only=read_only, tracer=tracer)
+        lambda: _connect_group(
+            api_url, api_key, group_id, timeout=timeout, answer_wait=answer_wait, read_only=read_only, tracer=tracer
+        )
     )
 
 

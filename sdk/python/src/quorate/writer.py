@@ -105,8 +105,11 @@ Action = Acked | Failed | Reroute
 class Writer:
     """`new_session` gives a random non-zero 64-bit number."""
 
-    def __init__(self, size_limits: Limits, new_session: Callable[[], int]) -> None:
+    def __init__(
+        self, size_limits: Limits, new_session: Callable[[], int], answer_wait_s: float = limits.ANSWER_WAIT_S_DEFAULT
+    ) -> None:
         self.limits = size_limits
+        self._answer_wait_s = answer_wait_s
         self._new_session = new_session
         self.session = new_session()
         self.epoch = 0
@@ -259,7 +262,7 @@ class Writer:
         out += (head, batch.payload)
         batch.answered = False
         if batch.calls is None:
-            batch.deadline = now + limits.SILENCE_S_MAX
+            batch.deadline = now + self._answer_wait_s
             self._earliest = min(self._earliest, batch.deadline)
         self._sent += 1
 
@@ -292,7 +295,7 @@ class Writer:
         base = self._inflight[0].seq if self._inflight else self._next_seq
         if not base <= attached.next_seq <= self._next_seq:
             # It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
-            return self._renew_session(0)
+            return self._on_forgotten(0)
         self._attached = True
         if attached.next_seq > 1:
             for batch in self._inflight:
@@ -370,7 +373,7 @@ class Writer:
             return [Reroute("other", reason=f"it refused batch {seq}, which was not sent")]
         failure = Failure(refused.code, refused.message, refused.retry != RetryHint.NEVER, refused.retry_after_ms / 1e3)
         if refused.code == Code.SESSION_EXPIRED:
-            return self._renew_session(index)
+            return self._on_forgotten(index)
         if refused.outcome != Outcome.REFUSED:
             return self._on_unknown(index, failure, refused)
         return self._on_not_ordered(index, failure, refused, now)
@@ -387,7 +390,7 @@ class Writer:
         batch = self._inflight[index]
         if self._rewind is None and refused.code == Code.SEQUENCE_GAP:
             # Nothing before it was refused. With nothing before it at all, the head lost the session's place.
-            return self._renew_session(index) if index == 0 else [Reroute("again", reason="it lost a batch")]
+            return self._on_forgotten(index) if index == 0 else [Reroute("again", reason="it lost a batch")]
         self._rewind = batch.seq if self._rewind is None else min(self._rewind, batch.seq)
         batch.answered, batch.doubt = True, False
         actions: list[Action] = []
@@ -431,9 +434,13 @@ class Writer:
         self._rewind = None
         self._pop_answered()
 
-    def _renew_session(self, index: int) -> list[Action]:
-        """The head does not know the session. What may have been ordered under it stays unknown; the rest is
-        sent in a new one. Batches from `index` on are not ordered by this connection."""
+    def _on_forgotten(self, index: int) -> list[Action]:
+        """The head does not know the session. Batches from `index` on are not ordered by this connection."""
+        return self._renew_session(index, Failure(Code.SESSION_EXPIRED), "the session expired")
+
+    def _renew_session(self, index: int, failure: Failure, reason: str) -> list[Action]:
+        """What may have been ordered under the session stays unknown, because of `failure`; the rest is sent in a
+        new one. Batches from `index` on are not ordered by this connection."""
         actions: list[Action] = []
         kept: list[Batch] = []
         for position, batch in enumerate(self._inflight):
@@ -441,7 +448,7 @@ class Writer:
             if batch.calls is None:
                 continue
             if batch.doubt or sent_here:
-                actions.append(self._fail(batch, Failure(Code.SESSION_EXPIRED), unknown=True))
+                actions.append(self._fail(batch, failure, unknown=True))
             else:
                 kept.append(batch)
         for batch in reversed(kept):
@@ -454,7 +461,7 @@ class Writer:
         self._stuck = 0
         self.session = self._new_session()
         self._attached = False
-        return [*actions, Reroute("again", reason="the session expired")]
+        return [*actions, Reroute("again", reason=reason)]
 
     # Time.
 
@@ -476,7 +483,7 @@ class Writer:
             if batch.doubt or on_its_way:
                 reason = "" if self._attached else self.trouble.message
                 actions.append(self._fail(batch, Failure(Code.NO_ANSWER, reason, True), unknown=True))
-                batch.deadline = now + limits.SILENCE_S_MAX
+                batch.deadline = now + self._answer_wait_s
             else:
                 actions.append(self._fail(batch, batch.refusal or self._lateness(), unknown=False))
                 if index >= self._sent and fold_from is None and self._rewind is None:
@@ -496,11 +503,15 @@ class Writer:
     def _on_stuck(self) -> list[Action]:
         """A ghost is not answered though the connection lives. Ask again on a new one, but not for ever."""
         self._stuck += 1
+        front = self._inflight[0].seq
+        reason = f"no answer to batch {front}"
         if self._stuck > limits.GHOST_SENDINGS_MAX:
             # What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
-            front = self._inflight[0].seq
-            return self._renew_session(len(self._inflight) if self._rewind is None else self._rewind - front)
-        return [Reroute("again", reason=f"no answer to batch {self._inflight[0].seq}")]
+            index = len(self._inflight) if self._rewind is None else self._rewind - front
+            again = f"{reason}, which was sent again {limits.GHOST_SENDINGS_MAX} times"
+            message = f"{again}; its session is given up, and later appends go in a new one"
+            return self._renew_session(index, Failure(Code.NO_ANSWER, message, True), reason)
+        return [Reroute("again", reason=reason)]
 
     def _lateness(self) -> Failure:
         if self._attached:
@@ -516,7 +527,7 @@ class Writer:
                 actions.append(self._fail(batch, failure, unknown=batch.doubt or on_its_way))
         actions += [self._fail(batch, batch.refusal or failure, unknown=False) for batch in self._queue]
         self._queue.clear()
-        actions += [action for action in self._renew_session(0) if not isinstance(action, Reroute)]
+        actions += [action for action in self._renew_session(0, failure, "") if not isinstance(action, Reroute)]
         self._earliest = _NEVER
         return actions
 

@@ -117,7 +117,7 @@ impl<T> Writer<T> {
             }
         };
         if refused.code == Code::SessionExpired as u16 {
-            self.renew_session(index, actions);
+            self.on_forgotten(index, actions);
         } else if refused.outcome != Outcome::Refused as u8 {
             self.on_unknown(index, refused, actions);
         } else {
@@ -138,7 +138,7 @@ impl<T> Writer<T> {
         if self.rewind.is_none() && is_gap {
             // Nothing before it was refused. With nothing before it at all, the head lost the session's place.
             if index == 0 {
-                self.renew_session(index, actions);
+                self.on_forgotten(index, actions);
             } else {
                 let reason = "it lost a batch".to_string();
                 actions.push(Action::Reroute(Reroute {

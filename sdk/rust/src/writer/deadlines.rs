@@ -8,6 +8,9 @@ use crate::codes::client_side;
 use crate::errors::Failure;
 use crate::limits::GHOST_SENDINGS_MAX;
 
+/// What becomes of the appends that follow.
+const GIVEN_UP: &str = "its session is given up, and later appends go in a new one";
+
 impl<T> Writer<T> {
     /// To be called at [`Writer::wake_at`] at the latest; earlier does no harm.
     pub fn on_time(&mut self, now: Micros, actions: &mut Vec<Action<T>>) {
@@ -35,7 +38,7 @@ impl<T> Writer<T> {
                 };
                 let failure = Failure::new(client_side::NO_ANSWER, reason);
                 actions.push(self.fail(index, failure, true));
-                self.inflight[index].deadline = Self::later(now);
+                self.inflight[index].deadline = now + self.answer_wait_us;
             } else {
                 if index >= self.sent && fold_from.is_none() && self.rewind.is_none() {
                     fold_from = Some(batch.seq);
@@ -90,16 +93,18 @@ impl<T> Writer<T> {
     /// A ghost is not answered though the connection lives. Ask again on a new one, but not for ever.
     fn on_stuck(&mut self, actions: &mut Vec<Action<T>>) {
         self.stuck += 1;
+        let base = self.inflight[0].seq;
+        let reason = format!("no answer to batch {base}");
         if self.stuck > GHOST_SENDINGS_MAX {
             // What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
-            let base = self.inflight[0].seq;
             let index = self
                 .rewind
                 .map_or(self.inflight.len(), |rewind| rewind.saturating_sub(base) as usize);
-            self.renew_session(index, actions);
+            let message = format!("{reason}, which was sent again {GHOST_SENDINGS_MAX} times; {GIVEN_UP}");
+            let failure = Failure::new(client_side::NO_ANSWER, message);
+            self.renew_session(index, &failure, &reason, actions);
             return;
         }
-        let reason = format!("no answer to batch {}", self.inflight[0].seq);
         actions.push(Action::Reroute(Reroute {
             to: Target::Again,
             reason,

@@ -21,6 +21,7 @@ mod session;
 mod tests;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use quorate_types::{Code, Epoch, Index, Micros, Offset};
@@ -33,8 +34,8 @@ use crate::codes::client_side;
 use crate::errors::Failure;
 use crate::handle::HandleLimits;
 use crate::limits::{
-    BATCH_COALESCE_BYTES, BATCH_COALESCE_ENTRIES, BATCH_DEADLINE_SPREAD_US, EAGER_BATCH_BYTES, EAGER_BATCHES,
-    INFLIGHT_BYTES_MAX, PENDING_BYTES_MAX, PENDING_CALLS_MAX, SPARE_BUFFERS_MAX,
+    ANSWER_WAIT, BATCH_COALESCE_BYTES, BATCH_COALESCE_ENTRIES, BATCH_DEADLINE_SPREAD_US, EAGER_BATCH_BYTES,
+    EAGER_BATCHES, INFLIGHT_BYTES_MAX, PENDING_BYTES_MAX, PENDING_CALLS_MAX, SPARE_BUFFERS_MAX,
 };
 use batch::Batch;
 
@@ -107,6 +108,7 @@ pub enum Target {
 pub struct Writer<T> {
     limits: HandleLimits,
     batching: Batching,
+    answer_wait_us: Micros,
     session: u64,
     next_session: u64,
     epoch: Epoch,
@@ -140,6 +142,7 @@ impl<T> Writer<T> {
         let mut writer = Self {
             limits,
             batching,
+            answer_wait_us: ANSWER_WAIT.as_micros() as Micros,
             session: 0,
             next_session: seed,
             epoch: 0,
@@ -166,6 +169,15 @@ impl<T> Writer<T> {
         };
         writer.take_new_session();
         writer
+    }
+
+    /// How long a batch that nobody waits for any more may have no answer; [`ANSWER_WAIT`] unless told.
+    pub fn with_answer_wait(self, answer_wait: Duration) -> Self {
+        let answer_wait_us = answer_wait.as_micros().max(1) as Micros;
+        Self {
+            answer_wait_us,
+            ..self
+        }
     }
 
     /// To be named in ATTACH.
@@ -386,7 +398,7 @@ impl<T> Writer<T> {
         };
         let timeout_ms = (left_us / 1_000).clamp(1, u64::from(u32::MAX)) as u32;
         if !batch.is_awaited() {
-            batch.deadline = now + crate::limits::SILENCE_US_MAX;
+            batch.deadline = now + self.answer_wait_us;
             self.earliest = self.earliest.min(batch.deadline);
         }
         self.sent += 1;

@@ -1,7 +1,7 @@
 //! The session across connections: attaching, losing a connection, beginning a new session.
 
+use quorate_types::Code;
 use quorate_types::config::Role;
-use quorate_types::{Code, Micros};
 use quorate_wire::client::{Attached, Notice};
 
 use super::{Action, Reroute, Target, Writer};
@@ -41,7 +41,7 @@ impl<T> Writer<T> {
         let base = self.inflight.front().map_or(self.next_seq, |batch| batch.seq);
         if !(base..=self.next_seq).contains(&attached.next_seq) {
             // It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
-            self.renew_session(0, actions);
+            self.on_forgotten(0, actions);
             return;
         }
         self.is_attached = true;
@@ -95,15 +95,27 @@ impl<T> Writer<T> {
         }));
     }
 
-    /// The head does not know the session. What may have been ordered under it stays unknown; the rest is sent in a
-    /// new one. Batches from `index` on are not ordered by this connection.
-    pub(super) fn renew_session(&mut self, index: usize, actions: &mut Vec<Action<T>>) {
+    /// The head does not know the session. Batches from `index` on are not ordered by this connection.
+    pub(super) fn on_forgotten(&mut self, index: usize, actions: &mut Vec<Action<T>>) {
+        let failure = Failure::of(Code::SessionExpired, "");
+        self.renew_session(index, &failure, "the session expired", actions);
+    }
+
+    /// What may have been ordered under the session stays unknown, because of `failure`; the rest is sent in a new
+    /// one. Batches from `index` on are not ordered by this connection.
+    pub(super) fn renew_session(
+        &mut self,
+        index: usize,
+        failure: &Failure,
+        reason: &str,
+        actions: &mut Vec<Action<T>>,
+    ) {
         let sent_before = self.sent.min(index);
         for position in 0..self.inflight.len() {
             let batch = &self.inflight[position];
             let is_on_its_way = position < sent_before && !batch.is_answered;
             if batch.is_awaited() && (batch.is_in_doubt || is_on_its_way) {
-                actions.push(self.fail(position, Failure::of(Code::SessionExpired, ""), true));
+                actions.push(self.fail(position, failure.clone(), true));
             }
         }
         while let Some(batch) = self.inflight.pop_back() {
@@ -117,10 +129,9 @@ impl<T> Writer<T> {
         self.stuck = 0;
         self.is_attached = false;
         self.take_new_session();
-        let reason = "the session expired".to_string();
         actions.push(Action::Reroute(Reroute {
             to: Target::Again,
-            reason,
+            reason: reason.to_string(),
         }));
     }
 
@@ -139,7 +150,7 @@ impl<T> Writer<T> {
             actions.push(self.fail_queued(batch, failure));
         }
         let first = actions.len();
-        self.renew_session(0, actions);
+        self.renew_session(0, failure, &failure.message, actions);
         actions.truncate(first);
         self.earliest = super::NEVER;
     }
@@ -166,9 +177,5 @@ impl<T> Writer<T> {
             is_retryable: true,
             ..self.trouble.clone()
         }
-    }
-
-    pub(super) fn later(now: Micros) -> Micros {
-        now + crate::limits::SILENCE_US_MAX
     }
 }

@@ -376,6 +376,11 @@ fn a_session_given_up_for_a_ghost_leaves_what_is_on_its_way_unknown() {
         unknown.len() > 1 && unknown.iter().all(|(_, is_unknown)| *is_unknown),
         "{unknown:?}"
     );
+    let is_unanswered = |action: &Action<u32>| match action {
+        Action::Failed { failure, .. } => failure.code == client_side::NO_ANSWER,
+        _ => true,
+    };
+    assert!(actions.iter().all(is_unanswered), "{actions:?}");
     writer.on_attached(&attached(1), &mut Vec::new());
     for append in take(&mut writer, now) {
         assert!(!sent.contains(&append.payload), "it may be in the log already");
@@ -394,6 +399,10 @@ fn a_forgotten_session_makes_doubtful_batches_unknown_and_sends_the_rest_in_a_ne
     let mut actions = Vec::new();
     writer.on_attached(&attached(1), &mut actions);
     assert_eq!(told(&actions).1, [(1, true), (2, true)]);
+    assert!(
+        matches!(&actions[0], Action::Failed { failure, .. } if failure.is(Code::SessionExpired)),
+        "the head said so"
+    );
     assert_eq!(target(&actions), Some(&Target::Again));
     assert_ne!(writer.session(), old);
     writer.on_attached(&attached(1), &mut Vec::new());
