@@ -32,6 +32,9 @@ pub struct Options {
     /// Deadline of calls that name none.
     pub timeout: Duration,
     pub batching: Batching,
+    /// While an answer is awaited, it is looked for so long before the client sleeps: saves a wake-up for each answer,
+    /// and costs a core of the runtime meanwhile. Zero by default.
+    pub spin: Duration,
     /// Where a fresh handle comes from, when a token expires or the group moves.
     pub handle_source: Option<HandleSource>,
 }
@@ -41,6 +44,7 @@ impl Default for Options {
         Self {
             timeout: TIMEOUT_DEFAULT,
             batching: Batching::default(),
+            spin: Duration::ZERO,
             handle_source: None,
         }
     }
@@ -128,9 +132,11 @@ impl Client {
         let handles = Arc::new(Handles::new(handle, options.handle_source));
         let appends = Arc::new(Inbox::default());
         let feed = InboxFeed::new(appends.clone());
-        tokio::spawn(feed_link(handles.clone(), options.batching, feed, appends.wake.clone()).run());
+        let link = feed_link(handles.clone(), options.batching, feed, appends.wake.clone());
+        tokio::spawn(link.spinning(options.spin).run());
         let reads = Arc::new(ReadInbox::default());
-        tokio::spawn(Link::new(ReadPort::new(reads.clone()), handles, reads.wake.clone()).run());
+        let link = Link::new(ReadPort::new(reads.clone()), handles, reads.wake.clone());
+        tokio::spawn(link.spinning(options.spin).run());
         let inner = Inner {
             appends,
             reads,
