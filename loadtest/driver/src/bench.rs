@@ -106,6 +106,7 @@ fn workload(plan: &Plan<'_>, cell: &Cell) -> Workload {
         rate_per_s: None,
         connections: 1,
         batching: Batching::default(),
+        spin: Duration::ZERO,
         warmup: plan.warmup,
         window: plan.window,
         timeout: Duration::from_secs(10),

@@ -3,7 +3,9 @@
 mod bench;
 mod cpu;
 mod entry;
+mod floor;
 mod history;
+mod isolation;
 mod measure;
 mod producer;
 mod steady;
@@ -11,6 +13,7 @@ mod text;
 mod verify;
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +26,9 @@ use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 
 use crate::bench::{Plan, bench};
 use crate::entry::ENTRY_BYTES_MIN;
+use crate::floor::{Hop, floor};
 use crate::history::{HistoryFlags, ReadbackFlags};
+use crate::isolation::isolation;
 use crate::measure::{Measured, Run, Workload, measure};
 use crate::steady::steady;
 
@@ -49,6 +54,13 @@ enum Command {
     Verify(VerifyFlags),
     /// Measure the standard workloads, print a table, write the figures
     Bench(BenchFlags),
+    /// Measure what isolation costs: with it and without, in turn, on servers with --measure-isolation
+    Isolation(IsolationFlags),
+    /// The same bytes through three hops of bare sockets: what cannot be undercut
+    Floor(FloorFlags),
+    /// One of those hops
+    #[command(hide = true)]
+    FloorHop { hop: Hop, next: Vec<SocketAddr> },
     /// Append, read and tail with every operation on record, for a checker to judge (loadtest/chaos)
     History(HistoryFlags),
     /// Write down the whole log of each replica, behind a history
@@ -75,6 +87,9 @@ struct LoadFlags {
     batch_entries_max: Option<u32>,
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     connections: u32,
+    /// Look so long for an answer before sleeping
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
+    spin_us: u64,
     /// How long an append may take before its outcome is unknown
     #[arg(long, default_value_t = 10.0)]
     timeout: f64,
@@ -132,6 +147,44 @@ struct Keep {
 }
 
 #[derive(Args)]
+struct IsolationFlags {
+    #[command(flatten)]
+    load: LoadFlags,
+    #[command(flatten)]
+    servers: Servers,
+    /// Windows with and without isolation
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pairs: u32,
+    /// Length of a window
+    #[arg(long, default_value_t = 1.5)]
+    seconds: f64,
+    #[arg(long, default_value_t = 2.0)]
+    warmup: f64,
+    /// Write the result to this file
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct FloorFlags {
+    /// Bytes of each entry
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=i64::from(ENTRY_BYTES_MAX)))]
+    size: u32,
+    #[arg(long, default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    outstanding: u32,
+    /// Entries in a batch: as many as `append` says that its batches had
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
+    batch_entries: u32,
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    #[arg(long, default_value_t = 1.0)]
+    warmup: f64,
+    /// Write the result to this file
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct VerifyFlags {
     /// File with a handle
     #[arg(long = "handle", value_name = "FILE", required = true)]
@@ -171,6 +224,9 @@ fn main() -> ExitCode {
         Command::Steady(flags) => run_steady(&flags, plaintext),
         Command::Verify(flags) => verify(&flags, plaintext),
         Command::Bench(flags) => run_bench(flags, plaintext),
+        Command::Isolation(flags) => run_isolation(&flags, plaintext),
+        Command::Floor(flags) => run_floor(&flags),
+        Command::FloorHop { hop, next } => floor::hop(hop, &next).map(|()| true),
         Command::History(flags) => history::history(&flags, plaintext),
         Command::Readback(flags) => history::readback(&flags, plaintext),
     };
@@ -217,6 +273,7 @@ impl LoadFlags {
             rate_per_s: self.rate,
             connections: self.connections,
             batching,
+            spin: Duration::from_micros(self.spin_us),
             warmup: Duration::ZERO,
             window: Duration::ZERO,
             timeout: seconds("--timeout", self.timeout, 0.1)?,
@@ -240,10 +297,7 @@ fn append(flags: &AppendFlags, plaintext: bool) -> Result<bool, String> {
         .join(", ");
     let measured = measure(&handles, &workload, &title)?;
     text::print(&text::describe(&measured));
-    if let Some(path) = &flags.json {
-        let json = serde_json::to_string_pretty(&measured).expect("a result is plain data");
-        fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    }
+    write_json(flags.json.as_deref(), &measured)?;
     let is_good = keep_figure(flags, &measured)?;
     let all_acked = measured.refused.is_empty() && measured.unknown.is_empty() && measured.acked > 0;
     Ok(is_good && all_acked)
@@ -251,11 +305,52 @@ fn append(flags: &AppendFlags, plaintext: bool) -> Result<bool, String> {
 
 fn run_steady(flags: &SteadyFlags, plaintext: bool) -> Result<bool, String> {
     let ended = steady(&flags.load.read_handles(plaintext)?, &flags.load.workload()?)?;
-    if let Some(path) = &flags.json {
-        let json = serde_json::to_string(&ended).expect("a result is plain data");
-        fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    }
+    write_json(flags.json.as_deref(), &ended)?;
     Ok(true)
+}
+
+fn run_isolation(flags: &IsolationFlags, plaintext: bool) -> Result<bool, String> {
+    let workload = Workload {
+        warmup: seconds("--warmup", flags.warmup, 0.0)?,
+        window: seconds("--seconds", flags.seconds, 0.1)?,
+        server_pids: flags.servers.server_pids.clone(),
+        ..flags.load.workload()?
+    };
+    let found = isolation(&flags.load.read_handles(plaintext)?, &workload, flags.pairs)?;
+    for pair in &found.pairs {
+        let (on, off) = (text::cpu(pair.on), text::cpu(pair.off));
+        text::print(&format!("CPU s per million appends: with {on}, without {off}"));
+    }
+    text::print(&format!("ratio {:.3}, the median of the pairs", found.cpu_ratio));
+    write_json(flags.json.as_deref(), &found)?;
+    Ok(true)
+}
+
+fn run_floor(flags: &FloorFlags) -> Result<bool, String> {
+    let found = floor(&floor::Load {
+        size: flags.size,
+        batch_entries: flags.batch_entries.min(flags.outstanding),
+        outstanding: flags.outstanding,
+        warmup: seconds("--warmup", flags.warmup, 0.0)?,
+        window: seconds("--seconds", flags.seconds, 0.1)?,
+    })?;
+    text::print(&format!(
+        "{} entries/s of {} in batches of {}, p50 {} µs, CPU s per million: hops {}, client {}",
+        text::grouped(found.acked_per_s as u64),
+        text::size(found.size_bytes),
+        found.batch_entries,
+        text::grouped(found.p50_us),
+        text::cpu(found.servers_cpu_s_per_m),
+        text::cpu(found.client_cpu_s_per_m)
+    ));
+    write_json(flags.json.as_deref(), &found)?;
+    Ok(true)
+}
+
+fn write_json(path: Option<&Path>, what: &impl serde::Serialize) -> Result<(), String> {
+    let Some(path) = path else { return Ok(()) };
+    let json = serde_json::to_string(what).expect("a result is plain data");
+    fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String> {

@@ -35,6 +35,8 @@ pub struct Workload {
     pub rate_per_s: Option<f64>,
     pub connections: u32,
     pub batching: Batching,
+    /// How long the client looks for an answer before it sleeps.
+    pub spin: Duration,
     pub warmup: Duration,
     pub window: Duration,
     pub timeout: Duration,
@@ -50,6 +52,8 @@ pub struct Measured {
     pub window_s: f64,
     pub acked: u64,
     pub acked_per_s: f64,
+    /// In which they came, on the average.
+    pub batch_entries: f64,
     pub p50_us: u64,
     pub p99_us: u64,
     pub p999_us: u64,
@@ -186,7 +190,14 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
             workload.size,
         );
         let wake = Arc::new(Notify::new());
-        let link = run_feed(handle, None, workload.batching, producer, wake.clone());
+        let link = run_feed(
+            handle,
+            None,
+            workload.batching,
+            workload.spin,
+            producer,
+            wake.clone(),
+        );
         tasks.push(tokio::task::spawn_local(link));
         wakes.push(wake);
     }
@@ -216,6 +227,7 @@ async fn observe(workload: &Workload, tally: &Rc<RefCell<Tally>>, title: &str) -
         window_s,
         acked: tally.acked,
         acked_per_s: tally.acked as f64 / window_s,
+        batch_entries: tally.acked as f64 / tally.batches.max(1) as f64,
         p50_us: quantile(0.5),
         p99_us: quantile(0.99),
         p999_us: quantile(0.999),

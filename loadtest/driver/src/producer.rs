@@ -28,6 +28,8 @@ const LINK_EVENTS_MAX: usize = 1_024;
 pub struct Tally {
     /// Acknowledged since the window began.
     pub acked: u64,
+    /// The batches in which they came.
+    pub batches: u64,
     pub latency_us: Histogram<u64>,
     /// By the name of the code, since the start.
     pub refused: BTreeMap<&'static str, u64>,
@@ -64,6 +66,7 @@ impl Tally {
     pub fn new() -> Self {
         Self {
             acked: 0,
+            batches: 0,
             latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("the bounds are sound"),
             refused: BTreeMap::new(),
             unknown: BTreeMap::new(),
@@ -81,6 +84,7 @@ impl Tally {
     /// A window begins: what came before does not count in it.
     pub fn begin(&mut self) {
         self.acked = 0;
+        self.batches = 0;
         self.latency_us.reset();
         self.gap = None;
         self.link_events.clear();
@@ -228,6 +232,7 @@ impl Feed for Producer {
         Stretch::extend(&mut self.acked, share.ticket.first, u64::from(share.count));
         let mut tally = self.tally.borrow_mut();
         tally.acked += u64::from(share.count);
+        tally.batches += u64::from(share.first == 0);
         tally.see_ack(now);
         let latency_us = now.saturating_sub(share.ticket.due).clamp(1, LATENCY_US_MAX);
         tally

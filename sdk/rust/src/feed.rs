@@ -1,6 +1,7 @@
 //! Where appends come from and where their outcomes go, and the port that carries them over a link.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate_transport::Outbox;
 use quorate_types::{Micros, Offset};
@@ -44,16 +45,19 @@ pub trait Feed {
 }
 
 /// Appends what `feed` gives to the handle's group, until it is finished. Notify `wake` when there is something new.
+/// `spin`: as in [`Options::spin`](crate::Options::spin).
 pub async fn run_feed<F: Feed>(
     handle: Handle,
     source: Option<HandleSource>,
     batching: Batching,
+    spin: Duration,
     feed: F,
     wake: Arc<Notify>,
 ) {
     let handles = Arc::new(Handles::new(handle, source));
     let writer = Writer::new(handles.current().0.limits, batching, rand::random());
-    feed_link(handles, writer, feed, wake).run().await;
+    let link = feed_link(handles, writer, feed, wake);
+    link.spinning(spin).run().await;
 }
 
 pub(crate) fn feed_link<F: Feed>(

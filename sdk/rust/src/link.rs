@@ -6,7 +6,9 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use quorate_transport::spin::spin;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
 use quorate_types::config::Role;
 use quorate_types::{Code, Micros};
@@ -64,6 +66,8 @@ pub(crate) struct Link<P> {
     seen_version: u64,
     route: Route,
     wake: Arc<Notify>,
+    /// While an answer is awaited, it is looked for so long before the task sleeps.
+    spin: Duration,
     rejections: u32,
     /// The address that could not be reached last, whose connection broke, or which said that it is cut off.
     unreachable: String,
@@ -104,9 +108,14 @@ impl<P: Port> Link<P> {
             seen_version,
             route,
             wake,
+            spin: Duration::ZERO,
             rejections: 0,
             unreachable: String::new(),
         }
+    }
+
+    pub fn spinning(self, spin: Duration) -> Self {
+        Self { spin, ..self }
     }
 
     /// Serves the port until it is over.
@@ -353,6 +362,7 @@ impl<'a> Visit<'a> {
         );
         let mut timer_at = now_us() + LIVENESS_TICK_US;
         let mut timer = pin!(sleep_until(instant_of(timer_at)));
+        let mut has_spun = false;
         loop {
             let is_written = match self.turn(link) {
                 Ok(is_written) => is_written,
@@ -365,6 +375,8 @@ impl<'a> Visit<'a> {
                 timer_at = wake_at;
                 timer.as_mut().reset(instant_of(timer_at));
             }
+            let spins = !link.spin.is_zero() && link.port.awaits_answer() && !has_spun;
+            has_spun = false;
             tokio::select! {
                 biased;
                 filled = self.reader.fill_from(&mut self.read_half) => {
@@ -382,6 +394,7 @@ impl<'a> Visit<'a> {
                     timer_at = now_us() + LIVENESS_TICK_US;
                     timer.as_mut().reset(instant_of(timer_at));
                 }
+                () = spin(link.spin), if spins => has_spun = true,
             }
         }
     }

@@ -8,6 +8,9 @@ use quorate_types::cost::ResourceVector;
 use quorate_types::limits;
 use quorate_types::names::host_of;
 
+/// More would only hide that there is no load.
+const SPIN_US_MAX: i64 = 10_000;
+
 /// A replica server of Quorate: hosts replicas of many groups.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "quorate-replica", version)]
@@ -71,6 +74,14 @@ pub struct Flags {
     /// Connect to peers without TLS; they must all allow it. For measurements.
     #[arg(long, env = "QUORATE_PLAINTEXT_LINKS", requires = "allow_plaintext")]
     pub plaintext_links: bool,
+    /// Before a shard sleeps, look so many microseconds long for what comes: saves wake-ups where cores are idle
+    /// anyway, and costs a core for each shard while there is load.
+    #[arg(long, env = "QUORATE_SPIN_US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=SPIN_US_MAX))]
+    pub spin_us: u32,
+    /// Signal USR1 turns budgets, queues and accounting of all groups off, and on again, to measure what they cost.
+    /// Only for a server that listens on loopback.
+    #[arg(long, env = "QUORATE_MEASURE_ISOLATION")]
+    pub measure_isolation: bool,
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
 }
@@ -128,6 +139,13 @@ impl Flags {
             && host_of(advertise).is_none()
         {
             return Err(format!("--advertise {advertise} must be host:port"));
+        }
+        if self.measure_isolation && !self.listen.ip().is_loopback() {
+            return Err(format!(
+                "--measure-isolation lets groups go without budgets: it is refused while --listen {} can be reached \
+                 from elsewhere",
+                self.listen
+            ));
         }
         let least = 4 * u64::from(limits::FRAME_BYTES_MAX);
         if self.journal_segment_bytes < least || !self.journal_segment_bytes.is_multiple_of(4096) {

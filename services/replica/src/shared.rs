@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
 use quorate_group_log::GroupLogs;
@@ -45,6 +45,8 @@ pub struct Shared {
     /// Set at the first registration, before any connection of the data plane.
     pub tls: OnceLock<ServerTls>,
     pub plaintext: Plaintext,
+    /// Groups go without budgets, queues and accounting; only ever with `--measure-isolation`.
+    is_unisolated: AtomicBool,
     peers: Mutex<HashMap<ServerId, Peer>>,
     shards: OnceLock<Vec<mpsc::UnboundedSender<ShardMessage>>>,
     /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
@@ -93,6 +95,7 @@ impl Shared {
             peer_token: RwLock::default(),
             tls: OnceLock::new(),
             plaintext,
+            is_unisolated: AtomicBool::new(false),
             peers: Mutex::default(),
             shards: OnceLock::new(),
             to_coordinator,
@@ -129,6 +132,15 @@ impl Shared {
         self.tls
             .get()
             .expect("a server has registered before it has connections")
+    }
+
+    pub fn is_unisolated(&self) -> bool {
+        self.is_unisolated.load(Ordering::Relaxed)
+    }
+
+    /// Turns isolation off, or on again; whether it is off now.
+    pub fn toggle_isolation(&self) -> bool {
+        !self.is_unisolated.fetch_xor(true, Ordering::Relaxed)
     }
 
     pub fn server_id(&self) -> ServerId {

@@ -101,6 +101,9 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         spawn_local(accept::run(listener, shared.clone()));
         let usage = usage::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
+        if flags.measure_isolation {
+            spawn_local(toggle_isolation(shared.clone()));
+        }
         let ended = until_stopped(&mut standing_watch).await;
         tracing::info!("stopping");
         usage.stop().await;
@@ -167,9 +170,10 @@ fn start_shards(
             let _stopped = sender.send(ShardMessage::Journal(event)).is_err();
         });
         let shared = shared.clone();
+        let spin = Duration::from_micros(u64::from(flags.spin_us));
         let thread = std::thread::Builder::new()
             .name(format!("shard-{index}"))
-            .spawn(move || shard::run::run(index, shared, port, inbox))
+            .spawn(move || shard::run::run(index, shared, port, inbox, spin))
             .map_err(|e| Exit::DependencyMissing(format!("cannot start a thread: {e}")))?;
         threads.push(thread);
     }
@@ -228,6 +232,18 @@ async fn until_stopped(standing: &mut watch::Receiver<Standing>) -> Result<(), E
                 }
             }
         }
+    }
+}
+
+/// For measuring only: each signal turns isolation off, or on again.
+async fn toggle_isolation(shared: Arc<Shared>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut toggled) = signal(SignalKind::user_defined1()) else {
+        return tracing::error!("cannot listen for SIGUSR1");
+    };
+    while toggled.recv().await.is_some() {
+        let is_off = shared.toggle_isolation();
+        tracing::warn!(is_off, "isolation was switched for a measurement");
     }
 }
 

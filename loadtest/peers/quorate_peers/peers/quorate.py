@@ -5,24 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from quorate_local import Stack, StackOptions
 from quorate_local.components import binary
 from quorate_local.display import Display
-from quorate_local.layout import write_text
-from quorate_local.options import REPOSITORY, ServerResources
 from quorate_peers.cells import Cell, Mode
 from quorate_peers.cluster import BUILD
 from quorate_peers.measure import PATIENCE_S, Measured, MeasureFailed
 from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.unbudgeted import create_group, unbudgeted_stack
 from quorate_scenarios.customer import Customer
-
-BEYOND_REACH = ServerResources(cpu_cores=64.0, network_bytes_per_s=10**12, storage_io_per_s=10**9)
-RATE_PER_S = 50_000_000
-RETENTION_BYTES = 64 << 20  # small enough to be reached while warming up: then memory and segments are used again
-DURABILITY = {"mem": "in_memory", "sync": "persistent"}
 
 
 class Quorate(Peer):
@@ -36,27 +28,16 @@ class Quorate(Peer):
 
     def start(self) -> None:
         folder = BUILD / "run" / f"quorate-{self.mode}"
-        options = StackOptions.from_environment(
-            state=folder / "state", servers=3, profile=_profile(folder), server_resources=BEYOND_REACH
-        )
-        self._stack = Stack(options, Display())
+        # No peer has TLS in this comparison, so neither has Quorate: its servers here, its client below.
+        self._stack = unbudgeted_stack(folder, Display(), is_plaintext=True)
         self._stack.wipe()
         self._stack.__enter__()
-        sla = {
-            "durability": DURABILITY[self.mode],
-            "replication_degree": 3,
-            "request_size_bytes": 64,
-            "rate_per_s": RATE_PER_S,
-            "retention_bytes": RETENTION_BYTES,
-        }
         with Customer(self._stack.api_url, "bench") as customer:
-            group = customer.create_group("bench", sla)
-            handle = customer.get(f"/v1/groups/{group['id']}/handle")
-        self._handle, self._result = folder / "handle.json", folder / "result.json"
-        write_text(self._handle, json.dumps(handle), 0o600)
+            self._handle = create_group(customer, "bench", self.mode, folder)
+        self._result = folder / "result.json"
 
     def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-        load = ["append", "--handle", str(self._handle), "--size", str(cell.size_bytes)]
+        load = ["append", "--plaintext", "--handle", str(self._handle), "--size", str(cell.size_bytes)]
         load += ["--outstanding", str(cell.outstanding), "--warmup", str(warmup_s), "--seconds", str(window_s)]
         pids = ",".join(str(pid) for pid in self._stack.server_pids())
         return [binary(self._stack.options, "quorate-load"), *load, "--server-pids", pids, "--json", str(self._result)]
@@ -81,18 +62,3 @@ class Quorate(Peer):
     def stop(self) -> None:
         self._stack.__exit__(None, None, None)
         self._stack.wipe()
-
-
-def _profile(folder: Path) -> Path:
-    """The default cost profile with next to no cost, so that admission grants any rate."""
-    default = REPOSITORY / "services" / "crates" / "placement" / "profiles" / "default.json"
-    profile: dict[str, Any] = json.loads(default.read_text())
-    profile["version"], profile["source"] = "beyond-reach", "for measuring without a budget in the way"
-    for durability in profile["cpu"].values():
-        for points in durability.values():
-            for index, point in enumerate(points):
-                point["cpu_ns"] = 1 + index
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "profile.json"
-    path.write_text(json.dumps(profile))
-    return path

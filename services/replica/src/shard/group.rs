@@ -134,6 +134,9 @@ impl Group {
     }
 
     fn order_queue(&mut self, io: &mut Io) {
+        if io.shared.is_unisolated() && self.admission.as_ref().is_none_or(Admission::is_empty) {
+            return;
+        }
         let now = now_us();
         let open = self.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !self.is_disk_behind(io);
         let Some(admission) = &mut self.admission else {
@@ -249,8 +252,10 @@ impl Group {
                     entry_count,
                     received_us,
                 } => {
-                    let latency_us = now_us().saturating_sub(received_us);
-                    self.counters.latency.record(latency_us, u64::from(entry_count));
+                    if !io.shared.is_unisolated() {
+                        let latency_us = now_us().saturating_sub(received_us);
+                        self.counters.latency.record(latency_us, u64::from(entry_count));
+                    }
                     self.acks.push((client, seq, base_offset));
                 }
                 Command::Refuse {

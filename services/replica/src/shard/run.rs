@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::Event as JournalEvent;
+use quorate_transport::spin::spin_for;
 use quorate_transport::{Detached, ReadHalf, WriteHalf};
 use quorate_types::limits::CATCHUP_PACE_MS;
 use tokio::sync::mpsc;
@@ -29,6 +30,7 @@ pub fn run(
     shared: Arc<Shared>,
     port: JournalPort,
     inbox: mpsc::UnboundedReceiver<ShardMessage>,
+    spin: Duration,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -43,7 +45,7 @@ pub fn run(
     }));
     let local = LocalSet::new();
     local.block_on(&runtime, async move {
-        spawn_local(flush_task(shard.clone()));
+        spawn_local(flush_task(shard.clone(), spin));
         spawn_local(tick_task(shard.clone()));
         spawn_local(timer_task(shard.clone()));
         spawn_local(pace_task(shard.clone()));
@@ -52,10 +54,11 @@ pub fn run(
     });
 }
 
-async fn flush_task(shard: Rc<RefCell<Shard>>) {
+/// After a round, what comes next is looked for without sleeping for as long as `spin`.
+async fn flush_task(shard: Rc<RefCell<Shard>>, spin: Duration) {
     let wake = shard.borrow().io.wake.clone();
     loop {
-        wake.notified().await;
+        spin_for(spin, wake.notified()).await;
         shard.borrow_mut().flush();
     }
 }

@@ -190,7 +190,10 @@ impl Group {
             wall_us: wall_us(),
             trace,
         };
-        self.counters.offered(entry_count, entry_bytes);
+        let is_isolated = !io.shared.is_unisolated();
+        if is_isolated {
+            self.counters.offered(entry_count, entry_bytes);
+        }
         // Of a batch that was ordered before, the answer is its place: it costs nothing, and must not be refused for
         // lack of budget or room, as if it had not happened.
         if self.may_have_happened(session, request.seq, request.floor_index) {
@@ -209,6 +212,10 @@ impl Group {
             io.refuse(client, refusal);
             return;
         };
+        if !is_isolated {
+            self.order(io, request);
+            return;
+        }
         let cost = budget.cost.of(u64::from(entry_count), entry_bytes);
         match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000) {
             Offer::Admitted(request) => self.order(io, request),

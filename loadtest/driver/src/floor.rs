@@ -1,0 +1,326 @@
+//! The floor: the same bytes through three hops of bare sockets, with nothing done to them.
+//!
+//! ```text
+//! client ──▶ head ──▶ middle ──▶ tail
+//!    ▲────── head ◀── count ──────┘
+//! ```
+//!
+//! Each hop is a process that reads what there is into a buffer which it uses again and writes it on: no frames, no
+//! checksums, no log, no state. The tail answers each read with the number of bytes it has seen; the head passes that
+//! to the client. A thread for each direction blocks in `read`, so a hop costs two system calls a read and no more. The
+//! client writes batches of the size that Quorate's client makes under the same load.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::cpu::CpuSeconds;
+
+/// What surrounds a batch's entries on the way from server to server: a frame's header and head, a batch's header.
+const FRAME_BYTES: u64 = 160;
+const BUFFER_BYTES: usize = 128 << 10;
+const COUNT_BYTES: usize = 8;
+const LATENCY_US_MAX: u64 = 60_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Hop {
+    Head,
+    Middle,
+    Tail,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    pub size: u32,
+    pub batch_entries: u32,
+    pub outstanding: u32,
+    pub warmup: Duration,
+    pub window: Duration,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Floor {
+    pub size_bytes: u32,
+    pub batch_entries: u32,
+    pub outstanding: u32,
+    pub acked_per_s: f64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+    /// Processor seconds for a million entries.
+    pub servers_cpu_s_per_m: f64,
+    pub client_cpu_s_per_m: f64,
+}
+
+pub fn floor(load: &Load) -> Result<Floor, String> {
+    let hops = Hops::start().map_err(|error| format!("cannot start the hops: {error}"))?;
+    let mut client = Client::connect(hops.head, load).map_err(|error| format!("cannot connect: {error}"))?;
+    client.run(load.warmup)?;
+    client.begin();
+    let before = CpuSeconds::now(&hops.pids())?;
+    let began = Instant::now();
+    client.run(load.window)?;
+    let used = CpuSeconds::now(&hops.pids())?.since(&before);
+    let acked = client.acked_batches as f64 * f64::from(load.batch_entries);
+    let quantile = |q| client.latency_us.value_at_quantile(q);
+    Ok(Floor {
+        size_bytes: load.size,
+        batch_entries: load.batch_entries,
+        outstanding: load.outstanding,
+        acked_per_s: acked / began.elapsed().as_secs_f64(),
+        p50_us: quantile(0.5),
+        p99_us: quantile(0.99),
+        servers_cpu_s_per_m: used.servers * 1e6 / acked.max(1.0),
+        client_cpu_s_per_m: used.client * 1e6 / acked.max(1.0),
+    })
+}
+
+struct Client {
+    stream: TcpStream,
+    batch_bytes: u64,
+    window_bytes: u64,
+    sent: u64,
+    seen: u64,
+    /// Where each batch on its way ends, and since when.
+    batches: VecDeque<(u64, Instant)>,
+    buffer: Vec<u8>,
+    acked_batches: u64,
+    latency_us: Histogram<u64>,
+}
+
+impl Client {
+    fn connect(head: SocketAddr, load: &Load) -> std::io::Result<Self> {
+        let stream = connect(head)?;
+        let batch_bytes = u64::from(load.batch_entries) * (u64::from(load.size) + 4) + FRAME_BYTES;
+        let batches = u64::from((load.outstanding / load.batch_entries).max(1));
+        Ok(Self {
+            stream,
+            batch_bytes,
+            window_bytes: batches * batch_bytes,
+            sent: 0,
+            seen: 0,
+            batches: VecDeque::new(),
+            buffer: vec![0x5a; (batches * batch_bytes) as usize],
+            acked_batches: 0,
+            latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("the bounds are sound"),
+        })
+    }
+
+    fn begin(&mut self) {
+        self.acked_batches = 0;
+        self.latency_us.reset();
+    }
+
+    /// Keeps the window full for a while: all batches that fit go in one write.
+    fn run(&mut self, span: Duration) -> Result<(), String> {
+        let until = Instant::now() + span;
+        while Instant::now() < until {
+            self.turn()
+                .map_err(|error| format!("the hops broke off: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self) -> std::io::Result<()> {
+        let now = Instant::now();
+        let fitting = (self.window_bytes - (self.sent - self.seen_batches())) / self.batch_bytes;
+        if fitting > 0 {
+            for _ in 0..fitting {
+                self.sent += self.batch_bytes;
+                self.batches.push_back((self.sent, now));
+            }
+            self.stream
+                .write_all(&self.buffer[..(fitting * self.batch_bytes) as usize])?;
+        }
+        let mut counts = [0; 64 * COUNT_BYTES];
+        let mut filled = self.stream.read(&mut counts)?;
+        if filled == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let part = filled % COUNT_BYTES;
+        if part != 0 {
+            self.stream
+                .read_exact(&mut counts[filled..filled + COUNT_BYTES - part])?;
+            filled += COUNT_BYTES - part;
+        }
+        let last = counts[..filled]
+            .last_chunk::<COUNT_BYTES>()
+            .expect("at least one count");
+        self.seen = u64::from_le_bytes(*last);
+        let now = Instant::now();
+        while let Some((end, since)) = self.batches.front().copied()
+            && end <= self.seen
+        {
+            self.batches.pop_front();
+            self.acked_batches += 1;
+            let latency_us = (now - since).as_micros() as u64;
+            self.latency_us
+                .record(latency_us.clamp(1, LATENCY_US_MAX))
+                .expect("clamped to the bounds");
+        }
+        Ok(())
+    }
+
+    /// Bytes of the batches that were wholly seen.
+    fn seen_batches(&self) -> u64 {
+        self.sent - self.batches.len() as u64 * self.batch_bytes
+    }
+}
+
+/// Three processes of this very program.
+struct Hops {
+    children: Vec<Child>,
+    head: SocketAddr,
+}
+
+impl Hops {
+    fn start() -> std::io::Result<Self> {
+        let mut children = Vec::new();
+        let mut start = |hop: &str, next: &[SocketAddr]| {
+            let mut command = Command::new(std::env::current_exe()?);
+            command
+                .args(["floor-hop", hop])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped());
+            command.args(next.iter().map(ToString::to_string));
+            let child = command.spawn()?;
+            children.push(child);
+            let stdout = children.last_mut().and_then(|child| child.stdout.as_mut());
+            let mut line = String::new();
+            BufReader::new(stdout.expect("it is piped")).read_line(&mut line)?;
+            line.trim().parse().map_err(std::io::Error::other)
+        };
+        let started = (|| {
+            let tail = start("tail", &[])?;
+            let middle = start("middle", &[tail])?;
+            start("head", &[middle, tail])
+        })();
+        let mut hops = Self {
+            children,
+            head: SocketAddr::from(([127, 0, 0, 1], 0)),
+        };
+        hops.head = started?;
+        Ok(hops)
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.children.iter().map(Child::id).collect()
+    }
+}
+
+impl Drop for Hops {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ended_by_itself = child.kill().is_err();
+            let _waited = child.wait().is_err();
+        }
+    }
+}
+
+/// One hop, until its connections end. `next`: for the middle the tail, for the head the middle and the tail.
+pub fn hop(hop: Hop, next: &[SocketAddr]) -> Result<(), String> {
+    let ended = match (hop, next) {
+        (Hop::Tail, []) => tail(),
+        (Hop::Middle, [tail]) => middle(*tail),
+        (Hop::Head, [middle, tail]) => head(*middle, *tail),
+        _ => return Err("a hop is told whom to connect to".to_string()),
+    };
+    ended.map_err(|error| format!("{hop:?}: {error}"))
+}
+
+fn head(middle: SocketAddr, tail: SocketAddr) -> std::io::Result<()> {
+    let (forward, mut counts) = (connect(middle)?, connect(tail)?);
+    counts.write_all(b"h")?;
+    let client = accept(&listen()?)?;
+    let back = client.try_clone()?;
+    let answers = std::thread::spawn(move || pump(counts, back));
+    pump(client, forward)?;
+    let _also_ended = answers.is_finished();
+    Ok(())
+}
+
+fn middle(tail: SocketAddr) -> std::io::Result<()> {
+    let mut forward = connect(tail)?;
+    forward.write_all(b"m")?;
+    pump(accept(&listen()?)?, forward)
+}
+
+/// Tells the head how much has come from the middle.
+fn tail() -> std::io::Result<()> {
+    let listener = listen()?;
+    let mut first = accept(&listener)?;
+    let mut second = accept(&listener)?;
+    let mut name = [0; 1];
+    first.read_exact(&mut name)?;
+    let is_middle = name == *b"m";
+    second.read_exact(&mut name)?;
+    let (mut middle, mut head) = if is_middle {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut seen = 0u64;
+    loop {
+        match middle.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => seen += count as u64,
+        }
+        head.write_all(&seen.to_le_bytes())?;
+    }
+}
+
+fn pump(mut from: TcpStream, mut to: TcpStream) -> std::io::Result<()> {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => to.write_all(&buffer[..count])?,
+        }
+    }
+}
+
+fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// On a free port, which is told.
+fn listen() -> std::io::Result<TcpListener> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?);
+    Ok(listener)
+}
+
+fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    let (stream, _) = listener.accept()?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_is_counted_at_the_tail() {
+        // Threads instead of processes: the addresses are told on stdout, so the hops are wired up here.
+        let (listener, end) = (listen().unwrap(), listen().unwrap());
+        let (middle_at, tail_at) = (listener.local_addr().unwrap(), end.local_addr().unwrap());
+        let forwarding = std::thread::spawn(move || pump(accept(&listener)?, connect(tail_at)?));
+        let mut client = connect(middle_at).unwrap();
+        let mut tail = accept(&end).unwrap();
+        client.write_all(&[7; 300_000]).unwrap();
+        drop(client);
+        let mut seen = Vec::new();
+        tail.read_to_end(&mut seen).unwrap();
+        assert_eq!(seen, vec![7; 300_000]);
+        forwarding.join().unwrap().unwrap();
+    }
+}

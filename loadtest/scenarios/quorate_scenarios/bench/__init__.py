@@ -1,0 +1,5 @@
+"""`make bench`: what an append costs, by the load driver, on this machine, beside the goals.
+
+`unbudgeted.py` starts servers whose groups' budgets are beyond what can be reached, `cells.py` says what is measured,
+`driver.py` runs the load driver, `verdict.py` makes figures of what it found.
+"""

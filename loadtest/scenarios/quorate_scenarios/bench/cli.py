@@ -1,0 +1,169 @@
+"""`make bench`: every cell that the goals name, on three servers of this machine, in less than five minutes.
+
+Two fleets of three servers stand side by side, one without TLS and one with; only one is loaded at a time, and cells
+that are compared are measured in turn. Exits 0 only if every goal was met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from quorate_local import ProcessFailed, Stack
+from quorate_local.components import binary
+from quorate_local.display import Display
+from quorate_local.figures import FOLDER, keep, table
+from quorate_local.options import REPOSITORY, BadOptions
+from quorate_scenarios.bench.cells import CELLS, COMPARED, GROUPS, Mode
+from quorate_scenarios.bench.driver import DriverFailed, Pace, Target
+from quorate_scenarios.bench.unbudgeted import create_group, unbudgeted_stack
+from quorate_scenarios.bench.verdict import Found, figures
+from quorate_scenarios.customer import Customer, Refused
+
+REPEATS = 3
+PACE = Pace(warmup_s=0.7, window_s=2.0)
+ISOLATION_PAIRS = 10
+ISOLATION_PACE = Pace(warmup_s=1.0, window_s=1.0)
+SPIN_US = 200
+GROUPS_PER_CUSTOMER = 50  # as many as one project may have
+GROUP_RATE_PER_S = 80_000  # reserved by each of many
+OTHERS_SHARE_MAX = 0.05
+MODES: tuple[Mode, ...] = ("mem", "sync")
+FAILURES = (BadOptions, ProcessFailed, Refused, DriverFailed, TimeoutError, httpx2.HTTPError, OSError)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Running servers: how to load them, and the handles of one group of each durability."""
+
+    target: Target
+    handles: dict[Mode, Path]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="quorate-bench", description=__doc__)
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help="of each cell; medians count (default %(default)s)"
+    )
+    parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "bench", help="state and logs")
+    chosen = parser.parse_args(arguments)
+    if not 1 <= chosen.repeats <= 100:
+        parser.error("--repeats must be 1 to 100")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped then too
+    display, begun = Display(), time.monotonic()
+    try:
+        found = measure(chosen.folder, chosen.repeats, display)
+    except FAILURES as error:
+        display.line(f"\nThe measurement could not be finished.\n{error}")
+        return 1
+    except KeyboardInterrupt:
+        display.line("\nInterrupted; the servers are stopped.")
+        return 130
+    return _report(found, display, time.monotonic() - begun)
+
+
+def measure(folder: Path, repeats: int, display: Display) -> Found:
+    found = Found()
+    with ExitStack() as running:
+        plain = _start(running, folder / "plain", display, is_plaintext=True, env={"QUORATE_MEASURE_ISOLATION": "true"})
+        tls = _start(running, folder / "tls", display, is_plaintext=False)
+        with display.step(f"creating {GROUPS} groups"):
+            groups = _create_groups(plain.stack, folder / "plain")
+        for number in range(1, repeats + 1):
+            with display.step(f"round {number} of {repeats}"):
+                _round(plain.fleet, tls.fleet, groups, found)
+        with display.step("isolation on and off in turn"):
+            target, handle = plain.fleet.target, plain.fleet.handles["mem"]
+            found.isolation = target.isolation(CELLS[0], handle, ISOLATION_PAIRS, ISOLATION_PACE)
+    with ExitStack() as running:
+        env = {"QUORATE_SPIN_US": str(SPIN_US)}
+        spinning = _start(running, folder / "spin", display, is_plaintext=True, env=env).fleet
+        with display.step("one append at a time, with spinning"):
+            for _ in range(repeats):
+                for cell in (cell for cell in CELLS if cell.is_alone):
+                    handles = [spinning.handles[cell.mode]]
+                    found.spinning[cell].append(spinning.target.append(cell, handles, PACE, spin_us=SPIN_US))
+    return found
+
+
+@dataclass(frozen=True)
+class _Started:
+    stack: Stack
+    fleet: Fleet
+
+
+def _start(
+    running: ExitStack, folder: Path, display: Display, *, is_plaintext: bool, env: dict[str, str] | None = None
+) -> _Started:
+    stack = unbudgeted_stack(folder, Display(quiet=True), is_plaintext, env)
+    stack.wipe()
+    with display.step(f"starting three servers {'without' if is_plaintext else 'with'} TLS"):
+        running.callback(_remove, stack, folder)
+        running.enter_context(stack)
+        with Customer(stack.api_url, "bench") as customer:
+            handles = {mode: create_group(customer, mode, mode, folder) for mode in MODES}
+    target = Target(binary(stack.options, "quorate-load"), stack.server_pids(), folder, is_plaintext)
+    return _Started(stack, Fleet(target, handles))
+
+
+def _remove(stack: Stack, folder: Path) -> None:
+    for data in ("servers", "postgres", "redis"):
+        shutil.rmtree(stack.options.state / data, ignore_errors=True)
+    for handle in folder.glob("*.json"):
+        handle.unlink()
+
+
+def _create_groups(stack: Stack, folder: Path) -> list[Path]:
+    handles: list[Path] = []
+    while len(handles) < GROUPS:
+        with Customer(stack.api_url, "bench") as customer:
+            for _ in range(min(GROUPS_PER_CUSTOMER, GROUPS - len(handles))):
+                name = f"group-{len(handles)}"
+                handles.append(create_group(customer, name, "mem", folder, GROUP_RATE_PER_S))
+    return handles
+
+
+def _round(plain: Fleet, tls: Fleet, groups: list[Path], found: Found) -> None:
+    """Each cell once. What is compared follows one another."""
+    for cell in CELLS:
+        ours = plain.target.append(cell, [plain.handles[cell.mode]], PACE)
+        found.plain[cell].append(ours)
+        if cell in COMPARED:
+            found.tls[cell].append(tls.target.append(cell, [tls.handles[cell.mode]], PACE))
+            found.floor[cell].append(plain.target.floor(cell, max(1, round(ours.batch_entries)), PACE))
+        if cell is CELLS[0]:
+            found.one_group.append(plain.target.append(cell, [plain.handles["mem"]], PACE, connections=GROUPS))
+            found.many_groups.append(plain.target.append(cell, groups, PACE, connections=GROUPS))
+
+
+def _report(found: Found, display: Display, seconds: float) -> int:
+    kept = figures(found)
+    keep(kept, "make bench", FOLDER / "bench.jsonl")
+    display.line()
+    for line in table(kept):
+        display.line(line)
+    display.line(
+        "\nGoals rest on the peers as seen on two cores; `make bench-peers` measures them beside Quorate in one run."
+    )
+    display.line("Memory of idle groups: `make claims ONLY=idle`.")
+    disturbed = found.disturbed()
+    if disturbed > OTHERS_SHARE_MAX:
+        display.line(
+            f"Other processes used up to {disturbed:.0%} of the machine meanwhile: measure again when it is quiet."
+        )
+    missed = [figure.name for figure in kept if figure.met is False]
+    display.line(f"\n{'MISSED: ' + ', '.join(missed) + '.' if missed else 'Every goal was met.'} {seconds:.0f} s.")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Figures of what was measured, each judged by its goal. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from quorate_local.figures import Figure
+from quorate_scenarios.bench.cells import (
+    CELLS,
+    COMPARED,
+    GROUPS,
+    GROUPS_CPU_RATIO,
+    ISOLATION_CPU_RATIO,
+    SPINNING_P50_US,
+    Cell,
+)
+from quorate_scenarios.bench.driver import Measured
+
+PER_MILLION = "CPU s per million appends"
+
+
+@dataclass
+class Found:
+    """All windows of a run, in the order in which they were measured."""
+
+    plain: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
+    tls: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
+    spinning: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
+    floor: dict[Cell, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
+    many_groups: list[Measured] = field(default_factory=list)
+    isolation: list[float] = field(default_factory=list)
+
+    def disturbed(self) -> float:
+        """The greatest share of the machine that other processes used in a window."""
+        windows = [*self.one_group, *self.many_groups]
+        for cells in (self.plain, self.tls, self.spinning):
+            windows += [one for of_cell in cells.values() for one in of_cell]
+        return max((one.others_share for one in windows), default=0.0)
+
+
+def figures(found: Found) -> list[Figure]:
+    """Medians over the repeats; ratios are medians of ratios of windows that followed one another."""
+    kept = [figure for cell in CELLS for figure in _of_cell(cell, found.plain[cell])]
+    note = "looking for what comes 200 µs long before sleeping; servers and client"
+    for cell, windows in found.spinning.items():
+        goal = SPINNING_P50_US if cell.mode == "mem" else None
+        kept.append(Figure(cell.figure("spin_p50_us"), _median(windows, "p50_us"), "µs", goal, note=note))
+    kept += _groups(found)
+    note = f"with isolation, divided by without; {len(found.isolation)} pairs of windows"
+    kept.append(
+        Figure("isolation_cpu_overhead_ratio", median(found.isolation), "ratio", ISOLATION_CPU_RATIO, note=note)
+    )
+    for cell in COMPARED:
+        kept += _beside_floor(cell, found)
+        kept.append(_beside_tls(cell, found))
+    return kept
+
+
+def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
+    goals, note = cell.goals, cell.title
+    beside = f"{cell.title}; the peer: {cell.peer}"
+    p50 = Figure(cell.figure("p50_us"), _median(windows, "p50_us"), "µs", goals.p50_us, note=note)
+    if cell.is_alone:
+        return [Figure(p50.name, p50.value, p50.unit, p50.goal, note=beside)]
+    per_s = _median(windows, "per_s")
+    return [
+        Figure(cell.figure("cpu_s_per_m"), _median(windows, "cpu"), PER_MILLION, goals.cpu, note=note),
+        Figure(cell.figure("per_s"), per_s, "appends/s", goals.per_s, more_is_better=True, note=beside),
+        p50,
+        Figure(cell.figure("p99_us"), _median(windows, "p99_us"), "µs", goals.p99_us, note=note),
+        Figure(
+            cell.figure("client_cpu_s_per_m"), _median(windows, "client_cpu"), PER_MILLION, note="the driver's"
+        ),
+    ]
+
+
+def _groups(found: Found) -> list[Figure]:
+    spread = median(many.cpu / one.cpu for many, one in zip(found.many_groups, found.one_group, strict=True))
+    alone = found.plain[CELLS[0]]
+    joined = median(many.cpu / one.cpu for many, one in zip(found.many_groups, alone, strict=True))
+    sizes = f"{_median(found.many_groups, 'batch_entries'):,.0f} against {_median(alone, 'batch_entries'):,.0f} entries"
+    return [
+        Figure(
+            f"append_64b_mem_{GROUPS}_groups_cpu_ratio",
+            spread,
+            "ratio",
+            GROUPS_CPU_RATIO,
+            note=f"{GROUPS} connections to {GROUPS} groups, divided by {GROUPS} connections to one, same load",
+        ),
+        Figure(
+            f"append_64b_mem_{GROUPS}_groups_to_one_connection_cpu_ratio",
+            joined,
+            "ratio",
+            GROUPS_CPU_RATIO,
+            note=f"divided by one connection to one group: batches of {sizes}",
+        ),
+    ]
+
+
+def _beside_floor(cell: Cell, found: Found) -> list[Figure]:
+    pairs = list(zip(found.plain[cell], found.floor[cell], strict=True))
+    p50 = median(ours.p50_us / floor["p50_us"] for ours, floor in pairs)
+    p50_note = f"the floor's: {median(floor['p50_us'] for _, floor in pairs):,.0f} µs"
+    if cell.is_alone:
+        return [Figure(cell.figure("floor_p50_ratio"), p50, "ratio", note=p50_note)]
+    cpu = median(ours.cpu / floor["servers_cpu_s_per_m"] for ours, floor in pairs)
+    cpu_note = f"the floor's: {median(floor['servers_cpu_s_per_m'] for _, floor in pairs):.3g} s"
+    return [Figure(cell.figure("floor_cpu_ratio"), cpu, "ratio", note=cpu_note)]
+
+
+def _beside_tls(cell: Cell, found: Found) -> Figure:
+    pairs = list(zip(found.tls[cell], found.plain[cell], strict=True))
+    if cell.is_alone:
+        ratio = median(tls.p50_us / plain.p50_us for tls, plain in pairs)
+        return Figure(cell.figure("tls_p50_ratio"), ratio, "ratio", note="TLS on every link, divided by plaintext")
+    ratio = median(tls.cpu / plain.cpu for tls, plain in pairs)
+    return Figure(cell.figure("tls_cpu_ratio"), ratio, "ratio", note="TLS on every link, divided by plaintext")
+
+
+def _median(windows: list[Measured], what: str) -> float:
+    return float(median(getattr(one, what) for one in windows))
