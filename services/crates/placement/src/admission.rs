@@ -50,6 +50,29 @@ pub fn place_batch<K>(
         .collect()
 }
 
+/// A failed replica: its demand, and the servers that its group still has.
+#[derive(Debug, Clone)]
+pub struct Replacement<K> {
+    pub key: K,
+    pub demand: Amounts,
+    pub members: Vec<ServerId>,
+}
+
+/// ElectServer for failed replicas, the one with the highest dominant share first; before any applicant (Filo §4.1
+/// "Failures"). Correct replicas stay where they are.
+pub fn replace<K>(fleet: &mut Fleet, mut failed: Vec<Replacement<K>>) -> Vec<(K, Option<ServerId>)> {
+    let total = fleet.promisable_total();
+    let share = |failed: &Replacement<K>| failed.demand.dominant_share(total).0;
+    failed.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    failed
+        .into_iter()
+        .map(|one| {
+            let elected = fleet.elect(one.demand, &one.members, Pool::Replacement);
+            (one.key, elected)
+        })
+        .collect()
+}
+
 fn place(fleet: &mut Fleet, replicas: &[Amounts], total: Amounts) -> Result<Vec<ServerId>, NotPlaced> {
     let mut order: Vec<usize> = (0..replicas.len()).collect();
     let share = |position: &usize| replicas[*position].dominant_share(total).0;

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use quorate_types::ServerId;
 
 use crate::amounts::Amounts;
-use crate::index::{Index, Key};
+use crate::index::{Domains, Index, Key};
 
 /// Which servers may be elected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
     /// For applicants: auxiliary servers are kept free.
     Admission,
-    /// For replacements of failed replicas: auxiliary servers when no other fits (Filo §4.1 "Failures").
+    /// For replacements of failed replicas: also what is left unallocated for recovery, and auxiliary servers when no
+    /// other fits (Filo §4.1 "Failures").
     Replacement,
 }
 
@@ -21,6 +22,8 @@ struct Slot {
     /// What may be promised: the nominal capacity times the safety factor (R^no).
     promisable: Amounts,
     allocated: Amounts,
+    /// Kept from applicants, for replacements.
+    headroom: Amounts,
     failure_domain: Option<String>,
     auxiliary: bool,
     /// Alive and taking replicas; allocations of others are kept but nothing is elected on them.
@@ -30,6 +33,10 @@ struct Slot {
 impl Slot {
     fn free(&self) -> Amounts {
         self.promisable.left_after(self.allocated)
+    }
+
+    fn free_for_applicants(&self) -> Amounts {
+        self.free().left_after(self.headroom)
     }
 
     /// Equation 3 as a fixed-point fraction: the most consumed resource, of what it has.
@@ -47,13 +54,32 @@ impl Slot {
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
     slots: BTreeMap<ServerId, Slot>,
+    /// Servers that are not auxiliary, with what applicants may have.
     general: Index,
+    /// The same with all that is free, when some is kept for recovery.
+    recovery: Index,
     auxiliary: Index,
-    /// R^g: free on available servers that are not auxiliary.
+    /// R^g: free for applicants on available servers that are not auxiliary.
     free_total: Amounts,
+    /// Share of each server that is kept for recovery, in thousandths.
+    headroom_permille: u64,
+    /// Bits of the failure domains, in the order in which they came.
+    domains: BTreeMap<String, Domains>,
 }
 
+/// The bit of servers in no domain, or in one that came after the first 63: never apart for sure, never shared for sure.
+const ELSEWHERE: Domains = 1 << 63;
+
 impl Fleet {
+    /// Servers of which a share is always left to recovery: applicants are placed on the rest.
+    pub fn with_headroom(permille: u64) -> Self {
+        assert!(permille < 1_000, "something is left for applicants");
+        Self {
+            headroom_permille: permille,
+            ..Self::default()
+        }
+    }
+
     /// Adds a server, or changes one: what is allocated on it stays.
     pub fn set_server(
         &mut self,
@@ -65,10 +91,19 @@ impl Fleet {
     ) {
         let allocated = self.slots.get(&id).map_or(Amounts::ZERO, |slot| slot.allocated);
         self.unlist(id);
+        let kept = |all: u64| u64::try_from(u128::from(all) * u128::from(self.headroom_permille) / 1_000);
+        let headroom = Amounts(promisable.0.map(|all| kept(all).expect("less than all")));
+        if let Some(name) = &failure_domain
+            && self.domains.len() < 63
+        {
+            let bit = 1 << self.domains.len();
+            self.domains.entry(name.clone()).or_insert(bit);
+        }
         self.slots.insert(
             id,
             Slot {
                 promisable,
+                headroom,
                 allocated,
                 failure_domain,
                 auxiliary,
@@ -115,12 +150,12 @@ impl Fleet {
         pool: Pool,
         accept: &dyn Fn(ServerId) -> bool,
     ) -> Option<ServerId> {
-        let elected = self
-            .search(&self.general, demand, members, accept)
-            .or_else(|| match pool {
-                Pool::Admission => None,
-                Pool::Replacement => self.search(&self.auxiliary, demand, members, accept),
-            })?;
+        let elected = match pool {
+            Pool::Admission => self.search(&self.general, demand, members, accept),
+            Pool::Replacement => self
+                .search(self.for_recovery(), demand, members, accept)
+                .or_else(|| self.search(&self.auxiliary, demand, members, accept)),
+        }?;
         self.charge(elected, demand);
         Some(elected)
     }
@@ -145,20 +180,36 @@ impl Fleet {
                 .and_then(|slot| slot.failure_domain.as_deref())
         };
         let taken: Vec<&str> = members.iter().filter_map(|id| domain(*id)).collect();
+        let taken_bits = taken.iter().filter_map(|name| self.domains.get(*name));
+        let untaken = !taken_bits.fold(0, |bits, bit| bits | bit);
         let other = |id: ServerId| !members.contains(&id) && accept(id);
         let apart = |id: ServerId| other(id) && domain(id).is_none_or(|own| !taken.contains(&own));
-        index.first_fit(demand, &apart).or_else(|| {
+        index.first_fit(demand, untaken, &apart).or_else(|| {
             if taken.is_empty() {
                 None
             } else {
-                index.first_fit(demand, &other)
+                index.first_fit(demand, Domains::MAX, &other)
             }
         })
+    }
+
+    fn for_recovery(&self) -> &Index {
+        if self.headroom_permille == 0 {
+            &self.general
+        } else {
+            &self.recovery
+        }
     }
 
     /// R^g: what is free on all servers that admission may use.
     pub fn free_total(&self) -> Amounts {
         self.free_total
+    }
+
+    /// Nominal resources of all servers that take replicas, free or not.
+    pub fn promisable_total(&self) -> Amounts {
+        let available = self.slots.values().filter(|slot| slot.available);
+        Amounts::sum(available.map(|slot| slot.promisable))
     }
 
     /// How many servers admission may use.
@@ -183,7 +234,7 @@ impl Fleet {
         self.slots
             .iter()
             .filter(|(id, slot)| slot.available && !slot.auxiliary && !members.contains(id))
-            .map(|(_, slot)| slot.free())
+            .map(|(_, slot)| slot.free_for_applicants())
     }
 
     fn slot_mut(&mut self, id: ServerId) -> &mut Slot {
@@ -199,9 +250,12 @@ impl Fleet {
         let key = slot.key(id);
         if slot.auxiliary {
             self.auxiliary.remove(key);
-        } else {
-            self.free_total = self.free_total.minus(slot.free());
-            self.general.remove(key);
+            return;
+        }
+        self.free_total = self.free_total.minus(slot.free_for_applicants());
+        self.general.remove(key);
+        if self.headroom_permille > 0 {
+            self.recovery.remove(key);
         }
     }
 
@@ -209,12 +263,20 @@ impl Fleet {
         let Some(slot) = self.slots.get(&id).filter(|slot| slot.available) else {
             return;
         };
-        let (key, free) = (slot.key(id), slot.free());
+        let bit = slot
+            .failure_domain
+            .as_ref()
+            .and_then(|name| self.domains.get(name));
+        let (key, domain) = (slot.key(id), bit.copied().unwrap_or(ELSEWHERE));
         if slot.auxiliary {
-            self.auxiliary.insert(key, free);
-        } else {
-            self.free_total = self.free_total.plus(free);
-            self.general.insert(key, free);
+            self.auxiliary.insert(key, slot.free(), domain);
+            return;
+        }
+        let free = slot.free_for_applicants();
+        self.free_total = self.free_total.plus(free);
+        self.general.insert(key, free, domain);
+        if self.headroom_permille > 0 {
+            self.recovery.insert(key, slot.free(), domain);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Servers in the order of their dominant share, searchable for the first that a replica fits.
 //!
-//! A treap whose nodes know the largest free amount of each resource below them, so that a search
-//! skips subtrees in which nothing can fit: no scan of all servers for one replica. The priorities
+//! A treap whose nodes know the largest free amount of each resource below them, and which failure domains are
+//! there, so that a search skips subtrees in which nothing can be elected: no scan of all servers for one replica. The priorities
 //! are a hash of the server's id: the same servers make the same tree whatever came before.
 
 use quorate_types::ServerId;
@@ -11,6 +11,9 @@ use crate::amounts::Amounts;
 /// Dominant share (a fixed-point fraction), then id: the order of policy PO_c.
 pub(crate) type Key = (u64, ServerId);
 
+/// Sets of failure domains, a bit each: the first 63 that a fleet knows, and one bit for all else.
+pub(crate) type Domains = u64;
+
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone)]
@@ -18,8 +21,11 @@ struct Node {
     key: Key,
     priority: u64,
     free: Amounts,
+    domain: Domains,
     /// Componentwise maximum of `free` in this subtree.
     free_max: Amounts,
+    /// All of `domain` in this subtree.
+    domains: Domains,
     left: u32,
     right: u32,
 }
@@ -46,13 +52,15 @@ impl Index {
         self.nodes.len() - self.vacant.len()
     }
 
-    pub(crate) fn insert(&mut self, key: Key, free: Amounts) {
+    pub(crate) fn insert(&mut self, key: Key, free: Amounts, domain: Domains) {
         let priority = mix(u64::from(key.1.0));
         let node = Node {
             key,
             priority,
             free,
+            domain,
             free_max: free,
+            domains: domain,
             left: NONE,
             right: NONE,
         };
@@ -82,26 +90,37 @@ impl Index {
         self.root = self.merge(low, high);
     }
 
-    /// The first server in order that has `demand` free and is accepted.
-    pub(crate) fn first_fit(&self, demand: Amounts, accept: &dyn Fn(ServerId) -> bool) -> Option<ServerId> {
-        self.search(self.root, demand, accept)
+    /// The first server in order that has `demand` free, is in one of `domains` and is accepted.
+    pub(crate) fn first_fit(
+        &self,
+        demand: Amounts,
+        domains: Domains,
+        accept: &dyn Fn(ServerId) -> bool,
+    ) -> Option<ServerId> {
+        self.search(self.root, demand, domains, accept)
     }
 
-    fn search(&self, at: u32, demand: Amounts, accept: &dyn Fn(ServerId) -> bool) -> Option<ServerId> {
+    fn search(
+        &self,
+        at: u32,
+        demand: Amounts,
+        domains: Domains,
+        accept: &dyn Fn(ServerId) -> bool,
+    ) -> Option<ServerId> {
         if at == NONE {
             return None;
         }
         let node = &self.nodes[at as usize];
-        if !demand.fits(node.free_max) {
+        if node.domains & domains == 0 || !demand.fits(node.free_max) {
             return None;
         }
-        if let Some(found) = self.search(node.left, demand, accept) {
+        if let Some(found) = self.search(node.left, demand, domains, accept) {
             return Some(found);
         }
-        if demand.fits(node.free) && accept(node.key.1) {
+        if node.domain & domains != 0 && demand.fits(node.free) && accept(node.key.1) {
             return Some(node.key.1);
         }
-        self.search(node.right, demand, accept)
+        self.search(node.right, demand, domains, accept)
     }
 
     /// Into keys below `key`, and the rest.
@@ -142,14 +161,16 @@ impl Index {
 
     fn refresh(&mut self, at: u32) {
         let node = &self.nodes[at as usize];
-        let mut most = node.free;
+        let (mut most, mut domains) = (node.free, node.domain);
         for child in [node.left, node.right] {
             if child != NONE {
                 let below = self.nodes[child as usize].free_max;
+                domains |= self.nodes[child as usize].domains;
                 most = Amounts(std::array::from_fn(|i| most.0[i].max(below.0[i])));
             }
         }
         self.nodes[at as usize].free_max = most;
+        self.nodes[at as usize].domains = domains;
     }
 }
 
@@ -169,7 +190,7 @@ mod tests {
     #[test]
     fn finds_the_same_server_as_a_scan_in_order() {
         let mut index = Index::default();
-        let mut plain: BTreeMap<Key, Amounts> = BTreeMap::new();
+        let mut plain: BTreeMap<Key, (Amounts, Domains)> = BTreeMap::new();
         let mut seed = 1;
         let mut random = |below: u64| {
             seed = mix(seed);
@@ -181,18 +202,20 @@ mod tests {
                 index.remove(key);
             } else {
                 let free = Amounts([random(100), random(100), random(100)]);
-                plain.insert(key, free);
-                index.insert(key, free);
+                let domain = 1 << random(4);
+                plain.insert(key, (free, domain));
+                index.insert(key, free, domain);
             }
             assert_eq!(index.len(), plain.len());
             let demand = Amounts([random(100), random(100), random(100)]);
             let parity = round % 2;
             let accept = |id: ServerId| id.0 % 2 == parity;
+            let domains = random(16);
             let scanned = plain
                 .iter()
-                .find(|(key, free)| demand.fits(**free) && accept(key.1))
+                .find(|(key, (free, domain))| demand.fits(*free) && domain & domains != 0 && accept(key.1))
                 .map(|(key, _)| key.1);
-            assert_eq!(index.first_fit(demand, &accept), scanned);
+            assert_eq!(index.first_fit(demand, domains, &accept), scanned);
         }
     }
 }

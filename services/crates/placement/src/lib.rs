@@ -16,8 +16,8 @@ mod index;
 pub mod profile;
 pub mod quote;
 
-pub use admission::{Applicant, NotPlaced, place_batch, place_one};
+pub use admission::{Applicant, NotPlaced, Replacement, place_batch, place_one, replace};
 pub use amounts::Amounts;
 pub use fleet::{Fleet, Pool};
 pub use profile::{Profile, ProfileError, RoleDemands};
-pub use quote::{admit, place_again, quote, scarce_for};
+pub use quote::{admit, largest_rate_that_fits, place_again, quote, scarce_for};

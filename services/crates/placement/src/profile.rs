@@ -165,6 +165,14 @@ impl Profile {
         RoleDemands((0..degree).map(demand).collect())
     }
 
+    /// Cost of one request of each replica, head first, in thousandths of tokens: what work conservation counts in.
+    pub fn request_milli(&self, sla: &Sla) -> Vec<[u64; 3]> {
+        let degree = usize::from(sla.replication_degree);
+        let cost =
+            |position| self.append_milli(sla.durability, role_at(position, degree), sla.request_size_bytes);
+        (0..degree).map(cost).collect()
+    }
+
     /// The largest rate at which one shard can serve the group, whatever the fleet has.
     pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
         let degree = usize::from(sla.replication_degree);

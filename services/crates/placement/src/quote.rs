@@ -164,30 +164,36 @@ fn scarcest(demand: Amounts, others: impl Iterator<Item = Amounts>) -> (usize, A
     (scarce, most_free)
 }
 
-/// Binary search over the rate up to `limit_per_s`; what it answers was placed, and taken back.
 fn largest_that_fits(fleet: &mut Fleet, profile: &Profile, sla: &Sla, limit_per_s: u64) -> Option<Sla> {
-    let (mut fits, mut above) = (
-        0,
-        limit_per_s.min(profile.shard_peak_per_s(sla)).saturating_add(1),
-    );
+    let at = |rate_per_s| Sla {
+        rate_per_s,
+        ..sla.clone()
+    };
+    let limit_per_s = limit_per_s.min(profile.shard_peak_per_s(sla));
+    let demands = |rate_per_s| profile.demands(&at(rate_per_s)).all().to_vec();
+    largest_rate_that_fits(fleet, limit_per_s, demands).map(at)
+}
+
+/// The largest rate up to `limit_per_s` whose replicas (`demands`, rising with the rate) find places, if any does.
+/// Binary search; what it answers was placed, and taken back.
+pub fn largest_rate_that_fits(
+    fleet: &mut Fleet,
+    limit_per_s: u64,
+    demands: impl Fn(u64) -> Vec<Amounts>,
+) -> Option<u64> {
+    let (mut fits, mut above) = (0, limit_per_s.saturating_add(1));
     while above - fits > 1 {
         let rate_per_s = fits + (above - fits) / 2;
-        let demands = profile.demands(&Sla {
-            rate_per_s,
-            ..sla.clone()
-        });
-        match place_one(fleet, demands.all()) {
+        let demands = demands(rate_per_s);
+        match place_one(fleet, &demands) {
             Ok(servers) => {
-                undo(fleet, demands.all(), &servers);
+                undo(fleet, &demands, &servers);
                 fits = rate_per_s;
             }
             Err(_) => above = rate_per_s,
         }
     }
-    (fits > 0).then(|| Sla {
-        rate_per_s: fits,
-        ..sla.clone()
-    })
+    (fits > 0).then_some(fits)
 }
 
 fn refusal(

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use proptest::prelude::*;
-use quorate_placement::{Amounts, Applicant, Fleet, Pool, Profile, admit, place_batch, place_one, quote};
+use quorate_placement::{
+    Amounts, Applicant, Fleet, Pool, Profile, Replacement, admit, place_batch, place_one, quote, replace,
+};
 use quorate_types::sla::{RefusalReason, ScarceResource};
 use quorate_types::{Durability, ServerId, Sla};
 
@@ -146,6 +148,47 @@ proptest! {
     }
 }
 
+/// Failed replicas are placed before applicants, on what was kept for them, and on auxiliary servers last.
+#[test]
+fn recovery_has_room_that_applicants_do_not_get() {
+    let mut fleet = Fleet::with_headroom(200);
+    let server = |fleet: &mut Fleet, id, auxiliary| {
+        fleet.set_server(ServerId(id), Amounts([100; 3]), None, auxiliary, true);
+    };
+    (1..=2).for_each(|id| server(&mut fleet, id, false));
+    server(&mut fleet, 3, true);
+    assert_eq!(fleet.free_total(), Amounts([160; 3]));
+    assert!(place_one(&mut fleet, &[Amounts([81, 1, 1])]).is_err());
+    assert_eq!(
+        place_one(&mut fleet, &[Amounts([80, 1, 1]), Amounts([80, 1, 1])]),
+        Ok(vec![ServerId(1), ServerId(2)])
+    );
+    assert!(place_one(&mut fleet, &[Amounts([1, 0, 0])]).is_err());
+    let failed = |key, cpu| Replacement {
+        key,
+        demand: Amounts([cpu, 1, 1]),
+        members: vec![ServerId(1)],
+    };
+    let replaced = replace(
+        &mut fleet,
+        vec![failed("light", 5), failed("heavy", 15), failed("too heavy", 101)],
+    );
+    // The heavy ones first: 15 of the 20 that are left of server 2, then the other 5.
+    assert_eq!(
+        replaced,
+        [
+            ("too heavy", None),
+            ("heavy", Some(ServerId(2))),
+            ("light", Some(ServerId(2)))
+        ]
+    );
+    assert_eq!(
+        replace(&mut fleet, vec![failed("more", 5)]),
+        [("more", Some(ServerId(3)))],
+        "auxiliary"
+    );
+}
+
 fn sla(replication_degree: u8, request_size_bytes: u32, rate_per_s: u64, persistent: bool) -> Sla {
     let durability = if persistent {
         Durability::Persistent
@@ -210,10 +253,11 @@ fn refusals_name_what_is_scarce() {
 /// hundred times faster. The bound is loose because tests share their machine.
 #[test]
 fn placement_at_scale() {
-    let per_replica_us = |servers: u32| {
+    // With two domains the third replica finds none apart: that must not be a scan either.
+    let per_replica_us = |servers: u32, domains: u32| {
         let mut fleet = Fleet::default();
         for id in 1..=servers {
-            let domain = Some(format!("zone-{}", id % 5));
+            let domain = Some(format!("zone-{}", id % domains));
             let free = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
             fleet.set_server(ServerId(id), free, domain, false, true);
         }
@@ -228,7 +272,9 @@ fn placement_at_scale() {
         assert!(placed > 0);
         started.elapsed().as_secs_f64() * 1e6 / (groups * 3) as f64
     };
-    let (small, large) = (per_replica_us(100), per_replica_us(10_000));
-    println!("{small:.2} us a replica on 100 servers, {large:.2} us on 10 000");
-    assert!(large < 100.0, "{large} us a replica");
+    for domains in [2, 5, 200] {
+        let (small, large) = (per_replica_us(100, domains), per_replica_us(10_000, domains));
+        println!("{domains} domains: {small:.2} us a replica on 100 servers, {large:.2} us on 10 000");
+        assert!(large < 100.0, "{domains} domains: {large} us a replica");
+    }
 }

@@ -1,0 +1,96 @@
+//! All-DRF (Filo §4.2.3, §6.3): every server runs C-DRF over what it has and the tenants that it hosts, heads or
+//! not; a tenant gets the least that its servers have for it.
+//!
+//! Round 0: heads tell what their tenants want. Round 1: every server runs Algorithm 2 on its own and gives its word
+//! to the heads. The paper's listing (its Algorithm 4) is not in the text at hand; this follows its description.
+
+use std::collections::BTreeMap;
+
+use crate::request_by_request::request_by_request;
+use crate::rounds::{Body, Local, Message, Outbox, Promises, Server, costs_nothing, own_problem, positions};
+
+pub struct AllDrf {
+    local: Local,
+    positions: BTreeMap<usize, usize>,
+    wants: Vec<Option<u64>>,
+    promises: Promises,
+}
+
+impl AllDrf {
+    pub fn new(local: Local) -> Self {
+        Self {
+            positions: positions(&local),
+            wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
+            promises: Promises::default(),
+            local,
+        }
+    }
+
+    fn tell_wants(&self) -> Vec<Message> {
+        let mut outbox = Outbox::default();
+        for hosted in &self.local.hosted {
+            if let Some(extra) = hosted.extra_per_s.filter(|extra| *extra > 0) {
+                for peer in hosted.peers(self.local.server) {
+                    outbox.tell(peer, (hosted.tenant, extra));
+                }
+            }
+        }
+        outbox.send(&self.local, Body::Wants)
+    }
+
+    fn give_word(&mut self) -> Vec<Message> {
+        let wants = |h: usize| self.wants[h].filter(|extra| *extra > 0).map(|extra| (h, extra));
+        let wanting: Vec<(usize, u64)> = (0..self.local.hosted.len()).filter_map(wants).collect();
+        let (free, charged): (Vec<_>, Vec<_>) = wanting
+            .iter()
+            .partition(|(h, _)| costs_nothing(&self.local.hosted[*h]));
+        let granted = request_by_request(&own_problem(&self.local, &charged));
+        let charged = charged.iter().zip(granted).map(|((h, _), grant)| (*h, grant));
+        let mut outbox = Outbox::default();
+        for (h, amount) in charged.chain(free) {
+            let hosted = &self.local.hosted[h];
+            if hosted.head() == self.local.server {
+                self.promises.add(hosted.tenant, self.local.server, amount);
+            } else {
+                outbox.tell(hosted.head(), (hosted.tenant, amount));
+            }
+        }
+        outbox.send(&self.local, Body::Promise)
+    }
+}
+
+impl Server for AllDrf {
+    fn rounds(&self) -> u32 {
+        3
+    }
+
+    fn step(&mut self, round: u32, inbox: &[Message]) -> Vec<Message> {
+        for message in inbox
+            .iter()
+            .filter(|message| message.interval == self.local.interval)
+        {
+            match &message.body {
+                Body::Wants(wants) => {
+                    for (tenant, extra) in wants {
+                        self.wants[self.positions[tenant]] = Some(*extra);
+                    }
+                }
+                Body::Promise(promise) => {
+                    for (tenant, amount) in promise {
+                        self.promises.add(*tenant, message.from, *amount);
+                    }
+                }
+                _ => {}
+            }
+        }
+        match round {
+            0 => self.tell_wants(),
+            1 => self.give_word(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn grants(&self) -> Vec<(usize, u64)> {
+        self.promises.grants(&self.local)
+    }
+}

@@ -1,0 +1,26 @@
+//! C-DRF by filling: the limit of Algorithm 2 for small requests, in time that does not depend on how many there are.
+
+use crate::filling::Filling;
+use crate::problem::Problem;
+
+/// Requests/s granted to each tenant, rounded down; feasible.
+///
+/// A tenant that stops at a full resource has at least the dominant share of every other user of that resource. That
+/// is what Algorithm 2 does too, but for one request of each, and for a leftover smaller than one tenant's
+/// request, which there goes to smaller requests.
+pub fn exact(problem: &Problem) -> Vec<u64> {
+    let shares = (0..problem.tenants().len()).map(|t| problem.share_of_request(t));
+    let places = problem.tenants().iter().map(|tenant| &tenant.places[..]);
+    let filling = Filling::new(problem.free(), shares.zip(places));
+    let wants = problem.tenants().iter().map(|tenant| per_s(tenant.extra_per_s));
+    problem.whole(&filling.fill(&wants.collect::<Vec<_>>()))
+}
+
+/// What is wanted, as a real number of requests/s.
+pub(crate) fn per_s(extra_per_s: u64) -> f64 {
+    if extra_per_s == u64::MAX {
+        f64::INFINITY
+    } else {
+        extra_per_s as f64
+    }
+}

@@ -1,0 +1,169 @@
+//! The input of every algorithm here, and what makes its output feasible.
+
+/// CPU, network and storage IO, in thousandths of tokens each second; of one request: in thousandths of tokens.
+pub type Vector = [u64; RESOURCES];
+
+pub const RESOURCES: usize = 3;
+pub(crate) const NOTHING: Vector = [0; RESOURCES];
+
+/// One replica of a tenant: where it is, and what one request costs there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Position in [`Problem::free`].
+    pub server: usize,
+    pub cost: Vector,
+}
+
+/// A tenant who wants more than it reserved: its demand profile for one request (P_t of Equation 4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenant {
+    /// In chain order, the head first, each on a server of its own (Cons3).
+    pub places: Vec<Place>,
+    /// Requests/s that it wants above its reservation; `u64::MAX`: all it can get.
+    pub extra_per_s: u64,
+}
+
+/// Free resources of `m` servers (R of Equation 5, `m` × [`RESOURCES`]) and the tenants who want them (T).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    free: Vec<Vector>,
+    tenants: Vec<Tenant>,
+}
+
+/// Why a problem is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Invalid {
+    NoPlace { tenant: usize },
+    UnknownServer { tenant: usize, place: usize },
+    TwiceOnOneServer { tenant: usize, place: usize },
+    CostsNothing { tenant: usize },
+}
+
+impl Problem {
+    pub fn new(free: Vec<Vector>, tenants: Vec<Tenant>) -> Result<Self, Invalid> {
+        for (t, tenant) in tenants.iter().enumerate() {
+            tenant.check(t, free.len())?;
+        }
+        Ok(Self { free, tenants })
+    }
+
+    pub fn free(&self) -> &[Vector] {
+        &self.free
+    }
+
+    pub fn tenants(&self) -> &[Tenant] {
+        &self.tenants
+    }
+
+    /// Equation 5 for one request of tenant `t`: infinite when it needs what is not there.
+    pub fn share_of_request(&self, t: usize) -> f64 {
+        let places = self.tenants[t].places.iter();
+        places
+            .map(|place| share(&place.cost, &self.free[place.server]))
+            .fold(0.0, f64::max)
+    }
+
+    /// Tenant `t`'s dominant share when `utility` requests/s are granted (Equation 5).
+    pub fn dominant_share(&self, t: usize, utility: u64) -> f64 {
+        if utility == 0 {
+            0.0
+        } else {
+            self.share_of_request(t) * utility as f64
+        }
+    }
+
+    /// What is left on each server under these grants, one a tenant, or `None`: over-allocated (Cons4).
+    pub fn left(&self, grants: &[u64]) -> Option<Vec<Vector>> {
+        let used = self.used(grants);
+        let left = |(free, used): (&Vector, &[u128; RESOURCES])| {
+            let mut left = NOTHING;
+            for i in 0..RESOURCES {
+                left[i] = u64::try_from(u128::from(free[i]).checked_sub(used[i])?).ok()?;
+            }
+            Some(left)
+        };
+        self.free.iter().zip(&used).map(left).collect()
+    }
+
+    fn used(&self, grants: &[u64]) -> Vec<[u128; RESOURCES]> {
+        assert_eq!(grants.len(), self.tenants.len(), "one grant for each tenant");
+        let mut used = vec![[0u128; RESOURCES]; self.free.len()];
+        for (tenant, grant) in self.tenants.iter().zip(grants) {
+            for place in &tenant.places {
+                for i in 0..RESOURCES {
+                    used[place.server][i] += u128::from(place.cost[i]) * u128::from(*grant);
+                }
+            }
+        }
+        used
+    }
+
+    /// Whole requests of real-valued grants: rounded down, and one less where a sum of rounded reals came out
+    /// above what is free. The result is feasible.
+    pub(crate) fn whole(&self, grants: &[f64]) -> Vec<u64> {
+        let bounded = |(grant, tenant): (&f64, &Tenant)| (grant.floor() as u64).min(tenant.extra_per_s);
+        let mut whole: Vec<u64> = grants.iter().zip(&self.tenants).map(bounded).collect();
+        let mut used = self.used(&whole);
+        let over = |used: &[[u128; RESOURCES]], place: &Place| {
+            (0..RESOURCES)
+                .any(|i| place.cost[i] > 0 && used[place.server][i] > u128::from(self.free[place.server][i]))
+        };
+        loop {
+            let mut mended = false;
+            for (t, tenant) in self.tenants.iter().enumerate() {
+                if whole[t] > 0 && tenant.places.iter().any(|place| over(&used, place)) {
+                    whole[t] -= 1;
+                    for place in &tenant.places {
+                        for i in 0..RESOURCES {
+                            used[place.server][i] -= u128::from(place.cost[i]);
+                        }
+                    }
+                    mended = true;
+                }
+            }
+            if !mended {
+                return whole;
+            }
+        }
+    }
+}
+
+impl Tenant {
+    fn check(&self, tenant: usize, servers: usize) -> Result<(), Invalid> {
+        if self.places.is_empty() {
+            return Err(Invalid::NoPlace { tenant });
+        }
+        for (p, place) in self.places.iter().enumerate() {
+            if place.server >= servers {
+                return Err(Invalid::UnknownServer { tenant, place: p });
+            }
+            if self.places[..p].iter().any(|other| other.server == place.server) {
+                return Err(Invalid::TwiceOnOneServer { tenant, place: p });
+            }
+        }
+        if self.places.iter().all(|place| place.cost == NOTHING) {
+            return Err(Invalid::CostsNothing { tenant });
+        }
+        Ok(())
+    }
+}
+
+/// The largest component of `cost` as a share of `free`.
+pub(crate) fn share(cost: &Vector, free: &Vector) -> f64 {
+    let component = |i: usize| match (cost[i], free[i]) {
+        (0, _) => 0.0,
+        (_, 0) => f64::INFINITY,
+        (cost, free) => cost as f64 / free as f64,
+    };
+    (0..RESOURCES).map(component).fold(0.0, f64::max)
+}
+
+pub(crate) fn fits(cost: &Vector, free: &Vector) -> bool {
+    (0..RESOURCES).all(|i| cost[i] <= free[i])
+}
+
+pub(crate) fn take(free: &mut Vector, cost: &Vector) {
+    for i in 0..RESOURCES {
+        free[i] -= cost[i];
+    }
+}

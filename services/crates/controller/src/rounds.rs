@@ -1,0 +1,253 @@
+//! Servers that agree in rounds of messages: (state, round, messages) → (state, messages).
+//!
+//! A message may be lost, or come in a later round than the next. What is *used* must be feasible all the same. Each
+//! algorithm keeps to one rule: a server gives its word once an interval, for amounts that fit it all together, and
+//! a head uses what every server of the tenant gave its word for. Silence is a no: the tenant keeps what it reserved.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::problem::{NOTHING, Place, Problem, Vector};
+
+/// What one server knows when an interval begins: what it has free, and the tenants that it hosts.
+#[derive(Debug, Clone)]
+pub struct Local {
+    pub server: usize,
+    pub interval: u64,
+    pub free: Vector,
+    pub hosted: Vec<Hosted>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Hosted {
+    pub tenant: usize,
+    /// The tenant's whole chain with its costs, known since admission.
+    pub places: Vec<Place>,
+    /// What this server charges for one request.
+    pub cost: Vector,
+    /// Requests/s that are wanted above the reservation: measured at the head, known to it alone.
+    pub extra_per_s: Option<u64>,
+}
+
+impl Hosted {
+    pub fn head(&self) -> usize {
+        self.places[0].server
+    }
+
+    /// The tenant's servers other than `server`.
+    pub fn peers(&self, server: usize) -> impl Iterator<Item = usize> {
+        let others = self.places.iter().map(|place| place.server);
+        others.filter(move |other| *other != server)
+    }
+}
+
+/// All that one server tells another in a round: one message, however many tenants it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    pub from: usize,
+    pub to: usize,
+    pub interval: u64,
+    pub body: Body,
+}
+
+/// Tenants are named by their number.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// To heads: what the sender has free (Head-DRF).
+    Free(Vector),
+    /// From heads: requests/s that tenants want (All-DRF).
+    Wants(Vec<(usize, u64)>),
+    /// From a head: requests/s for tenants, to be taken whole or refused (Head-DRF).
+    Proposals(Vec<(usize, u64)>),
+    /// To a head: the proposals that are taken (Head-DRF).
+    Accepted(Vec<usize>),
+    /// The share of the sender that one request is; from heads also what the tenant wants (Level-DRF).
+    Shares(Vec<(usize, f64, Option<u64>)>),
+    /// Requests/s that the sender will have for tenants at least (Level-DRF).
+    AtLeast(Vec<(usize, f64)>),
+    /// Requests/s that the sender will have for tenants at most (Level-DRF).
+    AtMost(Vec<(usize, f64)>),
+    /// To a head: requests/s that the sender keeps for tenants, all together within what it has free.
+    Promise(Vec<(usize, u64)>),
+}
+
+/// One server's part in one interval.
+pub trait Server {
+    /// How often [`Server::step`] is called, with `round` from 0. What the last call sends is nothing.
+    fn rounds(&self) -> u32;
+
+    /// Takes the messages that came since the last round; sends messages.
+    fn step(&mut self, round: u32, inbox: &[Message]) -> Vec<Message>;
+
+    /// After the last round: requests/s of the tenants whose heads are here, those with any.
+    fn grants(&self) -> Vec<(usize, u64)>;
+}
+
+/// What becomes of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Delivered,
+    Lost,
+    /// So many rounds after the next one; after the last round it is as good as lost.
+    Late(u32),
+}
+
+/// How an interval went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Requests/s by tenant.
+    pub grants: Vec<u64>,
+    /// One for each pair of servers and round in which something was told.
+    pub messages: u64,
+    /// Rounds in which messages were sent.
+    pub rounds: u32,
+}
+
+/// What each server of a problem knows.
+pub fn locals(problem: &Problem, interval: u64) -> Vec<Local> {
+    let local = |(server, free): (usize, &Vector)| Local {
+        server,
+        interval,
+        free: *free,
+        hosted: Vec::new(),
+    };
+    let mut locals: Vec<Local> = problem.free().iter().enumerate().map(local).collect();
+    for (t, tenant) in problem.tenants().iter().enumerate() {
+        for (position, place) in tenant.places.iter().enumerate() {
+            locals[place.server].hosted.push(Hosted {
+                tenant: t,
+                places: tenant.places.clone(),
+                cost: place.cost,
+                extra_per_s: (position == 0).then_some(tenant.extra_per_s),
+            });
+        }
+    }
+    locals
+}
+
+/// Runs one interval. `fate` decides about each message; `around` is called around each step of server `s`, so
+/// that a shell can measure it.
+pub fn run<S: Server + ?Sized>(
+    servers: &mut [Box<S>],
+    tenants: usize,
+    mut fate: impl FnMut(&Message) -> Fate,
+    mut around: impl FnMut(usize, &mut dyn FnMut()),
+) -> Outcome {
+    let rounds = servers.first().map_or(0, |server| server.rounds());
+    let (mut messages, mut rounds_used) = (0, 0);
+    let mut due: BTreeMap<u32, Vec<Vec<Message>>> = BTreeMap::new();
+    for round in 0..rounds {
+        let inboxes = due
+            .remove(&round)
+            .unwrap_or_else(|| vec![Vec::new(); servers.len()]);
+        for (s, server) in servers.iter_mut().enumerate() {
+            let mut sent = Vec::new();
+            around(s, &mut || sent = server.step(round, &inboxes[s]));
+            messages += sent.len() as u64;
+            rounds_used = rounds_used.max(if sent.is_empty() { 0 } else { round + 1 });
+            for message in sent {
+                let arrival = match fate(&message) {
+                    Fate::Delivered => round + 1,
+                    Fate::Late(by) => round + 1 + by,
+                    Fate::Lost => continue,
+                };
+                let inboxes = due
+                    .entry(arrival)
+                    .or_insert_with(|| vec![Vec::new(); inboxes.len()]);
+                inboxes[message.to].push(message);
+            }
+        }
+    }
+    let mut grants = vec![0; tenants];
+    for server in servers.iter() {
+        for (tenant, grant) in server.grants() {
+            grants[tenant] = grant;
+        }
+    }
+    Outcome {
+        grants,
+        messages,
+        rounds: rounds_used,
+    }
+}
+
+/// Messages by receiver, in the order of the receivers.
+pub(crate) struct Outbox<T> {
+    by_receiver: BTreeMap<usize, Vec<T>>,
+}
+
+impl<T> Default for Outbox<T> {
+    fn default() -> Self {
+        Self {
+            by_receiver: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Outbox<T> {
+    pub(crate) fn tell(&mut self, receiver: usize, what: T) {
+        self.by_receiver.entry(receiver).or_default().push(what);
+    }
+
+    pub(crate) fn send(self, local: &Local, body: impl Fn(Vec<T>) -> Body) -> Vec<Message> {
+        let message = |(to, what)| Message {
+            from: local.server,
+            to,
+            interval: local.interval,
+            body: body(what),
+        };
+        self.by_receiver.into_iter().map(message).collect()
+    }
+}
+
+/// Where the tenants of a server are in its list.
+pub(crate) fn positions(local: &Local) -> BTreeMap<usize, usize> {
+    let hosted = local.hosted.iter().enumerate();
+    hosted.map(|(h, hosted)| (hosted.tenant, h)).collect()
+}
+
+/// The word of the tenants' servers, as it comes in at their heads.
+#[derive(Debug, Default)]
+pub(crate) struct Promises {
+    /// By tenant and server.
+    kept: BTreeMap<usize, BTreeMap<usize, u64>>,
+}
+
+impl Promises {
+    pub(crate) fn add(&mut self, tenant: usize, server: usize, amount: u64) {
+        self.kept.entry(tenant).or_default().insert(server, amount);
+    }
+
+    /// The least that the servers of each tenant keep for it, where all have answered: accepted in part.
+    pub(crate) fn grants(&self, local: &Local) -> Vec<(usize, u64)> {
+        let heads = local.hosted.iter().filter(|hosted| hosted.head() == local.server);
+        let grant = |hosted: &Hosted| {
+            let kept = self.kept.get(&hosted.tenant)?;
+            let grant = (*kept.values().min()?).min(hosted.extra_per_s.unwrap_or(0));
+            (kept.len() == hosted.places.len() && grant > 0).then_some((hosted.tenant, grant))
+        };
+        heads.filter_map(grant).collect()
+    }
+}
+
+/// A problem of one server: its tenants with what they cost there. `among`: positions in `hosted`.
+pub(crate) fn own_problem(local: &Local, among: &[(usize, u64)]) -> Problem {
+    let tenant = |(h, extra_per_s): &(usize, u64)| crate::problem::Tenant {
+        places: vec![Place {
+            server: 0,
+            cost: local.hosted[*h].cost,
+        }],
+        extra_per_s: *extra_per_s,
+    };
+    let tenants: Vec<_> = among.iter().map(tenant).collect();
+    Problem::new(vec![local.free], tenants).expect("whoever costs nothing here is left out")
+}
+
+pub(crate) fn costs_nothing(hosted: &Hosted) -> bool {
+    hosted.cost == NOTHING
+}
+
+/// Rounds of bounds, of which every second tells upper ones.
+pub(crate) fn is_lower(round: u32, bounds: &Range<u32>) -> bool {
+    (round - bounds.start).is_multiple_of(2)
+}

@@ -1,0 +1,155 @@
+//! C-DRF, request by request and exact: feasible, and fair in the sense that characterises it.
+
+mod instances;
+
+use instances::{Sizes, problems};
+use proptest::prelude::*;
+use quorate_controller::{Place, Problem, Tenant, exact, request_by_request};
+
+const COARSE: Sizes = Sizes {
+    servers: 6,
+    tenants: 12,
+    capacity: 400,
+    cost: 40,
+};
+const FINE: Sizes = Sizes {
+    capacity: 4_000_000,
+    cost: 200,
+    ..COARSE
+};
+
+/// Every tenant has what it wants, or there is a full resource of whose users none has a larger dominant share
+/// than it, up to `slack(tenant, resource's server, resource, other)`: max-min fairness. Only one outcome has this
+/// property with no slack.
+fn unfair(
+    problem: &Problem,
+    grants: &[u64],
+    full: impl Fn(u64, u64) -> bool,
+    slack: impl Fn(usize, usize, usize, usize) -> f64,
+) -> Option<usize> {
+    let left = problem.left(grants).expect("feasible");
+    let share = |t: usize| problem.dominant_share(t, grants[t]);
+    let cost_on = |t: usize, s: usize, i: usize| {
+        let place = problem.tenants()[t].places.iter().find(|place| place.server == s);
+        place.map_or(0, |place| place.cost[i])
+    };
+    (0..grants.len()).find(|t| {
+        let tenant = &problem.tenants()[*t];
+        let is_bottleneck = |place: &Place, i: usize| {
+            let uses = |other: &usize| cost_on(*other, place.server, i) > 0;
+            place.cost[i] > 0
+                && full(left[place.server][i], place.cost[i])
+                && (0..grants.len())
+                    .filter(uses)
+                    .all(|other| share(other) <= share(*t) + slack(*t, place.server, i, other))
+        };
+        let has_bottleneck = tenant
+            .places
+            .iter()
+            .any(|place| (0..3).any(|i| is_bottleneck(place, i)));
+        grants[*t] < tenant.extra_per_s && !has_bottleneck
+    })
+}
+
+fn largest_cost(problem: &Problem, s: usize, i: usize) -> u64 {
+    let places = problem.tenants().iter().flat_map(|tenant| &tenant.places);
+    places
+        .filter(|place| place.server == s)
+        .map(|place| place.cost[i])
+        .sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// Algorithm 2: no request of anybody who wants one fits; and whoever stopped had the lowest share then, but for one
+    /// request of each other, which since grew by no more than what the stopped one could not use.
+    #[test]
+    fn algorithm_2_is_fair_up_to_a_request(problem in problems(COARSE)) {
+        let grants = request_by_request(&problem);
+        prop_assert!(problem.left(&grants).is_some(), "over-allocated");
+        let slack = |t: usize, s: usize, i: usize, other: usize| {
+            let cost = |t: usize| problem.tenants()[t].places.iter().find(|p| p.server == s).unwrap().cost[i] as f64;
+            problem.share_of_request(other) * (1.0 + cost(t) / cost(other)) + 1e-9
+        };
+        prop_assert_eq!(unfair(&problem, &grants, |left, cost| left < cost, slack), None);
+    }
+
+    /// The exact one: feasible, and fair with no more slack than rounding down to whole requests.
+    #[test]
+    fn exact_is_fair(problem in prop_oneof![problems(COARSE), problems(FINE)]) {
+        let grants = exact(&problem);
+        prop_assert!(problem.left(&grants).is_some(), "over-allocated");
+        for (grant, tenant) in grants.iter().zip(problem.tenants()) {
+            prop_assert!(*grant <= tenant.extra_per_s);
+        }
+        let left = problem.left(&grants).unwrap();
+        let rounding = |t: usize, _: usize, _: usize, other: usize| {
+            2.0 * problem.share_of_request(t) + problem.share_of_request(other) + 1e-9
+        };
+        // Full: less is left than one request of each of its users, as all are rounded down.
+        for s in 0..left.len() {
+            for i in 0..3 {
+                prop_assert!(left[s][i] <= problem.free()[s][i]);
+            }
+        }
+        let all = (0..left.len()).map(|s| [0, 1, 2].map(|i| largest_cost(&problem, s, i)).into_iter().max().unwrap());
+        let most = all.max().unwrap_or(0);
+        prop_assert_eq!(unfair(&problem, &grants, |left, _| left <= most, rounding), None);
+    }
+
+    /// The exact one equals Algorithm 2, the closer the smaller requests are: dominant shares within 2 % of the largest
+    /// where thousands of requests fit.
+    #[test]
+    fn exact_is_algorithm_2(problem in problems(FINE)) {
+        let (exact, reference) = (exact(&problem), request_by_request(&problem));
+        let share = |grants: &[u64], t: usize| problem.dominant_share(t, grants[t]);
+        for t in 0..exact.len() {
+            let (ours, theirs) = (share(&exact, t), share(&reference, t));
+            prop_assert!((ours - theirs).abs() <= 0.02, "tenant {}: {} and {}", t, ours, theirs);
+        }
+    }
+}
+
+/// Filo §4.2: on the servers of the worked example, a1 on R1 and R3 at 100 requests/s of Table 1.
+#[test]
+fn the_worked_example_extended() {
+    let milli = |[cpu, network, storage]: [u64; 3]| [cpu * 1_000, network * 1_000, storage * 1_000];
+    let free = [[2, 2, 250], [2, 2, 400], [8, 4, 100], [4, 2, 250]]
+        .map(milli)
+        .to_vec();
+    let place = |server, cost| Place { server, cost };
+    let a1 = |extra_per_s| Tenant {
+        places: vec![place(0, [10, 10, 1_000]), place(2, [30, 10, 1_000])],
+        extra_per_s,
+    };
+    let alone = Problem::new(free.clone(), vec![a1(u64::MAX)]).unwrap();
+    // One request is 1/200 of R1's CPU and 1/100 of R3's storage IO: 100 requests/s are its dominant share of 1.
+    assert!((alone.share_of_request(0) - 0.01).abs() < 1e-12);
+    assert_eq!(
+        (exact(&alone), request_by_request(&alone)),
+        (vec![100], vec![100])
+    );
+    let ten = Problem::new(free.clone(), vec![a1(10)]).unwrap();
+    assert_eq!((exact(&ten), request_by_request(&ten)), (vec![10], vec![10]));
+    // Two of it share what there is equally.
+    let two = Problem::new(free, vec![a1(u64::MAX), a1(u64::MAX)]).unwrap();
+    assert_eq!(
+        (exact(&two), request_by_request(&two)),
+        (vec![50, 50], vec![50, 50])
+    );
+}
+
+#[test]
+fn what_cannot_be_had_is_not_granted() {
+    let tenant = |server, cost| Tenant {
+        places: vec![Place { server, cost }],
+        extra_per_s: u64::MAX,
+    };
+    let tenants = vec![tenant(0, [1, 0, 1]), tenant(0, [3, 0, 0])];
+    let problem = Problem::new(vec![[10, 10, 0]], tenants).unwrap();
+    assert_eq!(
+        (exact(&problem), request_by_request(&problem)),
+        (vec![0, 3], vec![0, 3])
+    );
+}

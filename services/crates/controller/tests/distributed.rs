@@ -1,0 +1,151 @@
+//! Head-, All- and Level-DRF: feasible whatever messages are lost or late; Level-DRF gets to C-DRF.
+
+mod instances;
+
+use instances::{Sizes, problems};
+use proptest::prelude::*;
+use quorate_controller::all::AllDrf;
+use quorate_controller::head::HeadDrf;
+use quorate_controller::level::{BOUND_ROUNDS, LevelDrf};
+use quorate_controller::rounds::{Fate, Local, Message, Outcome, Server, locals, run};
+use quorate_controller::{Place, Problem, Tenant, exact, request_by_request};
+
+const SIZES: Sizes = Sizes {
+    servers: 6,
+    tenants: 12,
+    capacity: 4_000,
+    cost: 40,
+};
+
+fn agree(
+    problem: &Problem,
+    server: impl Fn(Local) -> Box<dyn Server>,
+    fate: impl FnMut(&Message) -> Fate,
+) -> Outcome {
+    let mut servers: Vec<Box<dyn Server>> = locals(problem, 7).into_iter().map(server).collect();
+    run(&mut servers, problem.tenants().len(), fate, |_, step| step())
+}
+
+fn head(local: Local) -> Box<dyn Server> {
+    Box::new(HeadDrf::new(local))
+}
+
+fn all(local: Local) -> Box<dyn Server> {
+    Box::new(AllDrf::new(local))
+}
+
+fn level(local: Local) -> Box<dyn Server> {
+    Box::new(LevelDrf::new(local, BOUND_ROUNDS))
+}
+
+const ALL: [fn(Local) -> Box<dyn Server>; 3] = [head, all, level];
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        5 => Just(Fate::Delivered), 2 => Just(Fate::Lost), 2 => (1u32..4).prop_map(Fate::Late)
+    ];
+    proptest::collection::vec(fate, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// What is used fits every server, nobody gets more than it wants (Cons4), whatever becomes of messages.
+    #[test]
+    fn grants_are_feasible(problem in problems(SIZES), fates in fates()) {
+        for server in ALL {
+            for lossless in [true, false] {
+                let mut turn = fates.iter().cycle();
+                let fate = |_: &Message| if lossless { Fate::Delivered } else { *turn.next().unwrap() };
+                let outcome = agree(&problem, server, fate);
+                prop_assert!(problem.left(&outcome.grants).is_some(), "over-allocated");
+                for (grant, tenant) in outcome.grants.iter().zip(problem.tenants()) {
+                    prop_assert!(*grant <= tenant.extra_per_s);
+                }
+            }
+        }
+    }
+
+    /// With enough rounds Level-DRF is C-DRF, up to requests that are rounded down at several servers.
+    #[test]
+    fn level_converges_to_exact(problem in problems(Sizes { capacity: 4_000_000, ..SIZES })) {
+        let outcome = agree(&problem, |local| Box::new(LevelDrf::new(local, 40)), |_| Fate::Delivered);
+        for (t, (ours, exact)) in outcome.grants.iter().zip(exact(&problem)).enumerate() {
+            prop_assert!(ours.abs_diff(exact) <= 2, "tenant {}: {} and {}", t, ours, exact);
+        }
+    }
+
+    /// Without messages nobody gets anything, but tenants of one server.
+    #[test]
+    fn silence_is_a_no(problem in problems(SIZES)) {
+        for server in ALL {
+            let outcome = agree(&problem, server, |_| Fate::Lost);
+            for (grant, tenant) in outcome.grants.iter().zip(problem.tenants()) {
+                prop_assert!(*grant == 0 || tenant.places.len() == 1);
+            }
+        }
+    }
+}
+
+/// Two full servers in a row: t0 on both, t1 on the first, t2 on the second, which has half. The second server limits
+/// t0; what that leaves on the first belongs to t1. All-DRF's minimum leaves it unused; Level-DRF finds it.
+#[test]
+fn what_one_server_refuses_is_used_on_another() {
+    let tenant = |servers: &[usize]| Tenant {
+        places: servers
+            .iter()
+            .map(|server| Place {
+                server: *server,
+                cost: [1, 0, 0],
+            })
+            .collect(),
+        extra_per_s: u64::MAX,
+    };
+    let tenants = vec![tenant(&[0, 1]), tenant(&[0]), tenant(&[1])];
+    let problem = Problem::new(vec![[10_000, 0, 0], [5_000, 0, 0]], tenants).unwrap();
+    let grants = |server: fn(Local) -> Box<dyn Server>| agree(&problem, server, |_| Fate::Delivered).grants;
+    // Shares: of t0 1/5000 a request, of t1 1/10000, of t2 1/5000.
+    assert_eq!(request_by_request(&problem), [2_500, 7_500, 2_500]);
+    assert_eq!(exact(&problem), [2_500, 7_500, 2_500]);
+    assert_eq!(grants(level), [2_500, 7_500, 2_500]);
+    assert_eq!(grants(all), [2_500, 5_000, 2_500]);
+    // Heads do not see what other heads take: t2's takes all of the second server, and is preferred there.
+    assert_eq!(grants(head)[0], 0);
+}
+
+/// An old interval's messages are nobody's business in a new one.
+#[test]
+fn messages_of_other_intervals_are_dropped() {
+    let tenants = vec![Tenant {
+        places: vec![
+            Place {
+                server: 0,
+                cost: [1, 0, 0],
+            },
+            Place {
+                server: 1,
+                cost: [1, 0, 0],
+            },
+        ],
+        extra_per_s: 5,
+    }];
+    let problem = Problem::new(vec![[10, 0, 0]; 2], tenants).unwrap();
+    for server in ALL {
+        let mut old: Vec<Box<dyn Server>> = locals(&problem, 1).into_iter().map(server).collect();
+        let mut stale = Vec::new();
+        for round in 0..old[0].rounds() {
+            let sent: Vec<Message> = old
+                .iter_mut()
+                .flat_map(|server| server.step(round, &stale))
+                .collect();
+            stale.extend(sent);
+        }
+        let mut new: Vec<Box<dyn Server>> = locals(&problem, 2).into_iter().map(server).collect();
+        for round in 0..new[0].rounds() {
+            for server in &mut new {
+                server.step(round, &stale);
+            }
+        }
+        assert!(new.iter().all(|server| server.grants().is_empty()));
+    }
+}
