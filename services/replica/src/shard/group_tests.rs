@@ -43,7 +43,7 @@ fn open(dir: &Path) -> (Arc<Journal>, Recovered) {
     };
     let mut scan = Scan::new(ME);
     let (journal, recovery) = Journal::open(dir, options, |record| scan.record(&record).unwrap()).unwrap();
-    (Arc::new(journal), scan.finish(&recovery, false))
+    (Arc::new(journal), scan.finish(&recovery))
 }
 
 fn server(journal: Arc<Journal>, replica: Replica, places: Places) -> Server {
