@@ -314,6 +314,29 @@ fn a_hole_known_from_the_start_is_marked_in_every_log_and_asked_of_nobody() {
 }
 
 #[test]
+fn a_segment_that_is_gone_is_marked_in_every_log() {
+    let dir = memory_dir();
+    let gate = Options {
+        faults: Some(Arc::new(Gate(Arc::default()))),
+        ..options()
+    };
+    let rig = start(dir.path(), gate, |_| {}).unwrap();
+    fill(&rig, group(1), 1, 150);
+    drop(rig);
+    let names = std::fs::read_dir(dir.path().join("journal")).unwrap();
+    let mut segments: Vec<_> = names.map(|entry| entry.unwrap().path()).collect();
+    segments.retain(|path| path.to_string_lossy().contains("segment-"));
+    segments.sort();
+    assert!(segments.len() > 3, "some are before and behind it");
+    std::fs::remove_file(&segments[1]).unwrap();
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    rig.settle();
+    drop(rig);
+    let rig = start(dir.path(), options(), |_| {}).unwrap();
+    assert_eq!(rig.holes, [group(1)]);
+}
+
+#[test]
 fn a_full_device_stops_the_copying_and_loses_nothing() {
     let dir = memory_dir();
     let go = Arc::new(AtomicBool::new(false));
