@@ -303,15 +303,20 @@ fn a_member_that_lacks_what_another_proves_to_be_committed_is_an_older_copy() {
     let (chain, ..) = world.shape(1);
     let [a, b, c] = chain[..] else { panic!("of three") };
     world.fail(&[a, b, c]);
-    world.register(with_log(a, "i2", (1, 5_000), (1, 90)));
-    world.register(with_log(b, "i2", (2, 4_000), (2, 3_900)));
+    for n in [a, b, c] {
+        world.register(with_log(n, "i2", (1, 90), (0, 0)));
+    }
+    world.apply_all(1);
+    world.fail(&[a, b, c]);
+    world.register(with_log(a, "i3", (1, 5_000), (1, 90)));
+    world.register(with_log(b, "i3", (2, 4_000), (2, 3_900)));
     assert_eq!(
         world.shape(1).0,
         [b, c],
         "an index of an earlier epoch proves nothing"
     );
     assert!(world.kinds().contains(&EventKind::ServerDiskStale));
-    let effects = world.register(with_log(c, "i2", (2, 4_000), (2, 3_000)));
+    let effects = world.register(with_log(c, "i3", (2, 4_000), (2, 3_000)));
     assert_eq!((world.shape(1).0, world.shape(1).1), (vec![b, c], Some(a)));
     assert!(configures(&effects).iter().any(|(server, _)| *server == a));
 }
@@ -355,6 +360,25 @@ fn what_members_returned_with_counts_until_they_are_in_one_epoch_again() {
     // It has grown since: the second's log is longer than the first's was then.
     world.register(with_log(chain[1], "i3", (epoch, 9_000), (0, 0)));
     assert_eq!(world.shape(1).0, chain);
+}
+
+/// All are in one epoch and commit in it, and before the last of them has said so another is started again.
+#[test]
+fn what_a_member_returned_with_is_out_of_date_once_more_was_committed_with_it() {
+    let mut world = World::new(3);
+    world.active(1, Persistent, 2);
+    let (chain, ..) = world.shape(1);
+    let [a, b] = chain[..] else { panic!("of two") };
+    world.fail(&[a, b]);
+    world.register(with_log(a, "i2", (1, 100), (1, 90)));
+    world.register(with_log(b, "i2", (1, 100), (1, 90)));
+    let (_, _, epoch, _) = world.shape(1);
+    world.register(with_log(a, "i3", (epoch, 9_000), (epoch, 8_000)));
+    assert_eq!((world.shape(1).0, world.shape(1).1), (vec![a, b], None));
+    assert!(!world.kinds().contains(&EventKind::ServerDiskStale));
+    // What was committed before it returned, it must have.
+    world.register(with_log(b, "i3", (1, 100), (1, 90)));
+    assert_eq!(world.shape(1).0, [a], "an older copy, beside what was committed");
 }
 
 #[test]

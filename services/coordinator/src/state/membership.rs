@@ -213,7 +213,8 @@ impl Change<'_> {
             if held.damaged || (disk == Disk::Older && !is_last) {
                 self.leave(group_id, id);
             } else if is_chained {
-                self.settle_returned(group_id, id, Returned::of(held), true);
+                let returned = Returned::of(held, self.state.groups[&group_id].epoch);
+                self.settle_returned(group_id, id, returned, true);
             } else {
                 // Its neighbours must agree anew with a process that remembers less.
                 self.reconfigure(group_id, |_| {});

@@ -22,13 +22,22 @@ pub struct Returned {
     pub end: (Epoch, Index),
     /// The last one of which its disk proves that it was committed.
     pub committed: (Epoch, Index),
+    /// The group's epoch when it returned. It is in the chain of every later one, as long as this is kept.
+    #[serde(default = "no_bound")]
+    pub until: Epoch,
+}
+
+/// Of what was noted before `until` was: nothing shows that it is out of date.
+fn no_bound() -> Epoch {
+    Epoch::MAX
 }
 
 impl Returned {
-    pub(super) fn of(held: &HeldGroup) -> Self {
+    pub(super) fn of(held: &HeldGroup, until: Epoch) -> Self {
         Self {
             end: (held.epoch, held.last_index),
             committed: (held.committed_epoch, held.committed_index),
+            until,
         }
     }
 
@@ -36,6 +45,7 @@ impl Returned {
     pub(super) const LIVED_ON: Self = Self {
         end: (Epoch::MAX, Index::MAX),
         committed: (0, 0),
+        until: Epoch::MAX,
     };
 }
 
@@ -59,6 +69,13 @@ impl Group {
         (kept.into_iter().map(place).collect(), older)
     }
 
+    /// A batch that was ordered in an epoch is committed by a chain of that epoch or a later one, all of which holds it
+    /// then. So a member that returned before that epoch was issued has got more since than it returned with, though
+    /// its word that it is in the epoch may still be on its way.
+    fn forget_outdated(&mut self, committed: (Epoch, Index)) {
+        self.returned.retain(|_, one| committed.0 <= one.until);
+    }
+
     /// Whether a member's word that it is in the present epoch changes anything.
     pub fn awaits_applied(&self, epoch: Epoch) -> bool {
         self.epoch == epoch && (!self.formed || !self.returned.is_empty())
@@ -75,6 +92,7 @@ impl Change<'_> {
         anew: bool,
     ) {
         let group = self.state.groups.get_mut(&group_id).expect("a member's group");
+        group.forget_outdated(returned.committed);
         group.returned.insert(id, returned);
         let (chain, older) = group.by_what_they_hold();
         if !anew && chain == group.chain {

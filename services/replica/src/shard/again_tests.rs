@@ -96,9 +96,15 @@ fn what_comes_again_stands_behind_the_drop() {
     shard.peer_envelope(OTHER, reply(3));
     shard.flush();
     let state = |shard: &Shard| shard.groups[&GROUP].replica.state();
-    assert_eq!(state(&shard), GroupState::Syncing, "a restart would bring it back");
+    assert_eq!(
+        state(&shard),
+        GroupState::Syncing,
+        "a restart would bring it back"
+    );
     while state(&shard) == GroupState::Syncing {
-        let event = events.recv_timeout(Duration::from_secs(20)).expect("the journal is silent");
+        let event = events
+            .recv_timeout(Duration::from_secs(20))
+            .expect("the journal is silent");
         run::journal_event(&mut shard, event);
         shard.flush();
     }

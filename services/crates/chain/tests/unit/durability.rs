@@ -135,9 +135,17 @@ fn a_drop_is_waited_for_by_what_comes_after_it() {
     fleet.sync(1);
     fleet.event(2, TICK);
     assert_eq!(fleet.node(2).state(), GroupState::Syncing);
-    assert_eq!(learners_caught_up(&mut fleet), 0, "though there is nothing to catch up");
+    assert_eq!(
+        learners_caught_up(&mut fleet),
+        0,
+        "though there is nothing to catch up"
+    );
     fleet.configure(2, &[1], &[2]);
-    assert_eq!(fleet.node(2).state(), GroupState::Syncing, "also in a later epoch");
+    assert_eq!(
+        fleet.node(2).state(),
+        GroupState::Syncing,
+        "also in a later epoch"
+    );
     fleet.event(2, Event::DropPersisted);
     assert_eq!(fleet.node(2).state(), GroupState::Degraded);
     assert_eq!(learners_caught_up(&mut fleet), 1);

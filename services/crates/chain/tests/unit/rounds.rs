@@ -125,8 +125,16 @@ fn a_new_head_told_less_than_was_committed_knows_that() {
     };
     fleet.event(2, trim);
     assert!(fleet.node(2).ring_closed(), "all agree with it");
-    assert_eq!(fleet.node(2).commit_offset(), 0, "and the ring has committed nothing yet");
-    assert_eq!(answers(&fleet.take_told()), [], "what was acknowledged would not count");
+    assert_eq!(
+        fleet.node(2).commit_offset(),
+        0,
+        "and the ring has committed nothing yet"
+    );
+    assert_eq!(
+        answers(&fleet.take_told()),
+        [],
+        "what was acknowledged would not count"
+    );
     fleet.sync(5);
     for id in [2, 3, 4, 5] {
         fleet.sync(id);
