@@ -31,11 +31,11 @@ from quorate_scenarios.customer import Customer, Refused
 
 REPEATS = 3
 PACE = Pace(warmup_s=0.7, window_s=2.0)
+FILLING = Pace(warmup_s=4.0, window_s=0.5)
 ISOLATION_PAIRS = 10
 ISOLATION_PACE = Pace(warmup_s=1.0, window_s=1.0)
 SPIN_US = 200
 GROUPS_PER_CUSTOMER = 50  # as many as one project may have
-GROUP_RATE_PER_S = 80_000  # reserved by each of many
 OTHERS_SHARE_MAX = 0.05
 MODES: tuple[Mode, ...] = ("mem", "sync")
 FAILURES = (BadOptions, ProcessFailed, Refused, DriverFailed, TimeoutError, httpx2.HTTPError, OSError)
@@ -78,6 +78,8 @@ def measure(folder: Path, repeats: int, display: Display) -> Found:
         tls = _start(running, folder / "tls", display, is_plaintext=False)
         with display.step(f"creating {GROUPS} groups"):
             groups = _create_groups(plain.stack, folder / "plain")
+        with display.step("filling them to what they retain"):
+            plain.fleet.target.append(CELLS[0], groups, FILLING, connections=GROUPS)
         for number in range(1, repeats + 1):
             with display.step(f"round {number} of {repeats}"):
                 _round(plain.fleet, tls.fleet, groups, found)
@@ -128,7 +130,7 @@ def _create_groups(stack: Stack, folder: Path) -> list[Path]:
         with Customer(stack.api_url, "bench") as customer:
             for _ in range(min(GROUPS_PER_CUSTOMER, GROUPS - len(handles))):
                 name = f"group-{len(handles)}"
-                handles.append(create_group(customer, name, "mem", folder, GROUP_RATE_PER_S))
+                handles.append(create_group(customer, name, "mem", folder, shares=GROUPS))
     return handles
 
 

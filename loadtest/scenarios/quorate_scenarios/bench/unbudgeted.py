@@ -20,6 +20,7 @@ RATE_PER_S = 4_000_000
 # … so that requests are reserved larger than they come, and the budget is one of bytes that is never reached.
 REQUEST_BYTES = 4_096
 RETENTION_BYTES = 64 << 20  # small enough to be reached while warming up: then memory and segments are used again
+RETENTION_BYTES_MIN = 1 << 20  # what the API allows
 DURABILITY = {"mem": "in_memory", "sync": "persistent"}
 
 
@@ -39,14 +40,15 @@ def unbudgeted_stack(
     return Stack(options, display)
 
 
-def create_group(customer: Customer, name: str, mode: str, folder: Path, rate_per_s: int = RATE_PER_S) -> Path:
-    """A group of degree 3; the file with its handle. `mode`: `mem` or `sync`."""
+def create_group(customer: Customer, name: str, mode: str, folder: Path, shares: int = 1) -> Path:
+    """A group of degree 3; the file with its handle. `mode`: `mem` or `sync`. `shares`: so many groups share the load,
+    and what is retained, so that each of them, too, reaches it while warming up."""
     sla = {
         "durability": DURABILITY[mode],
         "replication_degree": SERVERS,
         "request_size_bytes": REQUEST_BYTES,
-        "rate_per_s": rate_per_s,
-        "retention_bytes": RETENTION_BYTES,
+        "rate_per_s": RATE_PER_S // shares,
+        "retention_bytes": max(RETENTION_BYTES_MIN, RETENTION_BYTES // shares),
     }
     group = customer.create_group(name, sla)
     path = folder / f"{name}.json"

@@ -72,9 +72,7 @@ def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
         Figure(cell.figure("per_s"), per_s, "appends/s", goals.per_s, more_is_better=True, note=beside),
         p50,
         Figure(cell.figure("p99_us"), _median(windows, "p99_us"), "µs", goals.p99_us, note=note),
-        Figure(
-            cell.figure("client_cpu_s_per_m"), _median(windows, "client_cpu"), PER_MILLION, note="the driver's"
-        ),
+        Figure(cell.figure("client_cpu_s_per_m"), _median(windows, "client_cpu"), PER_MILLION, note="the driver's"),
     ]
 
 
