@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims sim model fuzz e2e
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims sim model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -81,6 +81,9 @@ sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1
 
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
+
+infra-test: setup ## Try Terraform's provider: Terraform itself, against a strict stand-in for the API
+	@$(venv)/quorate-ci test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)
 	@$(venv)/quorate-ci model

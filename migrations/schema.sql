@@ -57,7 +57,7 @@ CREATE TABLE public.alembic_version (
 CREATE TABLE public.api_keys (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
-    project_id uuid NOT NULL,
+    project_id uuid,
     name text NOT NULL,
     prefix text NOT NULL,
     secret_hmac bytea NOT NULL,
@@ -199,6 +199,7 @@ CREATE TABLE public.projects (
     organization_id uuid NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
     CONSTRAINT projects_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 
@@ -327,9 +328,6 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_organization_id_id_key UNIQUE (organization_id, id);
 
 ALTER TABLE ONLY public.projects
-    ADD CONSTRAINT projects_organization_id_name_key UNIQUE (organization_id, name);
-
-ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.quota_overrides
@@ -365,6 +363,8 @@ CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (create
 CREATE INDEX invoice_lines_group ON public.invoice_lines USING btree (group_id);
 
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
+
+CREATE UNIQUE INDEX projects_name ON public.projects USING btree (organization_id, name) WHERE (deleted_at IS NULL);
 
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 
@@ -554,6 +554,8 @@ GRANT SELECT ON TABLE public.organizations TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.projects TO quorate_api;
 GRANT SELECT ON TABLE public.projects TO quorate_worker;
+
+GRANT UPDATE(deleted_at) ON TABLE public.projects TO quorate_api;
 
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_api;
 GRANT SELECT ON TABLE public.quota_overrides TO quorate_worker;

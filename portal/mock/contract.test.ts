@@ -10,6 +10,17 @@ const NOT_USED = new Set([
   'GET /v1/projects/:id',
   'GET /v1/groups/:id/handle',
   'GET /v1/groups/:id/usage',
+  // What infrastructure as code calls, and operators.
+  'DELETE /v1/projects/:id',
+  'GET /v1/organization/keys',
+  'POST /v1/organization/keys',
+  'GET /v1/operator/servers',
+  'GET /v1/operator/servers/:id',
+  'DELETE /v1/operator/servers/:id',
+  'POST /v1/operator/servers/:id/drain',
+  'DELETE /v1/operator/servers/:id/drain',
+  'GET /v1/operator/capacity',
+  'POST /v1/operator/join-tokens',
 ])
 
 function operations(): string[] {

@@ -30,8 +30,11 @@ def _npm(folder: str, script: str) -> Command:
     return Command(["npm", "run", "--silent", script], folder, f"{folder}/package.json")
 
 
-def _go(*argv: str) -> Command:
-    return Command(list(argv), "loadtest/chaos/check", "loadtest/chaos/check/go.mod")
+PROVIDER = "infra/terraform/provider"
+
+
+def _go(*argv: str, folder: str = "loadtest/chaos/check") -> Command:
+    return Command(list(argv), folder, f"{folder}/go.mod")
 
 
 def _ruff(*arguments: str) -> Command:
@@ -69,6 +72,12 @@ CHECKS = [
         fix=_go("gofmt", "-w", "."),
     ),
     Check("Go lints", _go("go", "vet", "./...")),
+    Check(
+        "Provider format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=PROVIDER),
+        fix=_go("gofmt", "-w", ".", folder=PROVIDER),
+    ),
+    Check("Provider lints", _go("go", "vet", "./...", folder=PROVIDER)),
     Check("Portal lints", _npm("portal", "lint")),
     Check("Portal types", _npm("portal", "typecheck")),
     Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),
@@ -86,6 +95,11 @@ CHECKS = [
         "API contract is fresh",
         Command(["quorate-api", "openapi", "--check"]),
         gen=Command(["quorate-api", "openapi"]),
+    ),
+    Check(
+        "Provider's client and reference are fresh",  # after the contract, from which they come
+        _go("go", "run", "./internal/generate", "-check", folder=PROVIDER),
+        gen=_go("go", "run", "./internal/generate", folder=PROVIDER),
     ),
     Check(
         "Error pages are fresh",

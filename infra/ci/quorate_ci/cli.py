@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quorate-ci", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     tests = commands.add_parser("test", help="every check and test")
-    tests.add_argument("--only", help="one group (unit, e2e) or one part by name")
+    tests.add_argument("--only", help="one group (unit, infra, e2e) or one part by name")
     commands.add_parser("verify", help="the checks; changes nothing")
     commands.add_parser("fix", help="rewrite what can be mended")
     commands.add_parser("gen", help="write generated files again")

@@ -74,6 +74,18 @@ PARTS = [
         Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
         lambda finished: of_go_test(finished.output()),
     ),
+    Part(
+        "terraform provider",
+        "infra",
+        Command(
+            ["go", "test", "-count=1", "-v", "./..."],
+            "infra/terraform/provider",
+            "infra/terraform/provider/go.mod",
+            # Without a configuration file of the machine's own: the provider is the one in the test's process.
+            env={"TF_ACC": "1", "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": "/dev/null"},
+        ),
+        lambda finished: of_go_test(finished.output()),
+    ),
     _pytest("peers", "unit", "loadtest/peers"),
     Part(
         "rust",

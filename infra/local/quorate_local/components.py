@@ -37,6 +37,7 @@ class Secrets:
     def __init__(self, layout: Layout) -> None:
         self.admin_token = layout.secrets / "coordinator-admin-token"
         self.api_secret = layout.secrets / "api-secret"
+        self.operator_token = layout.secrets / "operator-token"
         self.signing_key = layout.secrets / "token-signing-key.pem"
         self.public_keys = layout.secrets / "token-public-keys.json"
         self._folder = layout.secrets
@@ -134,6 +135,7 @@ def api_environment(
         "QUORATE_COORDINATOR_TOKEN_FILE": str(keys.admin_token),
         "QUORATE_TOKEN_SIGNING_KEY_FILE": str(keys.signing_key),
         "QUORATE_SECRET_FILE": str(keys.api_secret),
+        "QUORATE_OPERATOR_TOKEN_FILE": str(keys.operator_token),
     }
     if options.plaintext:
         env["QUORATE_PLAINTEXT_ALLOWED"] = "true"

@@ -111,6 +111,7 @@ def settings(owner_url: str, redis_url: str, tmp_path: Path) -> Settings:
         coordinator_token_file=token_file,
         token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
         secret_file=keys / tokens.SECRET_FILE,
+        operator_token_file=keys / tokens.OPERATOR_TOKEN_FILE,
         password_memory_kib=8_192,
     )
 

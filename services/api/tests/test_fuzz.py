@@ -40,6 +40,7 @@ def target(owner_url: str, redis_url: str, tmp_path: Path):  # type: ignore[no-u
             coordinator_token_file=token_file,
             token_signing_key_file=keys / tokens.SIGNING_KEY_FILE,
             secret_file=keys / tokens.SECRET_FILE,
+            operator_token_file=keys / tokens.OPERATOR_TOKEN_FILE,
             password_memory_kib=8_192,
             signups_per_address="100000/hour",
         )
@@ -68,21 +69,27 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
     checks.load_all_checks()
     schema = schemathesis.openapi.from_dict(application.bare().openapi())
     group = runner.run(customer.create_group("fuzzed"))
-    ids = {"project_id": customer.project_id, "group_id": group["id"]}
+    ids = {"project_id": customer.project_id, "group_id": group["id"], "server_id": "1"}
     operations = [result.ok() for result in schema.get_all_operations()]
     operations = [each for each in operations if each.definition.raw["operationId"] != "stream_group"]
     share_s = BUDGET_S / len(operations) / 2  # of valid and of broken input for each operation
     seen: dict[str, set[int]] = {}
+    as_person = {"Cookie": f"quorate_session={customer.cookie}", "X-CSRF-Token": customer.csrf_token}
+    as_operator = bearer(
+        {"secret": (Path(os.environ["TEST_KEYS_DIR"]) / tokens.OPERATOR_TOKEN_FILE).read_text().strip()}
+    )
+
+    def credential(case: schemathesis.Case) -> dict[str, str]:
+        raw = case.operation.definition.raw
+        if raw["operationId"] in ("create_project", "create_key", "create_organization_key", "list_organization_keys"):
+            return as_person
+        return as_operator if "operator" in raw["tags"] else key
 
     def send(case: schemathesis.Case, *, existing: bool) -> None:
         if existing and case.method != "DELETE":  # else nearly everything would be a 404
             case.path_parameters = {name: ids.get(name, value) for name, value in (case.path_parameters or {}).items()}
         kwargs = case.as_transport_kwargs(base_url="http://testserver")
-        as_person = case.operation.definition.raw["operationId"] in ("create_project", "create_key")
-        headers = dict(kwargs.get("headers") or {})
-        headers |= (
-            {"Cookie": f"quorate_session={customer.cookie}", "X-CSRF-Token": customer.csrf_token} if as_person else key
-        )
+        headers = dict(kwargs.get("headers") or {}) | credential(case)
         arguments = {name: kwargs[name] for name in ("params", "json", "data") if kwargs.get(name) is not None}
         if "data" in arguments:
             data = arguments.pop("data")

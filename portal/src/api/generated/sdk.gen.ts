@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, GetCurrentInvoiceData, GetCurrentInvoiceErrors, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
+import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceErrors, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -97,6 +97,17 @@ export const createProject = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
+ * Delete Project
+ *
+ * Delete a project that has no groups; its API keys are revoked.
+ */
+export const deleteProject = <ThrowOnError extends boolean = false>(options: Options<DeleteProjectData, ThrowOnError>) => (options.client ?? client).delete<DeleteProjectResponses, DeleteProjectErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/projects/{project_id}',
+    ...options
+});
+
+/**
  * Get Project
  *
  * One project.
@@ -126,6 +137,32 @@ export const listKeys = <ThrowOnError extends boolean = false>(options: Options<
 export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>) => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
     url: '/v1/projects/{project_id}/keys',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List Organization Keys
+ *
+ * The organization's own API keys, newest first, without their secrets.
+ */
+export const listOrganizationKeys = <ThrowOnError extends boolean = false>(options?: Options<ListOrganizationKeysData, ThrowOnError>) => (options?.client ?? client).get<ListOrganizationKeysResponses, ListOrganizationKeysErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/keys',
+    ...options
+});
+
+/**
+ * Create Organization Key
+ *
+ * Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+ */
+export const createOrganizationKey = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationKeyData, ThrowOnError>) => (options.client ?? client).post<CreateOrganizationKeyResponses, CreateOrganizationKeyErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/organization/keys',
     ...options,
     headers: {
         'Content-Type': 'application/json',
@@ -342,6 +379,87 @@ export const getQuotas = <ThrowOnError extends boolean = false>(options?: Option
     responseStyle: 'data',
     url: '/v1/quotas',
     ...options
+});
+
+/**
+ * List Servers
+ *
+ * The fleet's servers, those that failed too.
+ */
+export const listServers = <ThrowOnError extends boolean = false>(options?: Options<ListServersData, ThrowOnError>) => (options?.client ?? client).get<ListServersResponses, ListServersErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/servers',
+    ...options
+});
+
+/**
+ * Give Up Server
+ *
+ * Say of a failed server that neither it nor its disk will come back. Its name is free then.
+ */
+export const giveUpServer = <ThrowOnError extends boolean = false>(options: Options<GiveUpServerData, ThrowOnError>) => (options.client ?? client).delete<GiveUpServerResponses, GiveUpServerErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/servers/{server_id}',
+    ...options
+});
+
+/**
+ * Get Server
+ *
+ * One server.
+ */
+export const getServer = <ThrowOnError extends boolean = false>(options: Options<GetServerData, ThrowOnError>) => (options.client ?? client).get<GetServerResponses, GetServerErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/servers/{server_id}',
+    ...options
+});
+
+/**
+ * Call Off Drain
+ *
+ * Call a drain off.
+ */
+export const callOffDrain = <ThrowOnError extends boolean = false>(options: Options<CallOffDrainData, ThrowOnError>) => (options.client ?? client).delete<CallOffDrainResponses, CallOffDrainErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/servers/{server_id}/drain',
+    ...options
+});
+
+/**
+ * Drain Server
+ *
+ * Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is.
+ */
+export const drainServer = <ThrowOnError extends boolean = false>(options: Options<DrainServerData, ThrowOnError>) => (options.client ?? client).post<DrainServerResponses, DrainServerErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/servers/{server_id}/drain',
+    ...options
+});
+
+/**
+ * Get Capacity
+ *
+ * What the fleet has, what it may promise, and what of that is free.
+ */
+export const getCapacity = <ThrowOnError extends boolean = false>(options?: Options<GetCapacityData, ThrowOnError>) => (options?.client ?? client).get<GetCapacityResponses, GetCapacityErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/capacity',
+    ...options
+});
+
+/**
+ * Create Join Token
+ *
+ * A token with which one server joins the fleet, once. It is in this answer only.
+ */
+export const createJoinToken = <ThrowOnError extends boolean = false>(options: Options<CreateJoinTokenData, ThrowOnError>) => (options.client ?? client).post<CreateJoinTokenResponses, CreateJoinTokenErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/join-tokens',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

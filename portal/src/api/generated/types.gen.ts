@@ -5,6 +5,62 @@ export type ClientOptions = {
 };
 
 /**
+ * Amounts
+ *
+ * Amounts of each resource, as the coordinator counts them.
+ */
+export type Amounts = {
+    /**
+     * Cpu
+     *
+     * cores
+     */
+    cpu: number;
+    /**
+     * Network Bytes Per S
+     *
+     * in plus out
+     */
+    network_bytes_per_s: number;
+    /**
+     * Storage Io Per S
+     *
+     * operations
+     */
+    storage_io_per_s: number;
+};
+
+/**
+ * Capacity
+ *
+ * Of the servers that are alive and neither auxiliary nor draining.
+ */
+export type Capacity = {
+    nominal: Amounts;
+    promisable: Amounts;
+    allocated: Amounts;
+    free: Amounts;
+    /**
+     * Servers Alive
+     */
+    servers_alive: number;
+    /**
+     * Safety Factor
+     */
+    safety_factor: number;
+    /**
+     * Profile Version
+     */
+    profile_version: string;
+    /**
+     * Profile Provisional
+     *
+     * Whether the costs were not measured on this fleet.
+     */
+    profile_provisional: boolean;
+};
+
+/**
  * ClauseReport
  */
 export type ClauseReport = {
@@ -158,6 +214,42 @@ export type CreatedKey = {
 };
 
 /**
+ * CreatedOrganizationKey
+ */
+export type CreatedOrganizationKey = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Prefix
+     *
+     * How the secret begins, to tell keys apart.
+     */
+    prefix: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Last Used At
+     *
+     * To the minute; null if never used.
+     */
+    last_used_at: string | null;
+    /**
+     * Secret
+     *
+     * The key itself. It is shown now and never again.
+     */
+    secret: string;
+};
+
+/**
  * Demand
  *
  * What the SLA takes on the fleet.
@@ -192,6 +284,48 @@ export type Dependency = {
      * What is missing and what it means, for people.
      */
     detail: string;
+};
+
+/**
+ * Drain
+ */
+export type Drain = {
+    /**
+     * State
+     */
+    state: 'draining' | 'drained';
+    /**
+     * Since
+     */
+    since: string;
+    /**
+     * Drained At
+     */
+    drained_at: string | null;
+    /**
+     * Moving
+     *
+     * Replicas whose replacements learn.
+     */
+    moving: number;
+    /**
+     * Waiting
+     *
+     * Replicas that wait for their turn, or for room.
+     */
+    waiting: number;
+    /**
+     * Scarce Resource
+     *
+     * What those that find no server lack.
+     */
+    scarce_resource: string | null;
+    /**
+     * Message
+     *
+     * How far it is, and what it waits for, for people.
+     */
+    message: string;
 };
 
 /**
@@ -570,6 +704,30 @@ export type InvoiceLine = {
 };
 
 /**
+ * JoinToken
+ */
+export type JoinToken = {
+    /**
+     * Token
+     *
+     * One server joins with it, once. It is shown now and never again.
+     */
+    token: string;
+    /**
+     * Name
+     */
+    name: string | null;
+    /**
+     * Auxiliary
+     */
+    auxiliary: boolean;
+    /**
+     * Expires At
+     */
+    expires_at: string;
+};
+
+/**
  * Key
  */
 export type Key = {
@@ -765,6 +923,28 @@ export type NewGroup = {
 };
 
 /**
+ * NewJoinToken
+ */
+export type NewJoinToken = {
+    /**
+     * Name
+     *
+     * The only name that a server may join under with it; null: any.
+     */
+    name?: string | null;
+    /**
+     * Ttl S
+     */
+    ttl_s?: number;
+    /**
+     * Auxiliary
+     *
+     * The server then takes replacements of failed replicas only.
+     */
+    auxiliary?: boolean;
+};
+
+/**
  * NewKey
  */
 export type NewKey = {
@@ -778,6 +958,16 @@ export type NewKey = {
      * append and read: on the logs of the project's groups; manage: quote, create and delete groups; billing: read the organization's invoices. Every key may look at its project.
      */
     scopes?: Array<'append' | 'read' | 'manage' | 'billing'>;
+};
+
+/**
+ * NewOrganizationKey
+ */
+export type NewOrganizationKey = {
+    /**
+     * Name
+     */
+    name: string;
 };
 
 /**
@@ -850,6 +1040,38 @@ export type Organization = {
 };
 
 /**
+ * OrganizationKey
+ *
+ * Of all the organization's projects: what infrastructure as code runs with.
+ */
+export type OrganizationKey = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Prefix
+     *
+     * How the secret begins, to tell keys apart.
+     */
+    prefix: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Last Used At
+     *
+     * To the minute; null if never used.
+     */
+    last_used_at: string | null;
+};
+
+/**
  * Page[GroupEvent]
  */
 export type PageGroupEvent = {
@@ -905,6 +1127,22 @@ export type PageKey = {
      * Items
      */
     items: Array<Key>;
+    /**
+     * Next Cursor
+     *
+     * For `?cursor=`; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Page[OrganizationKey]
+ */
+export type PageOrganizationKey = {
+    /**
+     * Items
+     */
+    items: Array<OrganizationKey>;
     /**
      * Next Cursor
      *
@@ -1169,6 +1407,12 @@ export type QuoteRequest = {
      * Entries older than so many seconds are discarded as well; null: none for their age.
      */
     retention_age_s?: number | null;
+    /**
+     * Replaces Group Id
+     *
+     * A group of yours whose own reservation does not count against the SLA.
+     */
+    replaces_group_id?: string | null;
 };
 
 /**
@@ -1280,6 +1524,96 @@ export type ResourceDemand = {
      * operations
      */
     storage_io_per_s: number;
+};
+
+/**
+ * Resources
+ *
+ * `free` is what admission may still promise: nominal × safety factor less what is allocated, at least 0.
+ */
+export type Resources = {
+    nominal: Amounts;
+    promisable: Amounts;
+    allocated: Amounts;
+    free: Amounts;
+};
+
+/**
+ * Server
+ */
+export type Server = {
+    /**
+     * Server Id
+     */
+    server_id: number;
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Address
+     */
+    address: string;
+    /**
+     * Region
+     */
+    region: string;
+    /**
+     * Failure Domain
+     */
+    failure_domain: string | null;
+    /**
+     * Auxiliary
+     *
+     * Takes replacements of failed replicas only.
+     */
+    auxiliary: boolean;
+    /**
+     * Alive
+     */
+    alive: boolean;
+    /**
+     * Storage Fault
+     */
+    storage_fault: string | null;
+    /**
+     * Version
+     */
+    version: string;
+    resources: Resources;
+    /**
+     * Replicas
+     */
+    replicas: number;
+    /**
+     * Slow
+     *
+     * Why it counts as slow, while it does.
+     */
+    slow: string | null;
+    /**
+     * Draining
+     */
+    draining: boolean;
+    drain: Drain | null;
+    /**
+     * Registered At
+     */
+    registered_at: string;
+    /**
+     * Failed At
+     */
+    failed_at: string | null;
+};
+
+/**
+ * Servers
+ */
+export type Servers = {
+    /**
+     * Items
+     */
+    items: Array<Server>;
 };
 
 /**
@@ -1497,7 +1831,7 @@ export type User = {
 /**
  * Code
  */
-export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
+export type Code = 'malformed_json' | 'validation_failed' | 'body_too_large' | 'unsupported_media_type' | 'cursor_invalid' | 'not_authenticated' | 'credentials_invalid' | 'session_expired' | 'csrf_token_invalid' | 'permission_denied' | 'quota_exceeded' | 'not_found' | 'method_not_allowed' | 'email_taken' | 'name_taken' | 'project_not_empty' | 'server_alive' | 'too_many_join_tokens' | 'admission_refused' | 'group_not_ready' | 'group_lost' | 'group_not_lost' | 'idempotency_in_progress' | 'idempotency_key_reused' | 'precondition_failed' | 'rate_limited' | 'coordinator_unavailable' | 'database_unavailable' | 'overloaded' | 'internal';
 
 /**
  * FieldError
@@ -1775,6 +2109,40 @@ export type CreateProjectResponses = {
 
 export type CreateProjectResponse = CreateProjectResponses[keyof CreateProjectResponses];
 
+export type DeleteProjectData = {
+    body?: never;
+    path: {
+        /**
+         * Project Id
+         */
+        project_id: string;
+    };
+    query?: never;
+    url: '/v1/projects/{project_id}';
+};
+
+export type DeleteProjectErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DeleteProjectError = DeleteProjectErrors[keyof DeleteProjectErrors];
+
+export type DeleteProjectResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteProjectResponse = DeleteProjectResponses[keyof DeleteProjectResponses];
+
 export type GetProjectData = {
     body?: never;
     path: {
@@ -1895,6 +2263,83 @@ export type CreateKeyResponses = {
 };
 
 export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
+
+export type ListOrganizationKeysData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/organization/keys';
+};
+
+export type ListOrganizationKeysErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListOrganizationKeysError = ListOrganizationKeysErrors[keyof ListOrganizationKeysErrors];
+
+export type ListOrganizationKeysResponses = {
+    /**
+     * Successful Response
+     */
+    200: PageOrganizationKey;
+};
+
+export type ListOrganizationKeysResponse = ListOrganizationKeysResponses[keyof ListOrganizationKeysResponses];
+
+export type CreateOrganizationKeyData = {
+    body: NewOrganizationKey;
+    headers?: {
+        /**
+         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/organization/keys';
+};
+
+export type CreateOrganizationKeyErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CreateOrganizationKeyError = CreateOrganizationKeyErrors[keyof CreateOrganizationKeyErrors];
+
+export type CreateOrganizationKeyResponses = {
+    /**
+     * Successful Response
+     */
+    201: CreatedOrganizationKey;
+};
+
+export type CreateOrganizationKeyResponse = CreateOrganizationKeyResponses[keyof CreateOrganizationKeyResponses];
 
 export type RevokeKeyData = {
     body?: never;
@@ -2585,6 +3030,248 @@ export type GetQuotasResponses = {
 };
 
 export type GetQuotasResponse = GetQuotasResponses[keyof GetQuotasResponses];
+
+export type ListServersData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Name
+         *
+         * Only the server of this name.
+         */
+        name?: string | null;
+    };
+    url: '/v1/operator/servers';
+};
+
+export type ListServersErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListServersError = ListServersErrors[keyof ListServersErrors];
+
+export type ListServersResponses = {
+    /**
+     * Successful Response
+     */
+    200: Servers;
+};
+
+export type ListServersResponse = ListServersResponses[keyof ListServersResponses];
+
+export type GiveUpServerData = {
+    body?: never;
+    path: {
+        /**
+         * Server Id
+         */
+        server_id: number;
+    };
+    query?: never;
+    url: '/v1/operator/servers/{server_id}';
+};
+
+export type GiveUpServerErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GiveUpServerError = GiveUpServerErrors[keyof GiveUpServerErrors];
+
+export type GiveUpServerResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type GiveUpServerResponse = GiveUpServerResponses[keyof GiveUpServerResponses];
+
+export type GetServerData = {
+    body?: never;
+    path: {
+        /**
+         * Server Id
+         */
+        server_id: number;
+    };
+    query?: never;
+    url: '/v1/operator/servers/{server_id}';
+};
+
+export type GetServerErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetServerError = GetServerErrors[keyof GetServerErrors];
+
+export type GetServerResponses = {
+    /**
+     * Successful Response
+     */
+    200: Server;
+};
+
+export type GetServerResponse = GetServerResponses[keyof GetServerResponses];
+
+export type CallOffDrainData = {
+    body?: never;
+    path: {
+        /**
+         * Server Id
+         */
+        server_id: number;
+    };
+    query?: never;
+    url: '/v1/operator/servers/{server_id}/drain';
+};
+
+export type CallOffDrainErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CallOffDrainError = CallOffDrainErrors[keyof CallOffDrainErrors];
+
+export type CallOffDrainResponses = {
+    /**
+     * Successful Response
+     */
+    200: Server;
+};
+
+export type CallOffDrainResponse = CallOffDrainResponses[keyof CallOffDrainResponses];
+
+export type DrainServerData = {
+    body?: never;
+    headers?: {
+        /**
+         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Server Id
+         */
+        server_id: number;
+    };
+    query?: never;
+    url: '/v1/operator/servers/{server_id}/drain';
+};
+
+export type DrainServerErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type DrainServerError = DrainServerErrors[keyof DrainServerErrors];
+
+export type DrainServerResponses = {
+    /**
+     * Successful Response
+     */
+    200: Server;
+};
+
+export type DrainServerResponse = DrainServerResponses[keyof DrainServerResponses];
+
+export type GetCapacityData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/capacity';
+};
+
+export type GetCapacityErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type GetCapacityError = GetCapacityErrors[keyof GetCapacityErrors];
+
+export type GetCapacityResponses = {
+    /**
+     * Successful Response
+     */
+    200: Capacity;
+};
+
+export type GetCapacityResponse = GetCapacityResponses[keyof GetCapacityResponses];
+
+export type CreateJoinTokenData = {
+    body: NewJoinToken;
+    headers?: {
+        /**
+         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/operator/join-tokens';
+};
+
+export type CreateJoinTokenErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type CreateJoinTokenError = CreateJoinTokenErrors[keyof CreateJoinTokenErrors];
+
+export type CreateJoinTokenResponses = {
+    /**
+     * Successful Response
+     */
+    201: JoinToken;
+};
+
+export type CreateJoinTokenResponse = CreateJoinTokenResponses[keyof CreateJoinTokenResponses];
 
 export type GetHealthData = {
     body?: never;

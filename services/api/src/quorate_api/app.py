@@ -22,19 +22,21 @@ from quorate_api.keys import endpoints as keys
 from quorate_api.live import endpoints as live
 from quorate_api.live.hub import Hub
 from quorate_api.observability import telemetry
+from quorate_api.operator import endpoints as operator
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
 from quorate_api.quotes import endpoints as quotes
 from quorate_api.security.keys import Keys
+from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
-from quorate_api.settings import Settings
+from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
     accounts.public, accounts.router, projects.router, keys.router, quotes.router, groups.router, usage.router,
-    sla.router, live.router, billing.router, quotas.router, health.router,
+    sla.router, live.router, billing.router, quotas.router, operator.router, health.router,
 )  # fmt: skip
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -77,17 +79,26 @@ def bare(lifespan: Lifespan | None = None, settings: Settings | None = None) -> 
 
 def make_services(settings: Settings) -> Services:
     redis = make_redis(settings)
+    secrets = Keys(settings.secret())
     return Services(
         settings=settings,
         engine=engine.create(settings.database_url, engine.API_ROLE),
         redis=redis,
         coordinator=Coordinator(settings.coordinator_url, settings.coordinator_token()),
-        keys=Keys(settings.secret()),
+        keys=secrets,
         passwords=Passwords(settings.password_memory_kib),
         signer=TokenSigner(settings.signing_key_pem()),
+        operators=_operators(secrets, settings),
         rates=Rates(settings.signups_per_address),
         hub=Hub(redis),
     )
+
+
+def _operators(keys: Keys, settings: Settings) -> OperatorTokens:
+    try:
+        return OperatorTokens.read(keys, settings.operator_tokens())
+    except ValueError as error:
+        raise ConfigurationError(f"QUORATE_OPERATOR_TOKEN_FILE: {error}") from None
 
 
 def make_redis(settings: Settings) -> Redis | None:

@@ -20,6 +20,7 @@ TOKEN_LIFETIME_S = 3_600
 # Requests. The largest honest body (a group) is under 1 KiB.
 REQUEST_BODY_BYTES_MAX = 64 << 10
 NAME_LENGTH_MAX = 100
+ORGANIZATION_KEYS_MAX = 20  # one for each pipeline, and its successor while it is exchanged
 PAGE_LIMIT_DEFAULT = 50
 PAGE_LIMIT_MAX = 200
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
@@ -52,6 +53,8 @@ DATABASE_POOL_WAIT_S = 5
 STATEMENT_TIMEOUT_MS = 15_000
 
 # The coordinator answers from memory; admission of a group waits for a durable write.
+JOIN_TOKEN_TTL_S_DEFAULT = 3_600
+JOIN_TOKEN_TTL_S_MAX = 30 * 86_400  # the coordinator's own bound
 COORDINATOR_TIMEOUT_S = 10.0
 AUTHORITY_AGE_S_MAX = 60.0  # the fleet's authority hardly ever changes; when it does, handles follow in a minute
 COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # how long a handle waits for news before it uses what is stored

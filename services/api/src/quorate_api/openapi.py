@@ -49,6 +49,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         components["schemas"].pop(unused, None)
     components["securitySchemes"] = {
         "api_key": {"type": "http", "scheme": "bearer", "description": "An API key, `qk_…`."},
+        "operator": {"type": "http", "scheme": "bearer", "description": "An operator's token, `qo_…`."},
         "session": {
             "type": "apiKey",
             "in": "cookie",
@@ -68,8 +69,12 @@ def _finish(method: str, operation: dict[str, Any]) -> None:
     operation["responses"].pop("422", None)
     operation["responses"]["4XX"] = _PROBLEM
     operation["responses"]["5XX"] = _PROBLEM
-    public = operation["operationId"] in _PUBLIC
-    operation["security"] = [] if public else [{"api_key": []}, {"session": []}]
+    if operation["operationId"] in _PUBLIC:
+        operation["security"] = []
+    elif "operator" in operation["tags"]:
+        operation["security"] = [{"operator": []}]
+    else:
+        operation["security"] = [{"api_key": []}, {"session": []}]
     if method == "post":
         operation.setdefault("parameters", []).append(_IDEMPOTENCY)
 

@@ -25,6 +25,7 @@ class Settings(BaseSettings):
     coordinator_token_file: Path | None = None
     token_signing_key_file: Path | None = None
     secret_file: Path | None = None
+    operator_token_file: Path | None = None
     portal_dir: Path | None = None
     migrations_dir: Path | None = None
     log_format: str = "json"
@@ -69,7 +70,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _files(self) -> Self:
-        for name in ("coordinator_token_file", "token_signing_key_file", "secret_file"):
+        for name in ("coordinator_token_file", "token_signing_key_file", "secret_file", "operator_token_file"):
             path = getattr(self, name)
             if path is not None and not path.is_file():
                 raise ValueError(
@@ -97,6 +98,10 @@ class Settings(BaseSettings):
 
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)
+
+    def operator_tokens(self) -> str | None:
+        """One token a line; None: nobody operates the fleet through this API."""
+        return None if self.operator_token_file is None else self.operator_token_file.read_text()
 
     def signing_key_pem(self) -> str:
         return _read("QUORATE_TOKEN_SIGNING_KEY_FILE", self.token_signing_key_file)

@@ -15,6 +15,31 @@ from quorate_api.coordinator.schemas import GroupView, ObservedSla
 CAPACITY_PER_S = 1_000_000
 
 
+AMOUNTS = {"cpu": 2.0, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
+RESOURCES = {"nominal": AMOUNTS, "promisable": AMOUNTS, "allocated": AMOUNTS, "free": AMOUNTS}
+
+
+def server_view(number: int) -> dict[str, Any]:
+    return {
+        "server_id": number,
+        "name": f"s{number}",
+        "address": f"127.0.0.1:{7000 + number}",
+        "region": "local",
+        "failure_domain": None,
+        "auxiliary": False,
+        "alive": True,
+        "storage_fault": None,
+        "version": "0.1.0",
+        "resources": RESOURCES,
+        "replicas": 2,
+        "slow": None,
+        "draining": False,
+        "drain": None,
+        "registered_at": datetime.now(UTC).isoformat(),
+        "failed_at": None,
+    }
+
+
 class FakeCoordinator:
     TOKEN: ClassVar[str] = "admin-token"
     CA_PEM: ClassVar[str] = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
@@ -30,6 +55,10 @@ class FakeCoordinator:
         self.resets: list[dict[str, Any]] = []  # bodies, as they came
         self.capacity_gone = False  # a lost group finds no servers
         self.slow_start = 0  # how many looks it takes until a group is active
+        self.servers = {number: server_view(number) for number in (1, 2, 3)}
+        self.join_tokens: list[dict[str, Any]] = []  # bodies, as they came
+        self.join_tokens_max = 10
+        self.quoted: list[dict[str, Any]] = []  # bodies, as they came
         self.app = Starlette(
             routes=[
                 Route("/v1/health", self._health),
@@ -38,6 +67,11 @@ class FakeCoordinator:
                 Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
                 Route("/v1/groups/{group_id}/reset", self._reset, methods=["POST"]),
+                Route("/v1/servers", self._servers),
+                Route("/v1/servers/{server_id:int}", self._one_server, methods=["GET", "DELETE"]),
+                Route("/v1/servers/{server_id:int}/drain", self._drain, methods=["POST", "DELETE"]),
+                Route("/v1/capacity", self._capacity),
+                Route("/v1/join-tokens", self._join_tokens, methods=["POST"]),
                 Route("/v1/events", self._events),
             ]
         )
@@ -98,7 +132,9 @@ class FakeCoordinator:
     async def _quote(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:
             return refused
-        sla = ObservedSla.model_validate((await request.json())["sla"])
+        body = await request.json()
+        self.quoted.append(body)
+        sla = ObservedSla.model_validate(body["sla"])
         share = sla.rate_per_s / 100_000
         roles = ["head"] + ["follower"] * (sla.replication_degree - 2) + ["tail"] * (sla.replication_degree > 1)
         demand = [
@@ -183,6 +219,54 @@ class FakeCoordinator:
             self.lose_put_answers -= 1
             return JSONResponse({"title": "the answer got lost"}, 502)
         return JSONResponse(view, 201)
+
+    async def _servers(self, request: Request) -> Response:
+        return self._forbidden(request) or JSONResponse(list(self.servers.values()))
+
+    async def _one_server(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        view = self.servers.get(request.path_params["server_id"])
+        if view is None:
+            return JSONResponse({"code": "not_found", "title": "Not found"}, 404)
+        if request.method == "GET":
+            return JSONResponse(view)
+        if view["alive"]:
+            return JSONResponse({"code": "server_alive", "detail": "The server s1 is alive."}, 409)
+        del self.servers[view["server_id"]]
+        return Response(status_code=204)
+
+    async def _drain(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        view = self.servers.get(request.path_params["server_id"])
+        if view is None:
+            return JSONResponse({"code": "not_found", "title": "Not found"}, 404)
+        view["draining"] = request.method == "POST"
+        view["drain"] = None
+        if view["draining"]:
+            view["drain"] = {
+                "state": "draining",
+                "since": datetime.now(UTC).isoformat(),
+                "drained_at": None,
+                "moving": 1,
+                "waiting": 1,
+                "scarce_resource": None,
+                "message": "2 replicas are left.",
+            }
+        return JSONResponse(view)
+
+    async def _capacity(self, request: Request) -> Response:
+        extra = {"servers_alive": 3, "safety_factor": 0.7, "profile_version": "test", "profile_provisional": True}
+        return self._forbidden(request) or JSONResponse({**RESOURCES, **extra})
+
+    async def _join_tokens(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        if len(self.join_tokens) >= self.join_tokens_max:
+            return JSONResponse({"code": "too_many_join_tokens", "detail": "10 tokens wait."}, 409)
+        self.join_tokens.append(await request.json())
+        return JSONResponse({"token": f"qjt_{len(self.join_tokens)}.fingerprint"}, 201)
 
     async def _events(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:

@@ -63,6 +63,11 @@ class Customer:
         assert answer.status_code == 201, answer.text
         return dict(answer.json())
 
+    async def create_organization_key(self) -> dict[str, Any]:
+        answer = await self.post("/v1/organization/keys", {"name": "terraform"})
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
     async def create_project(self, name: str) -> str:
         answer = await self.post("/v1/projects", {"name": name})
         assert answer.status_code == 201, answer.text

@@ -9,7 +9,17 @@ from opentelemetry import propagate
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quorate_api import limits
-from quorate_api.coordinator.schemas import Authority, Events, GroupView, ObservedSla, Quote, Refusal
+from quorate_api.coordinator.schemas import (
+    Authority,
+    Events,
+    FleetView,
+    GroupView,
+    IssuedToken,
+    ObservedSla,
+    Quote,
+    Refusal,
+    ServerView,
+)
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -31,7 +41,12 @@ class Refused(Exception):
 
 
 class RequestInvalid(Exception):
-    """The coordinator takes this for no valid SLA; the text says which field and why."""
+    """The coordinator takes this for no valid request; the text says which field and why."""
+
+    def __init__(self, text: str, code: str = "", field: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+        self.field = field
 
 
 class Coordinator:
@@ -69,8 +84,12 @@ class Coordinator:
         self._authority = (found, time.monotonic())
         return found
 
-    async def quote(self, sla: ObservedSla) -> Quote:
-        answer = await self._call("POST", "/v1/quotes", {"sla": _said(sla)}, repeatable=True)
+    async def quote(self, sla: ObservedSla, replaces: UUID | None = None) -> Quote:
+        """`replaces`: a group whose own reservation does not count against the SLA."""
+        body: dict[str, Any] = {"sla": _said(sla)}
+        if replaces is not None:
+            body["replaces_group_id"] = str(replaces)
+        answer = await self._call("POST", "/v1/quotes", body, repeatable=True)
         return self._parse(answer, Quote)
 
     async def put_group(self, group_id: UUID, project_id: UUID, sla: ObservedSla) -> GroupView:
@@ -85,10 +104,35 @@ class Coordinator:
 
     async def groups(self) -> list[GroupView]:
         answer = await self._call("GET", "/v1/groups")
-        try:
-            return TypeAdapter(list[GroupView]).validate_json(answer.content)
-        except ValidationError as error:
-            raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
+        return self._parse_list(answer, GroupView)
+
+    async def servers(self) -> list[ServerView]:
+        return self._parse_list(await self._call("GET", "/v1/servers"), ServerView)
+
+    async def server(self, server_id: int) -> ServerView | None:
+        return self._server(await self._call("GET", f"/v1/servers/{server_id}"))
+
+    async def drain(self, server_id: int) -> ServerView | None:
+        """Begin to drain; None: no such server. Repeating it is harmless."""
+        return self._server(
+            await self._call("POST", f"/v1/servers/{server_id}/drain", repeatable=True, may_be_absent=True)
+        )
+
+    async def call_off_drain(self, server_id: int) -> ServerView | None:
+        return self._server(await self._call("DELETE", f"/v1/servers/{server_id}/drain", repeatable=True))
+
+    async def forget_server(self, server_id: int) -> bool:
+        """Give a failed server up. False: no such server. Raises `RequestInvalid` with `server_alive`."""
+        answer = await self._call("DELETE", f"/v1/servers/{server_id}", repeatable=True)
+        return answer.status_code != 404
+
+    async def capacity(self) -> FleetView:
+        return self._parse(await self._call("GET", "/v1/capacity"), FleetView)
+
+    async def join_token(self, ttl_s: int, name: str | None, *, auxiliary: bool) -> str:
+        """Not repeated: each answer is another token."""
+        body = {"ttl_s": ttl_s, "name": name, "auxiliary": auxiliary}
+        return self._parse(await self._call("POST", "/v1/join-tokens", body), IssuedToken).token
 
     async def reset_group(self, group_id: UUID, epoch: int) -> GroupView:
         """Have a group that was lost in `epoch` begin anew. Raises `Refused`, and `RequestInvalid` if it is not lost.
@@ -110,6 +154,7 @@ class Coordinator:
         body: dict[str, Any] | None = None,
         *,
         repeatable: bool = False,
+        may_be_absent: bool = False,
         timeout: float = limits.COORDINATOR_TIMEOUT_S,  # noqa: ASYNC109 - handed to the client
     ) -> httpx2.Response:
         headers: dict[str, str] = {}
@@ -123,11 +168,11 @@ class Coordinator:
                 if again and not isinstance(error, httpx2.TimeoutException):
                     continue  # a kept connection that the other side had closed
                 raise CoordinatorUnavailable(f"{type(error).__name__}: {error}", sent=True) from error
-            return self._checked(answer, method, path)
+            return self._checked(answer, method, path, may_be_absent or method in ("GET", "DELETE"))
         raise AssertionError("the loop returns or raises")
 
-    def _checked(self, answer: httpx2.Response, method: str, path: str) -> httpx2.Response:
-        if answer.is_success or (answer.status_code == 404 and method in ("GET", "DELETE")):
+    def _checked(self, answer: httpx2.Response, method: str, path: str, may_be_absent: bool) -> httpx2.Response:
+        if answer.is_success or (answer.status_code == 404 and may_be_absent):
             return answer
         try:
             problem = answer.json()
@@ -138,8 +183,18 @@ class Coordinator:
             raise Refused(Refusal.model_validate(problem["refusal"]))
         detail = str(problem.get("detail") or problem.get("title") or answer.text[:200])
         if answer.status_code in (400, 409, 422):  # 409 without a refusal: the id is another group's, or was deleted
-            raise RequestInvalid(detail)
+            errors = problem.get("errors") or [{}]
+            raise RequestInvalid(detail, str(problem.get("code") or ""), str(errors[0].get("field") or ""))
         raise CoordinatorUnavailable(f"{method} {path}: {answer.status_code}: {detail}", sent=True)
+
+    def _server(self, answer: httpx2.Response) -> ServerView | None:
+        return None if answer.status_code == 404 else self._parse(answer, ServerView)
+
+    def _parse_list(self, answer: httpx2.Response, model: type[Model]) -> list[Model]:
+        try:
+            return TypeAdapter(list[model]).validate_json(answer.content)  # type: ignore[valid-type]
+        except ValidationError as error:
+            raise CoordinatorUnavailable(f"answer does not follow the contract: {error}", sent=True) from error
 
     def _parse(self, answer: httpx2.Response, model: type[Model]) -> Model:
         try:

@@ -34,6 +34,14 @@ class ResourceDemand(BaseModel):
     storage_io_per_s: Annotated[float, Field(ge=0, allow_inf_nan=False, description="operations")]
 
 
+class Amounts(BaseModel):
+    """Amounts of each resource, as the coordinator counts them."""
+
+    cpu: float = Field(description="cores")
+    network_bytes_per_s: float = Field(description="in plus out")
+    storage_io_per_s: float = Field(description="operations")
+
+
 class ReplicaDemand(ResourceDemand):
     role: str
 
@@ -87,6 +95,53 @@ class GroupView(BaseModel):
     replicas: list[Replica]
     learners: list[Replica] = []
     created_at: datetime | None = None
+
+
+class ResourcesView(BaseModel):
+    nominal: Amounts
+    promisable: Amounts
+    allocated: Amounts
+    free: Amounts
+
+
+class FleetView(ResourcesView):
+    servers_alive: int
+    safety_factor: float
+    profile_version: str
+    profile_provisional: bool
+
+
+class DrainView(BaseModel):
+    state: Literal["draining", "drained"]
+    since: datetime
+    drained_at: datetime | None = None
+    moving: int
+    waiting: int
+    scarce_resource: str | None = None
+    message: str
+
+
+class ServerView(BaseModel):
+    server_id: int
+    name: str
+    address: str
+    region: str
+    failure_domain: str | None = None
+    auxiliary: bool
+    alive: bool
+    storage_fault: str | None = None
+    version: str
+    resources: ResourcesView
+    replicas: int
+    slow: str | None = None
+    draining: bool
+    drain: DrainView | None = None
+    registered_at: datetime
+    failed_at: datetime | None = None
+
+
+class IssuedToken(BaseModel):
+    token: str
 
 
 class Event(BaseModel):

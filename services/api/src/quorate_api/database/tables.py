@@ -11,8 +11,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, UUID
 metadata = MetaData()
 
 
-def _id(name: str = "id", *, primary_key: bool = False) -> Column[Any]:
-    return Column(name, UUID(as_uuid=True), nullable=False, primary_key=primary_key)
+def _id(name: str = "id", *, primary_key: bool = False, nullable: bool = False) -> Column[Any]:
+    return Column(name, UUID(as_uuid=True), nullable=nullable, primary_key=primary_key)
 
 
 def _time(name: str, *, nullable: bool = False) -> Column[Any]:
@@ -54,14 +54,20 @@ sessions = Table(
     _time("expires_at"),
 )
 projects = Table(
-    "projects", metadata, _id(primary_key=True), _id("organization_id"), _text("name"), _time("created_at")
+    "projects",
+    metadata,
+    _id(primary_key=True),
+    _id("organization_id"),
+    _text("name"),
+    _time("created_at"),
+    _time("deleted_at", nullable=True),
 )
 api_keys = Table(
     "api_keys",
     metadata,
     _id(primary_key=True),
     _id("organization_id"),
-    _id("project_id"),
+    _id("project_id", nullable=True),
     _text("name"),
     _text("prefix"),
     Column("secret_hmac", LargeBinary, nullable=False),

@@ -21,6 +21,9 @@ class Code(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     EMAIL_TAKEN = "email_taken"
     NAME_TAKEN = "name_taken"
+    PROJECT_NOT_EMPTY = "project_not_empty"
+    SERVER_ALIVE = "server_alive"
+    TOO_MANY_JOIN_TOKENS = "too_many_join_tokens"
     ADMISSION_REFUSED = "admission_refused"
     GROUP_NOT_READY = "group_not_ready"
     GROUP_LOST = "group_lost"
@@ -90,6 +93,13 @@ CATALOGUE: dict[Code, Entry] = {
     Code.METHOD_NOT_ALLOWED: Entry(405, "Method not allowed", "See the API reference for what this address accepts."),
     Code.EMAIL_TAKEN: Entry(409, "There is an account with this e-mail", "Log in instead."),
     Code.NAME_TAKEN: Entry(409, "The name is taken", "Choose another name."),
+    Code.PROJECT_NOT_EMPTY: Entry(409, "The project has groups", "Delete its groups first; that deletes their logs."),
+    Code.SERVER_ALIVE: Entry(
+        409, "The server is alive", "Only a server that failed is given up. Drain a living one, and stop it then."
+    ),
+    Code.TOO_MANY_JOIN_TOKENS: Entry(
+        409, "Too many join tokens wait to be used", "Use those there are, or wait until they expire."
+    ),
     Code.ADMISSION_REFUSED: Entry(
         409,
         "The fleet cannot promise this SLA",

@@ -28,6 +28,7 @@ from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
 from quorate_api.projects import service as projects
+from quorate_api.projects.repository import ProjectRepository
 from quorate_api.quotas import service as quotas
 from quorate_api.quotes import service as quotes
 from quorate_api.quotes.schemas import Price
@@ -74,6 +75,8 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     if not quote.admissible:
         raise _refused(quote)
     await OrganizationRepository(work.scope).lock()
+    if await ProjectRepository(work.scope).get(project_id) is None:  # deleted meanwhile
+        raise not_found("project")
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
     price = quotes.price(quote.total_demand)

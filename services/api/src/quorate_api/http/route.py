@@ -1,10 +1,11 @@
 """How a request runs: authenticate, count, claim its Idempotency-Key, one transaction, answer.
 
-`ScopedRoute` is for everything that belongs to an organization; `PublicRoute` for signing up and logging in.
+`ScopedRoute` is for everything that belongs to an organization; `PublicRoute` for signing up and logging in;
+`OperatorRoute` for the fleet.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import structlog
 from fastapi import Request, Response
@@ -15,17 +16,18 @@ from quorate_api import limits
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem
 from quorate_api.errors.handlers import from_exception
-from quorate_api.http import idempotency
+from quorate_api.http import idempotency, operator
 from quorate_api.http.principal import authenticate
 from quorate_api.http.services import services_of
 
 log = structlog.get_logger(__name__)
 
+Caller = Literal["organization", "operator", "anybody"]
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class ScopedRoute(APIRoute):
-    authenticated: ClassVar[bool] = True
+    caller: ClassVar[Caller] = "organization"
 
     def get_route_handler(self) -> Handler:
         inner = super().get_route_handler()
@@ -33,7 +35,7 @@ class ScopedRoute(APIRoute):
         async def handle(request: Request) -> Response:
             request.state.operation_id = None
             request.state.rate_headers = {}
-            run = _Run(request, self.authenticated)
+            run = _Run(request, self.caller)
             try:
                 response = await run.answer(inner)
             except Exception as error:  # the one place where a request's exceptions become problems
@@ -47,15 +49,19 @@ class ScopedRoute(APIRoute):
 
 
 class PublicRoute(ScopedRoute):
-    authenticated = False
+    caller = "anybody"
+
+
+class OperatorRoute(ScopedRoute):
+    caller = "operator"
 
 
 class _Run:
     """One request on its way; holds the claim on its Idempotency-Key, if it has one."""
 
-    def __init__(self, request: Request, authenticated: bool) -> None:
+    def __init__(self, request: Request, caller: Caller) -> None:
         self._request = request
-        self._authenticated = authenticated
+        self._caller = caller
         self._claim: idempotency.Claim | None = None
 
     async def answer(self, inner: Handler) -> Response:
@@ -63,11 +69,7 @@ class _Run:
         await _read_body(request)
         async with Work(services.engine) as work:
             request.state.work = work
-            principal_id = "anonymous"
-            if self._authenticated:
-                principal = request.state.principal = await authenticate(request, work)
-                principal_id = str(principal.id)
-                await self._count(principal_id)
+            principal_id = await self._who(work)
             key = idempotency.key_of(request)
             if key is not None:
                 async with work.outside():
@@ -88,6 +90,17 @@ class _Run:
             await self._claim.release(problem.code)
         except SQLAlchemyError as error:  # the claim then ends by itself, after IDEMPOTENCY_LOCK_S
             log.warning("could not release an Idempotency-Key", error=str(error))
+
+    async def _who(self, work: Work) -> str:
+        if self._caller == "anybody":
+            return "anonymous"
+        if self._caller == "operator":
+            name = operator.authenticate(self._request)
+        else:
+            principal = self._request.state.principal = await authenticate(self._request, work)
+            name = str(principal.id)
+        await self._count(name)
+        return name
 
     async def _count(self, principal_id: str) -> None:
         standing = await services_of(self._request).rates.request(principal_id)

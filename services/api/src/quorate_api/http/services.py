@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.http.rates import Rates
 from quorate_api.security.keys import Keys
+from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
@@ -27,6 +28,7 @@ class Services:
     keys: Keys
     passwords: Passwords
     signer: TokenSigner
+    operators: OperatorTokens
     rates: Rates
     hub: "Hub"
 

@@ -9,7 +9,14 @@ from quorate_api.http.principal import Caller, Environment, Transaction
 from quorate_api.http.route import ScopedRoute
 from quorate_api.http.schemas import Page
 from quorate_api.keys import service
-from quorate_api.keys.schemas import CreatedKey, Key, NewKey
+from quorate_api.keys.schemas import (
+    CreatedKey,
+    CreatedOrganizationKey,
+    Key,
+    NewKey,
+    NewOrganizationKey,
+    OrganizationKey,
+)
 
 router = APIRouter(prefix="/v1", tags=["keys"], route_class=ScopedRoute)
 
@@ -26,6 +33,20 @@ async def create_key(
 ) -> CreatedKey:
     """Make an API key. Its secret is in this answer only."""
     return await service.create(work, services, caller, project_id, asked)
+
+
+@router.get("/organization/keys")
+async def list_organization_keys(work: Transaction, caller: Caller, paging: PageParameters) -> Page[OrganizationKey]:
+    """The organization's own API keys, newest first, without their secrets."""
+    return await service.organization_page(work, caller, paging)
+
+
+@router.post("/organization/keys", status_code=201)
+async def create_organization_key(
+    asked: NewOrganizationKey, work: Transaction, services: Environment, caller: Caller
+) -> CreatedOrganizationKey:
+    """Make a key that administers the organization's projects, groups and keys: for infrastructure as code."""
+    return await service.create_for_organization(work, services, caller, asked)
 
 
 @router.delete("/keys/{key_id}", status_code=204)

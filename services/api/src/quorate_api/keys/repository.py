@@ -38,6 +38,36 @@ class KeyRepository:
         )
         return (await self._scope.connection.execute(statement)).first() is not None
 
+    async def revoke_all(self, project_id: UUID, now: datetime) -> None:
+        """Of a project that goes."""
+        await self._scope.connection.execute(
+            self._scope.update(api_keys)
+            .where(api_keys.c.project_id == project_id, api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=now)
+        )
+
+    async def get(self, key_id: UUID) -> Row[Any] | None:
+        statement = self._scope.select(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+        return (await self._scope.connection.execute(statement)).one_or_none()
+
+    async def organization_page(self, limit: int, before: UUID | None) -> list[Row[Any]]:
+        """Keys that are for no one project, newest first."""
+        statement = (
+            self._scope.select(api_keys)
+            .where(api_keys.c.project_id.is_(None), api_keys.c.revoked_at.is_(None))
+            .order_by(api_keys.c.id.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            statement = statement.where(api_keys.c.id < before)
+        return list((await self._scope.connection.execute(statement)).all())
+
+    async def organization_count(self) -> int:
+        statement = self._scope.select(api_keys, func.count()).where(
+            api_keys.c.project_id.is_(None), api_keys.c.revoked_at.is_(None)
+        )
+        return int((await self._scope.connection.execute(statement)).scalar_one())
+
     async def count(self, project_id: UUID | None) -> int:
         """Of one project, or the most that any project has."""
         statement = self._scope.select(api_keys, func.count()).where(api_keys.c.revoked_at.is_(None))

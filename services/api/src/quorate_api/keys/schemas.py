@@ -33,5 +33,23 @@ class Key(Output):
     last_used_at: datetime | None = Field(description="To the minute; null if never used.")
 
 
+class NewOrganizationKey(Input):
+    name: Name
+
+
+class OrganizationKey(Output):
+    """Of all the organization's projects: what infrastructure as code runs with."""
+
+    id: UUID
+    name: str
+    prefix: str = Field(description="How the secret begins, to tell keys apart.")
+    created_at: datetime
+    last_used_at: datetime | None = Field(description="To the minute; null if never used.")
+
+
+class CreatedOrganizationKey(OrganizationKey):
+    secret: str = Field(description="The key itself. It is shown now and never again.")
+
+
 class CreatedKey(Key):
     secret: str = Field(description="The key itself. It is shown now and never again.")

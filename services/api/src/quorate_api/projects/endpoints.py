@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from quorate_api.http.pagination import PageParameters
 from quorate_api.http.principal import Caller, Transaction
@@ -30,3 +30,10 @@ async def create_project(asked: NewProject, work: Transaction, caller: Caller) -
 async def get_project(project_id: UUID, work: Transaction, caller: Caller) -> Project:
     """One project."""
     return await service.get(work, caller, project_id)
+
+
+@router.delete("/{project_id}", status_code=204)
+async def delete_project(project_id: UUID, work: Transaction, caller: Caller) -> Response:
+    """Delete a project that has no groups; its API keys are revoked."""
+    await service.delete(work, caller, project_id)
+    return Response(status_code=204)

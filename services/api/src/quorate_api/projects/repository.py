@@ -24,18 +24,27 @@ class ProjectRepository:
         return (await self._scope.connection.execute(statement)).first() is not None
 
     async def get(self, project_id: UUID) -> Row[Any] | None:
-        statement = self._scope.select(projects).where(projects.c.id == project_id)
+        statement = self._scope.select(projects).where(projects.c.id == project_id, projects.c.deleted_at.is_(None))
         return (await self._scope.connection.execute(statement)).one_or_none()
 
     async def page(self, limit: int, before: UUID | None, only: UUID | None) -> list[Row[Any]]:
         """Newest first; `only` one project, for API keys."""
-        statement = self._scope.select(projects).order_by(projects.c.id.desc()).limit(limit)
+        statement = (
+            self._scope.select(projects)
+            .where(projects.c.deleted_at.is_(None))
+            .order_by(projects.c.id.desc())
+            .limit(limit)
+        )
         if before is not None:
             statement = statement.where(projects.c.id < before)
         if only is not None:
             statement = statement.where(projects.c.id == only)
         return list((await self._scope.connection.execute(statement)).all())
 
+    async def delete(self, project_id: UUID, now: datetime) -> None:
+        statement = self._scope.update(projects).where(projects.c.id == project_id).values(deleted_at=now)
+        await self._scope.connection.execute(statement)
+
     async def count(self) -> int:
-        statement = self._scope.select(projects, func.count())
+        statement = self._scope.select(projects, func.count()).where(projects.c.deleted_at.is_(None))
         return int((await self._scope.connection.execute(statement)).scalar_one())

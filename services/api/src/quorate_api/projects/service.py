@@ -10,9 +10,11 @@ from quorate_api.accounts.repository import OrganizationRepository
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
+from quorate_api.keys.repository import KeyRepository
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.projects.schemas import NewProject, Project
 from quorate_api.quotas import service as quotas
@@ -39,6 +41,18 @@ async def visible(work: Work, principal: Principal, project_id: UUID) -> Row[Any
 
 async def get(work: Work, principal: Principal, project_id: UUID) -> Project:
     return _project(await visible(work, principal, project_id))
+
+
+async def delete(work: Work, principal: Principal, project_id: UUID) -> None:
+    await visible(work, principal, project_id)
+    principal.require(Permission.ADMINISTER)
+    await OrganizationRepository(work.scope).lock()  # whoever adds a group holds it too
+    groups = await GroupRepository(work.scope).count(project_id)
+    if groups:
+        raise Problem(Code.PROJECT_NOT_EMPTY, f"The project has {groups} groups; delete them first.")
+    now = datetime.now(UTC)
+    await KeyRepository(work.scope).revoke_all(project_id, now)
+    await ProjectRepository(work.scope).delete(project_id, now)
 
 
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[Project]:

@@ -1,6 +1,7 @@
 """What a customer asks for, its price, and the answer."""
 
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -48,6 +49,10 @@ class SlaInput(Input):
 
 class QuoteRequest(SlaInput):
     """The SLA."""
+
+    replaces_group_id: Annotated[UUID, Field(strict=False)] | None = Field(
+        None, description="A group of yours whose own reservation does not count against the SLA."
+    )
 
 
 class PriceLine(Output):

@@ -1,5 +1,7 @@
 """Quotes: a dry run of admission, with its price."""
 
+from uuid import UUID
+
 from quorate_api.billing import prices
 from quorate_api.coordinator.client import RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla, Quote, ResourceDemand
@@ -9,10 +11,10 @@ from quorate_api.http.services import Services
 from quorate_api.quotes.schemas import Demand, Price, PriceLine, QuoteAnswer, UsagePriceLine
 
 
-async def ask(work: Work, services: Services, sla: ObservedSla) -> Quote:
+async def ask(work: Work, services: Services, sla: ObservedSla, replaces: UUID | None = None) -> Quote:
     try:
         async with work.outside():
-            return await services.coordinator.quote(sla)
+            return await services.coordinator.quote(sla, replaces)
     except RequestInvalid as error:
         raise invalid_sla(error) from error
 

@@ -1,0 +1,195 @@
+// Package api speaks with Quorate's API: the generated client, and around it what every call needs. Each has a
+// deadline, is repeated while that is harmless, and ends in the answer that the contract promises or in an error that
+// says whose fault it is.
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"quorate/infra/terraform/provider/internal/api/gen"
+)
+
+const (
+	callTimeout    = 20 * time.Second // an admission waits for a durable write and the first configuration
+	attempts       = 4
+	pauseFirst     = 250 * time.Millisecond
+	pauseMax       = 5 * time.Second
+	answerBytesMax = 8 << 20
+)
+
+// Problem is the API's own refusal (RFC 9457).
+type Problem struct{ gen.Problem }
+
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%s (%s, request %s)", p.Detail, p.Code, p.RequestId)
+}
+
+// Unreachable: nobody answered. `Sent` says whether the request may have taken effect.
+type Unreachable struct {
+	Address string
+	Sent    bool
+	Cause   error
+}
+
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("%s does not answer: %v", u.Address, u.Cause)
+}
+
+// NotTheAPI: somebody answered, and not as the contract says.
+type NotTheAPI struct {
+	Address string
+	Status  int
+	What    string
+}
+
+func (n *NotTheAPI) Error() string {
+	return fmt.Sprintf("%s answered with status %d and %s", n.Address, n.Status, n.What)
+}
+
+// NotFound tells whether the API said that there is no such thing.
+func NotFound(err error) bool { return HasCode(err, "not_found") }
+
+// HasCode tells whether the API refused with this code.
+func HasCode(err error, code string) bool {
+	var problem *Problem
+	return errors.As(err, &problem) && string(problem.Code) == code
+}
+
+// Client of one API, with one credential.
+type Client struct {
+	*gen.Client
+	address string
+}
+
+// New makes a client of the API at `address` (http or https). `credential` goes into every request.
+func New(address, credential, version string) (*Client, error) {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		return nil, fmt.Errorf("%q is no address of an API: it should be https://host or http://host:port", address)
+	}
+	sign := func(_ context.Context, request *http.Request) error {
+		request.Header.Set("Authorization", "Bearer "+credential)
+		request.Header.Set("User-Agent", "terraform-provider-quorate/"+version)
+		return nil
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	doer := &http.Client{Timeout: callTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a credential goes where it was meant to go
+	}}
+	client, err := gen.NewClient(strings.TrimRight(address, "/"), gen.WithHTTPClient(doer), gen.WithRequestEditorFn(sign))
+	return &Client{client, address}, err
+}
+
+// NewIdempotencyKey for one POST and its repetitions.
+func NewIdempotencyKey() *string {
+	var random [16]byte
+	_, _ = rand.Read(random[:])
+	key := "terraform-" + hex.EncodeToString(random[:])
+	return &key
+}
+
+// Ask makes a call until it has an answer, and reads it. Only calls that may be repeated go through here: GET, DELETE,
+// and POST with an Idempotency-Key.
+func Ask[Answer any](ctx context.Context, c *Client, call func(context.Context) (*http.Response, error)) (*Answer, error) {
+	_, answer, err := AskWithHeader[Answer](ctx, c, call)
+	return answer, err
+}
+
+// AskWithHeader is Ask, with the answer's header.
+func AskWithHeader[Answer any](
+	ctx context.Context, c *Client, call func(context.Context) (*http.Response, error),
+) (http.Header, *Answer, error) {
+	pause := pauseFirst
+	for attempt := 1; ; attempt++ {
+		header, body, err := c.once(ctx, call)
+		if err == nil {
+			answer := new(Answer)
+			if len(body) == 0 { // 204
+				return header, answer, nil
+			}
+			if err := json.Unmarshal(body, answer); err != nil {
+				return nil, nil, &NotTheAPI{c.address, http.StatusOK, "JSON of another shape: " + err.Error()}
+			}
+			return header, answer, nil
+		}
+		wait, again := repeatAfter(err, header, pause)
+		if !again || attempt == attempts {
+			return nil, nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, err
+		case <-time.After(wait):
+		}
+		pause = min(2*pause, pauseMax)
+	}
+}
+
+func repeatAfter(err error, header http.Header, pause time.Duration) (time.Duration, bool) {
+	var problem *Problem
+	var unreachable *Unreachable
+	switch {
+	case errors.As(err, &problem) && problem.Retryable:
+		if seconds, err := strconv.Atoi(header.Get("Retry-After")); err == nil && seconds >= 0 {
+			return min(time.Duration(seconds)*time.Second, pauseMax), true
+		}
+		return pause, true
+	case errors.As(err, &unreachable):
+		return pause, !errors.Is(err, context.Canceled)
+	}
+	return 0, false
+}
+
+func (c *Client) once(ctx context.Context, call func(context.Context) (*http.Response, error)) (http.Header, []byte, error) {
+	response, err := call(ctx)
+	if err != nil {
+		var transport *url.Error
+		if errors.As(err, &transport) {
+			err = transport.Err // without the address, which is said anyway
+		}
+		return nil, nil, &Unreachable{c.address, !isDialError(err), err}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	if err != nil {
+		return nil, nil, &Unreachable{c.address, true, err}
+	}
+	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	switch {
+	case response.StatusCode == http.StatusNoContent:
+		return response.Header, nil, nil
+	case response.StatusCode >= 200 && response.StatusCode < 300 && kind == "application/json" && len(body) > 0:
+		return response.Header, body, nil
+	case kind == "application/problem+json":
+		problem := new(Problem)
+		if json.Unmarshal(body, &problem.Problem) == nil && problem.Code != "" {
+			return response.Header, nil, problem
+		}
+	}
+	return nil, nil, &NotTheAPI{c.address, response.StatusCode, describe(kind, body)}
+}
+
+func describe(kind string, body []byte) string {
+	if kind == "" {
+		kind = "no content type"
+	}
+	begin := string(bytes.ToValidUTF8(body[:min(len(body), 80)], []byte("?")))
+	return fmt.Sprintf("%s: %q", kind, begin)
+}
+
+func isDialError(err error) bool {
+	var operation interface{ Unwrap() error }
+	return errors.As(err, &operation) && strings.HasPrefix(err.Error(), "dial ")
+}

@@ -1,0 +1,458 @@
+// Package fakeapi is a strict stand-in for the API: it takes what the contract takes, answers what the contract answers,
+// checks credentials as the API does, and has faults on request. Anything else fails the test.
+package fakeapi
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Credentials that the API knows.
+const (
+	APIKey        = "qk_organization"
+	OperatorToken = "qo_operator"
+	RateMax       = 10_000 // what the fleet can promise in all
+)
+
+type object = map[string]any
+
+// API is a server of its own for each test.
+type API struct {
+	URL string
+
+	mu       sync.Mutex
+	t        *testing.T
+	server   *httptest.Server
+	projects map[string]object
+	groups   map[string]object
+	keys     map[string]object
+	servers  map[string]object
+	answers  map[string]stored
+	calls    []string
+
+	loseAnswers int    // of POSTs: the work is done, and the connection breaks
+	garbage     string // what is answered instead, as HTML
+}
+
+type stored struct {
+	body   string
+	status int
+	answer []byte
+}
+
+// Start serves until the test ends.
+func Start(t *testing.T) *API {
+	fake := &API{
+		t: t, projects: map[string]object{}, groups: map[string]object{}, keys: map[string]object{},
+		servers: map[string]object{}, answers: map[string]stored{},
+	}
+	fake.server = httptest.NewServer(http.HandlerFunc(fake.serve))
+	fake.URL = fake.server.URL
+	t.Cleanup(fake.server.Close)
+	return fake
+}
+
+// Stop has nobody answer any more.
+func (f *API) Stop() { f.server.Close() }
+
+// LoseAnswers of the next POSTs, after their work was done.
+func (f *API) LoseAnswers(n int) { f.with(func() { f.loseAnswers = n }) }
+
+// Garble answers everything with this page; "" ends it.
+func (f *API) Garble(page string) { f.with(func() { f.garbage = page }) }
+
+// Register has a server join the fleet.
+func (f *API) Register(name string) {
+	f.with(func() {
+		id := len(f.servers) + 1
+		zero := object{"cpu": 1, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
+		resources := object{"nominal": zero, "promisable": zero, "allocated": zero, "free": zero}
+		f.servers[name] = object{
+			"server_id": id, "name": name, "address": fmt.Sprintf("127.0.0.1:%d", 7000+id), "region": "local",
+			"failure_domain": nil, "auxiliary": false, "alive": true, "storage_fault": nil, "version": "0.1.0",
+			"resources": resources, "replicas": 2, "slow": nil, "draining": false, "drain": nil,
+			"registered_at": now(), "failed_at": nil,
+		}
+	})
+}
+
+// StopServer ends a server's process.
+func (f *API) StopServer(name string) { f.with(func() { f.servers[name]["alive"] = false }) }
+
+// DeleteGroups behind Terraform's back.
+func (f *API) DeleteGroups() { f.with(func() { clear(f.groups) }) }
+
+// Count of what is there, by kind.
+func (f *API) Count() (projects, groups, keys, servers int) {
+	f.with(func() { projects, groups, keys, servers = len(f.projects), len(f.groups), len(f.keys), len(f.servers) })
+	return projects, groups, keys, servers
+}
+
+// Calls so far, as `METHOD path`, of which the path ends so.
+func (f *API) Calls(method, suffix string) (count int) {
+	f.with(func() {
+		for _, call := range f.calls {
+			if strings.HasPrefix(call, method+" ") && strings.HasSuffix(call, suffix) {
+				count++
+			}
+		}
+	})
+	return count
+}
+
+func (f *API) with(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
+func (f *API) serve(writer http.ResponseWriter, request *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, request.Method+" "+request.URL.Path)
+	if f.garbage != "" {
+		writer.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(writer, f.garbage)
+		return
+	}
+	body, _ := io.ReadAll(request.Body)
+	status, answer, replayed := f.authorized(request, string(body))
+	if request.Method == http.MethodPost && status < 300 && f.loseAnswers > 0 {
+		f.loseAnswers--
+		panic(http.ErrAbortHandler)
+	}
+	if replayed {
+		writer.Header().Set("Idempotency-Replayed", "true")
+	}
+	kind := "application/json"
+	if status >= 400 {
+		kind = "application/problem+json"
+	}
+	writer.Header().Set("Content-Type", kind)
+	writer.WriteHeader(status)
+	_, _ = writer.Write(answer)
+}
+
+func (f *API) authorized(request *http.Request, body string) (int, []byte, bool) {
+	wanted := APIKey
+	if strings.HasPrefix(request.URL.Path, "/v1/operator/") {
+		wanted = OperatorToken
+	}
+	if request.Header.Get("Authorization") != "Bearer "+wanted {
+		status, answer := problem(401, "credentials_invalid", "No such credential.", nil)
+		return status, encode(answer), false
+	}
+	key := request.Header.Get("Idempotency-Key")
+	if request.Method != http.MethodPost || key == "" {
+		status, answer := f.route(request, body)
+		return status, encode(answer), false
+	}
+	if known, ok := f.answers[key]; ok {
+		if known.body != request.URL.Path+body {
+			status, answer := problem(422, "idempotency_key_reused", "Another request.", nil)
+			return status, encode(answer), false
+		}
+		return known.status, known.answer, true
+	}
+	status, answer := f.route(request, body)
+	if status < 300 {
+		f.answers[key] = stored{request.URL.Path + body, status, encode(answer)}
+	}
+	return status, encode(answer), false
+}
+
+func encode(answer any) []byte {
+	if answer == nil {
+		return nil
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func (f *API) route(request *http.Request, body string) (int, any) {
+	parts := strings.Split(strings.TrimPrefix(request.URL.Path, "/v1/"), "/")
+	switch pattern := request.Method + " " + shape(parts); pattern {
+	case "POST projects":
+		return f.makeProject(f.fields(body, "name"))
+	case "GET projects/*":
+		return found(f.projects[parts[1]])
+	case "DELETE projects/*":
+		return f.deleteProject(parts[1])
+	case "POST projects/*/groups":
+		return f.makeGroup(parts[1], f.slaFields(body, "name"))
+	case "GET groups/*":
+		return found(f.groups[parts[1]])
+	case "DELETE groups/*":
+		return remove(f.groups, parts[1])
+	case "POST quotes":
+		return f.quote(f.slaFields(body, "replaces_group_id"))
+	case "POST projects/*/keys":
+		return f.makeKey(parts[1], f.fields(body, "name", "scopes"))
+	case "GET projects/*/keys":
+		return f.listKeys(parts[1], request)
+	case "DELETE keys/*":
+		return remove(f.keys, parts[1])
+	case "GET operator/servers":
+		return f.listServers(request.URL.Query().Get("name"))
+	case "POST operator/servers/*/drain", "DELETE operator/servers/*/drain":
+		return f.drain(parts[2], request.Method == http.MethodPost)
+	case "DELETE operator/servers/*":
+		return f.giveUp(parts[2])
+	case "POST operator/join-tokens":
+		asked := f.fields(body, "name", "ttl_s", "auxiliary")
+		return 201, object{"token": "qjt_" + rand.Text(), "name": asked["name"], "auxiliary": asked["auxiliary"], "expires_at": now()}
+	case "GET operator/capacity":
+		vector := object{"cpu": 4, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
+		return 200, object{
+			"nominal": vector, "promisable": vector, "allocated": vector, "free": vector, "servers_alive": len(f.servers),
+			"safety_factor": 0.7, "profile_version": "test", "profile_provisional": true,
+		}
+	default:
+		f.t.Errorf("the provider made a call that the API does not have: %s", pattern)
+		return problem(404, "not_found", "No such address.", nil)
+	}
+}
+
+// shape of a path: what is in an id's place is a star.
+func shape(parts []string) string {
+	shown := append([]string(nil), parts...)
+	for i, part := range parts {
+		if _, err := uuid.Parse(part); err == nil {
+			shown[i] = "*"
+		} else if _, err := strconv.Atoi(part); err == nil {
+			shown[i] = "*"
+		}
+	}
+	return strings.Join(shown, "/")
+}
+
+// fields of a body; one that the API does not know fails the test, as the API refuses it.
+func (f *API) fields(body string, known ...string) object {
+	var given object
+	if err := json.Unmarshal([]byte(body), &given); err != nil {
+		f.t.Errorf("the body is no JSON object: %q", body)
+	}
+	allowed := " " + strings.Join(known, " ") + " "
+	for name := range given {
+		if !strings.Contains(allowed, " "+name+" ") {
+			f.t.Errorf("the API has no field %q: %s", name, body)
+		}
+	}
+	return given
+}
+
+func (f *API) slaFields(body string, more ...string) object {
+	given := f.fields(body, append(more, "durability", "replication_degree", "min_replicas", "request_size_bytes", "rate_per_s",
+		"region", "retention_bytes", "retention_age_s")...)
+	defaults := object{"region": "local", "retention_bytes": 256 << 20, "min_replicas": nil, "retention_age_s": nil}
+	for name, value := range defaults {
+		if _, ok := given[name]; !ok {
+			given[name] = value
+		}
+	}
+	return given
+}
+
+func (f *API) makeProject(asked object) (int, any) {
+	for _, known := range f.projects {
+		if known["name"] == asked["name"] {
+			return problem(409, "name_taken", "Another project has this name.", nil)
+		}
+	}
+	made := object{"id": uuid.NewString(), "name": asked["name"], "created_at": now()}
+	f.projects[made["id"].(string)] = made
+	return 201, made
+}
+
+func (f *API) deleteProject(id string) (int, any) {
+	for _, group := range f.groups {
+		if group["project_id"] == id {
+			return problem(409, "project_not_empty", "The project has groups.", nil)
+		}
+	}
+	for name, key := range f.keys {
+		if key["project_id"] == id {
+			delete(f.keys, name)
+		}
+	}
+	return remove(f.projects, id)
+}
+
+func (f *API) makeGroup(projectID string, asked object) (int, any) {
+	if f.projects[projectID] == nil {
+		return problem(404, "not_found", "No such project.", nil)
+	}
+	for _, known := range f.groups {
+		if known["project_id"] == projectID && known["name"] == asked["name"] {
+			return problem(409, "name_taken", "Another group has this name.", nil)
+		}
+	}
+	if refusal := f.refusal(asked, ""); refusal != nil {
+		return problem(409, "admission_refused", "The fleet cannot promise it.", object{"refusal": refusal})
+	}
+	name := asked["name"]
+	delete(asked, "name")
+	made := object{
+		"id": uuid.NewString(), "project_id": projectID, "name": name, "sla": asked, "status": "active", "epoch": 1,
+		"price": price(), "created_at": now(), "observed_at": now(),
+	}
+	f.groups[made["id"].(string)] = made
+	return 201, made
+}
+
+func (f *API) refusal(asked object, without string) any {
+	reserved := asked["rate_per_s"].(float64)
+	for id, known := range f.groups {
+		if id != without {
+			reserved += known["sla"].(object)["rate_per_s"].(float64)
+		}
+	}
+	if reserved <= RateMax {
+		return nil
+	}
+	fits := object{}
+	for name, value := range asked {
+		if name != "name" && name != "replaces_group_id" {
+			fits[name] = value
+		}
+	}
+	fits["rate_per_s"] = RateMax - (reserved - asked["rate_per_s"].(float64))
+	return object{
+		"reason": "insufficient_capacity", "scarce_resource": "cpu", "message": "The head needs more cores than are free.",
+		"largest_sla_that_fits": fits,
+	}
+}
+
+func (f *API) quote(asked object) (int, any) {
+	without, _ := asked["replaces_group_id"].(string)
+	refusal := f.refusal(asked, without)
+	demand := object{"replicas": []any{}, "total": object{"cpu": 1, "network_bytes_per_s": 1, "storage_io_per_s": 1}, "dominant_resource": "cpu"}
+	return 200, object{"admissible": refusal == nil, "price": price(), "demand": demand, "refusal": refusal}
+}
+
+func (f *API) makeKey(projectID string, asked object) (int, any) {
+	if f.projects[projectID] == nil {
+		return problem(404, "not_found", "No such project.", nil)
+	}
+	made := object{
+		"id": uuid.NewString(), "project_id": projectID, "name": asked["name"], "prefix": "qk_abcdef", "scopes": asked["scopes"],
+		"created_at": now(), "last_used_at": nil,
+	}
+	f.keys[made["id"].(string)] = made
+	answer := object{"secret": "qk_" + rand.Text()}
+	for name, value := range made {
+		answer[name] = value
+	}
+	return 201, answer
+}
+
+func (f *API) listKeys(projectID string, _ *http.Request) (int, any) {
+	if f.projects[projectID] == nil {
+		return problem(404, "not_found", "No such project.", nil)
+	}
+	items := []any{}
+	for _, key := range f.keys {
+		if key["project_id"] == projectID {
+			items = append(items, key)
+		}
+	}
+	return 200, object{"items": items, "next_cursor": nil}
+}
+
+func (f *API) listServers(name string) (int, any) {
+	items := []any{}
+	for _, server := range f.servers {
+		if name != "" && server["name"] != name {
+			continue
+		}
+		items = append(items, server)
+		if drain, ok := server["drain"].(object); ok && server["replicas"].(int) > 0 { // one leaves at each look
+			server["replicas"] = server["replicas"].(int) - 1
+			if server["replicas"] == 0 {
+				drain["state"], drain["drained_at"] = "drained", now()
+			}
+		}
+	}
+	return 200, object{"items": items}
+}
+
+func (f *API) byNumber(number string) object {
+	for _, server := range f.servers {
+		if strconv.Itoa(server["server_id"].(int)) == number {
+			return server
+		}
+	}
+	return nil
+}
+
+func (f *API) drain(number string, begin bool) (int, any) {
+	server := f.byNumber(number)
+	if server == nil {
+		return problem(404, "not_found", "No such server.", nil)
+	}
+	server["draining"], server["drain"] = begin, nil
+	if begin {
+		server["drain"] = object{
+			"state": "draining", "since": now(), "drained_at": nil, "moving": 1, "waiting": 1, "scarce_resource": nil,
+			"message": "Replicas are left.",
+		}
+	}
+	return 200, server
+}
+
+func (f *API) giveUp(number string) (int, any) {
+	server := f.byNumber(number)
+	if server == nil {
+		return problem(404, "not_found", "No such server.", nil)
+	}
+	if server["alive"] == true {
+		return problem(409, "server_alive", "It is alive.", nil)
+	}
+	return remove(f.servers, server["name"].(string))
+}
+
+func found(thing object) (int, any) {
+	if thing == nil {
+		return problem(404, "not_found", "There is no such thing here.", nil)
+	}
+	return 200, thing
+}
+
+func remove(things map[string]object, id string) (int, any) {
+	if things[id] == nil {
+		return problem(404, "not_found", "There is no such thing here.", nil)
+	}
+	delete(things, id)
+	return 204, nil
+}
+
+func price() object {
+	return object{"hourly_micros": 1000, "monthly_micros": 730_000, "currency": "EUR", "lines": []any{}, "usage": []any{}}
+}
+
+func problem(status int, code, detail string, more object) (int, any) {
+	answer := object{
+		"type": "http://api/errors/" + code, "title": strings.ReplaceAll(code, "_", " "), "status": status, "detail": detail,
+		"code": code, "request_id": "r-1", "retryable": false, "errors": []any{},
+	}
+	for name, value := range more {
+		answer[name] = value
+	}
+	return status, answer
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }

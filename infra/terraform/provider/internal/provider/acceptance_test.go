@@ -1,0 +1,298 @@
+package provider
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"quorate/infra/terraform/provider/internal/fakeapi"
+)
+
+// What runs here is Terraform itself (TF_ACC=1), with this provider in the test's process.
+var factories = map[string]func() (tfprotov6.ProviderServer, error){
+	"quorate": providerserver.NewProtocol6WithError(New()),
+}
+
+func connected(url, apiKey, operatorToken string) string {
+	return fmt.Sprintf("provider \"quorate\" {\n  endpoint       = %q\n  api_key        = %q\n  operator_token = %q\n}\n",
+		url, apiKey, operatorToken)
+}
+
+func to(fake *fakeapi.API) string { return connected(fake.URL, fakeapi.APIKey, fakeapi.OperatorToken) }
+
+const slaOfTest = `
+  durability         = "persistent"
+  replication_degree = 3
+  request_size_bytes = 64
+`
+
+func projectAndGroup(rate int, more string) string {
+	return fmt.Sprintf(`
+resource "quorate_project" "p" { name = "shop" }
+resource "quorate_group" "g" {
+  project_id = quorate_project.p.id
+  name       = "orders"
+  rate_per_s = %d
+  %s %s
+}
+`, rate, slaOfTest, more)
+}
+
+func key(rotation string) string {
+	return fmt.Sprintf(`
+resource "quorate_api_key" "k" {
+  project_id = quorate_project.p.id
+  name       = "app"
+  scopes     = ["append", "read"]
+  rotation   = %q
+  lifecycle { create_before_destroy = true }
+}
+`, rotation)
+}
+
+func gone(fake *fakeapi.API) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		if projects, groups, keys, _ := fake.Count(); projects+groups+keys != 0 {
+			return fmt.Errorf("left behind: %d projects, %d groups, %d keys", projects, groups, keys)
+		}
+		return nil
+	}
+}
+
+func pairOf(name string) resource.ImportStateIdFunc {
+	return func(state *terraform.State) (string, error) {
+		found := state.RootModule().Resources[name].Primary.Attributes
+		return found["project_id"] + "/" + found["id"], nil
+	}
+}
+
+func TestAccProjectGroupAndKey(t *testing.T) {
+	fake := fakeapi.Start(t)
+	var before, after string
+	secret := func(into *string) resource.TestCheckFunc {
+		return resource.TestCheckResourceAttrWith("quorate_api_key.k", "secret", func(value string) error { *into = value; return nil })
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: func(s *terraform.State) error { return gone(fake)(s) },
+		Steps: []resource.TestStep{
+			{Config: to(fake) + projectAndGroup(1000, "min_replicas = 9"), ExpectError: regexp.MustCompile(`between 1 and 7`)},
+			{
+				Config: to(fake) + projectAndGroup(1000, "") + key("1"),
+				Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckResourceAttr("quorate_group.g", "retention_bytes", "268435456"),
+					resource.TestCheckNoResourceAttr("quorate_group.g", "min_replicas"),
+					resource.TestCheckResourceAttr("quorate_group.g", "monthly_micros", "730000"), secret(&before)),
+			},
+			{ResourceName: "quorate_project.p", ImportState: true, ImportStateVerify: true},
+			{ResourceName: "quorate_group.g", ImportState: true, ImportStateVerify: true, ImportStateIdFunc: pairOf("quorate_group.g")},
+			{
+				ResourceName: "quorate_api_key.k", ImportState: true, ImportStateVerify: true,
+				ImportStateIdFunc: pairOf("quorate_api_key.k"), ImportStateVerifyIgnore: []string{"secret", "rotation"},
+			},
+			{ResourceName: "quorate_group.g", ImportState: true, ImportStateId: "orders", ExpectError: regexp.MustCompile(`project_id/id`)},
+			{Config: to(fake) + projectAndGroup(1000, "") + key("2"), Check: secret(&after)},
+			{ // deleted by somebody else: the next apply makes it again
+				PreConfig: fake.DeleteGroups,
+				Config:    to(fake) + projectAndGroup(1000, "") + key("2"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_group.g", plancheck.ResourceActionCreate),
+					plancheck.ExpectResourceAction("quorate_project.p", plancheck.ResourceActionNoop),
+				}},
+			},
+		},
+	})
+	if before == "" || after == "" || before == after {
+		t.Errorf("rotation gave %q after %q", after, before)
+	}
+}
+
+func TestAccASlaIsNotChangedBehindItsOwnersBack(t *testing.T) {
+	fake := fakeapi.Start(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{Config: to(fake) + projectAndGroup(1000, "")},
+			{
+				Config:      to(fake) + projectAndGroup(2000, ""),
+				ExpectError: regexp.MustCompile(`(?s)rate_per_s = 2000.*would\s+delete\s+its\s+log`),
+			},
+			{
+				Config: to(fake) + projectAndGroup(2000, `on_sla_change = "replace"`),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_group.g", plancheck.ResourceActionDestroyBeforeCreate),
+				}},
+				Check: resource.TestCheckResourceAttr("quorate_group.g", "rate_per_s", "2000"),
+			},
+		},
+	})
+}
+
+func TestAccARefusalStandsAtItsAttribute(t *testing.T) {
+	fake := fakeapi.Start(t)
+	quote := func(replaces string) string {
+		return fmt.Sprintf(`
+data "quorate_quote" "q" {
+  rate_per_s = 9000
+  %s %s
+}
+output "admissible" { value = data.quorate_quote.q.admissible }
+output "fits" { value = coalesce(data.quorate_quote.q.rate_per_s_that_fits, 0) }
+`, slaOfTest, replaces)
+	}
+	precondition := `lifecycle {
+    precondition {
+      condition     = data.quorate_quote.over.admissible
+      error_message = "Scarce: ${coalesce(data.quorate_quote.over.scarce_resource, "nothing")}."
+    }
+  }`
+	over := fmt.Sprintf("data \"quorate_quote\" \"over\" {\n  rate_per_s = 99000\n  %s\n}\n", slaOfTest)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{
+				Config:      to(fake) + projectAndGroup(99_000, ""),
+				ExpectError: regexp.MustCompile(`(?s)rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`),
+			},
+			{Config: to(fake) + over + projectAndGroup(99_000, precondition), PlanOnly: true, ExpectError: regexp.MustCompile(`Scarce: cpu`)},
+			{Config: to(fake) + projectAndGroup(8000, "")},
+			{
+				Config: to(fake) + projectAndGroup(8000, "") + quote(""),
+				Check: resource.ComposeTestCheckFunc(
+					resource.TestCheckOutput("admissible", "false"), resource.TestCheckOutput("fits", "2000")),
+			},
+			{
+				Config: to(fake) + projectAndGroup(8000, "") + quote("replaces_group_id = quorate_group.g.id"),
+				Check:  resource.TestCheckOutput("admissible", "true"),
+			},
+		},
+	})
+}
+
+func TestAccWhatIsWrongIsSaid(t *testing.T) {
+	away := fakeapi.Start(t)
+	away.Stop()
+	garbled := fakeapi.Start(t)
+	garbled.Garble("<html><title>Log in</title></html>")
+	fake := fakeapi.Start(t)
+	one := `resource "quorate_project" "p" { name = "shop" }`
+	fleet := `data "quorate_capacity" "c" {}`
+	for name, each := range map[string]struct{ config, says string }{
+		"a wrong key":       {connected(fake.URL, "qk_wrong", "") + one, `(?s)credential is wrong.*qk_`},
+		"a token as a key":  {connected(fake.URL, fakeapi.OperatorToken, "") + one, `credential is wrong`},
+		"a key as a token":  {connected(fake.URL, "", fakeapi.APIKey) + fleet, `credential is wrong`},
+		"no token":          {connected(fake.URL, fakeapi.APIKey, "") + fleet, `(?s)credential is missing.*operator_token`},
+		"nobody there":      {to(away) + one, `(?s)does not answer.*Nothing was changed`},
+		"somebody else":     {to(garbled) + one, `(?s)not Quorate's API.*text/html.*Log in.*endpoint`},
+		"no address at all": {connected("api.example.com", "qk_x", "") + one, `(?s)Where is the API`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource.Test(t, resource.TestCase{
+				ProtoV6ProviderFactories: factories,
+				Steps:                    []resource.TestStep{{Config: each.config, ExpectError: regexp.MustCompile(each.says)}},
+			})
+		})
+	}
+}
+
+// The answers of a create are lost for good: Terraform knows nothing of what was made. The next apply does.
+func TestAccAnInterruptedCreateIsRepaired(t *testing.T) {
+	fake := fakeapi.Start(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{
+				PreConfig:   func() { fake.LoseAnswers(4) },
+				Config:      to(fake) + `resource "quorate_project" "p" { name = "shop" }`,
+				ExpectError: regexp.MustCompile(`(?s)does not answer.*Apply again`),
+			},
+			{Config: to(fake) + `resource "quorate_project" "p" { name = "shop" }`},
+			{
+				PreConfig:   func() { fake.LoseAnswers(4) },
+				Config:      to(fake) + projectAndGroup(1000, ""),
+				ExpectError: regexp.MustCompile(`(?s)does not answer.*Apply again`),
+			},
+			{
+				Config: to(fake) + projectAndGroup(1000, ""),
+				Check: func(*terraform.State) error {
+					if projects, groups, _, _ := fake.Count(); projects != 1 || groups != 1 {
+						return fmt.Errorf("%d projects, %d groups: one was made twice", projects, groups)
+					}
+					return nil
+				},
+			},
+			{ // one lost answer is repeated within the same apply
+				PreConfig: func() { fake.LoseAnswers(1) },
+				Config:    to(fake) + projectAndGroup(1000, "") + key("1"),
+				Check: func(*terraform.State) error {
+					if _, _, keys, _ := fake.Count(); keys != 1 {
+						return fmt.Errorf("%d keys: one was made twice", keys)
+					}
+					return nil
+				},
+			},
+		},
+	})
+}
+
+func servers(timeout int, names ...string) string {
+	config := ""
+	for _, name := range names {
+		config += fmt.Sprintf(`
+resource "quorate_join_token" %[1]q { name = %[1]q }
+resource "quorate_server" %[1]q {
+  name                   = %[1]q
+  instance_id            = sha256(quorate_join_token.%[1]s.token)
+  registration_timeout_s = %[2]d
+}
+`, name, timeout)
+	}
+	return config
+}
+
+func TestAccServersJoinAndAreDrained(t *testing.T) {
+	fake := fakeapi.Start(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: to(fake) + servers(1, "s1"), ExpectError: regexp.MustCompile(`(?s)s1 does not join.*no server of this name`)},
+			{PreConfig: func() { fake.Register("s1"); fake.Register("s2") }, Config: to(fake) + servers(5, "s1", "s2")},
+			{
+				ResourceName: "quorate_server.s1", ImportState: true, ImportStateId: "s1", ImportStateVerify: true,
+				ImportStateVerifyIdentifierAttribute: "name", ImportStateVerifyIgnore: []string{"instance_id", "registration_timeout_s"},
+			},
+			{
+				Config: to(fake) + servers(5, "s1", "s2") + "data \"quorate_capacity\" \"c\" {}\n" +
+					"output \"alive\" { value = data.quorate_capacity.c.servers_alive }\n",
+				Check: resource.TestCheckOutput("alive", "2"),
+			},
+			{ // s2 goes: drained; its machine ends; its name is free
+				Config: to(fake) + servers(5, "s1") + `resource "quorate_join_token" "s2" { name = "s2" }`,
+				Check: func(*terraform.State) error {
+					if drains := fake.Calls("POST", "/drain"); drains != 1 {
+						return fmt.Errorf("%d drains", drains)
+					}
+					return nil
+				},
+			},
+			{
+				PreConfig: func() { fake.StopServer("s2") }, Config: to(fake) + servers(5, "s1"),
+				Check: func(*terraform.State) error {
+					if _, _, _, left := fake.Count(); left != 1 {
+						return fmt.Errorf("%d servers are registered", left)
+					}
+					fake.StopServer("s1") // its machine ends before the last step's destroy
+					return nil
+				},
+			},
+		},
+	})
+	if _, _, _, left := fake.Count(); left != 0 {
+		t.Errorf("%d servers stay registered", left)
+	}
+}

@@ -1,0 +1,288 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"quorate/infra/terraform/provider/internal/api"
+	"quorate/infra/terraform/provider/internal/api/gen"
+)
+
+const (
+	groupReadyMax = 60 * time.Second
+	groupGoneMax  = 60 * time.Second
+	pollEvery     = 250 * time.Millisecond
+	onChangeStop  = "refuse"
+	onChangeLose  = "replace"
+)
+
+type group struct{ customers }
+
+type groupModel struct {
+	ID        types.String `tfsdk:"id"`
+	ProjectID types.String `tfsdk:"project_id"`
+	Name      types.String `tfsdk:"name"`
+	sla
+	OnSlaChange   types.String `tfsdk:"on_sla_change"`
+	MonthlyMicros types.Int64  `tfsdk:"monthly_micros"`
+}
+
+func (*group) Metadata(_ context.Context, _ resource.MetadataRequest, answer *resource.MetadataResponse) {
+	answer.TypeName = "quorate_group"
+}
+
+func (*group) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
+	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	attributes := map[string]schema.Attribute{
+		"id":         idAttribute("The group's id."),
+		"project_id": schema.StringAttribute{Required: true, MarkdownDescription: "The project that it belongs to.", PlanModifiers: replace},
+		"name": schema.StringAttribute{
+			Required: true, MarkdownDescription: "Unique in the project. Another name is another group, with an empty log.",
+			Validators: []validator.String{stringvalidator.LengthBetween(1, nameLengthMax)}, PlanModifiers: replace,
+		},
+		"on_sla_change": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(onChangeStop),
+			MarkdownDescription: "The service resizes no group yet. `refuse` (default): a changed SLA is an error of the plan. " +
+				"`replace`: the group is deleted with its log, and another is made.",
+			Validators: []validator.String{stringvalidator.OneOf(onChangeStop, onChangeLose)},
+		},
+		"monthly_micros": schema.Int64Attribute{
+			Computed:            true,
+			MarkdownDescription: "Price of the reservation for 730 hours, in millionths of the currency, as agreed when it was made.",
+		},
+	}
+	for _, field := range slaFields {
+		attributes[field.name] = groupAttribute(field)
+	}
+	answer.Schema = schema.Schema{
+		MarkdownDescription: "An SLA and its log. A refusal names what is scarce, at the attribute that asks for it. " +
+			"Import by `PROJECT_ID/GROUP_ID`.",
+		Attributes: attributes,
+	}
+}
+
+func groupAttribute(field slaField) schema.Attribute {
+	if field.text != nil {
+		attribute := schema.StringAttribute{
+			Required: field.required, Optional: !field.required, MarkdownDescription: field.description,
+			Validators: field.textValidators(),
+		}
+		if field.textDefault != "" {
+			attribute.Computed, attribute.Default = true, stringdefault.StaticString(field.textDefault)
+		}
+		return attribute
+	}
+	attribute := schema.Int64Attribute{
+		Required: field.required, Optional: !field.required, MarkdownDescription: field.description,
+		Validators: field.numberValidators(),
+	}
+	if field.numberDefault != 0 {
+		attribute.Computed, attribute.Default = true, int64default.StaticInt64(field.numberDefault)
+	}
+	return attribute
+}
+
+// ModifyPlan refuses a change of the SLA, unless losing the log was agreed to: Terraform would otherwise replace a group
+// as it replaces anything.
+func (*group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
+	if asked.State.Raw.IsNull() || asked.Plan.Raw.IsNull() {
+		return
+	}
+	var before, after groupModel
+	answer.Diagnostics.Append(asked.State.Get(ctx, &before)...)
+	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &after)...); answer.Diagnostics.HasError() {
+		return
+	}
+	changed := changedAttributes(before.sla, after.sla)
+	if len(changed) == 0 {
+		after.MonthlyMicros = before.MonthlyMicros
+		answer.Diagnostics.Append(answer.Plan.Set(ctx, after)...)
+		return
+	}
+	for _, name := range changed {
+		if after.OnSlaChange.ValueString() == onChangeLose {
+			answer.RequiresReplace = append(answer.RequiresReplace, path.Root(name))
+			continue
+		}
+		answer.Diagnostics.AddAttributeError(path.Root(name), "A group's SLA cannot be changed in place yet",
+			fmt.Sprintf("The service resizes no group so far, and replacing %s would delete its log. Put %s back, make a second "+
+				"group and move to it, or agree to losing the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
+	}
+}
+
+func changedAttributes(before, after sla) []string {
+	var changed []string
+	for _, each := range []struct {
+		name string
+		same bool
+	}{
+		{"durability", before.Durability.Equal(after.Durability)},
+		{"replication_degree", before.ReplicationDegree.Equal(after.ReplicationDegree)},
+		{"min_replicas", before.MinReplicas.Equal(after.MinReplicas)},
+		{"request_size_bytes", before.RequestSizeBytes.Equal(after.RequestSizeBytes)},
+		{"rate_per_s", before.RatePerS.Equal(after.RatePerS)},
+		{"region", before.Region.Equal(after.Region)},
+		{"retention_bytes", before.RetentionBytes.Equal(after.RetentionBytes)},
+		{"retention_age_s", before.RetentionAgeS.Equal(after.RetentionAgeS)},
+	} {
+		if !each.same {
+			changed = append(changed, each.name)
+		}
+	}
+	return changed
+}
+
+func (g *group) Create(ctx context.Context, asked resource.CreateRequest, answer *resource.CreateResponse) {
+	var model groupModel
+	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	projectID := parseID(model.ProjectID, path.Root("project_id"), &answer.Diagnostics)
+	if answer.Diagnostics.HasError() {
+		return
+	}
+	const doing = "Making the group"
+	body := model.newGroup(model.Name.ValueString())
+	made, err := createOnce(ctx, g.api, &answer.Diagnostics, doing, []any{"group", projectID, body},
+		func(ctx context.Context, key *string) (*http.Response, error) {
+			return g.api.CreateGroup(ctx, projectID, &gen.CreateGroupParams{IdempotencyKey: key}, body)
+		},
+		func(ctx context.Context, found *gen.Group) error { _, err := g.read(ctx, found.Id); return err })
+	if err != nil {
+		explain(&answer.Diagnostics, doing, err, append(slaNames(), "name")...)
+		return
+	}
+	model.take(made)
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...) // whatever comes now, it exists
+	if status := g.untilReady(ctx, made); status == gen.GroupStatusProvisioning {
+		answer.Diagnostics.AddWarning("The group is admitted and not active yet",
+			"Its servers have not taken up their configuration. The reservation stands; the portal shows what it waits for.")
+	}
+}
+
+func (m *groupModel) take(found *gen.Group) {
+	m.ID, m.ProjectID = types.StringValue(found.Id.String()), types.StringValue(found.ProjectId.String())
+	m.Name, m.sla = types.StringValue(found.Name), slaOf(found.Sla)
+	m.MonthlyMicros = types.Int64Value(int64(found.Price.MonthlyMicros))
+}
+
+func (g *group) untilReady(ctx context.Context, found *gen.Group) gen.GroupStatus {
+	deadline := time.Now().Add(groupReadyMax)
+	for found.Status == gen.GroupStatusProvisioning && time.Now().Before(deadline) && pause(ctx, pollEvery) {
+		newer, err := g.read(ctx, found.Id)
+		if err != nil {
+			break
+		}
+		found = newer
+	}
+	return found.Status
+}
+
+// pause waits; false when there is no more time.
+func pause(ctx context.Context, duration time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(duration):
+		return true
+	}
+}
+
+func (g *group) read(ctx context.Context, id uuid.UUID) (*gen.Group, error) {
+	return api.Ask[gen.Group](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+		return g.api.GetGroup(ctx, id, &gen.GetGroupParams{})
+	})
+}
+
+func (g *group) Read(ctx context.Context, asked resource.ReadRequest, answer *resource.ReadResponse) {
+	var model groupModel
+	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	id := parseID(model.ID, path.Root("id"), &answer.Diagnostics)
+	if answer.Diagnostics.HasError() {
+		return
+	}
+	found, err := g.read(ctx, id)
+	if api.NotFound(err) || (err == nil && found.Status == gen.GroupStatusDeleting) {
+		answer.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		explain(&answer.Diagnostics, "Reading the group", err)
+		return
+	}
+	if found.Status == gen.GroupStatusLost {
+		answer.Diagnostics.AddWarning("The group "+found.Name+" is lost",
+			"Every replica of its log is gone. Its owner may have it begin anew (`POST /v1/groups/{id}/reset`); Terraform does not.")
+	}
+	model.take(found)
+	if model.OnSlaChange.IsNull() {
+		model.OnSlaChange = types.StringValue(onChangeStop) // just imported
+	}
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
+}
+
+// Update writes down what the service knows nothing of: on_sla_change. All else is refused or replaced by ModifyPlan.
+func (*group) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
+	var model groupModel
+	answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...)
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
+}
+
+func (g *group) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
+	var model groupModel
+	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	id := parseID(model.ID, path.Root("id"), &answer.Diagnostics)
+	if answer.Diagnostics.HasError() {
+		return
+	}
+	_, err := api.Ask[struct{}](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+		return g.api.DeleteGroup(ctx, id, &gen.DeleteGroupParams{})
+	})
+	deadline := time.Now().Add(groupGoneMax)
+	for err == nil && time.Now().Before(deadline) {
+		if _, err = g.read(ctx, id); err == nil && !pause(ctx, pollEvery) {
+			break
+		}
+	}
+	if err != nil && !api.NotFound(err) {
+		explain(&answer.Diagnostics, "Deleting the group", err)
+	} else if err == nil {
+		answer.Diagnostics.AddError("Deleting the group: it takes its time",
+			"The deletion is noted and goes on; apply again to see its end.")
+	}
+}
+
+func (*group) ImportState(ctx context.Context, asked resource.ImportStateRequest, answer *resource.ImportStateResponse) {
+	importPair(ctx, asked, answer, "project_id", "id")
+}
+
+func importPair(
+	ctx context.Context, asked resource.ImportStateRequest, answer *resource.ImportStateResponse, first, second string,
+) {
+	left, right, found := strings.Cut(asked.ID, "/")
+	if !found || left == "" || right == "" {
+		answer.Diagnostics.AddError("This is no id to import by", fmt.Sprintf("%q should be %s/%s.", asked.ID, first, second))
+		return
+	}
+	answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root(first), left)...)
+	answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root(second), right)...)
+}

@@ -1,0 +1,135 @@
+package provider
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"quorate/infra/terraform/provider/internal/api"
+	"quorate/infra/terraform/provider/internal/api/gen"
+)
+
+const (
+	joinTokenTTLDefault = 3600
+	joinTokenTTLMax     = 30 * 86_400
+)
+
+type joinToken struct{ operators }
+
+type joinTokenModel struct {
+	Name      types.String `tfsdk:"name"`
+	TTLS      types.Int64  `tfsdk:"ttl_s"`
+	Auxiliary types.Bool   `tfsdk:"auxiliary"`
+	Token     types.String `tfsdk:"token"`
+	ExpiresAt types.String `tfsdk:"expires_at"`
+}
+
+func (*joinToken) Metadata(_ context.Context, _ resource.MetadataRequest, answer *resource.MetadataResponse) {
+	answer.TypeName = "quorate_join_token"
+}
+
+func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
+	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
+	answer.Schema = schema.Schema{
+		MarkdownDescription: "With it one machine joins the fleet, once, under its name. The machine depends on it. It expires, " +
+			"and is not made anew for that: a server that has joined needs none. Destroying it, after the machine, gives the " +
+			"drained server up, so that its name is free. It cannot be imported: nobody knows it but its machine.",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Required: true, MarkdownDescription: "The server's name.",
+				Validators:    []validator.String{stringvalidator.LengthBetween(1, 63)},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"ttl_s": schema.Int64Attribute{
+				Optional: true, Computed: true, Default: int64default.StaticInt64(joinTokenTTLDefault),
+				MarkdownDescription: "How long it can be used, once it is made.",
+				Validators:          []validator.Int64{int64validator.Between(1, joinTokenTTLMax)},
+			},
+			"auxiliary": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "The server takes replacements of failed replicas only.",
+				PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
+			},
+			"token":      schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The token, `qjt_…`.", PlanModifiers: keep},
+			"expires_at": schema.StringAttribute{Computed: true, MarkdownDescription: "RFC 3339.", PlanModifiers: keep},
+		},
+	}
+}
+
+func (j *joinToken) Create(ctx context.Context, asked resource.CreateRequest, answer *resource.CreateResponse) {
+	var model joinTokenModel
+	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	ttl := int(model.TTLS.ValueInt64())
+	body := gen.NewJoinToken{Name: model.Name.ValueStringPointer(), TtlS: &ttl, Auxiliary: model.Auxiliary.ValueBoolPointer()}
+	parameters := &gen.CreateJoinTokenParams{IdempotencyKey: api.NewIdempotencyKey()}
+	made, err := api.Ask[gen.JoinToken](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
+		return j.api.CreateJoinToken(ctx, parameters, body)
+	})
+	if err != nil {
+		explain(&answer.Diagnostics, "Making the join token", err, "name", "ttl_s")
+		return
+	}
+	model.Token, model.ExpiresAt = types.StringValue(made.Token), types.StringValue(made.ExpiresAt.UTC().Format(time.RFC3339))
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
+}
+
+// Read asks nobody: a token is known to its machine alone.
+func (*joinToken) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {}
+
+func (*joinToken) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
+	var model joinTokenModel
+	answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...)
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
+}
+
+// Delete gives up the server that joined with it, if it was drained and its machine is gone.
+func (j *joinToken) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
+	var model joinTokenModel
+	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	name := model.Name.ValueString()
+	deadline := time.Now().Add(stoppedMax)
+	for {
+		found, err := findServer(ctx, j.api, name)
+		if err != nil {
+			explain(&answer.Diagnostics, "Giving the server "+name+" up", err)
+			return
+		}
+		drained := found != nil && found.Drain != nil && found.Drain.State == gen.Drained
+		switch {
+		case found == nil:
+			return
+		case !drained:
+			answer.Diagnostics.AddWarning("The server "+name+" stays registered",
+				"It was not drained, so its disk may hold what no other has. Give it up yourself once that is settled.")
+			return
+		case !found.Alive:
+			_, err := api.Ask[struct{}](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
+				return j.api.GiveUpServer(ctx, found.ServerId)
+			})
+			if err != nil && !api.NotFound(err) {
+				explain(&answer.Diagnostics, "Giving the server "+name+" up", err)
+			}
+			return
+		}
+		if time.Now().After(deadline) || !pause(ctx, serverPollEvery) {
+			answer.Diagnostics.AddError("The drained server "+name+" still runs", "Stop its machine, then apply again.")
+			return
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"quorate/infra/terraform/provider/internal/api/gen"
+)
+
+// sla is what a customer asks for: the same attributes in a group and in a quote, named as in the API.
+type sla struct {
+	Durability        types.String `tfsdk:"durability"`
+	ReplicationDegree types.Int64  `tfsdk:"replication_degree"`
+	MinReplicas       types.Int64  `tfsdk:"min_replicas"`
+	RequestSizeBytes  types.Int64  `tfsdk:"request_size_bytes"`
+	RatePerS          types.Int64  `tfsdk:"rate_per_s"`
+	Region            types.String `tfsdk:"region"`
+	RetentionBytes    types.Int64  `tfsdk:"retention_bytes"`
+	RetentionAgeS     types.Int64  `tfsdk:"retention_age_s"`
+}
+
+const (
+	regionDefault         = "local"
+	retentionBytesDefault = 256 << 20
+)
+
+// slaField is one attribute of an SLA; bounds are the API's (services/api/src/quorate_api/limits.py).
+type slaField struct {
+	name, description string
+	text              []string // the values it may have, of a string; nil of a number
+	least, most       int64
+	required          bool
+	textDefault       string
+	numberDefault     int64
+}
+
+var slaFields = []slaField{
+	{name: "durability", required: true, text: []string{"persistent", "in_memory"},
+		description: "When an entry is acknowledged: `persistent`, on stable storage of every replica, or `in_memory`, in its memory."},
+	{name: "replication_degree", required: true, least: 1, most: 7, description: "Copies of the log, each on another server."},
+	{name: "min_replicas", least: 1, most: 7, description: "Appends pause with fewer live replicas; left out: a majority."},
+	{name: "request_size_bytes", required: true, least: 1, most: 1 << 20, description: "Size of a typical entry."},
+	{name: "rate_per_s", required: true, least: 1, most: 100_000_000,
+		description: "Reserved appends of `request_size_bytes`, each second."},
+	{name: "region", text: []string{}, textDefault: regionDefault, description: "Where the servers are."},
+	{name: "retention_bytes", least: 1 << 20, most: 1 << 50, numberDefault: retentionBytesDefault,
+		description: "The log keeps its newest so many bytes."},
+	{name: "retention_age_s", least: 60, most: 100 * 366 * 86_400,
+		description: "Entries older than so many seconds are discarded as well; left out: none for their age."},
+}
+
+func slaNames() []string {
+	names := make([]string, 0, len(slaFields))
+	for _, field := range slaFields {
+		names = append(names, field.name)
+	}
+	return names
+}
+
+func (f slaField) numberValidators() []validator.Int64 {
+	return []validator.Int64{int64validator.Between(f.least, f.most)}
+}
+
+func (f slaField) textValidators() []validator.String {
+	if len(f.text) == 0 {
+		return []validator.String{stringvalidator.LengthBetween(1, 40)}
+	}
+	return []validator.String{stringvalidator.OneOf(f.text...)}
+}
+
+func (s sla) newGroup(name string) gen.NewGroup {
+	return gen.NewGroup{
+		Name: name, Durability: gen.NewGroupDurability(s.Durability.ValueString()),
+		ReplicationDegree: int(s.ReplicationDegree.ValueInt64()), MinReplicas: number(s.MinReplicas),
+		RequestSizeBytes: int(s.RequestSizeBytes.ValueInt64()), RatePerS: int(s.RatePerS.ValueInt64()),
+		Region: s.Region.ValueStringPointer(), RetentionBytes: number(s.RetentionBytes), RetentionAgeS: number(s.RetentionAgeS),
+	}
+}
+
+func (s sla) quoteRequest() gen.QuoteRequest {
+	asked := s.newGroup("")
+	return gen.QuoteRequest{
+		Durability: gen.QuoteRequestDurability(asked.Durability), ReplicationDegree: asked.ReplicationDegree,
+		MinReplicas: asked.MinReplicas, RequestSizeBytes: asked.RequestSizeBytes, RatePerS: asked.RatePerS,
+		Region: asked.Region, RetentionBytes: asked.RetentionBytes, RetentionAgeS: asked.RetentionAgeS,
+	}
+}
+
+func slaOf(observed gen.ObservedSla) sla {
+	return sla{
+		Durability:        types.StringValue(string(observed.Durability)),
+		ReplicationDegree: types.Int64Value(int64(observed.ReplicationDegree)), MinReplicas: optional(observed.MinReplicas),
+		RequestSizeBytes: types.Int64Value(int64(observed.RequestSizeBytes)), RatePerS: types.Int64Value(int64(observed.RatePerS)),
+		Region:         types.StringValue(observed.Region),
+		RetentionBytes: types.Int64Value(int64(observed.RetentionBytes)), RetentionAgeS: optional(observed.RetentionAgeS),
+	}
+}
+
+func number(value types.Int64) *int {
+	if value.IsNull() || value.IsUnknown() {
+		return nil
+	}
+	n := int(value.ValueInt64())
+	return &n
+}
+
+func optional(value *int) types.Int64 {
+	if value == nil {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(*value))
+}

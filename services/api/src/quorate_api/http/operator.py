@@ -1,0 +1,23 @@
+"""Who runs the fleet: a token from a file, and no organization."""
+
+from fastapi import Request
+
+from quorate_api.errors import Code, Problem
+from quorate_api.http.services import services_of
+
+
+def authenticate(request: Request) -> str:
+    """A name for the operator, or a 401. API keys and sessions are not looked at."""
+    services = services_of(request)
+    authorization = request.headers.get("authorization")
+    if authorization is None:
+        raise Problem(Code.NOT_AUTHENTICATED, "Send `Authorization: Bearer qo_…` with an operator's token.")
+    scheme, _, token = authorization.partition(" ")
+    name = services.operators.who(services.keys, token.strip()) if scheme.lower() == "bearer" else None
+    if name is None:
+        raise Problem(
+            Code.CREDENTIALS_INVALID,
+            "This is no operator's token of this API: `qo_…`, from the file that QUORATE_OPERATOR_TOKEN_FILE names. "
+            "API keys are for customers and end here.",
+        )
+    return name

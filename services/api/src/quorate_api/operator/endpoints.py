@@ -1,0 +1,61 @@
+"""`/v1/operator`: the fleet, for those who run it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from quorate_api.http.principal import Environment, Transaction
+from quorate_api.http.route import OperatorRoute
+from quorate_api.operator import service
+from quorate_api.operator.schemas import Capacity, JoinToken, NewJoinToken, Server, Servers
+
+router = APIRouter(prefix="/v1/operator", tags=["operator"], route_class=OperatorRoute)
+
+ServerNumber = Annotated[int, Path(ge=1, le=2**32 - 1)]
+
+
+@router.get("/servers")
+async def list_servers(
+    work: Transaction,
+    services: Environment,
+    name: Annotated[str | None, Query(max_length=200, description="Only the server of this name.")] = None,
+) -> Servers:
+    """The fleet's servers, those that failed too."""
+    return await service.servers(work, services, name)
+
+
+@router.get("/servers/{server_id}")
+async def get_server(server_id: ServerNumber, work: Transaction, services: Environment) -> Server:
+    """One server."""
+    return await service.server(work, services, server_id)
+
+
+@router.delete("/servers/{server_id}", status_code=204)
+async def give_up_server(server_id: ServerNumber, work: Transaction, services: Environment) -> Response:
+    """Say of a failed server that neither it nor its disk will come back. Its name is free then."""
+    await service.give_up(work, services, server_id)
+    return Response(status_code=204)
+
+
+@router.post("/servers/{server_id}/drain")
+async def drain_server(server_id: ServerNumber, work: Transaction, services: Environment) -> Server:
+    """Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is."""
+    return await service.drain(work, services, server_id)
+
+
+@router.delete("/servers/{server_id}/drain")
+async def call_off_drain(server_id: ServerNumber, work: Transaction, services: Environment) -> Server:
+    """Call a drain off."""
+    return await service.call_off(work, services, server_id)
+
+
+@router.get("/capacity")
+async def get_capacity(work: Transaction, services: Environment) -> Capacity:
+    """What the fleet has, what it may promise, and what of that is free."""
+    return await service.capacity(work, services)
+
+
+@router.post("/join-tokens", status_code=201)
+async def create_join_token(asked: NewJoinToken, work: Transaction, services: Environment) -> JoinToken:
+    """A token with which one server joins the fleet, once. It is in this answer only."""
+    return await service.join_token(work, services, asked)

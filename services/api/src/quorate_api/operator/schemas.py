@@ -1,0 +1,76 @@
+"""The fleet as its operators see it."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from quorate_api import limits
+from quorate_api.coordinator.schemas import Amounts
+from quorate_api.http.schemas import Input, Output
+
+
+class Resources(Output):
+    """`free` is what admission may still promise: nominal × safety factor less what is allocated, at least 0."""
+
+    nominal: Amounts
+    promisable: Amounts
+    allocated: Amounts
+    free: Amounts
+
+
+class Drain(Output):
+    state: Literal["draining", "drained"]
+    since: datetime
+    drained_at: datetime | None
+    moving: int = Field(description="Replicas whose replacements learn.")
+    waiting: int = Field(description="Replicas that wait for their turn, or for room.")
+    scarce_resource: str | None = Field(description="What those that find no server lack.")
+    message: str = Field(description="How far it is, and what it waits for, for people.")
+
+
+class Server(Output):
+    server_id: int
+    name: str
+    address: str
+    region: str
+    failure_domain: str | None
+    auxiliary: bool = Field(description="Takes replacements of failed replicas only.")
+    alive: bool
+    storage_fault: str | None
+    version: str
+    resources: Resources
+    replicas: int
+    slow: str | None = Field(description="Why it counts as slow, while it does.")
+    draining: bool
+    drain: Drain | None
+    registered_at: datetime
+    failed_at: datetime | None
+
+
+class Servers(Output):
+    items: list[Server]
+
+
+class Capacity(Resources):
+    """Of the servers that are alive and neither auxiliary nor draining."""
+
+    servers_alive: int
+    safety_factor: float
+    profile_version: str
+    profile_provisional: bool = Field(description="Whether the costs were not measured on this fleet.")
+
+
+class NewJoinToken(Input):
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")] | None = Field(
+        None, description="The only name that a server may join under with it; null: any."
+    )
+    ttl_s: Annotated[int, Field(ge=1, le=limits.JOIN_TOKEN_TTL_S_MAX)] = limits.JOIN_TOKEN_TTL_S_DEFAULT
+    auxiliary: bool = Field(False, description="The server then takes replacements of failed replicas only.")
+
+
+class JoinToken(Output):
+    token: str = Field(description="One server joins with it, once. It is shown now and never again.")
+    name: str | None
+    auxiliary: bool
+    expires_at: datetime

@@ -1,0 +1,75 @@
+"""The fleet, asked of the coordinator, which alone knows it: nothing of it is kept here."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+from quorate_api.coordinator.client import RequestInvalid
+from quorate_api.coordinator.schemas import FleetView, ServerView
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.http.services import Services
+from quorate_api.operator.schemas import Capacity, JoinToken, NewJoinToken, Server, Servers
+
+_CONFLICTS = {"server_alive": Code.SERVER_ALIVE, "too_many_join_tokens": Code.TOO_MANY_JOIN_TOKENS}
+
+
+@asynccontextmanager
+async def _asking(work: Work) -> AsyncIterator[None]:
+    try:
+        async with work.outside():
+            yield
+    except RequestInvalid as error:
+        code = _CONFLICTS.get(error.code, Code.VALIDATION_FAILED)
+        errors = [FieldError(field=error.field or "body", message=str(error))]
+        raise Problem(code, str(error), errors=errors) from error
+
+
+async def servers(work: Work, services: Services, name: str | None) -> Servers:
+    async with _asking(work):
+        found = await services.coordinator.servers()
+    return Servers(items=[_server(view) for view in found if name is None or view.name == name])
+
+
+async def server(work: Work, services: Services, server_id: int) -> Server:
+    async with _asking(work):
+        found = await services.coordinator.server(server_id)
+    return _server(found)
+
+
+async def drain(work: Work, services: Services, server_id: int) -> Server:
+    async with _asking(work):
+        found = await services.coordinator.drain(server_id)
+    return _server(found)
+
+
+async def call_off(work: Work, services: Services, server_id: int) -> Server:
+    async with _asking(work):
+        found = await services.coordinator.call_off_drain(server_id)
+    return _server(found)
+
+
+async def give_up(work: Work, services: Services, server_id: int) -> None:
+    async with _asking(work):
+        known = await services.coordinator.forget_server(server_id)
+    if not known:
+        raise not_found("server")
+
+
+async def capacity(work: Work, services: Services) -> Capacity:
+    async with _asking(work):
+        found: FleetView = await services.coordinator.capacity()
+    return Capacity.model_validate(found.model_dump())
+
+
+async def join_token(work: Work, services: Services, asked: NewJoinToken) -> JoinToken:
+    expires_at = datetime.now(UTC) + timedelta(seconds=asked.ttl_s)
+    async with _asking(work):
+        token = await services.coordinator.join_token(asked.ttl_s, asked.name, auxiliary=asked.auxiliary)
+    return JoinToken(token=token, name=asked.name, auxiliary=asked.auxiliary, expires_at=expires_at)
+
+
+def _server(view: ServerView | None) -> Server:
+    if view is None:
+        raise not_found("server")
+    return Server.model_validate(view.model_dump())

@@ -1,0 +1,160 @@
+"""The fleet's operators: what they can do, and that nobody else can, nor they what customers do."""
+
+import uuid
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from quorate_api import app as application
+from quorate_api.openapi import document
+from quorate_api.security import operator_tokens
+from quorate_api.security.keys import Keys
+from quorate_api.security.operator_tokens import OperatorTokens
+from quorate_api.settings import Settings
+from support.coordinator import FakeCoordinator
+from support.customer import SLA, Customer, bearer, new_key, problem
+
+OPERATIONS = [
+    (method.upper(), path, "operator" in operation["tags"], operation["security"])
+    for path, methods in document(application.bare())["paths"].items()
+    for method, operation in methods.items()
+]
+IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id")} | {"server_id": "1"}
+
+
+@pytest.fixture
+async def operator(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    token = (settings.operator_tokens() or "").strip()
+    async with httpx2.AsyncClient(
+        transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
+    ) as client:
+        yield client
+
+
+async def test_customers_do_not_reach_the_fleet(alice: Customer, coordinator: FakeCoordinator) -> None:
+    key, administrator = await alice.create_key(), await alice.create_organization_key()
+    ours = [(method, path) for method, path, operators, _ in OPERATIONS if operators]
+    assert len(ours) >= 7
+    for method, path in ours:
+        address = path.format(**IDS)
+        problem(await alice.request(method, address, json={}), 401, "not_authenticated")
+        for each in (key, administrator, {"secret": operator_tokens.generate()}, {"secret": ""}):
+            answer = await alice.api.request(method, address, json={}, headers=bearer(each))
+            problem(answer, 401, "credentials_invalid")
+    assert coordinator.join_tokens == []
+    assert not any(server["draining"] for server in coordinator.servers.values())
+
+
+async def test_operators_do_not_reach_customers(operator: httpx2.AsyncClient, alice: Customer) -> None:
+    theirs = [(method, path) for method, path, operators, security in OPERATIONS if not operators and security]
+    assert len(theirs) >= 20
+    for method, path in theirs:
+        problem(await operator.request(method, path.format(**IDS), json={}), 401, "credentials_invalid")
+
+
+async def test_servers_and_capacity(operator: httpx2.AsyncClient) -> None:
+    listed = (await operator.get("/v1/operator/servers")).json()["items"]
+    assert [server["name"] for server in listed] == ["s1", "s2", "s3"]
+    named = (await operator.get("/v1/operator/servers", params={"name": "s2"})).json()["items"]
+    assert [server["server_id"] for server in named] == [2]
+    assert (await operator.get("/v1/operator/servers/2")).json() == named[0]
+    problem(await operator.get("/v1/operator/servers/9"), 404, "not_found")
+    problem(await operator.get("/v1/operator/servers/0"), 422, "validation_failed")
+    problem(await operator.get("/v1/operator/servers/s1"), 422, "validation_failed")
+    capacity = (await operator.get("/v1/operator/capacity")).json()
+    assert capacity["servers_alive"] == 3
+    assert capacity["free"]["cpu"] == 2.0
+
+
+async def test_a_drain_and_calling_it_off(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
+    answer = await operator.post("/v1/operator/servers/2/drain")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["drain"]["message"] == "2 replicas are left."
+    assert coordinator.servers[2]["draining"]
+    answer = await operator.delete("/v1/operator/servers/2/drain")
+    assert answer.json()["drain"] is None
+    assert not coordinator.servers[2]["draining"]
+    problem(await operator.post("/v1/operator/servers/9/drain"), 404, "not_found")
+    problem(await operator.delete("/v1/operator/servers/9/drain"), 404, "not_found")
+
+
+async def test_giving_a_server_up(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
+    problem(await operator.delete("/v1/operator/servers/1"), 409, "server_alive")
+    coordinator.servers[1]["alive"] = False
+    assert (await operator.delete("/v1/operator/servers/1")).status_code == 204
+    problem(await operator.delete("/v1/operator/servers/1"), 404, "not_found")
+
+
+async def test_join_tokens(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
+    key = {"Idempotency-Key": new_key()}
+    answer = await operator.post("/v1/operator/join-tokens", json={"name": "s9", "ttl_s": 60}, headers=key)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["token"] == "qjt_1.fingerprint"
+    again = await operator.post("/v1/operator/join-tokens", json={"name": "s9", "ttl_s": 60}, headers=key)
+    assert again.json() == answer.json()
+    assert coordinator.join_tokens == [{"name": "s9", "ttl_s": 60, "auxiliary": False}]
+    for wrong in ({"ttl_s": 0}, {"ttl_s": 10**9}, {"name": "a b"}, {"name": ""}, {"who": "me"}, {"ttl_s": "60"}):
+        problem(await operator.post("/v1/operator/join-tokens", json=wrong), 422, "validation_failed")
+    coordinator.join_tokens_max = 1
+    problem(await operator.post("/v1/operator/join-tokens", json={}), 409, "too_many_join_tokens")
+
+
+async def test_a_coordinator_that_is_away(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:
+    coordinator.down = True
+    for method, path, operators, _ in OPERATIONS:
+        if operators:
+            answer = await operator.request(method, path.format(**IDS), json={})
+            problem(answer, 503, "coordinator_unavailable")
+
+
+async def test_infrastructure_as_code_has_a_key_of_its_own(alice: Customer, bob: Customer) -> None:
+    """An organization's key makes projects, groups and keys; it neither appends, reads nor makes its own kind."""
+    administrator = bearer(await alice.create_organization_key())
+    api = alice.api
+    project = (await api.post("/v1/projects", json={"name": "made"}, headers=administrator)).json()
+    group = (
+        await api.post(f"/v1/projects/{project['id']}/groups", json={"name": "g", **SLA}, headers=administrator)
+    ).json()
+    assert group["handle"] is None
+    problem(await api.get(f"/v1/groups/{group['id']}/handle", headers=administrator), 403, "permission_denied")
+    key = (await api.post(f"/v1/projects/{project['id']}/keys", json={"name": "app"}, headers=administrator)).json()
+    assert (await api.get(f"/v1/groups/{group['id']}/handle", headers=bearer(key))).status_code == 200
+    problem(
+        await api.post("/v1/organization/keys", json={"name": "x"}, headers=administrator), 403, "permission_denied"
+    )
+    (listed,) = (await api.get("/v1/organization/keys", headers=administrator)).json()["items"]
+    problem(await api.delete(f"/v1/keys/{listed['id']}", headers=administrator), 403, "permission_denied")
+    problem(await api.post("/v1/organization/keys", json={"name": "x"}, headers=bearer(key)), 403, "permission_denied")
+    assert (await bob.get("/v1/organization/keys"))["items"] == []
+    problem(await bob.request("DELETE", f"/v1/keys/{listed['id']}"), 404, "not_found")
+
+    problem(await api.delete(f"/v1/projects/{project['id']}", headers=administrator), 409, "project_not_empty")
+    assert (await api.delete(f"/v1/groups/{group['id']}", headers=administrator)).status_code == 204
+    assert (await api.delete(f"/v1/projects/{project['id']}", headers=administrator)).status_code == 204
+    problem(await api.get(f"/v1/projects/{project['id']}", headers=administrator), 404, "not_found")
+    problem(await api.get("/v1/me", headers=bearer(key)), 401, "credentials_invalid")
+    assert (await api.post("/v1/projects", json={"name": "made"}, headers=administrator)).status_code == 201
+
+    assert (await alice.request("DELETE", f"/v1/keys/{listed['id']}")).status_code == 204
+    problem(await api.get("/v1/projects", headers=administrator), 401, "credentials_invalid")
+
+
+async def test_a_quote_that_replaces_a_group(alice: Customer, bob: Customer, coordinator: FakeCoordinator) -> None:
+    group = await alice.create_group()
+    asked = {**SLA, "replaces_group_id": group["id"]}
+    assert (await alice.post("/v1/quotes", asked)).status_code == 200
+    assert coordinator.quoted[-1]["replaces_group_id"] == group["id"]
+    problem(await bob.post("/v1/quotes", asked), 404, "not_found")
+    problem(await alice.post("/v1/quotes", {**SLA, "replaces_group_id": "orders"}), 422, "validation_failed")
+
+
+def test_tokens_are_read_strictly() -> None:
+    keys = Keys(b"x" * 32)
+    first, second = operator_tokens.generate(), operator_tokens.generate()
+    both = OperatorTokens.read(keys, f"{first}\n\n{second}\n")
+    assert both.who(keys, first) != both.who(keys, second)
+    assert both.who(keys, first[:-1]) is None
+    assert OperatorTokens.read(keys, None).who(keys, "") is None
+    with pytest.raises(ValueError, match="line 2"):
+        OperatorTokens.read(keys, f"{first}\nqo_short\n")
