@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from typing import Any
 from quorate_api.security.tokens import SIGNING_KEY_FILE, TokenSigner, make_keys
 from quorate_chaos import machine
 from quorate_chaos.network import COORDINATOR, Network
+from quorate_chaos.power import Power, Rolled
 from quorate_chaos.throttle import Throttle
 from quorate_local import components
 from quorate_local.layout import Layout, write_json, write_text
@@ -45,6 +47,8 @@ class Shape:
     disk_bytes: int = 0
     entry_bytes: int = 64
     clocks: bool = False
+    power: bool = False  # what processes have not synced can be lost
+    plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
 
 
@@ -62,8 +66,11 @@ class Fleet:
             state=self.layout.root,
             servers=shape.servers,
             server_resources=RESOURCES,
+            plaintext=shape.plaintext,
+            plaintext_links=shape.plaintext,
             certificate_life_s=shape.certificate_life_s,
         )
+        self.power = Power(folder)
         self._throttle = Throttle(folder)
         self._secrets = components.Secrets(self.layout)
         self._running: dict[str, Running] = {}
@@ -84,6 +91,10 @@ class Fleet:
         self._signer = TokenSigner((self.layout.secrets / SIGNING_KEY_FILE).read_text())
         for name in self.names:
             self._make_disk(name)
+        if self.shape.power:
+            self.power.add(COORDINATOR, self.layout.coordinator)
+            for name in self.names:
+                self.power.add(name, self.layout.server(name))
         self.start_coordinator()
         for name in self.names:
             self.mint_join_token(name)
@@ -204,7 +215,27 @@ class Fleet:
     def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:
         # The coordinator's HTTP interface, and nothing else, is not encrypted: the network is this machine's.
         command = [*spec.command, *(["--allow-plaintext"] if name == COORDINATOR else [])]
-        return replace(spec, command=self.network.command(name, [*self._clock(name), *command]))
+        return replace(spec, command=self.network.command(name, [*self._preloaded(name), *command]))
+
+    def _preloaded(self, name: str) -> list[str]:
+        """`env` and what is put before the process."""
+        if self.shape.power:
+            return ["env", *(f"{key}={value}" for key, value in self.power.environment(name).items())]
+        return self._clock(name)
+
+    # -- power -------------------------------------------------------------------------------
+
+    def check_power(self) -> None:
+        """Raises `Unseen` when something writes so that a power cut would not take it back."""
+        dead = self.dead()
+        for name in [COORDINATOR, *self.names]:
+            if name not in dead:
+                self.power.check(name)
+
+    def cut_power(self, *names: str, choice: random.Random, mode: str) -> dict[str, Rolled]:
+        """kill -9, all at once; then what they had not synced is lost, as far as `mode` says."""
+        self.kill(*names)
+        return {name: self.power.cut(name, choice, mode) for name in names}
 
     # -- clocks ------------------------------------------------------------------------------
 
@@ -261,6 +292,7 @@ class Fleet:
     def write_handles(self) -> None:
         """What clients know of the groups: the chains as the coordinator knows them, and a token."""
         tls = {"required": True, "ca_pem": self._call("GET", "/v1/ca")["ca_pem"]}
+        secured = {} if self.shape.plaintext else {"tls": tls}
         for name, group in self.groups.items():
             view = self.view(name)
             if not view["replicas"]:
@@ -268,7 +300,7 @@ class Fleet:
             endpoints = [{key: member[key] for key in ("server_id", "address", "role")} for member in view["replicas"]]
             token = self._signer.sign("chaos", uuid.UUID(group), ["append", "read"], datetime.now(UTC))
             handle = {"group_id": group, "name": name, "epoch": view["epoch"], "endpoints": endpoints}
-            write_json(self.handle_file(name), {**handle, "token": token.text, "tls": tls}, 0o600)
+            write_json(self.handle_file(name), {**handle, "token": token.text, **secured}, 0o600)
 
     def is_whole(self, name: str) -> bool:
         """All replicas of the degree are in the chain and alive, and nobody learns."""

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from quorate_chaos import load
-from quorate_chaos.faults import FAULTS
+from quorate_chaos.faults import FAULTS, MUST_BE_FOUND
 from quorate_chaos.fleet import Fleet, Unready
+from quorate_chaos.power import Unseen
 from quorate_chaos.trial import Fault, Trial
 from quorate_local.layout import write_json
+from quorate_local.native import CannotCompile
 from quorate_local.process import ProcessFailed
 
 LOAD_S = 16.0  # longer faults are waited for, and the load lasts with them
@@ -52,7 +54,9 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
     choice = random.Random(f"{fault.name} {seed}")
     degree = choice.choice(fault.degrees)
     servers = max(fault.shape.servers, degree + 1)
-    shape = replace(fault.shape, degree=degree, servers=servers)
+    # Half of these without TLS: servers write at other moments then, and nothing else differs.
+    plaintext = fault.shape.power and choice.random() < 0.5
+    shape = replace(fault.shape, degree=degree, servers=servers, plaintext=plaintext)
     outcome = Outcome(fault.name, seed, degree)
     if folder.exists():
         shutil.rmtree(folder)
@@ -60,11 +64,12 @@ def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[st
     begun = time.monotonic()
     fleet = Fleet(folder, shape)
     trial = Trial(fleet, choice, tell)
+    trial.say(f"links: {'plaintext' if plaintext else 'TLS'}")
     try:
         fleet.start()
         fleet.create_groups(READY_S)
         _try(fault, load_s, trial, folder, outcome)
-    except (Unready, ProcessFailed, load.LoadFailed, OSError) as error:
+    except (Unready, ProcessFailed, load.LoadFailed, Unseen, CannotCompile, OSError) as error:
         outcome.trouble.append(f"{type(error).__name__}: {error}")
     except Exception:
         outcome.trouble.append(traceback.format_exc())
@@ -141,7 +146,8 @@ def _acked_again(path: Path) -> dict[str, int]:
 def main() -> int:
     name, seed, folder, *more = sys.argv[1:]
     load_s = float(more[0]) if more else LOAD_S
-    outcome = run(FAULTS[name], int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
+    fault = {**FAULTS, **MUST_BE_FOUND}[name]
+    outcome = run(fault, int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
     for line in outcome.trouble:
         print(line)
     print(outcome.text)

@@ -1,12 +1,13 @@
 """Every fault, by its name, in the order of the table."""
 
-from quorate_chaos.faults import clocks, combined, disks, links, processes, slow
+from quorate_chaos.faults import clocks, combined, disks, links, power, processes, slow
 from quorate_chaos.trial import Fault
 
 FAULTS: dict[str, Fault] = {
     fault.name: fault
     for fault in [
         *processes.FAULTS,
+        *power.FAULTS,
         *links.FAULTS,
         *disks.FAULTS,
         *slow.FAULTS,
@@ -14,3 +15,6 @@ FAULTS: dict[str, Fault] = {
         *combined.FAULTS,
     ]
 }
+
+# Not of the table: what they do must be found, by which the tests see that it would be.
+MUST_BE_FOUND: dict[str, Fault] = {fault.name: fault for fault in power.MUST_BE_FOUND}

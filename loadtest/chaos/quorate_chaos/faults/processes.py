@@ -86,23 +86,6 @@ def restart_all(trial: Trial) -> None:
     trial.pause(2, 3)
 
 
-def power_cut(trial: Trial) -> None:
-    """Coordinator and servers at once; they come back in any order."""
-    names = [*trial.fleet.names, COORDINATOR]
-    trial.kill(*names, why="everything")
-    trial.pause(0, 1)
-    first, rest = trial.random.choice([(True, False), (False, True)])
-    if first:
-        trial.fleet.start_coordinator()
-    for name in trial.random.sample(trial.fleet.names, len(trial.fleet.names)):
-        trial.fleet.launch_server(name)
-        trial.pause(0, 0.5)
-    if rest:
-        trial.fleet.start_coordinator()
-    trial.say(f"start everything, the coordinator {'first' if first else 'last'}")
-    trial.pause(2, 3)
-
-
 def freeze_coordinator(trial: Trial) -> None:
     """It wakes to heartbeats that are late only because it slept; nobody has failed."""
     trial.fleet.freeze(COORDINATOR)
@@ -142,7 +125,6 @@ FAULTS = [
     Fault("coordinator_down", "kill -9 the coordinator", coordinator_down),
     Fault("coordinator_and_head", "kill -9 coordinator and head together", coordinator_and_head),
     Fault("restart_all", "kill -9 all servers at once, start them again", restart_all, may_lose=frozenset({MEMORY})),
-    Fault("power_cut", "kill -9 everything at once, start it again", power_cut, may_lose=frozenset({MEMORY})),
     Fault("freeze_coordinator", "SIGSTOP the coordinator, then SIGCONT", freeze_coordinator),
     Fault("freeze_all", "SIGSTOP all servers, then SIGCONT", freeze_all),
 ]

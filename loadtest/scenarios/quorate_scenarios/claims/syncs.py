@@ -15,6 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from quorate_local.figures import Figure
+from quorate_local.native import CannotCompile, compile_preload, compile_program
 from quorate_scenarios.claims.claim import ClaimFailed, Conditions, median
 from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import append_once
@@ -37,7 +38,10 @@ Cell = tuple[str, int]  # mode ("in_memory", "persistent", "slow"), degree
 
 def measure(conditions: Conditions) -> list[Figure]:
     conditions.folder.mkdir(parents=True, exist_ok=True)
-    delay = Delay(conditions.folder)
+    try:
+        delay = Delay(conditions.folder)
+    except CannotCompile as error:
+        raise ClaimFailed(str(error)) from error
     repeats, repeats_slow = (1, 1) if conditions.quick else (REPEATS, REPEATS_SLOW)
     with fleet(conditions.folder, conditions.display, SERVERS, server_env=delay.environment()) as servers:
         handles = {
@@ -61,7 +65,7 @@ def measure(conditions: Conditions) -> list[Figure]:
 def _syncs_at_once(conditions: Conditions) -> dict[Cell, float]:
     """What the disk takes for so many syncs at once: the longest of them, median, in microseconds."""
     program = conditions.folder / "syncs_at_once"
-    _compile(AT_ONCE, program, "-pthread")
+    compile_program(AT_ONCE, program, "-pthread")
     found: dict[Cell, list[float]] = defaultdict(list)
     for _ in range(AT_ONCE_REPEATS):
         for processes in DEGREES:
@@ -70,13 +74,6 @@ def _syncs_at_once(conditions: Conditions) -> dict[Cell, float]:
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
             found["bare", processes].append(float(done.stdout))
     return {cell: median(values) for cell, values in found.items()}
-
-
-def _compile(source: Path, target: Path, *flags: str) -> None:
-    command = ["cc", "-O2", "-o", str(target), str(source), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ClaimFailed(f"a C compiler is needed, and cc failed:\n{done.stderr[-2000:]}")
 
 
 def _rounds(servers: Fleet, conditions: Conditions, handles: dict[Cell, Path], repeats: int) -> dict[Cell, list[float]]:
@@ -143,7 +140,7 @@ class Delay:
         self._file = folder.resolve() / "slow-sync-us"
         self._shim = folder.resolve() / "slow_sync.so"
         self._file.write_bytes(struct.pack("=I", 0))
-        _compile(SHIM, self._shim, "-shared", "-fPIC", "-ldl")
+        compile_preload(SHIM, self._shim)
 
     def environment(self) -> dict[str, str]:
         """Of the servers."""
