@@ -291,7 +291,8 @@ class Fleet:
 
     def write_handles(self) -> None:
         """What clients know of the groups: the chains as the coordinator knows them, and a token."""
-        tls = {"required": not self.shape.plaintext, "ca_pem": self._call("GET", "/v1/ca")["ca_pem"]}
+        tls = {"required": True, "ca_pem": self._call("GET", "/v1/ca")["ca_pem"]}
+        secured = {} if self.shape.plaintext else {"tls": tls}
         for name, group in self.groups.items():
             view = self.view(name)
             if not view["replicas"]:
@@ -299,7 +300,7 @@ class Fleet:
             endpoints = [{key: member[key] for key in ("server_id", "address", "role")} for member in view["replicas"]]
             token = self._signer.sign("chaos", uuid.UUID(group), ["append", "read"], datetime.now(UTC))
             handle = {"group_id": group, "name": name, "epoch": view["epoch"], "endpoints": endpoints}
-            write_json(self.handle_file(name), {**handle, "token": token.text, "tls": tls}, 0o600)
+            write_json(self.handle_file(name), {**handle, "token": token.text, **secured}, 0o600)
 
     def is_whole(self, name: str) -> bool:
         """All replicas of the degree are in the chain and alive, and nobody learns."""

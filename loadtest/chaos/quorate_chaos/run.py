@@ -146,7 +146,8 @@ def _acked_again(path: Path) -> dict[str, int]:
 def main() -> int:
     name, seed, folder, *more = sys.argv[1:]
     load_s = float(more[0]) if more else LOAD_S
-    outcome = run({**FAULTS, **MUST_BE_FOUND}[name], int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
+    fault = {**FAULTS, **MUST_BE_FOUND}[name]
+    outcome = run(fault, int(seed), Path(folder), load_s, lambda text: print(f"        {text}", flush=True))
     for line in outcome.trouble:
         print(line)
     print(outcome.text)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 from quorate_chaos.power import MODES
 from quorate_chaos.trial import CATCH_UP_S, COORDINATOR, DISK, MEMORY, Fault, Shape, Trial
 
 # A sync takes this long where writes that wait for one are to be there when the power goes; no sound disk's is slower.
 SLOW_SYNC_US = 200_000
+# So that none ends between a start and the power cut.
+STALLED_SYNC_US = (1_000_000, 3_000_000)
 LYING_S = 3.0
 
 
@@ -53,12 +57,24 @@ def kill_then_power_cut(trial: Trial) -> None:
     goes within a second, of all servers, before a later sync covers it."""
     trial.fleet.power.delay(SLOW_SYNC_US)
     trial.pause(1, 2)
-    victims = trial.random.choice([[trial.head(DISK)], [trial.tail(DISK)], list(trial.fleet.names)])
+    victims = trial.random.choice([[trial.head(DISK)], [trial.tail(DISK)], *[list(trial.fleet.names)] * 2])
     trial.kill(*victims, why="while writes wait for their syncs")
-    trial.fleet.start_servers(victims)
-    trial.say(f"start {', '.join(victims)}")
+    trial.fleet.check_power()  # here: a process that has just begun has not counted yet
+    is_served = trial.random.random() < 0.5
+    if is_served:
+        trial.fleet.power.delay(trial.random.choice([SLOW_SYNC_US, *STALLED_SYNC_US]))
+        trial.fleet.start_servers(victims)
+    else:
+        trial.fleet.power.delay(0)
+        for name in victims:
+            trial.fleet.launch_server(name)
+        # So that what it has read is not covered by the first sync of what it writes then.
+        trial.pause(0.1, 0.4)
+        trial.fleet.power.delay(STALLED_SYNC_US[-1])
+    trial.say(f"start {', '.join(victims)}" + ("" if is_served else ", and do not wait"))
     trial.pause(0, 1)
-    _cut(trial, *trial.fleet.names, why="of all servers")
+    mode = trial.random.choice(["all", *MODES])
+    _cut(trial, *trial.fleet.names, why="of all servers", mode=mode, is_checked=not is_served)
     trial.fleet.power.delay(0)
     trial.fleet.start_servers(trial.fleet.names)
     trial.say("start all servers")
@@ -76,25 +92,39 @@ def lying_syncs(trial: Trial) -> None:
     trial.pause(2, 3)
 
 
-def _cut(trial: Trial, *names: str, why: str, mode: str | None = None) -> None:
-    trial.fleet.check_power()
+def _cut(trial: Trial, *names: str, why: str, mode: str | None = None, is_checked: bool = False) -> None:
+    if not is_checked:
+        trial.fleet.check_power()
     mode = mode or trial.random.choice(MODES)
     lost = trial.fleet.cut_power(*names, choice=trial.random, mode=mode)
     trial.say(f"power cut {why}, {mode}: " + "; ".join(f"{name}: {rolled}" for name, rolled in lost.items()))
+
+
+def _missing() -> str | None:
+    return None if shutil.which("cc") else "there is no C compiler (cc)"
 
 
 _POWER = Shape(power=True)
 _ALL_MAY_LOSE = frozenset({MEMORY})
 
 FAULTS = [
-    Fault("power_cut", "power cut of everything", power_cut, _POWER, may_lose=_ALL_MAY_LOSE),
-    Fault("power_cut_one", "power cut of one server, twice", power_cut_one, _POWER, may_lose=_ALL_MAY_LOSE, more_s=6.0),
+    Fault("power_cut", "power cut of everything", power_cut, _POWER, may_lose=_ALL_MAY_LOSE, missing=_missing),
+    Fault(
+        "power_cut_one",
+        "power cut of one server, twice",
+        power_cut_one,
+        _POWER,
+        may_lose=_ALL_MAY_LOSE,
+        missing=_missing,
+        more_s=6.0,
+    ),
     Fault(
         "power_cut_slow_syncs",
         "power cut of all servers whose syncs are slow",
         power_cut_slow_syncs,
         _POWER,
         may_lose=_ALL_MAY_LOSE,
+        missing=_missing,
     ),
     Fault(
         "kill_then_power_cut",
@@ -102,9 +132,17 @@ FAULTS = [
         kill_then_power_cut,
         _POWER,
         may_lose=_ALL_MAY_LOSE,
-        more_s=4.0,
+        missing=_missing,
+        more_s=6.0,
     ),
 ]
 MUST_BE_FOUND = [
-    Fault("lying_syncs", "power cut of all servers whose syncs lie", lying_syncs, _POWER, may_lose=_ALL_MAY_LOSE),
+    Fault(
+        "lying_syncs",
+        "power cut of all servers whose syncs lie",
+        lying_syncs,
+        _POWER,
+        may_lose=_ALL_MAY_LOSE,
+        missing=_missing,
+    ),
 ]

@@ -1,4 +1,4 @@
-"""The library that notes what is not synced: built, put before a process, steered, and watched for what passes it by."""
+"""The library that notes what is not synced: built, put before a process, steered, and watched for what it misses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Power:
             self._folder.mkdir(parents=True, exist_ok=True)
             compile_preload(_SOURCE, self._library)
         self._data[name] = data.resolve()
-        undo = self._undo(name)
+        undo = self.undo(name)
         undo.mkdir(exist_ok=True)
         (undo / "control").write_bytes(bytes(_PAGE_BYTES))
 
@@ -61,7 +61,7 @@ class Power:
         return {
             "LD_PRELOAD": str(self._library),
             "POWER_CUT_ROOT": str(self._data[name]),
-            "POWER_CUT_UNDO": str(self._undo(name)),
+            "POWER_CUT_UNDO": str(self.undo(name)),
         }
 
     def lie(self, *names: str) -> None:
@@ -70,12 +70,12 @@ class Power:
             self._write(name, 0, 1)
 
     def delay(self, microseconds: int) -> None:
-        """Before each sync of every process, from now on."""
+        """Before each fdatasync of every process, from now on."""
         for name in self._data:
             self._write(name, 4, microseconds)
 
     def seen(self, name: str) -> Seen:
-        return Seen(*_CONTROL.unpack_from((self._undo(name) / "control").read_bytes()))
+        return Seen(*_CONTROL.unpack_from((self.undo(name) / "control").read_bytes()))
 
     def check(self, name: str) -> None:
         """Raises `Unseen` unless all that the process has written went through the library.
@@ -98,19 +98,20 @@ class Power:
 
     def cut(self, name: str, choice: random.Random, mode: str) -> Rolled:
         """Of a process that has been killed: takes back what it had not synced, as `mode` says."""
-        rolled = roll_back(self._data[name], self._undo(name), choice, mode)
+        rolled = roll_back(self._data[name], self.undo(name), choice, mode)
         self._write(name, 0, 0)
         return rolled
 
     def remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _undo(self, name: str) -> Path:
+    def undo(self, name: str) -> Path:
+        """Where the logs of what it has not synced are."""
         return self._folder / name
 
     def _write(self, name: str, at: int, value: int) -> None:
         """In place: processes have this very file mapped."""
-        with (self._undo(name) / "control").open("r+b") as page:
+        with (self.undo(name) / "control").open("r+b") as page:
             page.seek(at)
             page.write(struct.pack("=I", value))
 

@@ -50,7 +50,7 @@ class Rolled:
 
 
 def roll_back(data: Path, undo: Path, choice: random.Random, mode: str) -> Rolled:
-    """`data` is then what a disk may hold after a power cut, and all of it durable. `undo` is empty but for `control`."""
+    """`data` is then what a disk may hold after a power cut, all of it durable; `undo` is empty but for `control`."""
     assert mode in MODES, f"{mode} is a way of losing power"
     logs = {int(path.name[len("log-") :]): read_log(path) for path in undo.glob("log-*") if "new" not in path.name}
     rolled = Rolled()
@@ -134,8 +134,9 @@ def _roll_back_names(
 ) -> None:
     remade: dict[int, Path] = {}  # folders that were removed and are there again, by the inode that they had
     folders = {inode: changes for inode, changes in logs.items() if changes and changes[0].kind >= _CREATE}
-    for inode, changes in sorted(folders.items(), key=lambda item: _names(item[1][0])[0]):  # a folder before what is in it
-        folder = Path(_names(changes[0])[0])
+    in_order = sorted((_names(changes[0])[0], inode) for inode, changes in folders.items())
+    for name, inode in in_order:  # a folder before what is in it
+        folder, changes = Path(name), folders[inode]
         is_there = remade.get(inode) == folder or (folder.is_dir() and folder.stat().st_ino == inode)
         if not is_there:
             continue

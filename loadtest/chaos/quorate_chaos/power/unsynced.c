@@ -45,7 +45,7 @@ struct record {
 /* control.py reads and writes it: struct "=II9Q". The first two are the orchestrator's. */
 struct control {
   uint32_t lie; /* syncs succeed, and cover nothing */
-  uint32_t delay_us;
+  uint32_t delay_us; /* before each fdatasync, as records are synced; a start waits for many an fsync */
   uint64_t pid, wchar_at_start;
   uint64_t begun, done; /* bytes of all writes, of any kind of file */
   uint64_t changes, syncs, lies, forgotten, resized_unseen;
@@ -399,6 +399,16 @@ ssize_t pwritev64(int f, const struct iovec *parts, int count, off64_t at) {
 
 ssize_t pwritev(int f, const struct iovec *parts, int count, off_t at) { return pwritev64(f, parts, count, at); }
 
+ssize_t pwritev64v2(int f, const struct iovec *parts, int count, off64_t at, int flags) {
+  REAL(ssize_t, pwritev64v2, int, const struct iovec *, int, off64_t, int);
+  if (flags & (RWF_DSYNC | RWF_SYNC | RWF_APPEND)) fail("writes that sync or append are not known here");
+  return CHANGED(f, at == -1 ? position_of(f) : at, sum(parts, count), real_pwritev64v2(f, parts, count, at, flags));
+}
+
+ssize_t pwritev2(int f, const struct iovec *parts, int count, off_t at, int flags) {
+  return pwritev64v2(f, parts, count, at, flags);
+}
+
 int ftruncate64(int f, off64_t size) {
   REAL(int, ftruncate64, int, off64_t);
   struct stat there;
@@ -438,7 +448,7 @@ int posix_fallocate(int f, off_t at, off_t count) { return posix_fallocate64(f, 
 
 /* -- syncs --------------------------------------------------------------------------------------------------------- */
 
-static int synced(int f, int (*real)(int)) {
+static int synced(int f, int (*real)(int), useconds_t delay_us) {
   struct stat there;
   struct file *file = file_of(f, &there);
   if (!file && control && fstat(f, &there) == 0 && S_ISDIR(there.st_mode) && there.st_dev == device && names_ours(f))
@@ -448,7 +458,7 @@ static int synced(int f, int (*real)(int)) {
   if (file->log < 0) open_log(file); /* a process before this one may have left some */
   int64_t mark = file->log_end;
   pthread_mutex_unlock(&file->lock);
-  if (control->delay_us) usleep(control->delay_us);
+  if (delay_us) usleep(delay_us);
   int result = real(f), error = errno;
   ADD(syncs, 1);
   if (control->lie) {
@@ -464,12 +474,12 @@ static int synced(int f, int (*real)(int)) {
 
 int fdatasync(int f) {
   REAL(int, fdatasync, int);
-  return synced(f, real_fdatasync);
+  return synced(f, real_fdatasync, control ? control->delay_us : 0);
 }
 
 int fsync(int f) {
   REAL(int, fsync, int);
-  return synced(f, real_fsync);
+  return synced(f, real_fsync, 0);
 }
 
 /* -- names --------------------------------------------------------------------------------------------------------- */
