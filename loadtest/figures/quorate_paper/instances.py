@@ -6,6 +6,7 @@ one server, can carry. A seed makes the same instance everywhere.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import Any, TypeAlias
@@ -73,12 +74,12 @@ class _Peaks:
         points = self._profile["cpu"][durability]["head"]
         cpu_s = next(point["cpu_ns"] for point in points if point["size_bytes"] >= size) / 1e9
         shard = float(self._profile["shard_cores"] * self._profile["safety_factor"] / cpu_s)
-        network = self._capacity[1] / (2 * (size + self._profile["network"]["batch_header_bytes"]))
+        network = float(self._capacity[1] / (2 * (size + self._profile["network"]["batch_header_bytes"])))
         if durability == "in_memory":
             return min(shard, network)
         storage = self._profile["storage"]
         operations = -(-size // storage["io_bytes"]) * storage["writes"]
-        return min(shard, network, self._capacity[2] / operations)
+        return min(shard, network, float(self._capacity[2] / operations))
 
 
 def demands(sla: dict[str, Any]) -> list[list[float]]:
@@ -99,7 +100,7 @@ def demands(sla: dict[str, Any]) -> list[list[float]]:
 
 
 def _interpolated(points: list[dict[str, int]], size: int) -> float:
-    for low, high in zip(points, points[1:], strict=False):
+    for low, high in itertools.pairwise(points):
         if low["size_bytes"] <= size <= high["size_bytes"]:
             part = (size - low["size_bytes"]) / (high["size_bytes"] - low["size_bytes"])
             return low["cpu_ns"] + part * (high["cpu_ns"] - low["cpu_ns"])

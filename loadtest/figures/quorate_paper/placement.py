@@ -42,7 +42,7 @@ def instance(seed: int, count: int, how: str) -> Instance:
 
         def share(applicant: dict[str, Any]) -> float:
             vectors = demands(applicant["sla"])
-            return max(sum(vector[i] for vector in vectors) / capacity[i] for i in range(3))
+            return float(max(sum(vector[i] for vector in vectors) / capacity[i] for i in range(3)))
 
         drawn.sort(key=share)
     return {"servers": servers(SERVERS), "applicants": drawn}
@@ -103,4 +103,4 @@ def at_scale(seed: int, server_count: int, repeat: int) -> float:
     """Microseconds a replica, on-line, in five failure domains: the fleet half full at the end; median."""
     groups = server_count * 2
     drawn = {"servers": servers(server_count, domains=5), "applicants": applicants(seed, groups)}
-    return median(alloc.place(drawn, "online")["us_per_replica"] for _ in range(repeat))
+    return median(float(alloc.place(drawn, "online")["us_per_replica"]) for _ in range(repeat))

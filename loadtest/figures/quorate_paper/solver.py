@@ -1,4 +1,4 @@
-"""The optimum of a placement, from OR-Tools' CP-SAT: which applicants, where, so that most of the scarce one is used."""
+"""The optimum of a placement, from OR-Tools' CP-SAT: which applicants, and where, to use most."""
 
 from __future__ import annotations
 
