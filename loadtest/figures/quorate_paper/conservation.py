@@ -8,7 +8,7 @@ from typing import Any
 
 from quorate_paper import alloc
 from quorate_paper.instances import conservation
-from quorate_paper.placement import COUNTS, instance
+from quorate_paper.placement import instance
 
 REFERENCE = "cdrf"
 ALGORITHMS = (REFERENCE, "cdrf-exact", "head", "all", "level")
@@ -38,8 +38,8 @@ class Point:
         return asdict(self)
 
 
-def points(seeds: range, counts: list[int] | None = None) -> list[Point]:
-    return [point for count in counts or COUNTS for seed in seeds for point in _compared(count, seed)]
+def points(seeds: range, counts: list[int]) -> list[Point]:
+    return [point for count in counts for seed in seeds for point in _compared(count, seed)]
 
 
 def _compared(count: int, seed: int) -> list[Point]:

@@ -48,8 +48,8 @@ def instance(seed: int, count: int, how: str) -> Instance:
     return {"servers": servers(SERVERS), "applicants": drawn}
 
 
-def points(seeds: range) -> list[Point]:
-    return [_point(how, count, seeds) for how in HOWS for count in COUNTS]
+def points(seeds: range, counts: list[int]) -> list[Point]:
+    return [_point(how, count, seeds) for how in HOWS for count in counts]
 
 
 def _point(how: str, count: int, seeds: range) -> Point:
