@@ -34,7 +34,6 @@ STYLE = {
     "axes.titlecolor": INK,
     "axes.titlesize": 11,
     "axes.titlelocation": "left",
-    "axes.titleweight": "medium",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,

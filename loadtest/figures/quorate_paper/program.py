@@ -16,7 +16,7 @@ from quorate_paper import conservation, goals, placement, plots
 from quorate_paper.instances import profile
 
 COMMAND = "make figures"
-PAGE = Path(__file__).parent / "page.md"
+PAGE = Path(__file__).parent / "page.txt"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
