@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers chaos claims sim model fuzz e2e infra-test
+.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers figures chaos claims sim model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -75,6 +75,9 @@ claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=f
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3 RESUME=1
 	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(RESUME),--resume)
+
+figures: rust $(stamps)/python ## Rerun the figures of Filo on placement and allocation, plots to docs/papers/filo (minutes)
+	@$(venv)/quorate-figures
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1
 	@infra/setup/sim.sh $(or $(SEEDS),10000) $(or $(FIRST),1)

@@ -66,6 +66,7 @@ CHECKS = [
     Check("Scenario types", _mypy("loadtest/scenarios")),
     Check("Chaos types", _mypy("loadtest/chaos")),
     Check("Peers types", _mypy("loadtest/peers")),
+    Check("Paper figures types", _mypy("loadtest/figures")),
     Check(
         "Go format",
         _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"'),

@@ -88,11 +88,6 @@ proptest! {
             2.0 * problem.share_of_request(t) + problem.share_of_request(other) + 1e-9
         };
         // Full: less is left than one request of each of its users, as all are rounded down.
-        for s in 0..left.len() {
-            for i in 0..3 {
-                prop_assert!(left[s][i] <= problem.free()[s][i]);
-            }
-        }
         let all = (0..left.len()).map(|s| [0, 1, 2].map(|i| largest_cost(&problem, s, i)).into_iter().max().unwrap());
         let most = all.max().unwrap_or(0);
         prop_assert_eq!(unfair(&problem, &grants, |left, _| left <= most, rounding), None);

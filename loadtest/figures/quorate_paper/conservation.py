@@ -1,0 +1,89 @@
+"""Filo's Figure 6: distributed allocation against C-DRF, over the number of applicants, with all that is idle."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from statistics import fmean, median, pstdev
+from typing import Any
+
+from quorate_paper import alloc
+from quorate_paper.instances import conservation
+from quorate_paper.placement import instance
+
+REFERENCE = "cdrf"
+ALGORITHMS = (REFERENCE, "cdrf-exact", "head", "all", "level")
+REPEAT = {REFERENCE: 1, "cdrf-exact": 15, "head": 1, "all": 1, "level": 15}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One instance and algorithm. `scarce`: of which C-DRF leaves least."""
+
+    algorithm: str
+    applicants: int
+    seed: int
+    tenants: int
+    time_us: float
+    messages: int
+    rounds: int
+    granted: list[float]
+    scarce: int
+    efficiency: float
+    deviation: float
+    speedup: float
+    fairness_ratio: float
+    without_room: int
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def points(seeds: range, counts: list[int]) -> list[Point]:
+    return [point for count in counts for seed in seeds for point in _compared(count, seed)]
+
+
+def _compared(count: int, seed: int) -> list[Point]:
+    made = instance(seed, count, "online")
+    shared = conservation(made, alloc.place(made, "online"))
+    wanting = {tenant["id"] for tenant in shared["tenants"] if "extra" in tenant}
+    answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in ALGORITHMS}
+    reference = answers[REFERENCE]
+    scarce = max(range(3), key=reference["granted_ratio"].__getitem__)
+    even = deviation(reference, wanting)
+    return [
+        Point(
+            algorithm=one,
+            applicants=count,
+            seed=seed,
+            tenants=len(shared["tenants"]),
+            time_us=answer["slowest_server_us"],
+            messages=answer["messages"],
+            rounds=answer["rounds"],
+            granted=answer["granted_ratio"],
+            scarce=scarce,
+            efficiency=answer["granted_ratio"][scarce] / reference["granted_ratio"][scarce],
+            deviation=deviation(answer, wanting),
+            speedup=reference["slowest_server_us"] / answer["slowest_server_us"],
+            fairness_ratio=deviation(answer, wanting) / even if even else 1.0,
+            without_room=answer["tenants_without_room_to_return"],
+        )
+        for one, answer in answers.items()
+    ]
+
+
+def deviation(answer: dict[str, Any], wanting: set[str]) -> float:
+    """Standard deviation of utility over its mean, of the tenants who want more (Filo §6.3, "Fairness")."""
+    utilities = [tenant["utility_per_s"] for tenant in answer["tenants"] if tenant["id"] in wanting]
+    average = fmean(utilities) if utilities else 0.0
+    return pstdev(utilities) / average if average else 0.0
+
+
+def over(found: list[Point], algorithm: str, what: str, count: int | None = None) -> list[float]:
+    chosen = (point for point in found if point.algorithm == algorithm and count in (None, point.applicants))
+    return [float(getattr(point, what)) for point in chosen]
+
+
+def medians(found: list[Point], algorithm: str, what: str) -> list[float]:
+    """By number of applicants."""
+    counts = sorted({point.applicants for point in found})
+    return [median(over(found, algorithm, what, count)) for count in counts]

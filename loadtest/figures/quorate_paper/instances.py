@@ -1,0 +1,117 @@
+"""Instances as Filo §6.2 describes them: 10 servers, up to 150 applicants with a mixture of requirements.
+
+Durability, request size (64 B to 32 KB) and degree (3, 5, 7) are uniform; rates are uniform up to what one shard, and
+one server, can carry. A seed makes the same instance everywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any, TypeAlias
+
+from quorate_local.options import REPOSITORY
+
+Instance: TypeAlias = dict[str, Any]
+
+PROFILE = REPOSITORY / "services" / "crates" / "placement" / "profiles" / "default.json"
+SIZES = [64 << power for power in range(10)]
+DEGREES = [3, 5, 7]
+# A server of today: cores, bytes/s in and out (25 Gbit/s each way), operations/s of two drives.
+NOMINAL = [16.0, 6.25e9, 400_000.0]
+RESOURCES = ["CPU", "network", "storage IO"]
+
+
+def profile() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(PROFILE.read_text())
+    return loaded
+
+
+def capacity() -> list[float]:
+    """What may be promised of a server."""
+    factor = float(profile()["safety_factor"])
+    return [amount * factor for amount in NOMINAL]
+
+
+def servers(count: int, domains: int = 0) -> list[dict[str, Any]]:
+    """`domains` 0: servers name none."""
+    made = [{"id": f"s{number}", "capacity": capacity()} for number in range(count)]
+    if domains:
+        for number, server in enumerate(made):
+            server["failure_domain"] = f"d{number % domains}"
+    return made
+
+
+def applicants(seed: int, count: int, rate_share_max: float = 1.0) -> list[dict[str, Any]]:
+    """In the order of their numbers; `rate_share_max`: of the peak rate."""
+    drawn = random.Random(seed)
+    peaks = _Peaks()
+    made = []
+    for number in range(count):
+        durability = drawn.choice(["in_memory", "persistent"])
+        size, degree = drawn.choice(SIZES), drawn.choice(DEGREES)
+        rate = max(1, int(peaks.per_s(durability, size) * rate_share_max * drawn.random()))
+        sla = {
+            "durability": durability,
+            "replication_degree": degree,
+            "request_size_bytes": size,
+            "rate_per_s": rate,
+        }
+        made.append({"id": f"a{number}", "sla": sla})
+    return made
+
+
+class _Peaks:
+    """The largest rate of one group, from the profile (Filo §6.1: "bounding SLAs")."""
+
+    def __init__(self) -> None:
+        self._profile = profile()
+        self._capacity = capacity()
+
+    def per_s(self, durability: str, size: int) -> float:
+        """The head is the dearest replica. Sizes between the profile's points take the next larger one's cost."""
+        points = self._profile["cpu"][durability]["head"]
+        cpu_s = next(point["cpu_ns"] for point in points if point["size_bytes"] >= size) / 1e9
+        shard = float(self._profile["shard_cores"] * self._profile["safety_factor"] / cpu_s)
+        network = float(self._capacity[1] / (2 * (size + self._profile["network"]["batch_header_bytes"])))
+        if durability == "in_memory":
+            return min(shard, network)
+        storage = self._profile["storage"]
+        operations = -(-size // storage["io_bytes"]) * storage["writes"]
+        return min(shard, network, float(self._capacity[2] / operations))
+
+
+def demands(sla: dict[str, Any]) -> list[list[float]]:
+    """Demand vectors for the exact solver: the profile's costs at one of its own sizes, or between two of them."""
+    known = profile()
+    degree, size, rate = sla["replication_degree"], sla["request_size_bytes"], sla["rate_per_s"]
+    network, storage = known["network"], known["storage"]
+    spread = 1 / network["entries_per_batch"]
+    copy_bytes, ack_bytes = size + network["batch_header_bytes"] * spread, network["ack_bytes"] * spread
+    operations = -(-size // storage["io_bytes"]) * storage["writes"] if sla["durability"] == "persistent" else 0
+    made = []
+    for position in range(degree):
+        role = "head" if position == 0 else "tail" if position + 1 == degree else "follower"
+        copies, acks = {"head": (2, 2), "follower": (2, 0), "tail": (1, 1)}[role]
+        cpu_s = _interpolated(known["cpu"][sla["durability"]][role], size) / 1e9
+        made.append([cpu_s * rate, (copies * copy_bytes + acks * ack_bytes) * rate, float(operations * rate)])
+    return made
+
+
+def _interpolated(points: list[dict[str, int]], size: int) -> float:
+    for low, high in itertools.pairwise(points):
+        if low["size_bytes"] <= size <= high["size_bytes"]:
+            part = (size - low["size_bytes"]) / (high["size_bytes"] - low["size_bytes"])
+            return low["cpu_ns"] + part * (high["cpu_ns"] - low["cpu_ns"])
+    raise ValueError(f"{size} bytes is outside the profile")
+
+
+def conservation(made: Instance, placed: Instance) -> Instance:
+    """Filo §6.3: of the tenants that were placed, every other one uses nothing, and the others want all there is."""
+    slas = {applicant["id"]: applicant["sla"] for applicant in made["applicants"]}
+    tenants = []
+    for number, one in enumerate(placed["placed"]):
+        tenant = {"id": one["id"], "placement": one["servers"], "sla": slas[one["id"]]}
+        tenants.append(tenant | ({"used_per_s": 0} if number % 2 else {"extra": "all"}))
+    return {"servers": made["servers"], "tenants": tenants}

@@ -1,0 +1,106 @@
+"""Filo's Figure 5: placement on-line and off-line over the number of applicants, and beside an exact solver."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from statistics import mean, median, stdev
+from typing import Any
+
+from quorate_paper import alloc
+from quorate_paper.instances import Instance, applicants, demands, servers
+from quorate_paper.solver import optimum
+
+COUNTS = [10, 30, 50, 70, 90, 110, 130, 150]
+SERVERS = 10
+HOWS = ("online", "offline")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Means over the seeds; ratios as CPU, network, storage IO."""
+
+    how: str
+    applicants: int
+    used_servers: float
+    tenants: float
+    replicas: float
+    replicas_per_server: float
+    replicas_per_server_ci95: float
+    free: list[float]
+    allocated: float  # of the resource that is scarce in each instance
+    us_per_replica: float
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def instance(seed: int, count: int, how: str) -> Instance:
+    """The worst order for on-line: increasing dominant shares (off-line orders by itself)."""
+    drawn = applicants(seed, count)
+    if how == "online":
+        capacity = servers(1)[0]["capacity"]
+
+        def share(applicant: dict[str, Any]) -> float:
+            vectors = demands(applicant["sla"])
+            return float(max(sum(vector[i] for vector in vectors) / capacity[i] for i in range(3)))
+
+        drawn.sort(key=share)
+    return {"servers": servers(SERVERS), "applicants": drawn}
+
+
+def points(seeds: range, counts: list[int]) -> list[Point]:
+    return [_point(how, count, seeds) for how in HOWS for count in counts]
+
+
+def _point(how: str, count: int, seeds: range) -> Point:
+    answers = [alloc.place(instance(seed, count, how), how) for seed in seeds]
+    loads = [_loads(answer) for answer in answers]
+    per_server = [load for one in loads for load in one]
+    return Point(
+        how=how,
+        applicants=count,
+        used_servers=mean(sum(load > 0 for load in one) for one in loads),
+        tenants=mean(len(answer["placed"]) for answer in answers),
+        replicas=mean(sum(one) for one in loads),
+        replicas_per_server=mean(per_server),
+        replicas_per_server_ci95=1.96 * stdev(per_server) / len(per_server) ** 0.5,
+        free=[mean(1 - answer["allocated_ratio"][i] for answer in answers) for i in range(3)],
+        allocated=mean(max(answer["allocated_ratio"]) for answer in answers),
+        us_per_replica=median(answer["us_per_replica"] for answer in answers),
+    )
+
+
+def _loads(answer: dict[str, Any]) -> list[int]:
+    load = {server["id"]: 0 for server in answer["servers"]}
+    for placed in answer["placed"]:
+        for server in placed["servers"]:
+            load[server] += 1
+    return list(load.values())
+
+
+def against_optimum(seeds: range, count: int, seconds: float) -> list[dict[str, Any]]:
+    """Ours, off-line and on-line, over the solver's bound, of the resource that is scarce off-line."""
+    rows = []
+    for seed in seeds:
+        answers = {how: alloc.place(instance(seed, count, how), how)["allocated_ratio"] for how in HOWS}
+        scarce = max(range(3), key=answers["offline"].__getitem__)
+        best = optimum(instance(seed, count, "offline"), scarce, seconds)
+        rows.append(
+            {
+                "seed": seed,
+                "applicants": count,
+                "scarce": scarce,
+                "found": best.found,
+                "bound": best.bound,
+                "proven": best.proven,
+                **{how: answers[how][scarce] / best.bound for how in HOWS},
+            }
+        )
+    return rows
+
+
+def at_scale(seed: int, server_count: int, repeat: int) -> float:
+    """Microseconds a replica, on-line, in five failure domains: the fleet half full at the end; median."""
+    groups = server_count * 2
+    drawn = {"servers": servers(server_count, domains=5), "applicants": applicants(seed, groups)}
+    return median(float(alloc.place(drawn, "online")["us_per_replica"]) for _ in range(repeat))

@@ -1,0 +1,115 @@
+"""The plots: few colours, no frames, the same look in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from quorate_paper.conservation import ALGORITHMS, medians
+from quorate_paper.conservation import Point as Shared
+from quorate_paper.instances import RESOURCES
+from quorate_paper.placement import HOWS
+from quorate_paper.placement import Point as Placed
+
+INK, PALE = "#3b4252", "#d8dee9"
+COLOURS = ["#2e6f95", "#d08c60", "#6a994e", "#8e7dbe", "#bc4b51"]
+NAMES = {
+    "cdrf": "C-DRF, request by request",
+    "cdrf-exact": "C-DRF, exact",
+    "head": "Head-DRF",
+    "all": "All-DRF",
+    "level": "Level-DRF (ours)",
+    "online": "on-line",
+    "offline": "off-line",
+}
+STYLE = {
+    "axes.edgecolor": PALE,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": PALE,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4,
+    "font.family": "DejaVu Sans",
+    "svg.hashsalt": "quorate",  # the same plot is the same file
+}
+
+
+def placement(points: list[Placed], folder: Path) -> None:
+    """Figure 5: servers, tenants and replicas; replicas a server; what stays free."""
+    with plt.rc_context(STYLE):
+        figure, (counts, loads, free) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+        for how, line in zip(HOWS, ("-", "--"), strict=True):
+            chosen = [point for point in points if point.how == how]
+            x = [point.applicants for point in chosen]
+            for colour, (what, name) in zip(
+                COLOURS, [("replicas", "replicas"), ("tenants", "tenants"), ("used_servers", "servers")], strict=False
+            ):
+                y = [getattr(point, what) for point in chosen]
+                counts.plot(x, y, line, marker="o", color=colour, label=f"{name}, {NAMES[how]}")
+            colour = COLOURS[HOWS.index(how)]
+            average = [point.replicas_per_server for point in chosen]
+            spread = [point.replicas_per_server_ci95 for point in chosen]
+            loads.errorbar(x, average, yerr=spread, fmt=line, marker="o", color=colour, capsize=2, label=NAMES[how])
+            for i, resource in enumerate(RESOURCES):
+                y = [100 * point.free[i] for point in chosen]
+                free.plot(x, y, line, marker="o", color=COLOURS[i], label=f"{resource}, {NAMES[how]}")
+        counts.set_title("Servers used, tenants, replicas")
+        loads.set_title("Replicas on one server")
+        free.set_title("Left free, % of all servers")
+        _finish(figure, (counts, loads, free), folder / "figure-5")
+
+
+def conservation(points: list[Shared], folder: Path) -> None:
+    """Figure 6: time, messages, what is given out, fairness."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        time, messages, efficiency, fairness = axes.flat
+        x = sorted({point.applicants for point in points})
+        for algorithm, colour in zip(ALGORITHMS, COLOURS, strict=True):
+            style: dict[str, Any] = {"marker": "o", "color": colour, "label": NAMES[algorithm]}
+            time.plot(x, [us / 1_000 for us in medians(points, algorithm, "time_us")], **style)
+            messages.plot(x, medians(points, algorithm, "messages"), **style)
+            efficiency.plot(x, [100 * part for part in medians(points, algorithm, "efficiency")], **style)
+            fairness.plot(x, medians(points, algorithm, "deviation"), **style)
+        time.set_yscale("log")
+        time.set_title("Time (slowest server), ms")
+        messages.set_title("Messages in one interval")
+        efficiency.set_title("Given out of the scarce resource, % of C-DRF's")
+        efficiency.set_ylim(0, 105)
+        fairness.set_title("Deviation of utility ÷ mean (less is more even)")
+        fairness.set_ylim(bottom=0)
+        _finish(figure, tuple(axes.flat), folder / "figure-6")
+
+
+def _finish(figure: Any, axes: tuple[Any, ...], path: Path) -> None:
+    for one in axes:
+        one.set_xlabel("applicants", fontsize=9)
+        one.tick_params(length=0)
+    handles, labels = axes[0].get_legend_handles_labels()
+    if all(one.get_legend_handles_labels()[1] == labels for one in axes):
+        figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    else:
+        for one in axes:
+            one.legend()
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(path.with_suffix(".png"), dpi=110)
+    plt.close(figure)

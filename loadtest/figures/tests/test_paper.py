@@ -1,0 +1,68 @@
+"""Instances are the same everywhere and as the tool understands them; goals are judged; the solver is exact."""
+
+import pytest
+
+from quorate_paper import alloc, conservation, goals, placement
+from quorate_paper.instances import applicants, demands, servers
+from quorate_paper.solver import optimum
+
+needs_tool = pytest.mark.skipif(not alloc.BINARY.exists(), reason="`make rust` builds quorate-alloc")
+
+
+def _sla(rate: int, degree: int = 3) -> dict[str, object]:
+    return {"durability": "in_memory", "replication_degree": degree, "request_size_bytes": 64, "rate_per_s": rate}
+
+
+def test_a_seed_makes_one_instance() -> None:
+    assert applicants(7, 20) == applicants(7, 20) != applicants(8, 20)
+    assert applicants(7, 20)[:10] == applicants(7, 10)
+
+
+def test_the_solver_finds_what_fits() -> None:
+    # Every group is on each of three servers of 1.3 cores. The two largest fit when their heads are apart.
+    instance = {
+        "servers": [{"id": f"s{n}", "capacity": [1.3, 1e9, 1.0]} for n in range(3)],
+        "applicants": [{"id": f"a{n}", "sla": _sla(rate)} for n, rate in enumerate((500_000, 400_000, 300_000))],
+    }
+    best = optimum(instance, 0, 10)
+    assert best.proven
+    heads, others = 0.75 + 0.6, 0.6 * 2 + 0.48 * 2
+    assert best.found == pytest.approx((heads + others) / (3 * 1.3), abs=1e-4)
+
+
+def test_deviation_is_zero_when_all_get_the_same() -> None:
+    answer = {"tenants": [{"id": name, "utility_per_s": amount} for name, amount in (("a", 5), ("b", 5), ("c", 0))]}
+    assert conservation.deviation(answer, {"a", "b"}) == 0
+    assert conservation.deviation(answer, {"a", "b", "c"}) == pytest.approx(0.7071, abs=1e-4)
+
+
+@needs_tool
+def test_demands_are_those_of_the_tool() -> None:
+    for applicant in applicants(3, 40):
+        alone = {"servers": servers(7), "applicants": [applicant]}
+        answer = alloc.place(alone, "online")
+        if not answer["placed"]:
+            continue
+        left = {server["id"]: server["left"] for server in answer["servers"]}
+        for server, vector in zip(answer["placed"][0]["servers"], demands(applicant["sla"]), strict=True):
+            taken = [full - rest for full, rest in zip(servers(1)[0]["capacity"], left[server], strict=True)]
+            assert taken == pytest.approx(vector, rel=1e-3, abs=1e-3)
+
+
+@needs_tool
+def test_figures_of_a_small_run() -> None:
+    found = conservation.points(range(1, 2), [10])
+    assert {point.algorithm for point in found} == set(conservation.ALGORITHMS)
+    assert all(point.efficiency <= 1.01 for point in found if point.algorithm in ("all", "level"))
+    figures = {figure.name: figure for figure in goals.conservation(found)}
+    assert figures["cdrf_exact_speedup"].met is True
+    assert figures["alldrf_efficiency"].met is None
+    point = placement._point("offline", 30, range(1, 3))
+    assert 0 < point.allocated <= 1
+    assert point.used_servers == placement.SERVERS
+
+
+@needs_tool
+def test_what_the_tool_refuses_is_said() -> None:
+    with pytest.raises(alloc.Refused, match=r"servers\[0\]\.capacity"):
+        alloc.place({"servers": [{"id": "s", "capacity": [1]}]}, "online")

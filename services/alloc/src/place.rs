@@ -1,0 +1,133 @@
+//! `quorate-alloc place`.
+
+use std::time::{Duration, Instant};
+
+use quorate_placement::{
+    Amounts, Applicant, Fleet, NotPlaced, largest_rate_that_fits, place_batch, place_one, replace, scarce_for,
+};
+use quorate_types::ServerId;
+use quorate_types::cost::RESOURCES;
+
+use crate::answer::{Left, Placed, Placement, Refused, Replaced};
+use crate::read::{Checked, Demand, server_id, tokens};
+
+pub fn place(checked: &Checked, online: bool) -> Placement {
+    let mut fleet = fleet(checked);
+    let name = |id: ServerId| checked.servers[id.0 as usize - 1].id.clone();
+    let began = Instant::now();
+    let replaced = replace(&mut fleet, checked.failed.clone());
+    let mut elapsed = began.elapsed();
+    let (mut placed, mut refused) = (Vec::new(), Vec::new());
+    let mut outcome =
+        |demand: &Demand, fleet: &mut Fleet, outcome: Result<Vec<ServerId>, NotPlaced>| match outcome {
+            Ok(servers) => placed.push(Placed {
+                id: demand.id.clone(),
+                servers: servers.into_iter().map(name).collect(),
+            }),
+            Err(not_placed) => refused.push(refusal(demand, fleet, &not_placed)),
+        };
+    if online {
+        for demand in &checked.applicants {
+            let (took, one) = timed(|| place_one(&mut fleet, &demand.replicas));
+            elapsed += took;
+            outcome(demand, &mut fleet, one);
+        }
+    } else {
+        let applicant = |(key, demand): (usize, &Demand)| Applicant {
+            key,
+            replicas: demand.replicas.clone(),
+        };
+        let batch = checked.applicants.iter().enumerate().map(applicant).collect();
+        let (took, all) = timed(|| place_batch(&mut fleet, batch));
+        elapsed += took;
+        for (key, one) in all {
+            outcome(&checked.applicants[key], &mut fleet, one);
+        }
+    }
+    let replicas = checked
+        .applicants
+        .iter()
+        .map(|demand| demand.replicas.len() as u64)
+        .sum::<u64>();
+    Placement {
+        online,
+        replaced: replaced
+            .into_iter()
+            .map(|(id, server)| Replaced {
+                id,
+                server: server.map(name),
+            })
+            .collect(),
+        placed,
+        refused,
+        servers: left(checked, &fleet),
+        allocated_ratio: allocated_ratio(checked, &fleet),
+        replicas,
+        elapsed_us: elapsed.as_secs_f64() * 1e6,
+        us_per_replica: elapsed.as_secs_f64() * 1e6 / replicas.max(1) as f64,
+    }
+}
+
+/// The servers with what their tenants reserved.
+fn fleet(checked: &Checked) -> Fleet {
+    let mut fleet = Fleet::with_headroom(checked.headroom_permille);
+    for (s, server) in checked.servers.iter().enumerate() {
+        let domain = server.failure_domain.clone();
+        fleet.set_server(
+            server_id(s),
+            tokens(&server.capacity),
+            domain,
+            server.auxiliary,
+            true,
+        );
+    }
+    for tenant in &checked.tenants {
+        for place in &tenant.places {
+            let reserved = place.cost.map(|cost| {
+                let milli = u128::from(cost) * u128::from(tenant.reserved_per_s);
+                u64::try_from(milli.div_ceil(1_000)).unwrap_or(u64::MAX)
+            });
+            fleet.charge(server_id(place.server), Amounts(reserved));
+        }
+    }
+    fleet
+}
+
+fn refusal(demand: &Demand, fleet: &mut Fleet, not_placed: &NotPlaced) -> Refused {
+    let scarce = scarce_for(fleet, not_placed.demand, &not_placed.elected);
+    let scarce = serde_json::to_value(scarce).expect("a name");
+    Refused {
+        id: demand.id.clone(),
+        replica: not_placed.replica,
+        scarce_resource: scarce.as_str().expect("a name").to_string(),
+        largest_sla_per_s: largest_rate_that_fits(fleet, demand.sla_per_s - 1, |rate| demand.at(rate)),
+    }
+}
+
+fn left(checked: &Checked, fleet: &Fleet) -> Vec<Left> {
+    let servers = checked.servers.iter().enumerate();
+    servers
+        .map(|(s, server)| Left {
+            id: server.id.clone(),
+            left: fleet.free(server_id(s)).to_resources().to_array(),
+        })
+        .collect()
+}
+
+fn allocated_ratio(checked: &Checked, fleet: &Fleet) -> [f64; RESOURCES.len()] {
+    let general = || {
+        let servers = checked.servers.iter().enumerate();
+        servers
+            .filter(|(_, server)| !server.auxiliary)
+            .map(|(s, _)| server_id(s))
+    };
+    let all = Amounts::sum(general().map(|id| fleet.promisable(id)));
+    let taken = Amounts::sum(general().map(|id| fleet.allocated(id)));
+    std::array::from_fn(|i| taken.0[i] as f64 / all.0[i].max(1) as f64)
+}
+
+fn timed<T>(act: impl FnOnce() -> T) -> (Duration, T) {
+    let began = Instant::now();
+    let done = act();
+    (began.elapsed(), done)
+}

@@ -1,0 +1,244 @@
+//! The command: the paper's worked example through JSON, bad input refused by field, the schema fresh.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+fn run(arguments: &[&str], instance: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quorate-alloc"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(instance.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn answer(arguments: &[&str], instance: &Value) -> Value {
+    let output = run(arguments, &instance.to_string());
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Filo's Table 1.
+fn table_1() -> Value {
+    json!({
+        "servers": [
+            {"id": "R1", "capacity": [2, 2, 250]}, {"id": "R2", "capacity": [2, 2, 400]},
+            {"id": "R3", "capacity": [8, 4, 100]}, {"id": "R4", "capacity": [4, 2, 250]},
+        ],
+        "applicants": [
+            {"id": "a1", "sla_per_s": 100, "replicas": [[1, 1, 100], [3, 1, 100]]},
+            {"id": "a2", "sla_per_s": 100, "replicas": [[3, 4, 100], [1, 1, 150]]},
+        ],
+    })
+}
+
+#[test]
+fn the_worked_example_off_line_and_on_line() {
+    let offline = answer(&["place", "--offline", "-"], &table_1());
+    assert_eq!(
+        offline["placed"],
+        json!([{"id": "a2", "servers": ["R3", "R1"]}, {"id": "a1", "servers": ["R2", "R4"]}])
+    );
+    assert_eq!(
+        offline["servers"][2],
+        json!({"id": "R3", "left": [5.0, 0.0, 0.0]})
+    );
+    // One at a time a1 takes R1 and R3, and then nobody has 4 Gbps for a2; 2 Gbps would fit.
+    let online = answer(&["place", "--online", "-"], &table_1());
+    assert_eq!(online["placed"], json!([{"id": "a1", "servers": ["R1", "R3"]}]));
+    let refused = json!([{"id": "a2", "replica": 0, "scarce_resource": "network", "largest_sla_per_s": 50}]);
+    assert_eq!(online["refused"], refused);
+}
+
+#[test]
+fn failed_replicas_go_first_and_to_auxiliary_servers_too() {
+    let mut instance = table_1();
+    instance["servers"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"id": "X", "capacity": [9, 9, 900], "auxiliary": true}));
+    instance["failed"] = json!([
+        {"id": "t", "demand": [8, 4, 100], "members": ["R1"]},
+        {"id": "u", "demand": [8, 4, 100], "members": ["R1"]},
+    ]);
+    let offline = answer(&["place", "--offline", "-"], &instance);
+    assert_eq!(
+        offline["replaced"],
+        json!([{"id": "t", "server": "R3"}, {"id": "u", "server": "X"}])
+    );
+    assert_eq!(
+        offline["placed"].as_array().unwrap().len(),
+        1,
+        "a2 has no server left"
+    );
+}
+
+fn hosted() -> Value {
+    json!({
+        "servers": [{"id": "R1", "capacity": [2, 2, 250]}, {"id": "R3", "capacity": [8, 4, 200]}],
+        "tenants": [
+            {"id": "a1", "placement": ["R1", "R3"], "request": [[0.01, 0.01, 1], [0.03, 0.01, 1]],
+             "reserved_per_s": 100, "extra": "all"},
+            {"id": "a2", "placement": ["R3"], "request": [[0.01, 0.01, 1]], "reserved_per_s": 40, "used_per_s": 0},
+        ],
+    })
+}
+
+/// Every algorithm finds the one answer of an instance with one tenant who wants more.
+#[test]
+fn policies_and_algorithms() {
+    for algorithm in ["cdrf", "cdrf-exact", "head", "all", "level"] {
+        let utility = |policy: &str| {
+            let arguments = ["conserve", "--algorithm", algorithm, "--policy", policy, "-"];
+            let answer = answer(&arguments, &hosted());
+            (
+                answer["tenants"][0]["utility_per_s"].as_u64(),
+                answer["tenants_without_room_to_return"].as_u64(),
+            )
+        };
+        // R3's storage: 200 less 140 reserved leaves 60; a2 does not use its 40, and could not come back to them.
+        assert_eq!(utility("unallocated"), (Some(60), Some(0)), "{algorithm}");
+        assert_eq!(utility("idle"), (Some(100), Some(1)), "{algorithm}");
+    }
+}
+
+#[test]
+fn bad_input_is_refused_by_field() {
+    let server = r#"{"id": "s", "capacity": [1, 1, 1]}"#;
+    let tenant = |fields: &str| format!(r#"{{"servers": [{server}], "tenants": [{{"id": "t", {fields}}}]}}"#);
+    let applicant =
+        |fields: &str| format!(r#"{{"servers": [{server}], "applicants": [{{"id": "a", {fields}}}]}}"#);
+    let sla = |size: u64, rate: u64, degree: u64| {
+        format!(
+            r#""sla": {{"durability": "persistent", "replication_degree": {degree}, "request_size_bytes": {size}, "rate_per_s": {rate}}}"#
+        )
+    };
+    for (field, instance) in [
+        ("(end)", "{\"servers\": []} x".to_string()),
+        ("servers", r#"{"servers": []}"#.to_string()),
+        ("missing field `servers`", "{}".to_string()),
+        (
+            "unknown field `sneaky`",
+            r#"{"sneaky": 1, "servers": []}"#.to_string(),
+        ),
+        (
+            "servers[0].capacity[1] (network)",
+            r#"{"servers": [{"id": "s", "capacity": [1, -1, 1]}]}"#.to_string(),
+        ),
+        (
+            "servers[0].capacity[1]",
+            r#"{"servers": [{"id": "s", "capacity": [1, 1e999, 1]}]}"#.to_string(),
+        ),
+        (
+            "servers[0].capacity[1]",
+            r#"{"servers": [{"id": "s", "capacity": [1, null, 1]}]}"#.to_string(),
+        ),
+        (
+            "servers[0].capacity",
+            r#"{"servers": [{"id": "s", "capacity": [1, 1]}]}"#.to_string(),
+        ),
+        (
+            "servers[0].capacity[0] (cpu)",
+            r#"{"servers": [{"id": "s", "capacity": [1e300, 1, 1]}]}"#.to_string(),
+        ),
+        ("servers[1].id", format!(r#"{{"servers": [{server}, {server}]}}"#)),
+        (
+            "recovery_headroom",
+            format!(r#"{{"servers": [{server}], "recovery_headroom": 1.5}}"#),
+        ),
+        ("applicants[0]", applicant(r#""replicas": [[1, 1, 1]]"#)),
+        (
+            "applicants[0].replicas[0]",
+            applicant(r#""sla_per_s": 1, "replicas": [[1, 1, 1, 1]]"#),
+        ),
+        (
+            "applicants[0].replicas",
+            applicant(r#""sla_per_s": 1, "replicas": []"#),
+        ),
+        (
+            "applicants[0].sla_per_s",
+            applicant(r#""sla_per_s": 0, "replicas": [[1, 1, 1]]"#),
+        ),
+        ("applicants[0].sla.replication_degree", applicant(&sla(64, 1, 8))),
+        ("applicants[0].sla.request_size_bytes", applicant(&sla(0, 1, 3))),
+        (
+            "applicants[0].sla.rate_per_s",
+            applicant(&sla(64, 1_000_000_000, 3)),
+        ),
+        (
+            "failed[0].members[0]",
+            format!(
+                r#"{{"servers": [{server}], "failed": [{{"id": "f", "demand": [1, 1, 1], "members": ["x"]}}]}}"#
+            ),
+        ),
+        (
+            "tenants[0].placement[0]",
+            tenant(r#""placement": ["x"], "request": [[1, 1, 1]], "reserved_per_s": 1"#),
+        ),
+        (
+            "tenants[0].placement[1]",
+            tenant(r#""placement": ["s", "s"], "request": [[1, 1, 1]], "reserved_per_s": 1"#),
+        ),
+        (
+            "tenants[0].request",
+            tenant(r#""placement": ["s"], "request": [[1, 1, 1], [1, 1, 1]], "reserved_per_s": 1"#),
+        ),
+        (
+            "tenants[0].request",
+            tenant(r#""placement": ["s"], "request": [[0, 0, 0]], "reserved_per_s": 1"#),
+        ),
+        (
+            "tenants[0].reserved_per_s",
+            tenant(r#""placement": ["s"], "request": [[1, 1, 1]], "reserved_per_s": -1"#),
+        ),
+        (
+            "tenants[0].used_per_s",
+            tenant(r#""placement": ["s"], "request": [[1, 1, 1]], "reserved_per_s": 1, "used_per_s": 2"#),
+        ),
+        ("tenants[0]", tenant(r#""placement": ["s"]"#)),
+    ] {
+        for arguments in [&["place", "--online", "-"][..], &["conserve", "-"][..]] {
+            let output = run(arguments, &instance);
+            let said = String::from_utf8_lossy(&output.stderr).to_string();
+            assert_eq!(output.status.code(), Some(2), "{instance}: {said}");
+            assert!(said.contains(field), "{instance}: {said} names {field}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+    assert_eq!(
+        run(&["place", "-"], "{}").status.code(),
+        Some(2),
+        "on-line or off-line"
+    );
+    assert_eq!(
+        run(&["conserve", "--bound-rounds", "3", "-"], "{}").status.code(),
+        Some(2)
+    );
+    assert_eq!(run(&["conserve", "/nowhere.json"], "").status.code(), Some(2));
+}
+
+/// `quorate-alloc schema > docs/reference/alloc.schema.json` writes it again.
+#[test]
+fn the_schema_is_fresh() {
+    let printed = run(&["schema"], "");
+    let kept = include_str!("../../../docs/reference/alloc.schema.json");
+    assert_eq!(
+        String::from_utf8(printed.stdout).unwrap(),
+        kept,
+        "write it again: see above"
+    );
+}
