@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use quorate_journal::record::PAGE_BYTES;
-use quorate_journal::{DirectFile, Faults, Image, Operation, Source};
+use quorate_journal::{DirectFile, Faults, Image, Operation, Pages, Source};
 use quorate_types::GroupId;
 
 #[derive(Clone)]
@@ -54,10 +54,17 @@ impl Disk {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(is_new).truncate(is_new);
         let file = DirectFile::open(&mut options, path)?;
-        let mut before = vec![0; (written % PAGE_BYTES) as usize];
-        let page_at = written - before.len() as u64;
-        file.read_at(&mut before, page_at)?;
-        image.set_before(&before);
+        let tail_len = (written % PAGE_BYTES) as usize;
+        if tail_len > 0 {
+            let mut page = Pages::new(PAGE_BYTES as usize);
+            page.resize(PAGE_BYTES as usize, 0);
+            let page_at = written - tail_len as u64;
+            // A file of an earlier version ends within the page, which is not to be had whole then.
+            if file.read_at(&mut page, page_at).is_err() {
+                file.read_at(&mut page[..tail_len], page_at)?;
+            }
+            image.set_before(&page[..tail_len]);
+        }
         image.write(|pages, position| file.write_pages(pages, position))
     }
 

@@ -84,6 +84,8 @@ pub struct Options {
     /// Read from the journal, and synced, at once.
     pub round_bytes: u64,
     pub round_records: usize,
+    /// Of these, waits in memory before it is written, all groups together.
+    pub pending_bytes: usize,
     /// Copying goes no faster while the journal has few segments.
     pub copy_bytes_per_s: u64,
     /// Re-reading for the sake of finding damage goes no faster.
@@ -108,6 +110,7 @@ impl Options {
             file_bytes: limits::GROUP_LOG_FILE_BYTES,
             round_bytes: limits::GROUP_LOG_ROUND_BYTES,
             round_records: limits::GROUP_LOG_ROUND_RECORDS_MAX,
+            pending_bytes: 16 << 20,
             copy_bytes_per_s: limits::GROUP_LOG_COPY_BYTES_PER_S,
             scrub_bytes_per_s: limits::GROUP_LOG_SCRUB_BYTES_PER_S,
             reserve_bytes: limits::DISK_RESERVE_BYTES,

@@ -19,8 +19,8 @@ use crate::store::Core;
 use crate::worker::Worker;
 use crate::{Answer, Event, Meaning, Rescued};
 
-/// Waits in memory before it is written, all groups together.
-const PENDING_BYTES_MAX: usize = 8 << 20;
+/// Memory kept for what waits: a first touch of it is dear.
+const SPARE_BYTES_MAX: usize = 16 << 20;
 /// While lost records are waited for, how often it is looked whether to stop.
 const RESCUE_LOOK: Duration = Duration::from_millis(500);
 /// Full segments that may wait while copying keeps to its rate. With each further one the rate doubles.
@@ -38,8 +38,10 @@ impl Worker {
             return Ok(false);
         }
         self.check_space(sealed.iter().map(Sealed::bytes).sum())?;
-        let mut round = Round::new(self.core.clone(), sealed.len());
+        let spare = std::mem::take(&mut self.spare);
+        let mut round = Round::new(self.core.clone(), sealed.len(), spare);
         let outcome = round.copy(self, sealed).and_then(|()| round.sync());
+        self.spare = std::mem::take(&mut round.spare);
         if let Err(error) = outcome {
             round.undo(&mut self.books);
             return Err(error);
@@ -93,8 +95,8 @@ struct Round {
     written: u64,
     pending: BTreeMap<GroupId, Pending>,
     pending_bytes: usize,
-    /// Memory that was written to before: a first touch is dear.
-    spare: Option<Image>,
+    /// Memory of what was written, to be used again.
+    spare: Spare,
     dirty: BTreeSet<(GroupId, u32)>,
     new_files: BTreeSet<GroupId>,
     /// Files that are full, with their lengths.
@@ -112,11 +114,48 @@ struct Round {
 struct Pending {
     file: u32,
     image: Image,
+    moved: Vec<(Lsn, Place)>,
 }
 
 impl Pending {
+    fn new(file: u32, image: Image) -> Self {
+        Self {
+            file,
+            image,
+            moved: Vec::new(),
+        }
+    }
+
     fn bytes(&self) -> usize {
         (self.image.end() - self.image.written()) as usize
+    }
+}
+
+/// Memory in which records waited before.
+#[derive(Default)]
+pub(crate) struct Spare {
+    images: Vec<Image>,
+    bytes: usize,
+}
+
+impl Spare {
+    /// One that goes on at `position`. What the page holds before that is read when it is written.
+    fn image(&mut self, position: u32) -> Image {
+        let page = [0; PAGE_BYTES as usize];
+        let before = &page[..(u64::from(position) % PAGE_BYTES) as usize];
+        let Some(mut image) = self.images.pop() else {
+            return Image::new(u64::from(position), before);
+        };
+        self.bytes -= image.capacity();
+        image.go_to(u64::from(position), before);
+        image
+    }
+
+    fn take_back(&mut self, image: Image) {
+        if self.bytes + image.capacity() <= SPARE_BYTES_MAX {
+            self.bytes += image.capacity();
+            self.images.push(image);
+        }
     }
 }
 
@@ -130,7 +169,7 @@ struct Copied<'a> {
 }
 
 impl Round {
-    fn new(core: Arc<Core>, waiting: usize) -> Self {
+    fn new(core: Arc<Core>, waiting: usize, spare: Spare) -> Self {
         let pace = Pace::new(core.options.copy_bytes_per_s, waiting);
         Self {
             core,
@@ -140,7 +179,7 @@ impl Round {
             written: 0,
             pending: BTreeMap::new(),
             pending_bytes: 0,
-            spare: None,
+            spare,
             dirty: BTreeSet::new(),
             new_files: BTreeSet::new(),
             closed: Vec::new(),
@@ -322,9 +361,11 @@ impl Round {
             payload,
             payload_crc,
         } = copied;
-        self.before
-            .entry(group)
-            .or_insert_with(|| books.get(&group).cloned());
+        if !self.pending.contains_key(&group) {
+            self.before
+                .entry(group)
+                .or_insert_with(|| books.get(&group).cloned());
+        }
         let book = books.entry(group).or_default();
         let body_len = (head.len() + payload.len()) as u32;
         let end = u64::from(book.end) + u64::from(format::stride(body_len));
@@ -334,13 +375,7 @@ impl Round {
             if let Some(full) = book.files.back() {
                 self.closed.push((group, full.number, book.end));
             }
-            let number = book.begin_file();
-            let mut image = image(&mut self.spare, 0);
-            image.push(&format::encode_file_head(self.core.salt, group, number));
-            let pending = Pending { file: number, image };
-            self.pending_bytes += pending.bytes();
-            self.pending.insert(group, pending);
-            self.new_files.insert(group);
+            self.begin_file(group, book);
         }
         let file = book.files.back_mut().expect("there is a file");
         let header = Header {
@@ -353,33 +388,42 @@ impl Round {
         };
         let pending = match self.pending.entry(group) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(none) => none.insert(Pending {
-                file: file.number,
-                image: image(&mut self.spare, book.end),
-            }),
+            Entry::Vacant(none) => {
+                self.dirty.insert((group, file.number));
+                none.insert(Pending::new(file.number, self.spare.image(book.end)))
+            }
         };
         let header_bytes = header.encode(&self.core.seal(group, file.number), head, payload);
         for part in [&header_bytes[..], head, payload] {
             pending.image.push(part);
         }
-        let end = book.end + format::stride(body_len);
-        pending.image.pad_to(u64::from(end));
+        book.end += format::stride(body_len);
+        pending.image.pad_to(u64::from(book.end));
+        pending.moved.push((lsn, header.place(file.number)));
+        let is_long = pending.image.is_full();
         self.pending_bytes += format::stride(body_len) as usize;
         file.last_lsn = lsn;
         if let Some((_, Meaning::Batch { index })) = (self.core.options.classify)(kind, head) {
             file.last_index = file.last_index.max(index);
         }
-        book.end = end;
-        self.dirty.insert((group, file.number));
-        self.moved
-            .entry(group)
-            .or_default()
-            .push((lsn, header.place(file.number)));
         self.records += 1;
-        if self.pending_bytes > PENDING_BYTES_MAX {
+        if self.pending_bytes > self.core.options.pending_bytes {
             self.flush()?;
+        } else if is_long {
+            self.flush_group(group)?;
         }
         Ok(())
+    }
+
+    fn begin_file(&mut self, group: GroupId, book: &mut Book) {
+        let number = book.begin_file();
+        let mut image = self.spare.image(0);
+        image.push(&format::encode_file_head(self.core.salt, group, number));
+        let pending = Pending::new(number, image);
+        self.pending_bytes += pending.bytes();
+        self.pending.insert(group, pending);
+        self.dirty.insert((group, number));
+        self.new_files.insert(group);
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -400,18 +444,13 @@ impl Round {
             disk.make_dir(&disk.group_dir(group))?;
         }
         let path = disk.path(group, pending.file);
-        let outcome = {
-            let _alone = self.core.pages.lock().expect("pages");
-            disk.write_image(&path, &mut pending.image)
-        };
-        if self
-            .spare
-            .as_ref()
-            .is_none_or(|spare| spare.capacity() < pending.image.capacity())
         {
-            self.spare = Some(pending.image);
+            let _alone = self.core.pages.lock().expect("pages");
+            disk.write_image(&path, &mut pending.image)?;
         }
-        outcome
+        self.moved.entry(group).or_default().append(&mut pending.moved);
+        self.spare.take_back(pending.image);
+        Ok(())
     }
 
     /// Writes what waits and makes all of it durable: contents first, then the folders' entries.
@@ -446,18 +485,6 @@ impl Round {
                 None => books.remove(&group),
             };
         }
-    }
-}
-
-/// One that goes on at `position`. What the page holds before that is read when it is written.
-fn image(spare: &mut Option<Image>, position: u32) -> Image {
-    let before = vec![0; (u64::from(position) % PAGE_BYTES) as usize];
-    match spare.take() {
-        Some(mut image) => {
-            image.go_to(u64::from(position), &before);
-            image
-        }
-        None => Image::new(u64::from(position), &before),
     }
 }
 

@@ -68,6 +68,36 @@ fn the_journal_stays_short_and_everything_is_found_again() {
     assert_same(&expected, &rig.contents);
 }
 
+/// More than one write of a group's part in a round, each going on within the page in which the last one ended.
+#[test]
+fn a_part_that_is_long_is_written_in_pieces_that_fit_together() {
+    let dir = memory_dir();
+    let mut expected = Contents::new();
+    let prepare = |journal: &Journal| {
+        let writer = Writer::new(journal);
+        for i in 1..=60u64 {
+            for id in [1, 2].map(group) {
+                let record = writer.put(BATCH, id, i, &payload(i, (i as usize * 97) % 900));
+                expected.entry(id).or_default().push(record);
+            }
+        }
+        writer.wait_durable();
+    };
+    let in_pieces = Options {
+        pending_bytes: 1_500,
+        ..options()
+    };
+    let rig = start_after(dir.path(), in_pieces, prepare, |_| {}).unwrap();
+    rig.settle();
+    drop(rig);
+    let mut rig = start(dir.path(), options(), |_| {}).unwrap();
+    let is_copied = |r: &&Owned| r.place.is_some();
+    assert!(rig.contents[&group(1)].iter().filter(is_copied).count() > 20);
+    assert_eq!(rig.holes, []);
+    rig.read_back();
+    assert_same(&expected, &rig.contents);
+}
+
 #[test]
 fn an_idle_group_pins_no_segment_and_a_dropped_one_leaves_no_file() {
     let dir = memory_dir();

@@ -14,6 +14,7 @@ use quorate_types::GroupId;
 use crate::Event;
 use crate::book::Book;
 use crate::manifest::{Entry, Manifest};
+use crate::round::Spare;
 use crate::scrub::Scrub;
 use crate::store::{Core, Job};
 
@@ -38,6 +39,7 @@ pub(crate) struct Worker {
     trimmed_at: Option<Instant>,
     stalled: Option<Arc<str>>,
     scrub: Scrub,
+    pub spare: Spare,
 }
 
 impl Worker {
@@ -61,6 +63,7 @@ impl Worker {
             trimmed_at: None,
             stalled: None,
             scrub: Scrub::default(),
+            spare: Spare::default(),
         }
     }
 
