@@ -94,10 +94,10 @@ pub enum ShardMessage {
         backlog: Arc<Backlog>,
         weight: usize,
     },
-    /// To a connection of this shard: the group, of another, did not take the channel.
+    /// To a connection of this shard: the group, of another, did not take the channel; `number` is its ATTACH's.
     NotAttached {
         client: ClientRef,
-        group_id: GroupId,
+        number: u64,
     },
     /// For a connection of this shard, from a group of another; `weight` was added to the connection's backlog.
     ToClient {
@@ -139,6 +139,8 @@ pub enum ShardMessage {
 /// What a client wants of a group.
 pub enum ClientRequest {
     Attach {
+        /// Tells it from others of its connection.
+        number: u64,
         session: u64,
         permission: Permission,
     },

@@ -225,7 +225,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         ShardMessage::LinkDown(server) => shard.links_changed(server, false),
         ShardMessage::FromPeer { from, envelope } => shard.peer_envelope(from, envelope),
         ShardMessage::ToPeer { to, envelope } => shard.io.send_peer(to, envelope),
-        ShardMessage::NotAttached { client, group_id } => shard.io.free_channel(client, group_id),
+        ShardMessage::NotAttached { client, number } => shard.io.free_channel(client, number),
         ShardMessage::FromClient {
             group_id,
             client,

@@ -6,7 +6,7 @@ use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
     SESSION_WINDOW_BATCHES,
 };
-use quorate_types::{Code, Durability, GroupId, Index};
+use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
@@ -18,6 +18,8 @@ use quorate_tokens::Permission;
 
 /// A client's way into the group: one for each connection and channel.
 pub struct Channel {
+    /// Of its ATTACH.
+    pub number: u64,
     pub session: u64,
     pub permission: Permission,
     /// A batch refused for lack of budget or room: until it comes again, those behind it cannot be ordered.
@@ -27,20 +29,28 @@ pub struct Channel {
 impl Group {
     pub fn client_request(&mut self, io: &mut Io, client: ClientRef, request: ClientRequest) {
         match request {
-            ClientRequest::Attach { session, permission } => self.attach(io, client, session, permission),
+            ClientRequest::Attach {
+                number,
+                session,
+                permission,
+            } => {
+                let channel = Channel {
+                    number,
+                    session,
+                    permission,
+                    refused_seq: None,
+                };
+                self.attach(io, client, channel);
+            }
             ClientRequest::Message { message, trace } => self.client_message(io, client, message, trace),
             ClientRequest::Gone => self.detach(client),
         }
     }
 
-    fn attach(&mut self, io: &mut Io, client: ClientRef, session: u64, permission: Permission) {
-        let channel = Channel {
-            session,
-            permission,
-            refused_seq: None,
-        };
+    fn attach(&mut self, io: &mut Io, client: ClientRef, channel: Channel) {
+        let session = channel.session;
         if session != 0 && self.replica.is_cut_off() {
-            return refuse_attach(io, self.id, client, Code::CutOff);
+            return io.refuse_attach(client, channel.number, Code::CutOff);
         }
         self.channels.insert(client, channel);
         // Also where this server is not the head: it may become it, and the client need not attach again then.
@@ -76,8 +86,11 @@ impl Group {
         }
         self.refuse_queue(io, Code::CutOff);
         for client in std::mem::take(&mut self.attaching) {
+            let number = self.channels.get(&client).map(|channel| channel.number);
             self.detach(client);
-            refuse_attach(io, self.id, client, Code::CutOff);
+            if let Some(number) = number {
+                io.refuse_attach(client, number, Code::CutOff);
+            }
         }
     }
 
@@ -379,10 +392,4 @@ impl Group {
         };
         io.send_client(client, Message::StatusOk(status));
     }
-}
-
-/// The channel is free again, for another ATTACH.
-fn refuse_attach(io: &mut Io, group_id: GroupId, client: ClientRef, code: Code) {
-    io.free_channel(client, group_id);
-    io.refuse(client, Refusal::new(kind::ATTACH, 0, code));
 }
