@@ -337,6 +337,31 @@ fn folder(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
+fn readers_that_wait_for_the_disk_are_told_that_the_group_leaves_and_nothing_after_that() {
+    let dir = folder("leaves");
+    let mut server = grown(&dir);
+    let mut far = server.far(0);
+    let reads = server.read_from_disk();
+    server.group.abandon(&mut server.io);
+    let code = Code::GroupNotHere as u16;
+    let mut refused = far.refused();
+    refused.sort_unstable();
+    let mut expected = [(kind::SUBSCRIBE, 1, code), (kind::READ, 2, code)];
+    expected.sort_unstable();
+    assert_eq!(refused, expected);
+    // The group comes back, and the client to it, before the disk has answered.
+    let life = server.io.new_life();
+    let replica = Replica::new(ME, Durability::Persistent);
+    server.group = Group::new(GROUP, replica, Places::default(), life, now_us());
+    for read in reads {
+        server.group.disk_read_done(&mut server.io, read, Vec::new());
+    }
+    assert_eq!(far.refused(), [], "it asked nothing of this one");
+    drop(server);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn a_channel_that_a_head_turns_away_leaves_nothing_behind() {
     let dir = folder("turns-away");
     let mut server = server_of(&dir, Replica::new(ME, Durability::Persistent));
