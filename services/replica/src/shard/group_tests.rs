@@ -386,3 +386,36 @@ fn a_channel_that_a_head_turns_away_leaves_nothing_behind() {
     drop(server);
     std::fs::remove_dir_all(dir).unwrap();
 }
+
+/// Counts what is said as an error.
+struct Errors(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Errors {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::ERROR
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn records_that_are_lost_together_are_told_in_one_line() {
+    let dir = folder("lost-together");
+    let mut server = grown(&dir);
+    let said = Arc::new(AtomicUsize::new(0));
+    let damaged = (1..=3).map(|index| (index, None)).collect();
+    tracing::subscriber::with_default(Errors(said.clone()), || {
+        server.group.repair(&mut server.io, damaged);
+    });
+    assert_eq!(said.load(Ordering::Relaxed), 1);
+    drop(server);
+    std::fs::remove_dir_all(dir).unwrap();
+}

@@ -128,7 +128,7 @@ fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
         while let Some((group_id, index)) = damaged.recv().await {
             owner
                 .borrow_mut()
-                .with_group(group_id, |group, io| group.repair(io, index, None));
+                .with_group(group_id, |group, io| group.repair(io, vec![(index, None)]));
         }
     });
     let owner = shard.clone();
