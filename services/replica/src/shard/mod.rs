@@ -222,6 +222,12 @@ impl Shard {
         self.groups.insert(group_id, group);
     }
 
+    fn moved(&mut self, group_id: GroupId, records: &[(Lsn, quorate_group_log::Place)]) {
+        if let Some(group) = self.groups.get_mut(&group_id) {
+            group.places.moved(records);
+        }
+    }
+
     pub fn restate(&mut self, group_id: Option<GroupId>) {
         let ids: Vec<GroupId> = group_id.map_or_else(|| self.groups.keys().copied().collect(), |id| vec![id]);
         for id in ids {

@@ -191,11 +191,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             places,
             is_damaged,
         } => shard.recovered(group_id, *replica, places, is_damaged),
-        ShardMessage::Moved { group_id, records } => {
-            if let Some(group) = shard.groups.get_mut(&group_id) {
-                group.places.moved(&records);
-            }
-        }
+        ShardMessage::Moved { group_id, records } => shard.moved(group_id, &records),
         ShardMessage::LostInJournal { lsns, answer } => shard.lost_in_journal(&lsns, &answer),
         ShardMessage::DamagedInLog {
             group_id,
@@ -241,17 +237,8 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             client,
             message,
             weight,
-        } => {
-            if let Some(connection) = shard.io.connections.get(&client.connection) {
-                connection.backlog.arrived(weight);
-            }
-            shard.io.send_client(client, message);
-        }
-        ShardMessage::Cut { connection } => {
-            if let Some(connection) = shard.io.connections.get(&connection) {
-                connection.close.notify_one();
-            }
-        }
+        } => shard.io.answer_has_crossed(client, message, weight),
+        ShardMessage::Cut { connection } => shard.io.cut_connection(connection),
         ShardMessage::Sample(answer) => {
             let _gone = answer.send(shard.sample()).is_err();
         }

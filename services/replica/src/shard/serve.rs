@@ -170,24 +170,14 @@ impl Group {
         trace: Option<TraceContext>,
     ) {
         if let Err((code, detail)) = self.check_append(client, &append) {
-            self.counters.totals.refused_entries += u64::from(append.entry_count);
-            let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
-            refusal.detail = detail;
-            refusal.head_address = self.head_address();
-            let session = self.channels.get(&client).map_or(0, |channel| channel.session);
-            refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
-            io.refuse(client, refusal);
-            return;
+            return self.refuse_append(io, client, &append, code, detail);
         }
         let session = self.channels[&client].session;
-        let now = now_us();
         let timeout_ms = if append.timeout_ms == 0 {
             APPEND_TIMEOUT_MS_DEFAULT
         } else {
             append.timeout_ms
         };
-        let bytes = append.payload.len() as u64;
-        let entry_bytes = bytes - 4 * u64::from(append.entry_count);
         let entry_count = append.entry_count;
         let request = AppendRequest {
             client,
@@ -199,11 +189,11 @@ impl Group {
             entry_count,
             payload: append.payload,
             payload_crc: append.payload_crc,
-            received_us: now,
+            received_us: now_us(),
             wall_us: wall_us(),
             trace,
         };
-        self.counters.offered(entry_count, entry_bytes);
+        self.counters.offered(entry_count, entry_bytes(&request));
         // Of a batch that was ordered before, the answer is its place: it costs nothing, and must not be refused for
         // lack of budget or room, as if it had not happened.
         if self.may_have_happened(session, request.seq, request.floor_index) {
@@ -216,13 +206,37 @@ impl Group {
             io.refuse(client, refusal);
             return;
         }
+        self.offer(io, request, timeout_ms);
+    }
+
+    fn refuse_append(
+        &mut self,
+        io: &mut Io,
+        client: ClientRef,
+        append: &client::Append,
+        code: Code,
+        detail: Option<String>,
+    ) {
+        self.counters.totals.refused_entries += u64::from(append.entry_count);
+        let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
+        refusal.detail = detail;
+        refusal.head_address = self.head_address();
+        let session = self.channels.get(&client).map_or(0, |channel| channel.session);
+        refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
+        io.refuse(client, refusal);
+    }
+
+    /// Orders the batch, has it wait for budget or room, or refuses it.
+    fn offer(&mut self, io: &mut Io, request: AppendRequest, timeout_ms: u32) {
+        let (client, entry_count, now) = (request.client, request.entry_count, request.received_us);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
             io.refuse(client, refusal);
             return;
         };
-        let cost = budget.cost.of(u64::from(entry_count), entry_bytes);
+        let cost = budget.cost.of(u64::from(entry_count), entry_bytes(&request));
+        let bytes = request.payload.len() as u64;
         match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000) {
             Offer::Admitted(request) => self.order(io, request),
             Offer::Queued => io.timer.notify_one(),
@@ -392,4 +406,9 @@ impl Group {
         };
         io.send_client(client, Message::StatusOk(status));
     }
+}
+
+/// Without the lengths before each entry.
+fn entry_bytes(request: &AppendRequest) -> u64 {
+    request.payload.len() as u64 - 4 * u64::from(request.entry_count)
 }
