@@ -94,8 +94,21 @@ fn no_server_takes_the_address_of_one_that_is_alive() {
     assert_eq!(registered(&world.register(moved)), Ok(server(1)), "free by now");
     let back = registered(&world.come_back(2, "i2", Vec::new()));
     assert_eq!(back, Ok(server(2)), "it does not take it, it had it");
+    let taken = registered(&world.register(third("127.0.0.1:7002")));
+    assert_eq!(
+        taken,
+        Err(RefuseCode::RegisterInvalid),
+        "not by a token either, which is still good"
+    );
+    world.fail(&[1, 2]);
     let replaced = registered(&world.register(third("127.0.0.1:7002")));
-    assert_eq!(replaced, Ok(server(3)), "by a token a new machine may have it");
+    assert_eq!(
+        replaced,
+        Ok(server(3)),
+        "by a token a new machine may have that of one that is no more"
+    );
+    let again = registered(&world.register(third("127.0.0.1:7002")));
+    assert_eq!(again, Ok(server(3)), "the answer was lost: it has it itself");
 }
 
 #[test]

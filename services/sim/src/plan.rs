@@ -215,25 +215,11 @@ impl GroupPlan {
         let degree = *pick(rng, degrees);
         let min_replicas = *pick(rng, &[None, Some(1), Some(degree)]);
         let churns = profile == Profile::Sessions || rng.random_bool(0.01);
-        let weights: &[u32] = if profile == Profile::Trims {
-            &[64 << 10, 1 << 20]
+        let payload_bytes_max = if churns {
+            40
         } else {
-            &[
-                200,
-                200,
-                200,
-                200,
-                200,
-                200,
-                200,
-                4_000,
-                4_000,
-                64 << 10,
-                64 << 10,
-                1 << 20,
-            ]
+            draw_payload_bytes(rng, profile)
         };
-        let payload_bytes_max = if churns { 40 } else { *pick(rng, weights) };
         let batches_per_client = match payload_bytes_max {
             0..100 => 220,
             100..=4_000 => rng.random_range(20..120),
@@ -270,6 +256,28 @@ impl GroupPlan {
             rate_per_s: (*pick(rng, &[300, 3_000, 20_000])).min(40_000_000 / u64::from(payload_bytes_max)),
         }
     }
+}
+
+fn draw_payload_bytes(rng: &mut SmallRng, profile: Profile) -> u32 {
+    let weights: &[u32] = if profile == Profile::Trims {
+        &[64 << 10, 1 << 20]
+    } else {
+        &[
+            200,
+            200,
+            200,
+            200,
+            200,
+            200,
+            200,
+            4_000,
+            4_000,
+            64 << 10,
+            64 << 10,
+            1 << 20,
+        ]
+    };
+    *pick(rng, weights)
 }
 
 fn draw_faults(rng: &mut SmallRng, profile: Profile) -> Vec<(Fault, u32)> {

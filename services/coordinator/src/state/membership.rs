@@ -456,11 +456,12 @@ impl State {
             Proof::JoinToken { digest, .. } => {
                 let (again, _) = self.check_token(registration, digest, now_ms)?;
                 let own = again.or_else(|| self.abandoned(&registration.name));
-                // By a token somebody vouches for a new machine, which may have the address of one that is no more.
-                match own {
-                    Some(_) => Ok(()),
-                    None => self.name_is_free(&registration.name, None),
+                if own.is_none() {
+                    self.name_is_free(&registration.name, None)?;
                 }
+                // By a token somebody vouches for a new machine, which may have the address of one that is no more,
+                // once that one has failed.
+                self.address_is_free(&registration.address, own)
             }
             Proof::Credential(digest) => {
                 let id = self.holder_of(digest)?;
@@ -469,7 +470,11 @@ impl State {
                     let message = "a server cannot change its region: join it as a new one".into();
                     return refuse(RefuseCode::RegisterInvalid, message);
                 }
-                self.address_is_free(&registration.address, id)
+                let had = &self.servers[&id].address;
+                if had.eq_ignore_ascii_case(&registration.address) {
+                    return Ok(());
+                }
+                self.address_is_free(&registration.address, Some(id))
             }
         }
     }
@@ -536,18 +541,17 @@ impl State {
 
     /// Clients and peers would be sent to whoever listens there, and a certificate for its host be given to two: no
     /// server takes the address of one that is alive for its own.
-    fn address_is_free(&self, address: &str, own: ServerId) -> Result<(), Refused> {
-        if self.servers[&own].address.eq_ignore_ascii_case(address) {
-            return Ok(());
-        }
-        let mut alive = self.servers.values().filter(|server| server.alive);
-        let holder =
-            alive.find(|server| server.server_id != own && server.address.eq_ignore_ascii_case(address));
+    fn address_is_free(&self, address: &str, own: Option<ServerId>) -> Result<(), Refused> {
+        let mut others =
+            (self.servers.values()).filter(|server| server.alive && Some(server.server_id) != own);
+        let holder = others.find(|server| server.address.eq_ignore_ascii_case(address));
         match holder {
             Some(holder) => {
                 let name = &holder.name;
-                let message =
-                    format!("server {name:?}, which is alive, has the address {address}: advertise another");
+                let message = format!(
+                    "server {name:?}, which is alive, has the address {address}: advertise another, or, if this one \
+                     replaces it, try again when it has failed"
+                );
                 refuse(RefuseCode::RegisterInvalid, message)
             }
             None => Ok(()),

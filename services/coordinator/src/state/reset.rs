@@ -31,24 +31,8 @@ impl Change<'_> {
         entries_before: u64,
         bytes_before: u64,
     ) -> Reply {
-        let conflict = |code, message: &str| Reply::Conflict {
-            code,
-            message: message.into(),
-        };
-        let Some(group) = self.state.groups.get(&group_id) else {
-            return Reply::Unknown;
-        };
-        if group.beginning.is_some_and(|beginning| beginning.epoch > lost_in) {
-            return Reply::Done;
-        }
-        if group.status != GroupStatus::Lost {
-            let message = "The group is not lost: it keeps its log, and there is nothing to begin anew.";
-            return conflict("group_not_lost", message);
-        }
-        if group.offset_ceiling > RESET_OFFSET_MAX {
-            let message =
-                "The group has been begun anew so often that it has no offsets left; use a new group.";
-            return conflict("too_many_resets", message);
+        if let Err(reply) = self.state.may_begin_anew(group_id, lost_in) {
+            return reply;
         }
         // What the lost chain was charged is free for the new one.
         let mut group = self.state.groups.remove(&group_id).expect("looked up above");
@@ -126,6 +110,32 @@ impl Change<'_> {
 }
 
 impl State {
+    /// The answer where there is nothing to be done.
+    fn may_begin_anew(&self, group_id: GroupId, lost_in: Epoch) -> Result<(), Reply> {
+        let conflict = |code, message: &str| {
+            Err(Reply::Conflict {
+                code,
+                message: message.into(),
+            })
+        };
+        let Some(group) = self.groups.get(&group_id) else {
+            return Err(Reply::Unknown);
+        };
+        if group.beginning.is_some_and(|beginning| beginning.epoch > lost_in) {
+            return Err(Reply::Done);
+        }
+        if group.status != GroupStatus::Lost {
+            let message = "The group is not lost: it keeps its log, and there is nothing to begin anew.";
+            return conflict("group_not_lost", message);
+        }
+        if group.offset_ceiling > RESET_OFFSET_MAX {
+            let message =
+                "The group has been begun anew so often that it has no offsets left; use a new group.";
+            return conflict("too_many_resets", message);
+        }
+        Ok(())
+    }
+
     /// Groups whose ceiling must be raised, by what a server reports (`Command::OffsetsReached`).
     pub fn offsets_due(&self, server: ServerId, reports: &[GroupReport]) -> Vec<(GroupId, Offset)> {
         let nears = |report: &&GroupReport| {

@@ -33,7 +33,7 @@ pub struct Connection {
     /// The socket took less than there is: the writer task goes on when it can.
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
-    channels: HashMap<u32, GroupId>,
+    channels: Channels,
     /// What is on its way to groups of other shards, and from them.
     pub backlog: Arc<Backlog>,
 }
@@ -44,6 +44,43 @@ impl Connection {
     }
 }
 
+/// Which group each channel of a connection has attached.
+#[derive(Default)]
+struct Channels {
+    attached: HashMap<u32, Attachment>,
+    attachments: u64,
+}
+
+struct Attachment {
+    group_id: GroupId,
+    /// Of the connection's, in order: a refusal frees the channel only while it is still this one's.
+    number: u64,
+}
+
+impl Channels {
+    fn attach(&mut self, channel: u32, group_id: GroupId) -> u64 {
+        self.attachments += 1;
+        let number = self.attachments;
+        self.attached.insert(channel, Attachment { group_id, number });
+        number
+    }
+
+    fn detach(&mut self, channel: u32) -> Option<GroupId> {
+        self.attached.remove(&channel).map(|of| of.group_id)
+    }
+
+    /// The client may have detached the channel meanwhile, and attached a group again.
+    fn refused(&mut self, channel: u32, number: u64) {
+        if self.attached.get(&channel).is_some_and(|of| of.number == number) {
+            self.attached.remove(&channel);
+        }
+    }
+
+    fn group_of(&self, channel: u32) -> Option<GroupId> {
+        self.attached.get(&channel).map(|of| of.group_id)
+    }
+}
+
 /// Why the server ends a connection.
 struct Goodbye {
     code: Code,
@@ -51,18 +88,24 @@ struct Goodbye {
 }
 
 impl Io {
-    /// The group did not take the channel: before the client hears of that, the channel is free. The client may have
-    /// detached it meanwhile, and attached another group.
-    pub fn free_channel(&mut self, client: ClientRef, group_id: GroupId) {
+    /// The group did not take the channel: before the client hears of that, the channel is free. `number` is that of
+    /// the [`ClientRequest::Attach`].
+    pub fn free_channel(&mut self, client: ClientRef, number: u64) {
         let owner = self.shard_of_connection(client);
         if owner != self.shard {
-            let message = ShardMessage::NotAttached { client, group_id };
+            let message = ShardMessage::NotAttached { client, number };
             self.shared.send(owner, message);
-        } else if let Some(connection) = self.connections.get_mut(&client.connection)
-            && connection.channels.get(&client.channel) == Some(&group_id)
-        {
-            connection.channels.remove(&client.channel);
+        } else if let Some(connection) = self.connections.get_mut(&client.connection) {
+            connection.channels.refused(client.channel, number);
         }
+    }
+
+    /// The channel is free again, for another ATTACH. Nothing more is sent to it: its connection, which has forgotten
+    /// it, will not say that it is gone.
+    pub fn refuse_attach(&mut self, client: ClientRef, number: u64, code: Code) {
+        self.free_channel(client, number);
+        self.refuse(client, Refusal::new(kind::ATTACH, 0, code));
+        self.crossings.forget(client);
     }
 }
 
@@ -75,7 +118,7 @@ impl Shard {
             is_dirty: false,
             blocked: Rc::new(Notify::new()),
             close: Rc::new(Notify::new()),
-            channels: HashMap::new(),
+            channels: Channels::default(),
             backlog: Arc::default(),
         };
         self.io.connections.insert(id, connection);
@@ -101,7 +144,7 @@ impl Shard {
         let Some(connection) = self.io.connections.remove(&id) else {
             return;
         };
-        for (channel, group_id) in connection.channels {
+        for (channel, Attachment { group_id, .. }) in connection.channels.attached {
             let client = ClientRef {
                 connection: id,
                 channel,
@@ -148,22 +191,18 @@ impl Shard {
             self.with_group(group_id, |group, io| group.client_request(io, client, request));
             return;
         }
-        let (op, id) = match &request {
-            ClientRequest::Gone => return,
-            ClientRequest::Attach { .. } => (kind::ATTACH, 0),
-            ClientRequest::Message { message, .. } => refused_as(message),
-        };
-        if op == kind::ATTACH {
-            self.io.free_channel(client, group_id);
-        }
         let code = if self.lost.contains(&group_id) {
             Code::GroupLost
         } else {
             Code::GroupNotHere
         };
-        self.io.refuse(client, Refusal::new(op, id, code));
-        if op == kind::ATTACH {
-            self.io.crossings.forget(client);
+        match &request {
+            ClientRequest::Gone => {}
+            ClientRequest::Attach { number, .. } => self.io.refuse_attach(client, *number, code),
+            ClientRequest::Message { message, .. } => {
+                let (op, id) = refused_as(message);
+                self.io.refuse(client, Refusal::new(op, id, code));
+            }
         }
     }
 
@@ -202,7 +241,7 @@ impl Shard {
             Message::Pong { .. } => {}
             Message::Detach => {
                 let connection = self.io.connections.get_mut(&id);
-                if let Some(group_id) = connection.and_then(|c| c.channels.remove(&client.channel)) {
+                if let Some(group_id) = connection.and_then(|c| c.channels.detach(client.channel)) {
                     self.pass_to_group(group_id, client, ClientRequest::Gone);
                 }
             }
@@ -226,9 +265,9 @@ impl Shard {
         let Some(connection) = self.io.connections.get_mut(&client.connection) else {
             return;
         };
-        let refusal = if connection.channels.contains_key(&client.channel) {
+        let refusal = if connection.channels.group_of(client.channel).is_some() {
             Err((Code::ProtocolError, Some("The channel is in use.".to_string())))
-        } else if connection.channels.len() >= CHANNELS_PER_CONNECTION_MAX {
+        } else if connection.channels.attached.len() >= CHANNELS_PER_CONNECTION_MAX {
             Err((Code::TooManyChannels, None))
         } else {
             let keys = self.io.shared.client_keys.read().expect("keys");
@@ -236,8 +275,12 @@ impl Shard {
         };
         match refusal {
             Ok(permission) => {
-                connection.channels.insert(client.channel, group_id);
-                self.pass_to_group(group_id, client, ClientRequest::Attach { session, permission });
+                let request = ClientRequest::Attach {
+                    number: connection.channels.attach(client.channel, group_id),
+                    session,
+                    permission,
+                };
+                self.pass_to_group(group_id, client, request);
             }
             Err((code, detail)) => {
                 let mut refusal = Refusal::new(kind::ATTACH, 0, code);
@@ -249,7 +292,7 @@ impl Shard {
 
     fn channel_message(&mut self, client: ClientRef, message: Message, trace: Option<TraceContext>) {
         let connection = self.io.connections.get(&client.connection);
-        match connection.and_then(|c| c.channels.get(&client.channel)).copied() {
+        match connection.and_then(|c| c.channels.group_of(client.channel)) {
             Some(group_id) => self.pass_to_group(group_id, client, ClientRequest::Message { message, trace }),
             None => {
                 let (op, id) = refused_as(&message);
@@ -329,7 +372,7 @@ async fn until_useless(shard: &Rc<RefCell<Shard>>, id: u64) {
         tokio::time::sleep(Duration::from_millis(HELLO_TIMEOUT_MS)).await;
         let is_empty = (shard.borrow().io.connections)
             .get(&id)
-            .is_none_or(|c| c.channels.is_empty());
+            .is_none_or(|c| c.channels.attached.is_empty());
         if is_empty && was_empty {
             return;
         }
@@ -387,5 +430,24 @@ async fn write_when_possible(shard: Rc<RefCell<Shard>>, id: u64, stream: Rc<Writ
             return;
         }
         shard.borrow_mut().io.mark_connection(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_late_refusal_leaves_alone_what_was_attached_since() {
+        let (group, mut channels) = (GroupId(Uuid::from_u128(7)), Channels::default());
+        let first = channels.attach(1, group);
+        assert_eq!(channels.detach(1), Some(group));
+        let second = channels.attach(1, group);
+        channels.refused(1, first);
+        assert_eq!(channels.group_of(1), Some(group), "the group may hold it");
+        channels.refused(1, second);
+        assert_eq!(channels.group_of(1), None, "free for another");
+        channels.refused(1, second);
     }
 }

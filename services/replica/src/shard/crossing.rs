@@ -161,6 +161,7 @@ mod tests {
 
     fn attach() -> ClientRequest {
         ClientRequest::Attach {
+            number: 1,
             session: 1,
             permission: Permission {
                 may_append: true,

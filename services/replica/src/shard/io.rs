@@ -182,6 +182,20 @@ impl Io {
         self.mark_connection(client.connection);
     }
 
+    /// From a group of another shard.
+    pub fn answer_has_crossed(&mut self, client: ClientRef, message: client::Message, weight: usize) {
+        if let Some(connection) = self.connections.get(&client.connection) {
+            connection.backlog.arrived(weight);
+        }
+        self.send_client(client, message);
+    }
+
+    pub fn cut_connection(&self, id: u64) {
+        if let Some(connection) = self.connections.get(&id) {
+            connection.close.notify_one();
+        }
+    }
+
     pub fn mark_connection(&mut self, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;

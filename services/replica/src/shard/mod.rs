@@ -94,10 +94,10 @@ pub enum ShardMessage {
         backlog: Arc<Backlog>,
         weight: usize,
     },
-    /// To a connection of this shard: the group, of another, did not take the channel.
+    /// To a connection of this shard: the group, of another, did not take the channel; `number` is its ATTACH's.
     NotAttached {
         client: ClientRef,
-        group_id: GroupId,
+        number: u64,
     },
     /// For a connection of this shard, from a group of another; `weight` was added to the connection's backlog.
     ToClient {
@@ -139,6 +139,8 @@ pub enum ShardMessage {
 /// What a client wants of a group.
 pub enum ClientRequest {
     Attach {
+        /// Tells it from others of its connection.
+        number: u64,
         session: u64,
         permission: Permission,
     },
@@ -216,6 +218,12 @@ impl Shard {
         }
         group.is_damaged = is_damaged;
         self.groups.insert(group_id, group);
+    }
+
+    fn moved(&mut self, group_id: GroupId, records: &[(Lsn, quorate_group_log::Place)]) {
+        if let Some(group) = self.groups.get_mut(&group_id) {
+            group.places.moved(records);
+        }
     }
 
     pub fn restate(&mut self, group_id: Option<GroupId>) {

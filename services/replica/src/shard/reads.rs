@@ -365,22 +365,22 @@ impl Group {
 
     /// Whether the reader still waits for the page, which it is about to get.
     fn take_reader(&mut self, purpose: &Purpose) -> bool {
-        if let Purpose::Subscription { client, request } = *purpose
-            && let Some(subscription) = self.readers.find(client, request)
-        {
-            subscription.is_loading = false;
-            self.readers.is_behind = true;
-        }
-        if let Purpose::Answer { client, request } = *purpose {
-            let outstanding = self
-                .readers
-                .from_disk
-                .iter()
-                .position(|r| *r == (client, request));
-            let Some(at) = outstanding else {
-                return false; // Its channel is gone.
-            };
-            self.readers.from_disk.swap_remove(at);
+        // If not, its channel is gone, it was cancelled, or it was refused when the group left.
+        match *purpose {
+            Purpose::Subscription { client, request } => {
+                let Some(subscription) = self.readers.find(client, request) else {
+                    return false;
+                };
+                subscription.is_loading = false;
+                self.readers.is_behind = true;
+            }
+            Purpose::Answer { client, request } => {
+                let mut from_disk = self.readers.from_disk.iter();
+                let Some(at) = from_disk.position(|r| *r == (client, request)) else {
+                    return false;
+                };
+                self.readers.from_disk.swap_remove(at);
+            }
         }
         true
     }
@@ -410,12 +410,12 @@ impl Group {
         io.send_client(client, Message::Entries(entries));
     }
 
+    /// Also those whose page is being read from disk, or repaired: nobody waits for it then.
     pub fn refuse_readers(&mut self, io: &mut Io, code: Code) {
-        for read in std::mem::take(&mut self.readers.waiting) {
-            io.refuse(
-                read.client,
-                Refusal::new(kind::READ, u64::from(read.request), code),
-            );
+        let waiting = std::mem::take(&mut self.readers.waiting).into_iter();
+        let from_disk = std::mem::take(&mut self.readers.from_disk);
+        for (client, request) in waiting.map(|read| (read.client, read.request)).chain(from_disk) {
+            io.refuse(client, Refusal::new(kind::READ, u64::from(request), code));
         }
         for subscription in std::mem::take(&mut self.readers.subscriptions) {
             let request = u64::from(subscription.request);

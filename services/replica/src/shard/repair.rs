@@ -75,13 +75,27 @@ impl Drop for Done {
 }
 
 impl Group {
-    /// Has the batch's record repaired.
-    pub fn repair(&mut self, io: &mut Io, index: Index, copier: Option<Copier>) {
+    /// Has the batches' records repaired.
+    pub fn repair(&mut self, io: &mut Io, damaged: Vec<(Index, Option<Copier>)>) {
+        let is_resting = now_us() < self.repairs.resting_until;
+        let begins = |(index, copier): &&(Index, Option<Copier>)| {
+            !self.repairs.under_way.contains_key(index) && !(is_resting && copier.is_some())
+        };
+        let begun: Vec<Index> = damaged.iter().filter(begins).map(|(index, _)| *index).collect();
+        if let (Some(from_index), Some(to_index)) = (begun.iter().min(), begun.iter().max()) {
+            let records = begun.len();
+            tracing::error!(group = %self.id, records, from_index, to_index, "records on disk are damaged; they are being repaired");
+        }
+        for (index, copier) in damaged {
+            self.repair_one(io, index, copier);
+        }
+    }
+
+    fn repair_one(&mut self, io: &mut Io, index: Index, copier: Option<Copier>) {
         if copier.is_some() && now_us() < self.repairs.resting_until {
             return self.give_up_copying(index, copier);
         }
         if !self.repairs.under_way.contains_key(&index) {
-            tracing::error!(group = %self.id, index, "a record on disk is damaged; it is being repaired");
             let repair = Repair {
                 peers: VecDeque::new(),
                 rounds: 0,
@@ -103,10 +117,9 @@ impl Group {
 
     /// A page that cannot be sent before these batches are repaired.
     pub fn park(&mut self, io: &mut Io, read: DiskRead, missing: Vec<Index>) {
-        self.repairs.parked.push((read, missing.clone()));
-        for index in missing {
-            self.repair(io, index, None);
-        }
+        let damaged = missing.iter().map(|index| (*index, None)).collect();
+        self.repairs.parked.push((read, missing));
+        self.repair(io, damaged);
     }
 
     /// Asks the next peer for each batch whose turn it is; gives up those that nobody has.
@@ -170,6 +183,10 @@ impl Group {
             };
             io.send_peer(to, envelope);
         }
+        if let (Some(from_index), Some(to_index)) = (given_up.iter().min(), given_up.iter().max()) {
+            let records = given_up.len();
+            tracing::error!(group = %self.id, records, from_index, to_index, "no replica has the damaged records; their entries cannot be read");
+        }
         for index in given_up {
             self.give_up(io, index);
         }
@@ -225,7 +242,6 @@ impl Group {
         };
         let was_asked = self.repairs.end_asking(index);
         io.repairs -= was_asked;
-        tracing::error!(group = %self.id, index, "no replica has the damaged record; its entries cannot be read");
         if was_asked > 0 && !repair.was_answered {
             self.repairs.resting_until = now_us() + REPAIR_REST_MS * 1000;
         }
@@ -413,14 +429,14 @@ impl Shard {
         let ids: Vec<GroupId> = self.groups.keys().copied().collect();
         for id in ids {
             self.with_group(id, |group, io| {
-                for (index, lsn) in group.places.in_journal(lsns) {
-                    let copier = Copier {
-                        lsn,
-                        answer: answer.clone(),
-                        _done: done.clone(),
-                    };
-                    group.repair(io, index, Some(copier));
-                }
+                let copier = |lsn| Copier {
+                    lsn,
+                    answer: answer.clone(),
+                    _done: done.clone(),
+                };
+                let damaged = group.places.in_journal(lsns).into_iter();
+                let damaged = damaged.map(|(index, lsn)| (index, Some(copier(lsn)))).collect();
+                group.repair(io, damaged);
             });
         }
     }
@@ -436,7 +452,7 @@ impl Shard {
             let index = group.places.index_at(place.file, place.position);
             let _gone = answer.send(index.is_some()).is_err();
             if let Some(index) = index {
-                group.repair(io, index, None);
+                group.repair(io, vec![(index, None)]);
             }
         });
     }

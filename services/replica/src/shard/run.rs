@@ -131,7 +131,7 @@ fn spawn_work(shard: &Rc<RefCell<Shard>>, work: Work) {
         while let Some((group_id, index)) = damaged.recv().await {
             owner
                 .borrow_mut()
-                .with_group(group_id, |group, io| group.repair(io, index, None));
+                .with_group(group_id, |group, io| group.repair(io, vec![(index, None)]));
         }
     });
     let owner = shard.clone();
@@ -194,11 +194,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             places,
             is_damaged,
         } => shard.recovered(group_id, *replica, places, is_damaged),
-        ShardMessage::Moved { group_id, records } => {
-            if let Some(group) = shard.groups.get_mut(&group_id) {
-                group.places.moved(&records);
-            }
-        }
+        ShardMessage::Moved { group_id, records } => shard.moved(group_id, &records),
         ShardMessage::LostInJournal { lsns, answer } => shard.lost_in_journal(&lsns, &answer),
         ShardMessage::DamagedInLog {
             group_id,
@@ -228,7 +224,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         ShardMessage::LinkDown(server) => shard.links_changed(server, false),
         ShardMessage::FromPeer { from, envelope } => shard.peer_envelope(from, envelope),
         ShardMessage::ToPeer { to, envelope } => shard.io.send_peer(to, envelope),
-        ShardMessage::NotAttached { client, group_id } => shard.io.free_channel(client, group_id),
+        ShardMessage::NotAttached { client, number } => shard.io.free_channel(client, number),
         ShardMessage::FromClient {
             group_id,
             client,
@@ -244,17 +240,8 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
             client,
             message,
             weight,
-        } => {
-            if let Some(connection) = shard.io.connections.get(&client.connection) {
-                connection.backlog.arrived(weight);
-            }
-            shard.io.send_client(client, message);
-        }
-        ShardMessage::Cut { connection } => {
-            if let Some(connection) = shard.io.connections.get(&connection) {
-                connection.close.notify_one();
-            }
-        }
+        } => shard.io.answer_has_crossed(client, message, weight),
+        ShardMessage::Cut { connection } => shard.io.cut_connection(connection),
         ShardMessage::Sample(answer) => {
             let _gone = answer.send(shard.sample()).is_err();
         }

@@ -6,7 +6,7 @@ use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
     SESSION_WINDOW_BATCHES,
 };
-use quorate_types::{Code, Durability, GroupId, Index};
+use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
@@ -18,6 +18,8 @@ use quorate_tokens::Permission;
 
 /// A client's way into the group: one for each connection and channel.
 pub struct Channel {
+    /// Of its ATTACH.
+    pub number: u64,
     pub session: u64,
     pub permission: Permission,
     /// A batch refused for lack of budget or room: until it comes again, those behind it cannot be ordered.
@@ -27,20 +29,28 @@ pub struct Channel {
 impl Group {
     pub fn client_request(&mut self, io: &mut Io, client: ClientRef, request: ClientRequest) {
         match request {
-            ClientRequest::Attach { session, permission } => self.attach(io, client, session, permission),
+            ClientRequest::Attach {
+                number,
+                session,
+                permission,
+            } => {
+                let channel = Channel {
+                    number,
+                    session,
+                    permission,
+                    refused_seq: None,
+                };
+                self.attach(io, client, channel);
+            }
             ClientRequest::Message { message, trace } => self.client_message(io, client, message, trace),
             ClientRequest::Gone => self.detach(client),
         }
     }
 
-    fn attach(&mut self, io: &mut Io, client: ClientRef, session: u64, permission: Permission) {
-        let channel = Channel {
-            session,
-            permission,
-            refused_seq: None,
-        };
+    fn attach(&mut self, io: &mut Io, client: ClientRef, channel: Channel) {
+        let session = channel.session;
         if session != 0 && self.replica.is_cut_off() {
-            return refuse_attach(io, self.id, client, Code::CutOff);
+            return io.refuse_attach(client, channel.number, Code::CutOff);
         }
         self.channels.insert(client, channel);
         // Also where this server is not the head: it may become it, and the client need not attach again then.
@@ -76,8 +86,11 @@ impl Group {
         }
         self.refuse_queue(io, Code::CutOff);
         for client in std::mem::take(&mut self.attaching) {
+            let number = self.channels.get(&client).map(|channel| channel.number);
             self.detach(client);
-            refuse_attach(io, self.id, client, Code::CutOff);
+            if let Some(number) = number {
+                io.refuse_attach(client, number, Code::CutOff);
+            }
         }
     }
 
@@ -157,24 +170,14 @@ impl Group {
         trace: Option<TraceContext>,
     ) {
         if let Err((code, detail)) = self.check_append(client, &append) {
-            self.counters.totals.refused_entries += u64::from(append.entry_count);
-            let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
-            refusal.detail = detail;
-            refusal.head_address = self.head_address();
-            let session = self.channels.get(&client).map_or(0, |channel| channel.session);
-            refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
-            io.refuse(client, refusal);
-            return;
+            return self.refuse_append(io, client, &append, code, detail);
         }
         let session = self.channels[&client].session;
-        let now = now_us();
         let timeout_ms = if append.timeout_ms == 0 {
             APPEND_TIMEOUT_MS_DEFAULT
         } else {
             append.timeout_ms
         };
-        let bytes = append.payload.len() as u64;
-        let entry_bytes = bytes - 4 * u64::from(append.entry_count);
         let entry_count = append.entry_count;
         let request = AppendRequest {
             client,
@@ -186,13 +189,12 @@ impl Group {
             entry_count,
             payload: append.payload,
             payload_crc: append.payload_crc,
-            received_us: now,
+            received_us: now_us(),
             wall_us: wall_us(),
             trace,
         };
-        let is_isolated = !io.shared.is_unisolated();
-        if is_isolated {
-            self.counters.offered(entry_count, entry_bytes);
+        if !io.shared.is_unisolated() {
+            self.counters.offered(entry_count, entry_bytes(&request));
         }
         // Of a batch that was ordered before, the answer is its place: it costs nothing, and must not be refused for
         // lack of budget or room, as if it had not happened.
@@ -206,17 +208,40 @@ impl Group {
             io.refuse(client, refusal);
             return;
         }
+        self.offer(io, request, timeout_ms);
+    }
+
+    fn refuse_append(
+        &mut self,
+        io: &mut Io,
+        client: ClientRef,
+        append: &client::Append,
+        code: Code,
+        detail: Option<String>,
+    ) {
+        self.counters.totals.refused_entries += u64::from(append.entry_count);
+        let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
+        refusal.detail = detail;
+        refusal.head_address = self.head_address();
+        let session = self.channels.get(&client).map_or(0, |channel| channel.session);
+        refusal.unknown = self.may_have_happened(session, append.seq, append.floor_index);
+        io.refuse(client, refusal);
+    }
+
+    /// Orders the batch, has it wait for budget or room, or refuses it.
+    fn offer(&mut self, io: &mut Io, request: AppendRequest, timeout_ms: u32) {
+        let (client, entry_count, now) = (request.client, request.entry_count, request.received_us);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
             io.refuse(client, refusal);
             return;
         };
-        if !is_isolated {
-            self.order(io, request);
-            return;
+        if io.shared.is_unisolated() {
+            return self.order(io, request);
         }
-        let cost = budget.cost.of(u64::from(entry_count), entry_bytes);
+        let cost = budget.cost.of(u64::from(entry_count), entry_bytes(&request));
+        let bytes = request.payload.len() as u64;
         match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000) {
             Offer::Admitted(request) => self.order(io, request),
             Offer::Queued => io.timer.notify_one(),
@@ -388,8 +413,7 @@ impl Group {
     }
 }
 
-/// The channel is free again, for another ATTACH.
-fn refuse_attach(io: &mut Io, group_id: GroupId, client: ClientRef, code: Code) {
-    io.free_channel(client, group_id);
-    io.refuse(client, Refusal::new(kind::ATTACH, 0, code));
+/// Without the lengths before each entry.
+fn entry_bytes(request: &AppendRequest) -> u64 {
+    request.payload.len() as u64 - 4 * u64::from(request.entry_count)
 }

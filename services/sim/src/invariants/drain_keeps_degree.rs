@@ -2,7 +2,8 @@
 //! behind, and every member of it has all that was committed.
 
 use quorate_coordinator::state::State;
-use quorate_types::{Epoch, GroupId, ServerId};
+use quorate_coordinator::state::group::Group;
+use quorate_types::{Epoch, GroupId, Index, ServerId};
 
 use crate::world::World;
 
@@ -11,22 +12,36 @@ use crate::world::World;
 pub struct Before {
     group_id: GroupId,
     epoch: Epoch,
-    /// Members on servers that drain and have no other reason to leave, with the process that ran there.
-    draining: Vec<(ServerId, String)>,
+    /// Members on servers that drain and have no other reason to leave.
+    draining: Vec<Draining>,
+}
+
+#[derive(Debug)]
+struct Draining {
+    id: ServerId,
+    /// The process that ran there.
+    incarnation: String,
+    /// Where the log ended with which it returned, until all members are in one epoch again.
+    returned_with: Option<(Epoch, Index)>,
 }
 
 pub fn before(state: &State) -> Vec<Before> {
     if state.servers.values().all(|server| server.drain.is_none()) {
         return Vec::new();
     }
-    let of = |group: &quorate_coordinator::state::group::Group| Before {
+    let draining = |group: &Group, id: ServerId| Draining {
+        id,
+        incarnation: state.servers[&id].incarnation.clone(),
+        returned_with: group.returned.get(&id).map(|returned| returned.end),
+    };
+    let of = |group: &Group| Before {
         group_id: group.group_id,
         epoch: group.epoch,
         draining: group
             .chain
             .iter()
             .filter(|id| only_drains(state, **id))
-            .map(|id| (*id, state.servers[id].incarnation.clone()))
+            .map(|id| draining(group, *id))
             .collect(),
     };
     state.groups.values().map(of).collect()
@@ -51,14 +66,13 @@ pub fn check(world: &World, before: &[Before]) {
         };
         let begins = group.beginning.is_some_and(|beginning| beginning.epoch > *epoch);
         // Of two epochs at once the second has a reason of its own: a pair that is severed, a slow server.
-        // A chain that was down may go on without a member whose log seems to be an older copy.
-        let returns = !group.returned.is_empty();
-        if group.epoch != *epoch + 1 || begins || returns || group.is_deleting() {
+        if group.epoch != *epoch + 1 || begins || group.is_deleting() {
             continue;
         }
-        for (id, incarnation) in draining {
-            let is_as_before = only_drains(state, *id) && state.servers[id].incarnation == *incarnation;
-            if group.chain.contains(id) || !is_as_before {
+        for member in draining {
+            let id = &member.id;
+            let is_as_before = only_drains(state, *id) && state.servers[id].incarnation == member.incarnation;
+            if group.chain.contains(id) || !is_as_before || is_older(group, member) {
                 continue;
             }
             assert!(
@@ -71,6 +85,12 @@ pub fn check(world: &World, before: &[Before]) {
             whole(world, *group_id, *epoch, *id, &group.chain);
         }
     }
+}
+
+/// Whether the member leaves since what it returned with is an older copy, by what another has returned with.
+fn is_older(group: &Group, member: &Draining) -> bool {
+    let proven = group.returned.values().map(|one| one.committed).max();
+    member.returned_with.is_some_and(|end| Some(end) < proven)
 }
 
 fn whole(world: &World, group_id: GroupId, before: Epoch, leaves: ServerId, chain: &[ServerId]) {

@@ -267,6 +267,8 @@ impl World {
             }
             // Issued with the next tick; free when the former holder of the name has failed.
             RefuseCode::JoinTokenInvalid | RefuseCode::NameTaken => {}
+            // Free when the machine that it replaces, and whose address it has, has failed.
+            RefuseCode::RegisterInvalid if self.servers[s].machine > 0 && self.servers[s].id.is_none() => {}
             _ => panic!("s{} is refused: {code:?} {message}", s + 1),
         }
         self.break_control(s);
