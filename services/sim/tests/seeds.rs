@@ -38,6 +38,9 @@ fn seeds_that_failed_before_are_clean() {
     for seed in [117, 314] {
         run(seed, 1, Profile::Disks);
     }
+    for seed in [595, 1_103, 1_650] {
+        run(seed, 1, Profile::Learners);
+    }
 }
 
 #[test]

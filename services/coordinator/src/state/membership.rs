@@ -531,8 +531,10 @@ impl State {
     fn name_is_free(&self, name: &str, own: Option<ServerId>) -> Result<(), Refused> {
         match self.derived.by_name.get(name) {
             Some(other) if Some(*other) != own => {
-                let message =
-                    format!("another server is named {name:?}: choose a name of its own with --name");
+                let message = format!(
+                    "another server is named {name:?}: choose a name of its own with --name, or, if that is this very \
+                     machine and it never got its credential, have it given up with `forget` first"
+                );
                 refuse(RefuseCode::NameTaken, message)
             }
             _ => Ok(()),

@@ -332,7 +332,8 @@ impl Change<'_> {
                 terms: terms.clone(),
                 used_by: None,
             };
-            self.state.join_tokens.insert(digest.clone(), token);
+            // Whoever had no answer asks again: a token that was used since stays used.
+            self.state.join_tokens.entry(digest.clone()).or_insert(token);
             Reply::TokenIssued
         };
         self.effects.push(Effect::Reply(reply));

@@ -66,8 +66,13 @@ impl DirectFile {
         let end = (position + bytes.len() as u64).next_multiple_of(PAGE_BYTES);
         let mut pages = Pages::new(PAGE);
         pages.resize((end - start) as usize, 0);
-        let there = (end.min(self.bytes()?).saturating_sub(start)) as usize;
-        self.read_at(&mut pages[..there], start)?;
+        // Only what stays is read: pages in between may be what the device cannot read any more.
+        let there = end.min(self.bytes()?);
+        for edge in [start, end - PAGE_BYTES] {
+            let len = there.saturating_sub(edge).min(PAGE_BYTES) as usize;
+            let from = (edge - start) as usize;
+            self.read_at(&mut pages[from..from + len], edge)?;
+        }
         let from = (position - start) as usize;
         pages[from..from + bytes.len()].copy_from_slice(bytes);
         self.write_pages(&pages, start)

@@ -317,6 +317,9 @@ fn a_lost_last_segment_is_missed_at_each_start() {
         assert_eq!(recovery.next_lsn, left + 2, "a number is left out, once");
         let lost = &recovery.damages[0];
         assert_eq!(lost.first_lsn, left + 1);
-        assert!(lost.end_lsn.is_none_or(|end| end == left + 2), "start {start}: {lost:?}");
+        assert!(
+            lost.end_lsn.is_none_or(|end| end == left + 2),
+            "start {start}: {lost:?}"
+        );
     }
 }

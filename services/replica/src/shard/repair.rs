@@ -79,7 +79,8 @@ impl Group {
     pub fn repair(&mut self, io: &mut Io, damaged: Vec<(Index, Option<Copier>)>) {
         let is_resting = now_us() < self.repairs.resting_until;
         let begins = |(index, copier): &&(Index, Option<Copier>)| {
-            !self.repairs.under_way.contains_key(index) && !(is_resting && copier.is_some())
+            let is_given_up = is_resting && copier.is_some();
+            !is_given_up && !self.repairs.under_way.contains_key(index)
         };
         let begun: Vec<Index> = damaged.iter().filter(begins).map(|(index, _)| *index).collect();
         if let (Some(from_index), Some(to_index)) = (begun.iter().min(), begun.iter().max()) {
@@ -95,18 +96,17 @@ impl Group {
         if copier.is_some() && now_us() < self.repairs.resting_until {
             return self.give_up_copying(index, copier);
         }
-        if !self.repairs.under_way.contains_key(&index) {
-            let repair = Repair {
+        let waiting = &mut self.repairs.waiting;
+        let repair = self.repairs.under_way.entry(index).or_insert_with(|| {
+            waiting.push_back(index);
+            Repair {
                 peers: VecDeque::new(),
                 rounds: 0,
                 asked: None,
                 was_answered: false,
                 copiers: Vec::new(),
-            };
-            self.repairs.under_way.insert(index, repair);
-            self.repairs.waiting.push_back(index);
-        }
-        let repair = self.repairs.under_way.get_mut(&index).expect("inserted above");
+            }
+        });
         repair.copiers.extend(copier);
         let in_memory = self.replica.payload(index).cloned();
         match in_memory {

@@ -40,18 +40,24 @@ impl World {
             self.forget_admitted();
         }
         self.ask_for_drains();
+        self.give_up_machines();
         if self.plan.owners_reset {
-            self.give_up_machines();
             self.ask_for_resets();
         }
     }
 
-    /// Machines that were replaced will not come back: after a while somebody says so.
+    /// After a while somebody says of machines that they will not come back: those that were replaced and, since they
+    /// are refused by their own names, those that were restarted before they were told that they had joined.
     fn give_up_machines(&mut self) {
         let servers = self.coordinator.state().servers.values();
-        // One may be there that was not told its number yet.
-        let machines: Vec<String> = (0..self.servers.len()).map(|s| self.name_of(s)).collect();
-        let is_gone = |s: &&Server| !s.alive && !machines.contains(&s.name);
+        let is_gone = |server: &&Server| {
+            let here = (0..self.servers.len()).find(|s| self.name_of(*s) == server.name);
+            let is_untold = |s: usize| {
+                let process = &self.servers[s];
+                process.id.is_none() && process.incarnation_name(s) != server.incarnation
+            };
+            !server.alive && here.map_or(self.plan.owners_reset, is_untold)
+        };
         let failed: Vec<ServerId> = servers.filter(is_gone).map(|s| s.server_id).collect();
         for server in failed {
             if self.server_of(server).is_none() && self.rng.random_bool(0.02) {

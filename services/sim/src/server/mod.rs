@@ -155,7 +155,7 @@ impl Server {
     }
 
     /// Random, in a real server.
-    fn incarnation_name(&self, s: usize) -> String {
+    pub fn incarnation_name(&self, s: usize) -> String {
         format!("{s}-{}-{}", self.machine, self.incarnation)
     }
 
