@@ -232,6 +232,8 @@ impl Scan {
         let is_in_doubt = self.in_doubt.contains(&group_id);
         let begins_anew = match &said {
             Said::Cut { index: 0 } => true,
+            // Written while the log is empty: a restart must find the group.
+            Said::Base(base) => base.index == 0,
             // Whatever was before, and may be missing, this batch took the place of.
             Said::Batch(header) => is_in_doubt && header.index == 1,
             Said::Mended { index, .. } => last_index >= *index,
@@ -323,6 +325,11 @@ impl Known {
                 }
             }
             Said::Base(base) => {
+                if base.index == 0 {
+                    // What is held, if anything, was cut: the record of that is missing.
+                    self.places = Places::default();
+                    self.replica.recover_cut(0);
+                }
                 self.places.forget_through(base.index);
                 self.places.base = Some((base.index, lsn));
                 self.replica.recover_base(base);
