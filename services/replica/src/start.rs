@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_journal::Journal;
-use quorate_telemetry::spans;
+use quorate_telemetry::spans::{self, SpanSender};
 use quorate_types::ServerId;
+use quorate_types::control::ToCoordinator;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{LocalSet, spawn_local};
 
@@ -51,25 +53,10 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let incarnation = format!("{:016x}", rand::random::<u64>());
     let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
-    let shared = Arc::new(Shared::new(
-        incarnation,
-        Plaintext {
-            is_accepted: flags.allow_plaintext,
-            is_dialed: flags.plaintext_links,
-        },
-        news,
-        exports.tracer.is_some().then_some(spans),
-    ));
-    shared.set_server_id(me);
-    shared
-        .catchup_bytes_per_s
-        .store(flags.catchup_bytes_per_s(), std::sync::atomic::Ordering::Relaxed);
+    let spans = exports.tracer.is_some().then_some(spans);
+    let shared = share(&flags, me, incarnation, news, spans);
 
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Exit::DependencyMissing(format!("cannot start the runtime: {e}")))?;
-    LocalSet::new().block_on(&runtime, async move {
+    LocalSet::new().block_on(&runtime()?, async move {
         let listener = bind(&flags)?;
         let listening = listener
             .local_addr()
@@ -111,6 +98,31 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         drop(group_logs);
         ended
     })
+}
+
+fn runtime() -> Result<Runtime, Exit> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|e| Exit::DependencyMissing(format!("cannot start the runtime: {e}")))
+}
+
+/// What all threads of the server see.
+fn share(
+    flags: &Flags,
+    me: ServerId,
+    incarnation: String,
+    news: mpsc::UnboundedSender<ToCoordinator>,
+    spans: Option<SpanSender>,
+) -> Arc<Shared> {
+    let plaintext = Plaintext {
+        is_accepted: flags.allow_plaintext,
+        is_dialed: flags.plaintext_links,
+    };
+    let shared = Arc::new(Shared::new(incarnation, plaintext, news, spans));
+    shared.set_server_id(me);
+    shared
+        .catchup_bytes_per_s
+        .store(flags.catchup_bytes_per_s(), std::sync::atomic::Ordering::Relaxed);
+    shared
 }
 
 /// Writes this start down before the coordinator hears of it; the starts before it.

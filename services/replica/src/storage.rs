@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quorate_group_log::{Event, GroupLogs, Opened, Options as LogOptions};
-use quorate_journal::{Journal, OpenError, Options};
+use quorate_journal::{Journal, Lsn, OpenError, Options, Recovery};
 use quorate_replica_log::{Recovered, Scan, State, classify};
 use quorate_types::control::HeldGroup;
 use quorate_types::{Epoch, ServerId};
@@ -80,25 +80,14 @@ impl Storage {
             )));
         }
         let recovered = scan.finish(&recovery);
-        if (recovery.records > 0 || logs.copied_lsn() > 0) && !has_identity {
+        let holds_records = recovery.records > 0 || logs.copied_lsn() > 0;
+        if holds_records && !has_identity {
             return Err(Exit::DiskUnusable(format!(
                 "{} holds records but identity.json is missing; restore it, or wipe the folder to join anew",
                 dir.display()
             )));
         }
-        for damage in &recovery.damages {
-            tracing::error!(
-                ?damage,
-                "part of the journal is damaged; groups learn what they may lack"
-            );
-        }
-        tracing::info!(
-            records = recovery.records,
-            copied_lsn = logs.copied_lsn(),
-            groups = recovered.groups.len(),
-            torn = ?recovery.torn,
-            "journal and group logs read"
-        );
+        say_what_was_read(&recovery, logs.copied_lsn(), recovered.groups.len());
         Ok(Storage {
             journal: Arc::new(journal),
             logs,
@@ -156,6 +145,17 @@ impl Storage {
         }
         Ok(logs)
     }
+}
+
+fn say_what_was_read(recovery: &Recovery, copied_lsn: Lsn, groups: usize) {
+    for damage in &recovery.damages {
+        tracing::error!(
+            ?damage,
+            "part of the journal is damaged; groups learn what they may lack"
+        );
+    }
+    let (records, torn) = (recovery.records, &recovery.torn);
+    tracing::info!(records, copied_lsn, groups, ?torn, "journal and group logs read");
 }
 
 fn tell(shared: &Shared, event: Event) {

@@ -189,20 +189,7 @@ impl Change<'_> {
             };
             // An older copy lacks entries that others have; if there are no others, it is the most that is left.
             let is_last = group.chain == [id];
-            let name = &registration.name;
-            let told = match (held.damaged, disk) {
-                (true, _) => Some(format!(
-                    "What server {name} found of the group on its disk is damaged: it learns it anew."
-                )),
-                (false, Disk::Older) if !is_last => Some(format!(
-                    "What server {name} holds of the group is an older copy: it learns it anew."
-                )),
-                (false, Disk::Older) => Some(format!(
-                    "Server {name} came back with an older copy of its disk, and the group has no other replica: \
-                     it goes on with that, and entries that were acknowledged after the copy was made are gone."
-                )),
-                (false, _) => None,
-            };
+            let told = said_of_disk(&registration.name, held.damaged, disk, is_last);
             if let Some(message) = told {
                 self.event(
                     EventKind::ServerDiskStale,
@@ -570,6 +557,23 @@ impl State {
             .get(&id)
             .is_some_and(|groups| !groups.is_empty());
         (!self.is_alive(id) && !busy).then_some(id)
+    }
+}
+
+/// What its owner is told of a server that came back with less than it had.
+fn said_of_disk(name: &str, is_damaged: bool, disk: Disk, is_last: bool) -> Option<String> {
+    match (is_damaged, disk) {
+        (true, _) => Some(format!(
+            "What server {name} found of the group on its disk is damaged: it learns it anew."
+        )),
+        (false, Disk::Older) if !is_last => Some(format!(
+            "What server {name} holds of the group is an older copy: it learns it anew."
+        )),
+        (false, Disk::Older) => Some(format!(
+            "Server {name} came back with an older copy of its disk, and the group has no other replica: \
+             it goes on with that, and entries that were acknowledged after the copy was made are gone."
+        )),
+        (false, _) => None,
     }
 }
 
