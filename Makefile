@@ -79,8 +79,8 @@ bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashic
 figures: rust $(stamps)/python ## Rerun the figures of Filo on placement and allocation, plots to docs/papers/filo (minutes)
 	@$(venv)/quorate-figures
 
-sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1
-	@infra/setup/sim.sh $(or $(SEEDS),10000) $(or $(FIRST),1)
+sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
+	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
 
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e

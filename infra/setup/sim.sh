@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Runs the simulator over many seeds, without planted bugs: SEEDS FIRST.
+# Runs the simulator over many seeds, without planted bugs: SEEDS FIRST. Or `planted`: has each of them caught.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
 
 command -v cargo >/dev/null || stop 'Rust is needed and cargo was not found.' 'See the Rust project’s site: rustup.rs'
 say 'simulator (cargo)'
+if [ "$1" = planted ]; then
+  # In a folder of its own: nothing else may ever find what is built with them.
+  cargo build --release --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim --features planted \
+    --target-dir "$CARGO_TARGET_DIR/planted"
+  exec "$CARGO_TARGET_DIR/planted/release/quorate-sim" planted --figures build/figures
+fi
 cargo build --release --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim
 exec "$CARGO_TARGET_DIR/release/quorate-sim" run --seeds "$1" --first "$2" --figures build/figures \
   --command "make sim SEEDS=$1 FIRST=$2"

@@ -194,7 +194,7 @@ fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
         caught,
         "bugs",
         goal,
-        "quorate-sim planted",
+        "make sim PLANTED=1",
     );
     if missed == 0 {
         ExitCode::SUCCESS
