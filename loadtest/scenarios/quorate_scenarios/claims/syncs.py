@@ -95,11 +95,15 @@ def figures(p50_us: dict[Cell, float]) -> list[Figure]:
     def cost(degree: int) -> float:
         return p50_us["persistent", degree] - p50_us["in_memory", degree]
 
+    def beside_bare(degree: int) -> float:
+        return _ratio(cost(degree), cost(1)) / (p50_us["bare", degree] / p50_us["bare", 1])
+
     def delays(degree: int) -> float:
         return (p50_us["slow", degree] - p50_us["persistent", degree]) / DELAY_US
 
     spoken = ", ".join(f"degree {degree}: {cost(degree):,.0f}" for degree in DEGREES)
     note = f"one append at a time; p50 persistent less p50 in memory, µs: {spoken}; all servers on one disk"
+    beside_note = "the first ratio over that of bare syncs: what is more than one sync, and wake-ups for want of cores"
     bare_note = "the longest of as many bare processes that write a page and sync at the same moment, on the same disk"
     slow_note = f"delays of {DELAY_US / 1000:.0f} ms before each sync that an append waits for; 3 if they were serial"
     return [
@@ -107,6 +111,8 @@ def figures(p50_us: dict[Cell, float]) -> list[Figure]:
         Figure("bare_syncs_3_at_once_over_1_ratio", p50_us["bare", 3] / p50_us["bare", 1], "ratio", note=bare_note),
         Figure("bare_syncs_5_at_once_over_1_ratio", p50_us["bare", 5] / p50_us["bare", 1], "ratio"),
         Figure("sync_cost_degree5_over_degree1_ratio", _ratio(cost(5), cost(1)), "ratio"),
+        Figure("sync_cost_degree3_beside_bare_syncs_ratio", beside_bare(3), "ratio", RATIO_MAX, note=beside_note),
+        Figure("sync_cost_degree5_beside_bare_syncs_ratio", beside_bare(5), "ratio", RATIO_MAX),
         Figure("syncs_in_series_degree3", delays(3), "syncs", RATIO_MAX, note=slow_note),
         Figure("syncs_in_series_degree5", delays(5), "syncs", RATIO_MAX),
     ]
