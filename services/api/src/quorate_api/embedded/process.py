@@ -31,6 +31,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+# A process that was killed is gone before the last of its threads has let go of the port.
+PORT_WAIT_S = 2.0
+
+
 def port_in_use(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -47,6 +51,9 @@ def choose_port(asked: int, remembered: Path) -> int:
         return asked
     with contextlib.suppress(OSError, ValueError):
         port = int(remembered.read_text())
+        deadline = time.monotonic() + PORT_WAIT_S
+        while port_in_use(port) and time.monotonic() < deadline:
+            time.sleep(0.01)
         if not port_in_use(port):
             return port
     return free_port()
