@@ -1,8 +1,9 @@
 //! What a server has on disk: opening it at start, giving groups to their shards, and what the group logs tell later.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use quorate_group_log::{Event, GroupLogs, Opened, Options as LogOptions};
+use quorate_group_log::{Event, GroupLogs, OpenError as LogError, Opened, Options as LogOptions};
 use quorate_journal::{Journal, Lsn, OpenError, Options, Recovery};
 use quorate_replica_log::{Recovered, Scan, State, classify};
 use quorate_types::control::HeldGroup;
@@ -15,6 +16,9 @@ use crate::shared::Shared;
 
 /// Beside the journal: which group logs belong to it.
 const PAIR_FILE: &str = "group-logs.id";
+/// A sync that hangs is another's trouble: longer than a slow one takes.
+const PREDECESSOR_WAIT: Duration = Duration::from_secs(10);
+const LOCK_RETRY: Duration = Duration::from_millis(50);
 
 /// Journal and group logs, read.
 pub struct Storage {
@@ -30,21 +34,19 @@ impl Storage {
     pub fn open(flags: &Flags, me: ServerId, has_identity: bool) -> Result<Storage, Exit> {
         let mut scan = Scan::new(me);
         let mut foreign = None;
-        let options = LogOptions {
-            answerers: usize::from(flags.shards),
-            ..LogOptions::new(classify)
-        };
         let logs_dir = flags.group_logs_dir();
-        let logs = Opened::open(
-            &logs_dir,
-            &flags.data_dir.join(PAIR_FILE),
-            options,
-            |group_id, found| {
+        let logs = patiently(|| {
+            let options = LogOptions {
+                answerers: usize::from(flags.shards),
+                ..LogOptions::new(classify)
+            };
+            let pair = flags.data_dir.join(PAIR_FILE);
+            Opened::open(&logs_dir, &pair, options, |group_id, found| {
                 if foreign.is_none() {
                     foreign = scan.group_log(group_id, found).err();
                 }
-            },
-        )
+            })
+        })
         .map_err(|error| Exit::DiskUnusable(error.to_string()))?;
         // Before the first note nothing was copied, and the journal begins where it begins.
         scan.expect_journal((!logs.is_new()).then_some(logs.copied_lsn() + 1));
@@ -144,6 +146,18 @@ impl Storage {
             logs.trim(group_id, index, lsn);
         }
         Ok(logs)
+    }
+}
+
+/// A process that was killed holds its folders until the last of its threads is out of the disk: whoever starts it again
+/// at once waits for that. Nothing is read of a folder that is locked.
+fn patiently<T>(mut open: impl FnMut() -> Result<T, LogError>) -> Result<T, LogError> {
+    let deadline = Instant::now() + PREDECESSOR_WAIT;
+    loop {
+        match open() {
+            Err(LogError::Locked(_)) if Instant::now() < deadline => std::thread::sleep(LOCK_RETRY),
+            opened => return opened,
+        }
     }
 }
 
