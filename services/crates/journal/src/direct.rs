@@ -68,10 +68,11 @@ impl DirectFile {
         pages.resize((end - start) as usize, 0);
         // Only what stays is read: pages in between may be what the device cannot read any more.
         let there = end.min(self.bytes()?);
-        for edge in [start, end - PAGE_BYTES] {
-            let len = there.saturating_sub(edge).min(PAGE_BYTES) as usize;
-            let from = (edge - start) as usize;
-            self.read_at(&mut pages[from..from + len], edge)?;
+        let edges = [start, end - PAGE_BYTES];
+        for edge in &edges[usize::from(edges[0] == edges[1])..] {
+            let len = there.saturating_sub(*edge).min(PAGE_BYTES) as usize;
+            let from = (*edge - start) as usize;
+            self.read_at(&mut pages[from..from + len], *edge)?;
         }
         let from = (position - start) as usize;
         pages[from..from + bytes.len()].copy_from_slice(bytes);
