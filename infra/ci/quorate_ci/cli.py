@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.command == "error-pages":
         return error_pages.main(check=chosen.check)
     if chosen.command == "verify":
-        counts = verify.verify(display)
+        counts = verify.verify(display, [])
         display.line(f"\n{counts.passed} passed, {counts.failed} failed")
         return int(counts.failed > 0)
     actions = {

@@ -23,23 +23,24 @@ class Part:
     count: Callable[[Finished], Counts | None]
 
 
-def _junit(name: str) -> Path:
+def report_of(name: str) -> Path:
+    """Where a part's runner writes its JUnit file, if it writes one."""
     return REPORTS / f"{name}.xml"
 
 
 def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
-    return lambda _: of_junit(_junit(name))
+    return lambda _: of_junit(report_of(name))
 
 
 def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300) -> Part:
-    command = ["pytest", f"--junitxml={_junit(name)}", *arguments]
+    command = ["pytest", f"--junitxml={report_of(name)}", *arguments]
     return Part(
         name, group, Command(command, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s), _count_junit(name)
     )
 
 
 def _vitest(name: str, folder: str) -> Part:
-    reporters = ["--reporter=default", "--reporter=junit", f"--outputFile.junit={_junit(name)}"]
+    reporters = ["--reporter=default", "--reporter=junit", f"--outputFile.junit={report_of(name)}"]
     command = Command(
         ["npx", "--no-install", "vitest", "run", *reporters], folder, f"{folder}/package.json", timeout_s=300
     )
@@ -48,7 +49,7 @@ def _vitest(name: str, folder: str) -> Part:
 
 def _node_test(name: str, folder: str) -> Part:
     """`npm test` with node's own runner. What stands after `--` goes to it as further reporters."""
-    reporters = ["--test-reporter=junit", f"--test-reporter-destination={_junit(name)}"]
+    reporters = ["--test-reporter=junit", f"--test-reporter-destination={report_of(name)}"]
     argv = ["npm", "test", "--silent", "--", *reporters]
     return Part(name, "unit", Command(argv, folder, f"{folder}/package.json", timeout_s=300), _count_junit(name))
 
@@ -56,7 +57,7 @@ def _node_test(name: str, folder: str) -> Part:
 def _playwright(name: str, group: str, project: str, around: list[str], timeout_s: float) -> Part:
     """`around`: a command that runs the rest of its arguments, with a stack to talk to, say."""
     argv = ["npx", "--no-install", "playwright", "test", f"--project={project}", "--reporter=list,junit"]
-    env = {"PLAYWRIGHT_JUNIT_OUTPUT_FILE": str(_junit(name))}
+    env = {"PLAYWRIGHT_JUNIT_OUTPUT_FILE": str(report_of(name))}
     command = Command([*around, *argv], "portal", "portal/package.json", env, timeout_s)
     return Part(name, group, command, _count_junit(name))
 

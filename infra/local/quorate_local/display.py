@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-PLAIN_INTERVAL_S = 5.0  # how often a log without a terminal hears of progress
+PLAIN_INTERVAL_S = 15.0  # how often a log without a terminal hears of progress
 LIVE_INTERVAL_S = 0.1
 
 
