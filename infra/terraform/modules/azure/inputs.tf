@@ -49,10 +49,10 @@ variable "machine_type" {
   default     = null
 }
 
-variable "data_disk" {
-  description = "Each server's disk for its journal and logs. It is the machine's own, and goes with the server."
-  type        = object({ gb = number, iops = number, mb_per_s = number })
-  default     = { gb = 512, iops = 16000, mb_per_s = 1000 }
+variable "data_disk_gb" {
+  description = "Size of each server's disk for its journal and logs. It outlives its machine, and goes with the server."
+  type        = number
+  default     = 512
 }
 
 variable "capacity" {

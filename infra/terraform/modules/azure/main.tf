@@ -125,16 +125,15 @@ module "machine" {
 }
 
 resource "azurerm_linux_virtual_machine" "servers" {
-  for_each                   = local.machines
-  name                       = each.value
-  resource_group_name        = var.resource_group_name
-  location                   = var.location
-  size                       = local.machine_type
-  availability_set_id        = azurerm_availability_set.fleet.id
-  network_interface_ids      = [azurerm_network_interface.servers[each.key].id]
-  admin_username             = var.admin.user
-  custom_data                = base64encode(module.machine[each.key].user_data)
-  encryption_at_host_enabled = true
+  for_each              = local.machines
+  name                  = each.value
+  resource_group_name   = var.resource_group_name
+  location              = var.location
+  size                  = local.machine_type
+  availability_set_id   = azurerm_availability_set.fleet.id
+  network_interface_ids = [azurerm_network_interface.servers[each.key].id]
+  admin_username        = var.admin.user
+  custom_data           = base64encode(module.machine[each.key].user_data)
 
   admin_ssh_key {
     username   = var.admin.user
@@ -161,11 +160,9 @@ resource "azurerm_managed_disk" "data" {
   name                 = "${each.value}-data"
   resource_group_name  = var.resource_group_name
   location             = var.location
-  storage_account_type = "PremiumV2_LRS"
+  storage_account_type = "Premium_LRS" # an availability set takes no second version of it; its speed comes with its size
   create_option        = "Empty"
-  disk_size_gb         = var.data_disk.gb
-  disk_iops_read_write = var.data_disk.iops
-  disk_mbps_read_write = var.data_disk.mb_per_s
+  disk_size_gb         = var.data_disk_gb
 }
 
 resource "azurerm_virtual_machine_data_disk_attachment" "data" {

@@ -11,6 +11,6 @@ output "addresses" {
 }
 
 output "rdma" {
-  description = "What the machines have for RDMA. `ordered`: whether what one queue pair sends arrives in order."
+  description = "What the machines have for RDMA. device: its name, or null where that differs by machine; ordered: what is sent arrives in order."
   value       = { kind = "infiniband", device = "mlx5_ib0", ordered = true }
 }

@@ -49,12 +49,13 @@ class Settable:
 
 def schema(javascript: str, terraform_name: str) -> dict[str, Any]:
     """`{"block": …}` of the resource, data source or provider whose folder holds `javascript`."""
-    source = "\n".join(
-        text
-        for found in SOURCE_MAP.findall(javascript)
-        for text in json.loads(base64.b64decode(found))["sourcesContent"]
-    )
-    return {"block": _Reader(source, terraform_name).root()}
+    return {"block": _Reader(source(javascript), terraform_name).root()}
+
+
+def source(javascript: str) -> str:
+    """The TypeScript that the files were made from."""
+    maps = (json.loads(base64.b64decode(found)) for found in SOURCE_MAP.findall(javascript))
+    return "\n".join(text for found in maps for text in found["sourcesContent"])
 
 
 class _Reader:

