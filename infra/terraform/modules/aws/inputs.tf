@@ -1,4 +1,4 @@
-# The same file in every cloud's module: a fleet moves between clouds by another `source`, and what is that cloud's own.
+# The same file in every module for machines: a fleet moves between clouds by another `source`, and what is that cloud's own.
 
 variable "name" {
   description = "The fleet's name; machines are called by it and by their server's name."
@@ -33,26 +33,9 @@ variable "coordinator" {
   type        = string
 }
 
-variable "release" {
-  description = "The program quorate-replica: an https address, and its SHA-256."
-  type        = object({ url = string, sha256 = string })
-}
-
 variable "region" {
   description = "The fleet's word for where these machines are, which customers name in their groups."
   type        = string
-}
-
-variable "machine_type" {
-  description = "The machines' size; null: the module's choice, which has RDMA."
-  type        = string
-  default     = null
-}
-
-variable "data_disk_gb" {
-  description = "Size of each server's disk for its journal and logs. It outlives its machine, and goes with the server."
-  type        = number
-  default     = 512
 }
 
 variable "capacity" {
@@ -64,23 +47,6 @@ variable "capacity" {
     storage_io_per_s    = optional(number)
   })
   default = {}
-}
-
-variable "port" {
-  description = "Where the servers listen, for clients and for each other."
-  type        = number
-  default     = 7400
-}
-
-variable "client_cidrs" {
-  description = "Networks from which clients come. The servers always reach each other."
-  type        = list(string)
-  default     = []
-}
-
-variable "admin" {
-  description = "Who may log in: a user's name, an SSH key, and the networks from which. Without networks nobody can."
-  type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
 }
 
 variable "redis_url" {

@@ -6,6 +6,16 @@ variable "instances" {
   type        = map(string)
 }
 
+variable "rdma" {
+  description = "What the machines have for RDMA: the output `rdma` of the same module."
+  type        = object({ kind = string, device = optional(string), ordered = bool })
+}
+
+variable "region" {
+  description = "The fleet's word for where the machines are."
+  type        = string
+}
+
 variable "registration_timeout_s" {
   description = "How long a machine may take to start, to install the release and to register."
   type        = number
@@ -26,7 +36,12 @@ resource "quorate_server" "fleet" {
   drain_timeout_s        = var.drain_timeout_s
 }
 
-output "servers" {
-  description = "By name: the fleet's number of the server, and where it is reached."
-  value       = { for name, server in quorate_server.fleet : name => { id = server.server_id, address = server.address } }
+output "quorate_fleet" {
+  description = "What programs may know of the fleet: as JSON, the contract with what Terraform does not manage."
+  value = {
+    version = 1 # a field that goes, or means something else, makes it 2; further fields do not
+    region  = var.region
+    rdma    = var.rdma
+    servers = { for name, server in quorate_server.fleet : name => { id = server.server_id, address = server.address } }
+  }
 }

@@ -1,1 +1,1 @@
-"""Terraform's modules checked with nothing but what npm and this machine have: see docs/operating/terraform-modules.md."""
+"""Terraform's modules checked with no cloud: see docs/operating/terraform-modules.md."""

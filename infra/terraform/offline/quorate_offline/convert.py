@@ -62,10 +62,12 @@ class _Reader:
     def __init__(self, source: str, terraform_name: str) -> None:
         self._name = terraform_name
         starts = [(found.start(), found[1], found[2]) for found in CLASS.finditer(source)]
-        ends = [start for start, _, _ in starts[1:]] + [len(source)]
+        ends = [*(start for start, _, _ in starts[1:]), len(source)][: len(starts)]
         self._bodies = {name: source[start:end] for (start, name, _), end in zip(starts, ends, strict=True)}
         self._roots = [name for _, name, base in starts if base.startswith("Terraform")]
-        self._mandatory = {found[1]: {name.lower() for name in MANDATORY.findall(found[2])} for found in INTERFACE.finditer(source)}
+        self._mandatory = {
+            found[1]: {name.lower() for name in MANDATORY.findall(found[2])} for found in INTERFACE.finditer(source)
+        }
         self._functions = {found[1].lower(): found[0] for found in HCL_FUNCTION.finditer(source)}
 
     def root(self) -> dict[str, Any]:

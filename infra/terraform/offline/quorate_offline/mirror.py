@@ -60,7 +60,7 @@ def schemas(package: Package, wanted: Used) -> dict[str, Any]:
     key = hashlib.sha256(json.dumps([package.integrity, names, Path(convert.__file__).read_text()]).encode())
     kept = _cache() / f"{package.provider}-{key.hexdigest()[:32]}.json"
     if not kept.exists():
-        made = _convert(package, wanted)
+        made = assemble(package, wanted, packages.folders(package, [*wanted.folders(), "provider"]))
         kept.parent.mkdir(parents=True, exist_ok=True)
         fresh = kept.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(made))
@@ -69,9 +69,9 @@ def schemas(package: Package, wanted: Used) -> dict[str, Any]:
     return found
 
 
-def _convert(package: Package, wanted: Used) -> dict[str, Any]:
+def assemble(package: Package, wanted: Used, texts: Mapping[str, str]) -> dict[str, Any]:
+    """What the stub serves. `texts`: the JavaScript of each folder of the package, and of `provider`."""
     parts = wanted.folders()
-    texts = packages.folders(package, [*parts, "provider"])
     absent = sorted(set(parts) - set(texts))
     if absent:
         raise Missing(f"{package.provider} has no {', '.join(absent)}")
@@ -102,6 +102,12 @@ def platform() -> str:
     """As Terraform names it: `linux_amd64`."""
     done = subprocess.run(["go", "env", "GOOS", "GOARCH"], capture_output=True, text=True, check=True, timeout=60)
     return "_".join(done.stdout.split())
+
+
+def has_its_providers(folder: Path) -> bool:
+    """Whether this checkout has those of our own providers that the configuration names."""
+    text = "".join(path.read_text() for path in folder.glob("*.tf"))
+    return all(source.is_dir() for name, source in OWN_PROVIDERS.items() if f'"quorate/{name}"' in text)
 
 
 def build_go(folder: Path, program: Path) -> Path:

@@ -6,6 +6,8 @@ mock_provider "quorate" {
 
 variables {
   instances = { s1 = "machine-1", s2 = "machine-2" }
+  rdma      = { kind = "efa", ordered = false }
+  region    = "eu"
 }
 
 run "a_server_for_each_machine" {
@@ -14,8 +16,13 @@ run "a_server_for_each_machine" {
     error_message = "each server depends on its machine"
   }
   assert {
-    condition     = output.servers == { s1 = { id = 7, address = "10.4.0.4:7400" }, s2 = { id = 7, address = "10.4.0.4:7400" } }
-    error_message = "what the fleet knows of its servers is an output"
+    condition = jsonencode(output.quorate_fleet) == jsonencode({
+      version = 1
+      region  = "eu"
+      rdma    = { kind = "efa", device = null, ordered = false }
+      servers = { for name in ["s1", "s2"] : name => { id = 7, address = "10.4.0.4:7400" } }
+    })
+    error_message = "programs read the first version of the contract"
   }
 }
 
