@@ -85,7 +85,7 @@ sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=
 e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
 
-infra-test: setup ## Try Terraform's provider: Terraform itself, against a strict stand-in for the API
+infra-test: setup rust ## Try Terraform's provider and modules: Terraform itself, a stand-in for the API, the clouds' schemas
 	@$(venv)/quorate-ci test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)

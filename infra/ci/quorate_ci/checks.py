@@ -31,6 +31,7 @@ def _npm(folder: str, script: str) -> Command:
 
 
 PROVIDER = "infra/terraform/provider"
+STUB = "infra/terraform/offline/stub"
 
 
 def _go(*argv: str, folder: str = "loadtest/chaos/check") -> Command:
@@ -79,6 +80,13 @@ CHECKS = [
         fix=_go("gofmt", "-w", ".", folder=PROVIDER),
     ),
     Check("Provider lints", _go("go", "vet", "./...", folder=PROVIDER)),
+    Check("Terraform checker types", _mypy("infra/terraform/offline")),
+    Check(
+        "Stub provider format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=STUB),
+        fix=_go("gofmt", "-w", ".", folder=STUB),
+    ),
+    Check("Stub provider lints", _go("go", "vet", "./...", folder=STUB)),
     Check("Portal lints", _npm("portal", "lint")),
     Check("Portal types", _npm("portal", "typecheck")),
     Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),

@@ -87,6 +87,7 @@ PARTS = [
         ),
         lambda finished: of_go_test(finished.output()),
     ),
+    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _pytest("peers", "unit", "loadtest/peers"),
     _pytest("paper figures", "unit", "loadtest/figures"),
     Part(
