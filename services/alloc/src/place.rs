@@ -3,16 +3,30 @@
 use std::time::{Duration, Instant};
 
 use quorate_placement::{
-    Amounts, Applicant, Fleet, NotPlaced, largest_rate_that_fits, place_batch, place_one, replace, scarce_for,
+    Amounts, Applicant, Choice, Fleet, NotPlaced, Search, largest_rate_that_fits, place_batch,
+    place_batch_searching, place_one, replace, scarce_for,
 };
 use quorate_types::ServerId;
 use quorate_types::cost::RESOURCES;
 
+use crate::Placing;
 use crate::answer::{Left, Placed, Placement, Refused, Replaced};
 use crate::read::{Checked, Demand, server_id, tokens};
 
-pub fn place(checked: &Checked, online: bool) -> Placement {
-    let mut fleet = fleet(checked);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    OnLine,
+    Batch,
+    /// A batch, improved in so many rounds.
+    Searching(u32),
+}
+
+pub fn place(checked: &Checked, algorithm: Placing, how: How) -> Placement {
+    let choice = match algorithm {
+        Placing::Filo => Choice::LeastLoaded,
+        Placing::Shape => Choice::Shape,
+    };
+    let mut fleet = fleet(checked).choosing(choice);
     let name = |id: ServerId| checked.servers[id.0 as usize - 1].id.clone();
     let began = Instant::now();
     let replaced = replace(&mut fleet, checked.failed.clone());
@@ -26,7 +40,7 @@ pub fn place(checked: &Checked, online: bool) -> Placement {
             }),
             Err(not_placed) => refused.push(refusal(demand, fleet, &not_placed)),
         };
-    if online {
+    if how == How::OnLine {
         for demand in &checked.applicants {
             let (took, one) = timed(|| place_one(&mut fleet, &demand.replicas));
             elapsed += took;
@@ -38,7 +52,16 @@ pub fn place(checked: &Checked, online: bool) -> Placement {
             replicas: demand.replicas.clone(),
         };
         let batch = checked.applicants.iter().enumerate().map(applicant).collect();
-        let (took, all) = timed(|| place_batch(&mut fleet, batch));
+        let (took, all) = timed(|| match how {
+            How::Searching(rounds) => {
+                let search = Search {
+                    rounds,
+                    ..Search::default()
+                };
+                place_batch_searching(&mut fleet, batch, search)
+            }
+            _ => place_batch(&mut fleet, batch),
+        });
         elapsed += took;
         for (key, one) in all {
             outcome(&checked.applicants[key], &mut fleet, one);
@@ -50,7 +73,7 @@ pub fn place(checked: &Checked, online: bool) -> Placement {
         .map(|demand| demand.replicas.len() as u64)
         .sum::<u64>();
     Placement {
-        online,
+        online: how == How::OnLine,
         replaced: replaced
             .into_iter()
             .map(|(id, server)| Replaced {
