@@ -7,6 +7,7 @@ mod conserve;
 mod instance;
 mod place;
 mod read;
+mod time;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `quorate-alloc place`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use quorate_placement::{
     Amounts, Applicant, Choice, Fleet, NotPlaced, Search, largest_rate_that_fits, place_batch,
@@ -12,6 +12,7 @@ use quorate_types::cost::RESOURCES;
 use crate::Placing;
 use crate::answer::{Left, Placed, Placement, Refused, Replaced};
 use crate::read::{Checked, Demand, server_id, tokens};
+use crate::time::Stopwatch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -28,7 +29,7 @@ pub fn place(checked: &Checked, algorithm: Placing, how: How) -> Placement {
     };
     let mut fleet = fleet(checked).choosing(choice);
     let name = |id: ServerId| checked.servers[id.0 as usize - 1].id.clone();
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let replaced = replace(&mut fleet, checked.failed.clone());
     let mut elapsed = began.elapsed();
     let (mut placed, mut refused) = (Vec::new(), Vec::new());
@@ -150,7 +151,7 @@ fn allocated_ratio(checked: &Checked, fleet: &Fleet) -> [f64; RESOURCES.len()] {
 }
 
 fn timed<T>(act: impl FnOnce() -> T) -> (Duration, T) {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let done = act();
     (began.elapsed(), done)
 }
