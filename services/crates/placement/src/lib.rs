@@ -20,4 +20,4 @@ pub use admission::{Applicant, NotPlaced, Replacement, place_batch, place_one, r
 pub use amounts::Amounts;
 pub use fleet::{Fleet, Pool};
 pub use profile::{Profile, ProfileError, RoleDemands};
-pub use quote::{admit, largest_rate_that_fits, place_again, quote, scarce_for};
+pub use quote::{admit, in_place, largest_rate_that_fits, place_again, quote, scarce_for};
