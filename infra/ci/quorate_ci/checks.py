@@ -65,6 +65,7 @@ CHECKS = [
     Check("Python SDK types", _mypy("sdk/python")),
     Check("Local stack types", _mypy("infra/local")),
     Check("CI types", _mypy("infra/ci")),
+    Check("Observability types", _mypy("infra/observability")),
     Check("Scenario types", _mypy("loadtest/scenarios")),
     Check("Chaos types", _mypy("loadtest/chaos")),
     Check("Peers types", _mypy("loadtest/peers")),
@@ -101,6 +102,11 @@ CHECKS = [
         "Error tables are fresh",
         Command(["python", "sdk/contract/generate.py", "--check"]),
         gen=Command(["python", "sdk/contract/generate.py"]),
+    ),
+    Check(
+        "Metric names and dashboards are fresh",
+        Command(["quorate-observe", "gen", "--check"]),
+        gen=Command(["quorate-observe", "gen"]),
     ),
     Check(
         "Latency bucket vectors are fresh",

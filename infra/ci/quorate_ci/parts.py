@@ -74,6 +74,7 @@ WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e
 PARTS = [
     _pytest("local stack", "unit", "infra/local", "tests"),
     _pytest("ci", "unit", "infra/ci", "tests"),
+    _pytest("observability", "infra", "infra/observability"),
     _pytest("scenarios", "unit", "loadtest/scenarios"),
     _pytest("chaos runner", "unit", "loadtest/chaos"),
     Part(
