@@ -57,6 +57,8 @@ pub const RETRY_AFTER_MS_MIN: u64 = 1;
 pub const RETRY_AFTER_MS_HELD: u64 = 50;
 /// … and after this at most, since budgets change.
 pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
+/// Lent capacity that a group may use at once after a pause, in time at its rate: others may want it back any moment.
+pub const LENT_DEPTH_MS: u64 = 100;
 /// Deadline of an append that names none.
 pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 
