@@ -120,7 +120,9 @@ impl Buckets {
         for i in 0..3 {
             // Rate and time are below 2^64 each, and levels within ± 2^105: the sum fits 128 bits.
             let added = i128::from(self.rate_milli[i]).saturating_mul(elapsed_us);
-            self.level[i] = self.level[i].saturating_add(added).min(depth(self.rate_milli[i], self.depth_us));
+            self.level[i] = self.level[i]
+                .saturating_add(added)
+                .min(depth(self.rate_milli[i], self.depth_us));
         }
     }
 

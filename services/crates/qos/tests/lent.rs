@@ -63,10 +63,15 @@ fn lent_capacity_yields_at_once_and_the_reservation_does_not() {
     }
     assert!(admitted(&mut queue, 100 * MS) >= 90);
     queue.set_yields(true);
-    let own = (1..=50).map(|t| admitted(&mut queue, 100 * MS + t * 10 * MS)).sum::<usize>();
+    let own = (1..=50)
+        .map(|t| admitted(&mut queue, 100 * MS + t * 10 * MS))
+        .sum::<usize>();
     assert!((49..=51).contains(&own), "{own} in half a second at 100 a second");
     queue.set_yields(false);
-    assert!(admitted(&mut queue, 700 * MS) >= 80, "what was lent is there again");
+    assert!(
+        admitted(&mut queue, 700 * MS) >= 80,
+        "what was lent is there again"
+    );
     queue.end_lent();
     assert!(admitted(&mut queue, 701 * MS) <= 1);
 }
