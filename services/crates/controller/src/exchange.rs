@@ -158,6 +158,11 @@ impl Exchange {
         }
     }
 
+    /// From the next interval on.
+    pub fn set_capacity(&mut self, capacity: Vector) {
+        self.capacity = capacity;
+    }
+
     /// Whether an interval is to begin: [`Exchange::begin`] wants to know what groups did.
     pub fn is_due(&self, now: Micros) -> bool {
         now >= self.next.1
