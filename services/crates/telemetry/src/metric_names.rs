@@ -80,13 +80,32 @@ pub const CPU_TIME: Metric = Metric {
     description: "CPU time of the process, of all its threads.",
 };
 
+pub const LENT: Metric = counter(
+    "quorate.requests.lent",
+    "{request}",
+    "Requests, of their group's declared size, that passed above its SLA, on capacity that others do not use.",
+);
+pub const LENDING_GRANTED: Metric = gauge(
+    "quorate.lending.granted",
+    "{request}/s",
+    "What groups whose heads are on this server may use above their SLAs now.",
+);
+pub const LENDING_RECALLS: Metric = counter(
+    "quorate.lending.recalls",
+    "{grant}",
+    "Grants that were called back, as an owner of what was lent came back.",
+);
+
 /// In the order of the reference.
-pub const ALL: [Metric; 14] = [
+pub const ALL: [Metric; 17] = [
     APPENDS,
     ENTRIES,
     BYTES,
     REFUSED,
     THROTTLED,
+    LENT,
+    LENDING_GRANTED,
+    LENDING_RECALLS,
     COMMITTED,
     COMMIT_DURATION,
     JOURNAL_SYNCS,
