@@ -13,7 +13,7 @@ from quorate_local.options import BadOptions
 def test_without_prometheus_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(observing, "UNPACKED", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BadOptions, match="infra/setup/prometheus.sh"):
+    with pytest.raises(BadOptions, match="fetches it, or says what to install"):
         observing.tool("promtool")
     (tmp_path / "promtool").touch(mode=0o755)
     assert observing.tool("promtool") == str(tmp_path / "promtool")
