@@ -85,7 +85,7 @@ sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=
 e2e: build prometheus ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
 
-infra-test: setup prometheus ## Try Terraform's provider against a strict stand-in for the API, and alerts with promtool
+infra-test: setup rust prometheus ## Try Terraform's providers and modules (a stand-in for the API, the clouds' schemas), and alerts with promtool
 	@$(venv)/quorate-ci test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)

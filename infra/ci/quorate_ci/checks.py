@@ -31,6 +31,8 @@ def _npm(folder: str, script: str) -> Command:
 
 
 PROVIDER = "infra/terraform/provider"
+STUB = "infra/terraform/offline/stub"
+PROVIDER_LOCAL = "infra/terraform/provider-local"
 
 
 def _go(*argv: str, folder: str = "loadtest/chaos/check") -> Command:
@@ -80,6 +82,19 @@ CHECKS = [
         fix=_go("gofmt", "-w", ".", folder=PROVIDER),
     ),
     Check("Provider lints", _go("go", "vet", "./...", folder=PROVIDER)),
+    Check("Terraform checker types", _mypy("infra/terraform/offline")),
+    Check(
+        "Stub provider format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=STUB),
+        fix=_go("gofmt", "-w", ".", folder=STUB),
+    ),
+    Check("Stub provider lints", _go("go", "vet", "./...", folder=STUB)),
+    Check(
+        "Local provider format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=PROVIDER_LOCAL),
+        fix=_go("gofmt", "-w", ".", folder=PROVIDER_LOCAL),
+    ),
+    Check("Local provider lints", _go("go", "vet", "./...", folder=PROVIDER_LOCAL)),
     Check("Portal lints", _npm("portal", "lint")),
     Check("Portal types", _npm("portal", "typecheck")),
     Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),
@@ -107,6 +122,11 @@ CHECKS = [
         "Provider's client and reference are fresh",  # after the contract, from which they come
         _go("go", "run", "./internal/generate", "-check", folder=PROVIDER),
         gen=_go("go", "run", "./internal/generate", folder=PROVIDER),
+    ),
+    Check(
+        "Local provider's reference is fresh",
+        _go("go", "run", "./internal/generate", "-check", folder=PROVIDER_LOCAL),
+        gen=_go("go", "run", "./internal/generate", folder=PROVIDER_LOCAL),
     ),
     Check(
         "Error pages are fresh",

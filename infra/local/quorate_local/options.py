@@ -64,8 +64,8 @@ class StackOptions:
     server_env: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.servers <= SERVERS_MAX:
-            raise BadOptions(f"SERVERS must be 1 to {SERVERS_MAX}, not {self.servers}")
+        if not 0 <= self.servers <= SERVERS_MAX:  # 0: a fleet that somebody else starts
+            raise BadOptions(f"SERVERS must be 0 to {SERVERS_MAX}, not {self.servers}")
         if self.plaintext_links and not self.plaintext:
             raise BadOptions("--plaintext-links needs --plaintext: servers must accept what they open")
         last_server_port = self.server_port_base + self.servers - 1

@@ -8,8 +8,8 @@ from quorate_local.options import BadOptions, ServerResources, StackOptions
 
 
 def test_servers_and_ports_have_bounds() -> None:
-    with pytest.raises(BadOptions, match="SERVERS must be 1 to 32, not 0"):
-        StackOptions(servers=0)
+    with pytest.raises(BadOptions, match="SERVERS must be 0 to 32, not -1"):
+        StackOptions(servers=-1)
     with pytest.raises(BadOptions, match="API_PORT"):
         StackOptions(api_port=70_000)
     with pytest.raises(BadOptions, match="SERVER_PORTS"):
