@@ -76,6 +76,13 @@ class WorkerRepository:
         )
         return list((await self._connection.execute(statement)).all())
 
+    async def resizing(self) -> list[Row[Any]]:
+        """Groups of which it is not known whether they were resized. A request may still be looking after it; asking
+        once more does no harm."""
+        statement = self._scope.select(groups).where(groups.c.resize.is_not(None), groups.c.deleted_at.is_(None))
+        statement = statement.order_by(groups.c.id).limit(limits.RECONCILE_GROUPS_MAX)
+        return list((await self._connection.execute(statement)).all())
+
     async def organization_ids(self) -> list[UUID]:
         statement = self._scope.select(organizations, organizations.c.organization_id).order_by(
             organizations.c.organization_id
