@@ -74,6 +74,7 @@ WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e
 PARTS = [
     _pytest("local stack", "unit", "infra/local", "tests"),
     _pytest("ci", "unit", "infra/ci", "tests"),
+    _pytest("observability", "infra", "infra/observability"),
     _pytest("scenarios", "unit", "loadtest/scenarios"),
     _pytest("chaos runner", "unit", "loadtest/chaos"),
     Part(
@@ -84,6 +85,7 @@ PARTS = [
     ),
     _terraform_provider("terraform provider", "infra/terraform/provider"),
     _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
+    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _pytest("peers", "unit", "loadtest/peers"),
     _pytest("paper figures", "unit", "loadtest/figures"),
     Part(

@@ -47,6 +47,8 @@ class StackOptions:
     database_url: str | None = None
     redis_url: str | None = None
     otlp_endpoint: str | None = None
+    observe: bool = False  # Prometheus beside it, to which all processes send their metrics
+    prometheus_port: int = 0
     api_port: int = 0
     coordinator_control_port: int = 0
     coordinator_http_port: int = 0
@@ -69,6 +71,7 @@ class StackOptions:
         last_server_port = self.server_port_base + self.servers - 1
         for name, port in [
             ("API_PORT", self.api_port),
+            ("PROMETHEUS_PORT", self.prometheus_port),
             ("COORDINATOR_PORT", self.coordinator_control_port),
             ("COORDINATOR_HTTP_PORT", self.coordinator_http_port),
             ("POSTGRES_PORT", self.postgres_port),
@@ -88,6 +91,10 @@ class StackOptions:
             "otlp_endpoint": os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
         }
         values.update(overrides)
+        if values.get("observe") and values["otlp_endpoint"]:
+            raise BadOptions(
+                "OBSERVE=1 takes the metrics itself: unset OTEL_EXPORTER_OTLP_ENDPOINT, or leave OBSERVE out"
+            )
         return cls(**values)  # type: ignore[arg-type]
 
     def server_names(self) -> list[str]:

@@ -17,9 +17,9 @@ class Refused(Exception):
     """What it said about the instance."""
 
 
-def place(instance: Instance, how: str) -> dict[str, Any]:
-    """`how`: online or offline."""
-    return _run(["place", f"--{how}"], instance)
+def place(instance: Instance, how: str, algorithm: str = "shape") -> dict[str, Any]:
+    """`how`: online or offline; `algorithm`: shape (the coordinator's), or filo (Algorithm 1 as printed)."""
+    return _run(["place", f"--{how}", "--algorithm", algorithm], instance)
 
 
 def conserve(instance: Instance, algorithm: str, repeat: int = 1, *more: str) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median, pstdev
 from typing import Any
 
 from quorate_paper import alloc
-from quorate_paper.instances import conservation
+from quorate_paper.instances import applicants, conservation, servers
 from quorate_paper.placement import instance
 
 REFERENCE = "cdrf"
@@ -44,7 +45,7 @@ def points(seeds: range, counts: list[int]) -> list[Point]:
 
 def _compared(count: int, seed: int) -> list[Point]:
     made = instance(seed, count, "online")
-    shared = conservation(made, alloc.place(made, "online"))
+    shared = conservation(made, alloc.place(made, "online", "filo"))
     wanting = {tenant["id"] for tenant in shared["tenants"] if "extra" in tenant}
     answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in ALGORITHMS}
     reference = answers[REFERENCE]
@@ -69,6 +70,51 @@ def _compared(count: int, seed: int) -> list[Point]:
         )
         for one, answer in answers.items()
     ]
+
+
+# What a tenant wants, as a part of its reservation; None: all there is.
+DEMANDS = (0.25, 0.5, 1, 2, None)
+
+
+def by_demand(seeds: range, count: int) -> list[dict[str, Any]]:
+    """Efficiency over how much more tenants want: proposals that pass whole or not at all live from modest demands."""
+    rows = []
+    for seed in seeds:
+        made = instance(seed, count, "online")
+        shared = conservation(made, alloc.place(made, "online", "filo"))
+        for demand in DEMANDS:
+            for tenant in shared["tenants"]:
+                if "extra" in tenant and demand is not None:
+                    tenant["extra"] = {"per_s": max(1, int(demand * tenant["sla"]["rate_per_s"]))}
+                elif "extra" in tenant:
+                    tenant["extra"] = "all"
+            best = alloc.conserve(shared, "cdrf-exact")["granted_ratio"]
+            scarce = max(range(3), key=best.__getitem__)
+            given = {one: alloc.conserve(shared, one)["granted_ratio"][scarce] for one in ("head", "all", "level")}
+            efficiency = {one: part / best[scarce] for one, part in given.items()}
+            rows.append({"applicants": count, "seed": seed, "demand": demand, "efficiency": efficiency})
+    return rows
+
+
+FLEETS = (10, 20, 40, 80)
+
+
+def by_fleet(seeds: range, fleets: Sequence[int] = FLEETS) -> list[dict[str, Any]]:
+    """Time over the size of the fleet, 15 applicants a server: what one server computes does not grow with it."""
+    rows = []
+    for count in fleets:
+        times: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
+        tenants = []
+        for seed in seeds:
+            made = {"servers": servers(count), "applicants": applicants(seed, 15 * count)}
+            shared = conservation(made, alloc.place(made, "online", "filo"))
+            tenants.append(len(shared["tenants"]))
+            for one in ALGORITHMS:
+                times[one].append(alloc.conserve(shared, one, REPEAT[one])["slowest_server_us"])
+        time_us = {one: median(values) for one, values in times.items()}
+        speedup = {one: time_us[REFERENCE] / us for one, us in time_us.items()}
+        rows.append({"servers": count, "tenants": median(tenants), "time_us": time_us, "speedup": speedup})
+    return rows
 
 
 def deviation(answer: dict[str, Any], wanting: set[str]) -> float:

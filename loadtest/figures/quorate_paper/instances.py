@@ -62,6 +62,49 @@ def applicants(seed: int, count: int, rate_share_max: float = 1.0) -> list[dict[
     return made
 
 
+def dear_cpu(seed: int, count: int) -> list[dict[str, Any]]:
+    """The paper's applicants on a machine where a request costs six times the CPU, so that CPU is scarce."""
+    return [_vectors(one["id"], [[6 * v[0], v[1], v[2]] for v in vectors(one)]) for one in applicants(seed, count)]
+
+
+def unrelated(seed: int, count: int) -> list[dict[str, Any]]:
+    """Up to a fifth of a server of each resource, independently; followers need four fifths of what the head does."""
+    drawn = random.Random(seed)
+    made = []
+    for number in range(count):
+        degree, head = drawn.choice(DEGREES), [0.2 * drawn.random() for _ in RESOURCES]
+        made.append(_of_head(number, degree, head, 0.8))
+    return made
+
+
+def opposed(seed: int, count: int) -> list[dict[str, Any]]:
+    """Whoever needs much CPU needs little network: servers fill only when both kinds share them."""
+    drawn = random.Random(seed)
+    made = []
+    for number in range(count):
+        degree, part = drawn.choice(DEGREES), drawn.random()
+        made.append(_of_head(number, degree, [0.15 * part, 0.15 * (1 - part), 0.1 * drawn.random()], 0.7))
+    return made
+
+
+KINDS = {"Filo §6.2": applicants, "CPU dear": dear_cpu, "unrelated": unrelated, "opposed": opposed}
+
+
+def _of_head(number: int, degree: int, head: list[float], others: float) -> dict[str, Any]:
+    full = capacity()
+    amounts = [share * all_ for share, all_ in zip(head, full, strict=True)]
+    return _vectors(f"a{number}", [amounts, *[[others * one for one in amounts]] * (degree - 1)])
+
+
+def _vectors(name: str, replicas: list[list[float]]) -> dict[str, Any]:
+    return {"id": name, "sla_per_s": 1_000, "replicas": replicas}
+
+
+def vectors(applicant: dict[str, Any]) -> list[list[float]]:
+    """Demand of each replica, the head first."""
+    return applicant["replicas"] if "replicas" in applicant else demands(applicant["sla"])
+
+
 class _Peaks:
     """The largest rate of one group, from the profile (Filo §6.1: "bounding SLAs")."""
 

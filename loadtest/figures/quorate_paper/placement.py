@@ -7,12 +7,14 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from quorate_paper import alloc
-from quorate_paper.instances import Instance, applicants, demands, servers
+from quorate_paper.instances import KINDS, Instance, applicants, servers, vectors
 from quorate_paper.solver import optimum
 
 COUNTS = [10, 30, 50, 70, 90, 110, 130, 150]
 SERVERS = 10
 HOWS = ("online", "offline")
+ALGORITHMS = ("shape", "filo")
+ORDERS = ("online, increasing", "online, as drawn", "offline")
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Point:
     """Means over the seeds; ratios as CPU, network, storage IO."""
 
     how: str
+    algorithm: str
     applicants: int
     used_servers: float
     tenants: float
@@ -34,30 +37,32 @@ class Point:
         return asdict(self)
 
 
-def instance(seed: int, count: int, how: str) -> Instance:
+def instance(seed: int, count: int, how: str, kind: str = "Filo §6.2") -> Instance:
     """The worst order for on-line: increasing dominant shares (off-line orders by itself)."""
-    drawn = applicants(seed, count)
-    if how == "online":
+    drawn = KINDS[kind](seed, count)
+    if how in ("online", ORDERS[0]):
         capacity = servers(1)[0]["capacity"]
 
         def share(applicant: dict[str, Any]) -> float:
-            vectors = demands(applicant["sla"])
-            return float(max(sum(vector[i] for vector in vectors) / capacity[i] for i in range(3)))
+            wanted = vectors(applicant)
+            return float(max(sum(vector[i] for vector in wanted) / capacity[i] for i in range(3)))
 
         drawn.sort(key=share)
     return {"servers": servers(SERVERS), "applicants": drawn}
 
 
 def points(seeds: range, counts: list[int]) -> list[Point]:
-    return [_point(how, count, seeds) for how in HOWS for count in counts]
+    series = [(how, algorithm) for how in HOWS for algorithm in ALGORITHMS]
+    return [_point(how, algorithm, count, seeds) for how, algorithm in series for count in counts]
 
 
-def _point(how: str, count: int, seeds: range) -> Point:
-    answers = [alloc.place(instance(seed, count, how), how) for seed in seeds]
+def _point(how: str, algorithm: str, count: int, seeds: range) -> Point:
+    answers = [alloc.place(instance(seed, count, how), how, algorithm) for seed in seeds]
     loads = [_loads(answer) for answer in answers]
     per_server = [load for one in loads for load in one]
     return Point(
         how=how,
+        algorithm=algorithm,
         applicants=count,
         used_servers=mean(sum(load > 0 for load in one) for one in loads),
         tenants=mean(len(answer["placed"]) for answer in answers),
@@ -70,6 +75,20 @@ def _point(how: str, count: int, seeds: range) -> Point:
     )
 
 
+def kinds(seeds: range, count: int) -> list[dict[str, Any]]:
+    """Applicants of other kinds and orders than the paper's: that no choice is made for one generator alone."""
+    rows = []
+    for kind in KINDS:
+        for order in ORDERS:
+            how = order.split(",")[0]
+            row: dict[str, Any] = {"kind": kind, "order": order, "applicants": count, "seeds": len(seeds)}
+            for algorithm in ALGORITHMS:
+                answers = [alloc.place(instance(seed, count, order, kind), how, algorithm) for seed in seeds]
+                row[algorithm] = mean(max(answer["allocated_ratio"]) for answer in answers)
+            rows.append(row)
+    return rows
+
+
 def _loads(answer: dict[str, Any]) -> list[int]:
     load = {server["id"]: 0 for server in answer["servers"]}
     for placed in answer["placed"]:
@@ -79,10 +98,11 @@ def _loads(answer: dict[str, Any]) -> list[int]:
 
 
 def against_optimum(seeds: range, count: int, seconds: float) -> list[dict[str, Any]]:
-    """Ours, off-line and on-line, over the solver's bound, of the resource that is scarce off-line."""
+    """Ours, off-line and on-line, and Algorithm 1 off-line, over the solver's bound, of the scarce resource."""
     rows = []
     for seed in seeds:
         answers = {how: alloc.place(instance(seed, count, how), how)["allocated_ratio"] for how in HOWS}
+        filo = alloc.place(instance(seed, count, "offline"), "offline", "filo")["allocated_ratio"]
         scarce = max(range(3), key=answers["offline"].__getitem__)
         best = optimum(instance(seed, count, "offline"), scarce, seconds)
         rows.append(
@@ -93,6 +113,7 @@ def against_optimum(seeds: range, count: int, seconds: float) -> list[dict[str, 
                 "found": best.found,
                 "bound": best.bound,
                 "proven": best.proven,
+                "offline_filo": filo[scarce] / best.bound,
                 **{how: answers[how][scarce] / best.bound for how in HOWS},
             }
         )

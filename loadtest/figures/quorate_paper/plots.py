@@ -11,10 +11,11 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from quorate_paper.conservation import ALGORITHMS, medians
+from quorate_paper.conservation import ALGORITHMS as SHARING
 from quorate_paper.conservation import Point as Shared
+from quorate_paper.conservation import medians
 from quorate_paper.instances import RESOURCES
-from quorate_paper.placement import HOWS
+from quorate_paper.placement import ALGORITHMS, HOWS
 from quorate_paper.placement import Point as Placed
 
 INK, PALE = "#3b4252", "#d8dee9"
@@ -28,6 +29,7 @@ NAMES = {
     "online": "on-line",
     "offline": "off-line",
 }
+PLACING = {"shape": "ours", "filo": "Algorithm 1"}
 STYLE = {
     "axes.edgecolor": PALE,
     "axes.labelcolor": INK,
@@ -56,9 +58,10 @@ STYLE = {
 def placement(points: list[Placed], folder: Path) -> None:
     """Figure 5: servers, tenants and replicas; replicas a server; what stays free."""
     with plt.rc_context(STYLE):
-        figure, (counts, loads, free) = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+        figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        counts, loads, free, beside = axes.flat
         for how, line in zip(HOWS, ("-", "--"), strict=True):
-            chosen = [point for point in points if point.how == how]
+            chosen = [point for point in points if point.how == how and point.algorithm == "shape"]
             x = [point.applicants for point in chosen]
             for colour, (what, name) in zip(
                 COLOURS, [("replicas", "replicas"), ("tenants", "tenants"), ("used_servers", "servers")], strict=False
@@ -72,10 +75,17 @@ def placement(points: list[Placed], folder: Path) -> None:
             for i, resource in enumerate(RESOURCES):
                 y = [100 * point.free[i] for point in chosen]
                 free.plot(x, y, line, marker="o", color=COLOURS[i], label=f"{resource}, {NAMES[how]}")
+            for shade, algorithm in enumerate(ALGORITHMS):
+                own = [point for point in points if point.how == how and point.algorithm == algorithm]
+                y = [100 * (1 - point.allocated) for point in own]
+                label = f"{PLACING[algorithm]}, {NAMES[how]}"
+                beside.plot(x, y, line, marker="o", color=COLOURS[shade], label=label)
         counts.set_title("Servers used, tenants, replicas")
         loads.set_title("Replicas on one server")
         free.set_title("Left free, % of all servers")
-        _finish(figure, (counts, loads, free), folder / "figure-5")
+        beside.set_title("Left free of the scarce resource, %")
+        beside.set_yscale("log")
+        _finish(figure, (counts, loads, free, beside), folder / "figure-5")
 
 
 def conservation(points: list[Shared], folder: Path) -> None:
@@ -84,7 +94,7 @@ def conservation(points: list[Shared], folder: Path) -> None:
         figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
         time, messages, efficiency, fairness = axes.flat
         x = sorted({point.applicants for point in points})
-        for algorithm, colour in zip(ALGORITHMS, COLOURS, strict=True):
+        for algorithm, colour in zip(SHARING, COLOURS, strict=True):
             style: dict[str, Any] = {"marker": "o", "color": colour, "label": NAMES[algorithm]}
             time.plot(x, [us / 1_000 for us in medians(points, algorithm, "time_us")], **style)
             messages.plot(x, medians(points, algorithm, "messages"), **style)

@@ -7,7 +7,8 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, TypeAlias
 
 from quorate_local.display import Display
 from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
@@ -26,18 +27,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with display.step("Figure 5: placement"):
         placed = placement.points(range(1, chosen.seeds + 1), chosen.counts)
+    with display.step("placement of other kinds of applicants"):
+        kinds = placement.kinds(range(1, chosen.seeds + 1), goals.MOST)
     with display.step("placement beside an exact solver"):
         optima = placement.against_optimum(range(1, chosen.solved + 1), goals.MOST, chosen.solver_seconds)
     with display.step("placement on 10 000 servers"):
         us_per_replica = placement.at_scale(1, 10_000, 3)
     with display.step("Figure 6: distributed allocation"):
         shared = conservation.points(range(1, chosen.seeds_shared + 1), chosen.counts)
+        demanded = conservation.by_demand(range(1, chosen.seeds_shared + 1), goals.MOST)
+    with display.step("Figure 6: larger fleets"):
+        fleets = conservation.by_fleet(range(1, chosen.seeds_shared + 1))
     plots.placement(placed, folder)
     plots.conservation(shared, folder)
-    figures = [*goals.placement(placed, optima, us_per_replica), *goals.conservation(shared)]
-    _write(folder / "figure-5.json", {"points": [point.row() for point in placed], "optima": optima})
-    _write(folder / "figure-6.json", {"points": [point.row() for point in shared]})
-    (folder / "README.md").write_text(_page(figures, chosen))
+    figures = [
+        *goals.placement(placed, kinds, optima, us_per_replica),
+        *goals.conservation(shared),
+        *goals.bounded(demanded),
+        *goals.growth(fleets),
+    ]
+    _write(folder / "figure-5.json", {"points": [point.row() for point in placed], "kinds": kinds, "optima": optima})
+    _write(
+        folder / "figure-6.json",
+        {"points": [point.row() for point in shared], "by_demand": demanded, "by_fleet": fleets},
+    )
+    (folder / "README.md").write_text(_page(figures, kinds, demanded, fleets, chosen))
     keep(figures, COMMAND, FOLDER / "filo.jsonl")
     display.line("")
     for line in table(figures):
@@ -46,7 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _page(figures: list[Figure], chosen: argparse.Namespace) -> str:
+Rows: TypeAlias = list[dict[str, Any]]
+
+
+def _page(figures: list[Figure], kinds: Rows, demanded: Rows, fleets: Rows, chosen: argparse.Namespace) -> str:
     return PAGE.read_text().format(
         command=COMMAND,
         commit=commit(),
@@ -56,7 +73,26 @@ def _page(figures: list[Figure], chosen: argparse.Namespace) -> str:
         seeds_shared=chosen.seeds_shared,
         counts=", ".join(map(str, chosen.counts)),
         figures="\n".join(markdown(figures)),
+        kinds="\n".join(
+            f"| {row['kind']} | {row['order']} | {row['filo']:.3f} | {row['shape']:.3f} |" for row in kinds
+        ),
+        demands="\n".join(_demand(demand, demanded) for demand in conservation.DEMANDS),
+        fleets="\n".join(_fleet(row) for row in fleets),
     )
+
+
+def _demand(demand: float | None, rows: Rows) -> str:
+    chosen = [row["efficiency"] for row in rows if row["demand"] == demand]
+    parts = [median(row[one] for row in chosen) for one in ("head", "all", "level")]
+    wanted = "all there is" if demand is None else f"{demand:g} × its reservation"
+    return f"| {wanted} | " + " | ".join(f"{part:.3f}" for part in parts) + " |"
+
+
+def _fleet(row: dict[str, Any]) -> str:
+    times = [row["time_us"][one] for one in conservation.ALGORITHMS]
+    told = " | ".join(f"{us / 1_000:,.3g}" for us in times)
+    speedups = f"{row['speedup']['all']:,.3g} | {row['speedup']['level']:,.3g}"
+    return f"| {row['servers']} | {row['tenants']:g} | {told} | {speedups} |"
 
 
 def _write(path: Path, what: dict[str, Any]) -> None:

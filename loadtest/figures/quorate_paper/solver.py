@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from quorate_paper.instances import Instance, demands
+from quorate_paper.instances import Instance, vectors
 
 STEPS = 1_000_000  # amounts are whole shares of a server's capacity in so many steps
 WORKERS = 2
@@ -31,19 +31,19 @@ def optimum(instance: Instance, resource: int, seconds: float) -> Optimum:
     loads: list[list[list[object]]] = [[[] for _ in range(3)] for _ in servers]
     worth = []
     for applicant in instance["applicants"]:
-        vectors = demands(applicant["sla"])
+        wanted = vectors(applicant)
         admitted = model.new_bool_var("")
-        at = [[model.new_bool_var("") for _ in servers] for _ in vectors]
+        at = [[model.new_bool_var("") for _ in servers] for _ in wanted]
         for replica in at:
             model.add(sum(replica) == admitted)
         for s, server in enumerate(servers):
             model.add_at_most_one(replica[s] for replica in at)
-            for vector, replica in zip(vectors, at, strict=True):
+            for vector, replica in zip(wanted, at, strict=True):
                 for i in range(3):
                     steps = int(vector[i] / server["capacity"][i] * STEPS)
                     if steps:
                         loads[s][i].append(steps * replica[s])
-        total = sum(int(vector[resource] / servers[0]["capacity"][resource] * STEPS) for vector in vectors)
+        total = sum(int(vector[resource] / servers[0]["capacity"][resource] * STEPS) for vector in wanted)
         worth.append(total * admitted)
     for load in loads:
         for one in load:

@@ -1,9 +1,11 @@
 """Instances are the same everywhere and as the tool understands them; goals are judged; the solver is exact."""
 
+from statistics import fmean
+
 import pytest
 
 from quorate_paper import alloc, conservation, goals, placement
-from quorate_paper.instances import applicants, demands, servers
+from quorate_paper.instances import KINDS, applicants, demands, servers
 from quorate_paper.solver import optimum
 
 needs_tool = pytest.mark.skipif(not alloc.BINARY.exists(), reason="`make rust` builds quorate-alloc")
@@ -57,9 +59,39 @@ def test_figures_of_a_small_run() -> None:
     figures = {figure.name: figure for figure in goals.conservation(found)}
     assert figures["cdrf_exact_speedup"].met is True
     assert figures["alldrf_efficiency"].met is None
-    point = placement._point("offline", 30, range(1, 3))
-    assert 0 < point.allocated <= 1
-    assert point.used_servers == placement.SERVERS
+    for algorithm in placement.ALGORITHMS:
+        point = placement._point("offline", algorithm, 30, range(1, 3))
+        assert 0 < point.allocated <= 1
+        assert point.used_servers == placement.SERVERS
+
+
+@needs_tool
+def test_placement_beyond_algorithm_1() -> None:
+    rows = placement.kinds(range(50, 56), 150)
+    assert {row["kind"] for row in rows} == set(KINDS)
+    by_order = {order: [row for row in rows if row["order"] == order] for order in placement.ORDERS}
+    for row in by_order["offline"]:
+        assert row["shape"] > max(0.99, row["filo"]), row
+    for row in by_order["online, as drawn"]:
+        assert row["shape"] > row["filo"] + 0.005, row
+    # In increasing order what is left is less than the next applicant: one kind may lose what another wins.
+    assert fmean(row["shape"] - row["filo"] for row in by_order["online, increasing"]) > 0
+
+
+@needs_tool
+def test_speed_up_grows_with_the_fleet() -> None:
+    small, large = conservation.by_fleet(range(1, 2), (10, 40))
+    for algorithm in ("all", "level"):
+        assert large["speedup"][algorithm] > 1.3 * small["speedup"][algorithm]
+
+
+@needs_tool
+def test_demands_that_end_reproduce_the_efficiencies_of_the_paper() -> None:
+    rows = conservation.by_demand(range(1, 4), 150)
+    modest = [row["efficiency"] for row in rows if row["demand"] == 0.25]
+    assert all(one["head"] > 0.99 and one["all"] > 0.99 for one in modest)
+    again = {figure.name: figure.value for figure in goals.bounded(rows)}
+    assert 0.5 < again["headdrf_efficiency_bounded"] < again["alldrf_efficiency_bounded"] < 1
 
 
 @needs_tool

@@ -16,7 +16,7 @@ pub struct Placement {
     /// Of what the servers that are not auxiliary have: cpu, network, storage IO.
     pub allocated_ratio: [f64; 3],
     pub replicas: u64,
-    /// Time of Algorithm 1, without finding the largest SLAs that fit.
+    /// Processor time of placement, without finding the largest SLAs that fit.
     pub elapsed_us: f64,
     /// Of it, for each replica of all applicants.
     pub us_per_replica: f64,
@@ -68,7 +68,7 @@ pub struct Conservation {
     /// Between servers; of the central algorithms: a vector from and a grant to each server.
     pub messages: u64,
     pub rounds: u32,
-    /// Of all servers together, or of the central computation.
+    /// Processor time of all servers together, or of the central computation.
     pub elapsed_us: f64,
     /// What a distributed algorithm takes: its slowest server. The same as `elapsed_us` of a central one.
     pub slowest_server_us: f64,

@@ -1,6 +1,6 @@
 //! `quorate-alloc conserve`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use quorate_controller::all::AllDrf;
 use quorate_controller::head::HeadDrf;
@@ -11,6 +11,7 @@ use quorate_controller::{Problem, Tenant, Vector, exact, request_by_request};
 
 use crate::answer::{Conservation, Granted, Left};
 use crate::read::{Checked, Hosted, natural};
+use crate::time::Stopwatch;
 use crate::{Algorithm, Policy};
 
 pub struct Options {
@@ -105,7 +106,7 @@ fn once(problem: &Problem, options: &Options) -> Run {
 }
 
 fn central(problem: &Problem, algorithm: impl Fn(&Problem) -> Vec<u64>) -> Run {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let grants = algorithm(problem);
     let all = began.elapsed();
     let outcome = Outcome {
@@ -128,7 +129,7 @@ fn distributed(problem: &Problem, server: impl Fn(Local) -> Box<dyn Server>) -> 
         problem.tenants().len(),
         |_| Fate::Delivered,
         |s, step| {
-            let began = Instant::now();
+            let began = Stopwatch::start();
             step();
             times[s] += began.elapsed();
         },

@@ -7,6 +7,7 @@ mod conserve;
 mod instance;
 mod place;
 mod read;
+mod time;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use quorate_placement::Profile;
 
 use crate::instance::Instance;
+use crate::place::How;
 use crate::read::{Checked, Problem};
 
 #[derive(Parser)]
@@ -31,7 +33,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Filo's Algorithm 1: failed replicas, then applicants.
+    /// Finds servers for failed replicas, then for applicants.
     Place {
         #[command(flatten)]
         input: Input,
@@ -41,6 +43,11 @@ enum Command {
         /// All applicants at once, the one with the highest dominant share first.
         #[arg(long)]
         offline: bool,
+        #[arg(long, value_enum, default_value_t = Placing::Shape)]
+        algorithm: Placing,
+        /// Rounds in which a batch is improved after its first placement (off-line, not with `filo`).
+        #[arg(long, default_value_t = quorate_placement::Search::default().rounds, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+        rounds: u32,
     },
     /// Shares out what is free to the tenants who want more.
     Conserve {
@@ -82,6 +89,14 @@ pub(crate) enum Algorithm {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Placing {
+    /// Filo's Algorithm 1 as printed.
+    Filo,
+    /// The same with servers chosen by the shape of what they have free, as the coordinator does.
+    Shape,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
     Unallocated,
     Idle,
@@ -109,9 +124,20 @@ fn main() -> ExitCode {
 
 fn answer(command: Command) -> Result<String, Problem> {
     match command {
-        Command::Place { input, online, .. } => {
+        Command::Place {
+            input,
+            online,
+            algorithm,
+            rounds,
+            ..
+        } => {
             let checked = checked(&input)?;
-            Ok(pretty(&place::place(&checked, online)))
+            let how = match (online, algorithm) {
+                (true, _) => How::OnLine,
+                (false, Placing::Filo) => How::Batch,
+                (false, Placing::Shape) => How::Searching(rounds),
+            };
+            Ok(pretty(&place::place(&checked, algorithm, how)))
         }
         Command::Conserve {
             input,

@@ -1,20 +1,35 @@
 //! `quorate-alloc place`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use quorate_placement::{
-    Amounts, Applicant, Fleet, NotPlaced, largest_rate_that_fits, place_batch, place_one, replace, scarce_for,
+    Amounts, Applicant, Choice, Fleet, NotPlaced, Search, largest_rate_that_fits, place_batch,
+    place_batch_searching, place_one, replace, scarce_for,
 };
 use quorate_types::ServerId;
 use quorate_types::cost::RESOURCES;
 
+use crate::Placing;
 use crate::answer::{Left, Placed, Placement, Refused, Replaced};
 use crate::read::{Checked, Demand, server_id, tokens};
+use crate::time::Stopwatch;
 
-pub fn place(checked: &Checked, online: bool) -> Placement {
-    let mut fleet = fleet(checked);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    OnLine,
+    Batch,
+    /// A batch, improved in so many rounds.
+    Searching(u32),
+}
+
+pub fn place(checked: &Checked, algorithm: Placing, how: How) -> Placement {
+    let choice = match algorithm {
+        Placing::Filo => Choice::LeastLoaded,
+        Placing::Shape => Choice::Shape,
+    };
+    let mut fleet = fleet(checked).choosing(choice);
     let name = |id: ServerId| checked.servers[id.0 as usize - 1].id.clone();
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let replaced = replace(&mut fleet, checked.failed.clone());
     let mut elapsed = began.elapsed();
     let (mut placed, mut refused) = (Vec::new(), Vec::new());
@@ -26,7 +41,7 @@ pub fn place(checked: &Checked, online: bool) -> Placement {
             }),
             Err(not_placed) => refused.push(refusal(demand, fleet, &not_placed)),
         };
-    if online {
+    if how == How::OnLine {
         for demand in &checked.applicants {
             let (took, one) = timed(|| place_one(&mut fleet, &demand.replicas));
             elapsed += took;
@@ -38,7 +53,16 @@ pub fn place(checked: &Checked, online: bool) -> Placement {
             replicas: demand.replicas.clone(),
         };
         let batch = checked.applicants.iter().enumerate().map(applicant).collect();
-        let (took, all) = timed(|| place_batch(&mut fleet, batch));
+        let (took, all) = timed(|| match how {
+            How::Searching(rounds) => {
+                let search = Search {
+                    rounds,
+                    ..Search::default()
+                };
+                place_batch_searching(&mut fleet, batch, search)
+            }
+            _ => place_batch(&mut fleet, batch),
+        });
         elapsed += took;
         for (key, one) in all {
             outcome(&checked.applicants[key], &mut fleet, one);
@@ -50,7 +74,7 @@ pub fn place(checked: &Checked, online: bool) -> Placement {
         .map(|demand| demand.replicas.len() as u64)
         .sum::<u64>();
     Placement {
-        online,
+        online: how == How::OnLine,
         replaced: replaced
             .into_iter()
             .map(|(id, server)| Replaced {
@@ -127,7 +151,7 @@ fn allocated_ratio(checked: &Checked, fleet: &Fleet) -> [f64; RESOURCES.len()] {
 }
 
 fn timed<T>(act: impl FnOnce() -> T) -> (Duration, T) {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let done = act();
     (began.elapsed(), done)
 }

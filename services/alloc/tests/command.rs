@@ -48,7 +48,7 @@ fn table_1() -> Value {
 
 #[test]
 fn the_worked_example_off_line_and_on_line() {
-    let offline = answer(&["place", "--offline", "-"], &table_1());
+    let offline = answer(&["place", "--offline", "--algorithm", "filo", "-"], &table_1());
     assert_eq!(
         offline["placed"],
         json!([{"id": "a2", "servers": ["R3", "R1"]}, {"id": "a1", "servers": ["R2", "R4"]}])
@@ -58,7 +58,7 @@ fn the_worked_example_off_line_and_on_line() {
         json!({"id": "R3", "left": [5.0, 0.0, 0.0]})
     );
     // One at a time a1 takes R1 and R3, and then nobody has 4 Gbps for a2; 2 Gbps would fit.
-    let online = answer(&["place", "--online", "-"], &table_1());
+    let online = answer(&["place", "--online", "--algorithm", "filo", "-"], &table_1());
     assert_eq!(online["placed"], json!([{"id": "a1", "servers": ["R1", "R3"]}]));
     let refused = json!([{"id": "a2", "replica": 0, "scarce_resource": "network", "largest_sla_per_s": 50}]);
     assert_eq!(online["refused"], refused);

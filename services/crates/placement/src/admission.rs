@@ -73,7 +73,12 @@ pub fn replace<K>(fleet: &mut Fleet, mut failed: Vec<Replacement<K>>) -> Vec<(K,
         .collect()
 }
 
-fn place(fleet: &mut Fleet, replicas: &[Amounts], total: Amounts) -> Result<Vec<ServerId>, NotPlaced> {
+/// PO_b is relative to `total`.
+pub(crate) fn place(
+    fleet: &mut Fleet,
+    replicas: &[Amounts],
+    total: Amounts,
+) -> Result<Vec<ServerId>, NotPlaced> {
     let mut order: Vec<usize> = (0..replicas.len()).collect();
     let share = |position: &usize| replicas[*position].dominant_share(total).0;
     order.sort_by(|a, b| share(b).total_cmp(&share(a))); // PO_b; equal ones in chain order

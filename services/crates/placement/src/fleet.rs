@@ -1,8 +1,10 @@
 //! The servers of one region with what is free on them, and Filo's ElectServer (Algorithm 1, line 18).
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use quorate_types::ServerId;
+use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
 use crate::index::{Domains, Index, Key};
@@ -16,6 +18,21 @@ pub enum Pool {
     /// other fits (Filo §4.1 "Failures").
     Replacement,
 }
+
+/// Which of the servers that a replica fits takes it (PO_c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Filo's Algorithm 1: the one with the lowest dominant share.
+    #[default]
+    LeastLoaded,
+    /// Of the first few in that order, the one whose free resources are most like the demand, and that keeps most
+    /// of the resource that it will have least of ([why](../../../../docs/decisions/2026-11-22-placement-by-shape.md)).
+    Shape,
+}
+
+/// How many servers [`Choice::Shape`] compares: all of a small fleet, and what a replica may cost on a large one.
+const COMPARED_MAX: usize = 16;
 
 #[derive(Debug, Clone)]
 struct Slot {
@@ -37,6 +54,26 @@ impl Slot {
 
     fn free_for_applicants(&self) -> Amounts {
         self.free().left_after(self.headroom)
+    }
+
+    /// How well `demand` goes with what is `free` here: the cosine between the two as shares of the server, plus the
+    /// least share that is left. Cosine alone would fill a loaded server beside an idle one.
+    fn likeness(&self, demand: Amounts, free: Amounts) -> f64 {
+        let share = |amount: u64, i: usize| amount as f64 / self.promisable.0[i].max(1) as f64;
+        let wanted: [f64; 3] = std::array::from_fn(|i| share(demand.0[i], i));
+        let had: [f64; 3] = std::array::from_fn(|i| share(free.0[i], i));
+        let dot = |a: &[f64; 3], b: &[f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let lengths = (dot(&wanted, &wanted) * dot(&had, &had)).sqrt();
+        let cosine = if lengths > 0.0 {
+            dot(&wanted, &had) / lengths
+        } else {
+            1.0
+        };
+        // A resource that a server has none of is not one that it could keep.
+        let left = (0..3)
+            .filter(|i| self.promisable.0[*i] > 0)
+            .map(|i| had[i] - wanted[i]);
+        cosine + left.fold(1.0, f64::min)
     }
 
     /// Equation 3 as a fixed-point fraction: the most consumed resource, of what it has.
@@ -63,6 +100,7 @@ pub struct Fleet {
     free_total: Amounts,
     /// Share of each server that is kept for recovery, in thousandths.
     headroom_permille: u64,
+    choice: Choice,
     /// Bits of the failure domains, in the order in which they came.
     domains: BTreeMap<String, Domains>,
 }
@@ -78,6 +116,10 @@ impl Fleet {
             headroom_permille: permille,
             ..Self::default()
         }
+    }
+
+    pub fn choosing(self, choice: Choice) -> Self {
+        Self { choice, ..self }
     }
 
     /// Adds a server, or changes one: what is allocated on it stays.
@@ -136,8 +178,8 @@ impl Fleet {
         self.list(id);
     }
 
-    /// ElectServer: the server with the lowest dominant share (PO_c) that `demand` fits (Cons1) and that
-    /// is not among `members` (Cons3), in a failure domain of its own when one fits; `demand` is taken there.
+    /// ElectServer: the server of the fleet's choice (PO_c) that `demand` fits (Cons1) and that is not among
+    /// `members` (Cons3), in a failure domain of its own when one fits; `demand` is taken there.
     pub fn elect(&mut self, demand: Amounts, members: &[ServerId], pool: Pool) -> Option<ServerId> {
         self.elect_among(demand, members, pool, &|_| true)
     }
@@ -191,13 +233,45 @@ impl Fleet {
         let untaken = !taken_bits.fold(0, |bits, bit| bits | bit);
         let other = |id: ServerId| !members.contains(&id) && accept(id);
         let apart = |id: ServerId| other(id) && domain(id).is_none_or(|own| !taken.contains(&own));
-        index.first_fit(demand, untaken, &apart).or_else(|| {
+        self.choose(index, demand, untaken, &apart).or_else(|| {
             if taken.is_empty() {
                 None
             } else {
-                index.first_fit(demand, Domains::MAX, &other)
+                self.choose(index, demand, Domains::MAX, &other)
             }
         })
+    }
+
+    fn choose(
+        &self,
+        index: &Index,
+        demand: Amounts,
+        domains: Domains,
+        accept: &dyn Fn(ServerId) -> bool,
+    ) -> Option<ServerId> {
+        let compared_max = match self.choice {
+            Choice::LeastLoaded => 1,
+            Choice::Shape => COMPARED_MAX,
+        };
+        let mut best: Option<(f64, ServerId)> = None;
+        let mut compared = 0;
+        index.fits(demand, domains, accept, &mut |id, free| {
+            let likeness = match compared_max {
+                1 => 0.0,
+                _ => self.slots[&id].likeness(demand, free),
+            };
+            // The first of equals: the least loaded.
+            if best.is_none_or(|(most, _)| likeness > most) {
+                best = Some((likeness, id));
+            }
+            compared += 1;
+            if compared == compared_max {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        best.map(|(_, id)| id)
     }
 
     fn for_recovery(&self) -> &Index {

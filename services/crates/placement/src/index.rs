@@ -4,6 +4,8 @@
 //! there, so that a search skips subtrees in which nothing can be elected: no scan of all servers for one replica. The priorities
 //! are a hash of the server's id: the same servers make the same tree whatever came before.
 
+use std::ops::ControlFlow;
+
 use quorate_types::ServerId;
 
 use crate::amounts::Amounts;
@@ -90,14 +92,16 @@ impl Index {
         self.root = self.merge(low, high);
     }
 
-    /// The first server in order that has `demand` free, is in one of `domains` and is accepted.
-    pub(crate) fn first_fit(
+    /// Shows the servers that have `demand` free, are in one of `domains` and are accepted, in order, until `visit`
+    /// has seen enough.
+    pub(crate) fn fits(
         &self,
         demand: Amounts,
         domains: Domains,
         accept: &dyn Fn(ServerId) -> bool,
-    ) -> Option<ServerId> {
-        self.search(self.root, demand, domains, accept)
+        visit: &mut dyn FnMut(ServerId, Amounts) -> ControlFlow<()>,
+    ) {
+        let _enough = self.search(self.root, demand, domains, accept, visit);
     }
 
     fn search(
@@ -106,21 +110,20 @@ impl Index {
         demand: Amounts,
         domains: Domains,
         accept: &dyn Fn(ServerId) -> bool,
-    ) -> Option<ServerId> {
+        visit: &mut dyn FnMut(ServerId, Amounts) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if at == NONE {
-            return None;
+            return ControlFlow::Continue(());
         }
         let node = &self.nodes[at as usize];
         if node.domains & domains == 0 || !demand.fits(node.free_max) {
-            return None;
+            return ControlFlow::Continue(());
         }
-        if let Some(found) = self.search(node.left, demand, domains, accept) {
-            return Some(found);
-        }
+        self.search(node.left, demand, domains, accept, visit)?;
         if node.domain & domains != 0 && demand.fits(node.free) && accept(node.key.1) {
-            return Some(node.key.1);
+            visit(node.key.1, node.free)?;
         }
-        self.search(node.right, demand, domains, accept)
+        self.search(node.right, demand, domains, accept, visit)
     }
 
     /// Into keys below `key`, and the rest.
@@ -175,7 +178,7 @@ impl Index {
 }
 
 /// The finaliser of SplitMix64: every input bit reaches every output bit.
-fn mix(id: u64) -> u64 {
+pub(crate) fn mix(id: u64) -> u64 {
     let mut x = id.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -188,7 +191,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn finds_the_same_server_as_a_scan_in_order() {
+    fn finds_the_same_servers_as_a_scan_in_order() {
         let mut index = Index::default();
         let mut plain: BTreeMap<Key, (Amounts, Domains)> = BTreeMap::new();
         let mut seed = 1;
@@ -211,11 +214,23 @@ mod tests {
             let parity = round % 2;
             let accept = |id: ServerId| id.0 % 2 == parity;
             let domains = random(16);
-            let scanned = plain
+            let most = 1 + random(5) as usize;
+            let scanned: Vec<(ServerId, Amounts)> = plain
                 .iter()
-                .find(|(key, (free, domain))| demand.fits(*free) && domain & domains != 0 && accept(key.1))
-                .map(|(key, _)| key.1);
-            assert_eq!(index.first_fit(demand, domains, &accept), scanned);
+                .filter(|(key, (free, domain))| demand.fits(*free) && domain & domains != 0 && accept(key.1))
+                .map(|(key, (free, _))| (key.1, *free))
+                .take(most)
+                .collect();
+            let mut found = Vec::new();
+            index.fits(demand, domains, &accept, &mut |id, free| {
+                found.push((id, free));
+                if found.len() == most {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            assert_eq!(found, scanned);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! - [`amounts`]: exact integer amounts of a server's resources
 //! - [`fleet`]: servers with what is free on them; Filo's ElectServer
 //! - [`admission`]: Filo's Algorithm 1 for one applicant and for a batch
+//! - [`search`]: a batch once more, in rounds of taking away and placing anew
 //! - [`quote`]: admission with a reason for a refusal and the largest SLA that fits
 
 // Loops over the resources read several arrays at the same index.
@@ -15,9 +16,11 @@ pub mod fleet;
 mod index;
 pub mod profile;
 pub mod quote;
+pub mod search;
 
 pub use admission::{Applicant, NotPlaced, Replacement, place_batch, place_one, replace};
 pub use amounts::Amounts;
-pub use fleet::{Fleet, Pool};
+pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Profile, ProfileError, RoleDemands};
 pub use quote::{admit, in_place, largest_rate_that_fits, place_again, quote, scarce_for};
+pub use search::{Search, place_batch_searching};

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use quorate_placement::{
-    Amounts, Applicant, Fleet, Pool, Profile, Replacement, admit, place_batch, place_one, quote, replace,
+    Amounts, Applicant, Choice, Fleet, Pool, Profile, Replacement, Search, admit, place_batch,
+    place_batch_searching, place_one, quote, replace,
 };
 use quorate_types::sla::{RefusalReason, ScarceResource};
 use quorate_types::{Durability, ServerId, Sla};
@@ -27,8 +28,23 @@ fn servers() -> impl Strategy<Value = Vec<Spec>> {
     )
 }
 
-fn fleet(servers: &[Spec]) -> Fleet {
-    let mut fleet = Fleet::default();
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum How {
+    OnLine,
+    OffLine,
+    Searching,
+}
+
+fn choices() -> impl Strategy<Value = Choice> {
+    prop_oneof![Just(Choice::LeastLoaded), Just(Choice::Shape)]
+}
+
+fn hows() -> impl Strategy<Value = How> {
+    prop_oneof![Just(How::OnLine), Just(How::OffLine), Just(How::Searching)]
+}
+
+fn fleet(servers: &[Spec], choice: Choice) -> Fleet {
+    let mut fleet = Fleet::default().choosing(choice);
     for (i, (promisable, domain, auxiliary)) in servers.iter().enumerate() {
         fleet.set_server(
             ServerId(i as u32 + 1),
@@ -60,15 +76,18 @@ proptest! {
     fn admission(
         servers in servers(),
         applicants in proptest::collection::vec(proptest::collection::vec(amounts(400), 1..5), 1..30),
-        batch: bool,
+        how in hows(),
+        choice in choices(),
     ) {
-        let mut fleet = fleet(&servers);
+        let mut fleet = fleet(&servers, choice);
         let mut expected: BTreeMap<ServerId, Amounts> = BTreeMap::new();
         let mut outcomes = Vec::new();
-        if batch {
-            let all = applicants.iter().enumerate();
-            let all = all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect();
+        let all = applicants.iter().enumerate();
+        let all = all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect();
+        if how == How::OffLine {
             outcomes = place_batch(&mut fleet, all);
+        } else if how == How::Searching {
+            outcomes = place_batch_searching(&mut fleet, all, Search { rounds: 40, seed: 7 });
         } else {
             for (key, replicas) in applicants.iter().enumerate() {
                 let before = snapshot(&fleet, &servers);
@@ -99,8 +118,11 @@ proptest! {
 
     /// ElectServer finds a server exactly when one fits, the least loaded, apart when one fits apart.
     #[test]
-    fn election(servers in servers(), demand in amounts(500), taken in proptest::collection::vec(1u32..20, 0..4)) {
-        let mut fleet = fleet(&servers);
+    fn election(
+        servers in servers(), demand in amounts(500), taken in proptest::collection::vec(1u32..20, 0..4),
+        choice in choices(),
+    ) {
+        let mut fleet = fleet(&servers, choice);
         let members: Vec<ServerId> = taken.into_iter().filter(|id| *id as usize <= servers.len()).map(ServerId).collect();
         let fits = |id: &ServerId| !members.contains(id) && demand.fits(spec(&servers, *id).0);
         let candidates: Vec<ServerId> = (1..=servers.len() as u32).map(ServerId).filter(fits).collect();
@@ -116,6 +138,49 @@ proptest! {
         if own_pool.filter(apart).count() > 0 {
             prop_assert!(apart(&&elected), "a domain of its own when one fits");
         }
+    }
+
+    /// Where every domain has room for all, a searched batch has each replica in one of its own, and admits everybody.
+    #[test]
+    fn a_search_keeps_domains_apart(
+        applicants in proptest::collection::vec(proptest::collection::vec(amounts(300), 3), 1..=12), seed: u64,
+    ) {
+        // Four servers a domain, each with room for three replicas whatever they need.
+        let servers: Vec<Spec> = (0..12).map(|i| (Amounts([1_000; 3]), Some(i % 3), false)).collect();
+        let mut fleet = fleet(&servers, Choice::Shape);
+        let all = applicants.iter().enumerate();
+        let mut all: Vec<_> = all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect();
+        // One that fits nowhere, so that there is something to search for.
+        all.push(Applicant { key: applicants.len(), replicas: vec![Amounts([1_001; 3])] });
+        for (key, outcome) in place_batch_searching(&mut fleet, all, Search { rounds: 60, seed }) {
+            prop_assert_eq!(outcome.is_ok(), key < applicants.len());
+            let domains = outcome.map(|chain| chain.iter().map(|id| spec(&servers, *id).1).collect::<BTreeSet<_>>());
+            prop_assert!(domains.map_or(3, |domains| domains.len()) == 3, "a domain of its own");
+        }
+    }
+
+    /// The same batch has the same outcome, and no less is given out than by Algorithm 1's order alone.
+    #[test]
+    fn a_search_is_never_worse(
+        servers in servers(), applicants in proptest::collection::vec(proptest::collection::vec(amounts(400), 1..4), 1..40),
+        choice in choices(),
+    ) {
+        let all = || {
+            let all = applicants.iter().enumerate();
+            all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect::<Vec<_>>()
+        };
+        let total = fleet(&servers, choice).free_total();
+        let worth = |fleet: &Fleet| {
+            let given = (0..3).map(|i| 1.0 - fleet.free_total().0[i] as f64 / total.0[i].max(1) as f64);
+            let shares: Vec<f64> = given.zip(total.0).map(|(share, all)| if all == 0 { 0.0 } else { share }).collect();
+            shares.iter().copied().fold(0.0, f64::max) + 0.01 * shares.iter().sum::<f64>()
+        };
+        let (mut plain, mut searched, mut again) =
+            (fleet(&servers, choice), fleet(&servers, choice), fleet(&servers, choice));
+        place_batch(&mut plain, all());
+        let outcome = place_batch_searching(&mut searched, all(), Search { rounds: 30, seed: 3 });
+        prop_assert_eq!(outcome, place_batch_searching(&mut again, all(), Search { rounds: 30, seed: 3 }));
+        prop_assert!(worth(&searched) >= worth(&plain) - 1e-9);
     }
 
     /// What a refusal says would fit does fit, and one more would not; a quote keeps nothing.
@@ -146,6 +211,36 @@ proptest! {
             prop_assert!(admit(&mut fleet, &profile, &fits).is_ok());
         }
     }
+}
+
+/// A server is chosen by the shape of what it has free, and a loaded one is not filled beside an idle one.
+#[test]
+fn shapes_that_go_together_share_servers() {
+    let place = |choice| {
+        let mut fleet = Fleet::default().choosing(choice);
+        for id in 1..=2 {
+            fleet.set_server(ServerId(id), Amounts([100; 3]), None, false, true);
+        }
+        fleet.charge(ServerId(1), Amounts([50, 5, 5]));
+        fleet.charge(ServerId(2), Amounts([5, 45, 5]));
+        // Of CPU the second server has most left, of network the first; the second is the less loaded.
+        let network = place_one(&mut fleet, &[Amounts([2, 40, 2])]).unwrap()[0];
+        let cpu = place_one(&mut fleet, &[Amounts([40, 2, 2])]).unwrap()[0];
+        (network, cpu)
+    };
+    assert_eq!(place(Choice::Shape), (ServerId(1), ServerId(2)));
+    assert_eq!(place(Choice::LeastLoaded).0, ServerId(2));
+
+    let mut fleet = Fleet::default().choosing(Choice::Shape);
+    for id in 1..=2 {
+        fleet.set_server(ServerId(id), Amounts([100; 3]), None, false, true);
+    }
+    fleet.charge(ServerId(1), Amounts([20, 80, 80]));
+    // The first server's rest is as if made for it, and the second is empty.
+    assert_eq!(
+        place_one(&mut fleet, &[Amounts([8, 2, 2])]),
+        Ok(vec![ServerId(2)])
+    );
 }
 
 /// Failed replicas are placed before applicants, on what was kept for them, and on auxiliary servers last.
@@ -254,8 +349,8 @@ fn refusals_name_what_is_scarce() {
 #[test]
 fn placement_at_scale() {
     // With two domains the third replica finds none apart: that must not be a scan either.
-    let per_replica_us = |servers: u32, domains: u32| {
-        let mut fleet = Fleet::default();
+    let per_replica_us = |servers: u32, domains: u32, choice: Choice| {
+        let mut fleet = Fleet::default().choosing(choice);
         for id in 1..=servers {
             let domain = Some(format!("zone-{}", id % domains));
             let free = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
@@ -272,9 +367,14 @@ fn placement_at_scale() {
         assert!(placed > 0);
         started.elapsed().as_secs_f64() * 1e6 / (groups * 3) as f64
     };
-    for domains in [2, 5, 200] {
-        let (small, large) = (per_replica_us(100, domains), per_replica_us(10_000, domains));
-        println!("{domains} domains: {small:.2} us a replica on 100 servers, {large:.2} us on 10 000");
-        assert!(large < 100.0, "{domains} domains: {large} us a replica");
+    for choice in [Choice::LeastLoaded, Choice::Shape] {
+        for domains in [2, 5, 200] {
+            let per_replica_us = |servers| per_replica_us(servers, domains, choice);
+            let (small, large) = (per_replica_us(100), per_replica_us(10_000));
+            println!(
+                "{choice:?}, {domains} domains: {small:.2} us a replica on 100 servers, {large:.2} us on 10 000"
+            );
+            assert!(large < 100.0, "{domains} domains: {large} us a replica");
+        }
     }
 }

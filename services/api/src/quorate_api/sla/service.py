@@ -1,6 +1,7 @@
 """SLA reports, for the API and for the month's close."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -18,7 +19,7 @@ from quorate_api.http.principal import Permission, Principal
 from quorate_api.sla import calculator
 from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaPeriod, SlaReport
 from quorate_api.sla.targets import AVAILABILITY, LATENCY, PPM
-from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.usage.repository import UsageRepository
 
 EDGE_S = 24 * 3_600  # windows read beyond the period, to judge gaps at its edges
@@ -41,13 +42,24 @@ async def measure(
     repository: UsageRepository, group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
     """Over the part of [start, end) in which the group was active and whose minutes are over."""
+    windows = await repository.windows(group.id, int(start.timestamp()) - EDGE_S, int(end.timestamp()) + EDGE_S)
+    return judged(windows, group, start, end, now)
+
+
+def settled_s(now: datetime) -> int:
+    """Until when minutes are judged: the one that runs is not yet."""
+    return int((now.timestamp() - limits.TELEMETRY_SETTLE_S) // WINDOW_S * WINDOW_S)
+
+
+def judged(
+    windows: Iterable[Window], group: Row[Any], start: datetime, end: datetime, now: datetime
+) -> calculator.Report:
+    """As `measure`, of windows that the caller has read."""
     begun = max(start, group.active_at) if group.active_at else end
-    # The minute that runs is not judged yet; a deleted group's last minute is over when the group is.
-    settled_s = (now.timestamp() - limits.TELEMETRY_SETTLE_S) // WINDOW_S * WINDOW_S
-    stop_ms = min(_ms(end), int(settled_s * 1_000))
+    # A deleted group's last minute is over when the group is.
+    stop_ms = min(_ms(end), settled_s(now) * 1_000)
     if group.delete_requested_at is not None:
         stop_ms = min(stop_ms, _ms(group.delete_requested_at))
-    windows = await repository.windows(group.id, int(start.timestamp()) - EDGE_S, int(end.timestamp()) + EDGE_S)
     begun_ms = _ms(begun)
     return calculator.report(windows, group.sla["durability"], begun_ms, max(begun_ms, stop_ms))
 
