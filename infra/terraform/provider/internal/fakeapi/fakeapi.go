@@ -42,8 +42,9 @@ type API struct {
 	answers  map[string]stored
 	calls    []string
 
-	loseAnswers int    // of POSTs: the work is done, and the connection breaks
-	garbage     string // what is answered instead, as HTML
+	loseAnswers   int // of POSTs: the work is done, and the connection breaks
+	refuseResizes bool
+	garbage       string // what is answered instead, as HTML
 }
 
 type stored struct {
@@ -345,12 +346,21 @@ func (f *API) resizeGroup(id string, asked object) (int, any) {
 	for name, value := range asked {
 		sla[name] = value
 	}
-	if refusal := f.refusal(sla, id); refusal != nil {
+	refusal := f.refusal(sla, id)
+	if f.refuseResizes {
+		f.refuseResizes = false
+		sla["rate_per_s"] = float64(RateMax + 1)
+		refusal = f.refusal(sla, id)
+	}
+	if refusal != nil {
 		return problem(409, "admission_refused", "The group's servers have no room.", object{"refusal": refusal})
 	}
 	known["sla"], known["epoch"] = sla, known["epoch"].(int)+1
 	return 200, known
 }
+
+// RefuseResizes has the next resize be refused, although there was room when it was quoted.
+func (f *API) RefuseResizes() { f.with(func() { f.refuseResizes = true }) }
 
 // RevokeJoinTokens behind Terraform's back.
 func (f *API) RevokeJoinTokens() {

@@ -126,20 +126,6 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 	inPlace := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 		plancheck.ExpectResourceAction("quorate_group.g", plancheck.ResourceActionUpdate),
 	}}
-	overAsk := `
-data "quorate_quote" "next" {
-  rate_per_s        = 99000
-  replaces_group_id = quorate_group.g.id
-` + slaOfTest + `
-}
-output "fits" {
-  value = data.quorate_quote.next.admissible
-  precondition {
-    condition     = data.quorate_quote.next.admissible
-    error_message = "Scarce: ${coalesce(data.quorate_quote.next.scarce_resource, "nothing")}."
-  }
-}
-`
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
 		Steps: []resource.TestStep{
@@ -151,10 +137,14 @@ output "fits" {
 					resource.TestCheckNoResourceAttr("quorate_group.g", "retention_age_s")),
 			},
 			{
-				Config:      to(fake) + projectAndGroup(99_000, ""),
-				ExpectError: regexp.MustCompile(`(?s)Resizing.*rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`),
+				Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true,
+				ExpectError: regexp.MustCompile(`(?s)cannot promise.*rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`),
 			},
-			{Config: to(fake) + projectAndGroup(99_000, "") + overAsk, PlanOnly: true, ExpectError: regexp.MustCompile(`Scarce: cpu`)},
+			{ // what was free when planning is not any more
+				PreConfig:   fake.RefuseResizes,
+				Config:      to(fake) + projectAndGroup(9500, ""),
+				ExpectError: regexp.MustCompile(`(?s)Resizing.*rate_per_s = 9500.*Scarce: cpu`),
+			},
 			{Config: to(fake) + projectAndGroup(9000, ""), PlanOnly: true}, // nothing had changed
 			{Config: to(fake) + projectAndGroup(10, ""), ConfigPlanChecks: inPlace, Check: same},
 		},

@@ -134,12 +134,13 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 				"the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
 	}
 	if forLife == 0 {
-		g.warnOfRefusal(ctx, &before, &after, &answer.Diagnostics)
+		g.refuseIfNoRoom(ctx, &before, &after, &answer.Diagnostics)
 	}
 }
 
-// warnOfRefusal asks whether there is room now. By the time of the apply there may be: another group may have shrunk.
-func (g *group) warnOfRefusal(ctx context.Context, before, after *groupModel, diagnostics *diag.Diagnostics) {
+// refuseIfNoRoom asks for a quote, so that a resize that has no room is an error of the plan. A quote as a data source could
+// not tell in time: it waits for the apply when it names a group that is to change.
+func (g *group) refuseIfNoRoom(ctx context.Context, before, after *groupModel, diagnostics *diag.Diagnostics) {
 	id, err := uuid.Parse(before.ID.ValueString())
 	if err != nil || g.api == nil || !after.known() {
 		return
@@ -149,12 +150,15 @@ func (g *group) warnOfRefusal(ctx context.Context, before, after *groupModel, di
 	found, err := api.Ask[gen.QuoteAnswer](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
 		return g.api.CreateQuote(ctx, &gen.CreateQuoteParams{}, request)
 	})
-	if err != nil || found.Admissible || found.Refusal == nil {
-		return // what is wrong with the API is said by others
+	if err != nil {
+		explain(diagnostics, "Asking for a quote", err, slaNames()...)
+		return
 	}
-	attribute, text := refusalInWords(found.Refusal)
-	diagnostics.AddAttributeWarning(path.Root(attribute), "The fleet cannot promise this SLA now",
-		text+"\n\nThe apply will be refused and change nothing of the group, unless there is room by then.")
+	if found.Refusal != nil {
+		attribute, text := refusalInWords(found.Refusal)
+		diagnostics.AddAttributeError(path.Root(attribute), "The fleet cannot promise this SLA now", text+
+			"\n\nNothing of the group was changed. If another change of this plan is to make room, apply that one first.")
+	}
 }
 
 func changedAttributes(before, after sla) []string {
