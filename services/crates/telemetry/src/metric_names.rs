@@ -34,6 +34,21 @@ pub const THROTTLED: Metric = Metric {
     unit: "{entry}",
     description: "Entries refused because the group's budget was spent.",
 };
+pub const LENT: Metric = Metric {
+    name: "quorate.requests.lent",
+    unit: "{request}",
+    description: "Requests, of their group's declared size, that passed above its SLA, on capacity that others do not use.",
+};
+pub const LENDING_GRANTED: Metric = Metric {
+    name: "quorate.lending.granted",
+    unit: "{request}/s",
+    description: "What groups whose heads are on this server may use above their SLAs now.",
+};
+pub const LENDING_RECALLS: Metric = Metric {
+    name: "quorate.lending.recalls",
+    unit: "{grant}",
+    description: "Grants that were called back, as an owner of what was lent came back.",
+};
 pub const COMMITTED: Metric = Metric {
     name: "quorate.entries.committed",
     unit: "{entry}",
@@ -79,22 +94,6 @@ pub const CPU_TIME: Metric = Metric {
     unit: "s",
     description: "CPU time of the process, of all its threads.",
 };
-
-pub const LENT: Metric = counter(
-    "quorate.requests.lent",
-    "{request}",
-    "Requests, of their group's declared size, that passed above its SLA, on capacity that others do not use.",
-);
-pub const LENDING_GRANTED: Metric = gauge(
-    "quorate.lending.granted",
-    "{request}/s",
-    "What groups whose heads are on this server may use above their SLAs now.",
-);
-pub const LENDING_RECALLS: Metric = counter(
-    "quorate.lending.recalls",
-    "{grant}",
-    "Grants that were called back, as an owner of what was lent came back.",
-);
 
 /// In the order of the reference.
 pub const ALL: [Metric; 17] = [
