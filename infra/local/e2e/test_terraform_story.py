@@ -261,7 +261,7 @@ def _no_row_is_active(stack: Stack) -> None:
         for table, condition in (
             ("groups", "deleted_at IS NULL OR status <> 'deleted' OR resize IS NOT NULL"),
             ("projects", "deleted_at IS NULL AND name <> 'default'"),
-            ("api_keys", "revoked_at IS NULL AND project_id IS NOT NULL"),
+            ("api_keys", "revoked_at IS NULL AND name = 'app'"),
         ):
             rows = connection.execute(f"SELECT * FROM {table} WHERE {condition}").fetchall()  # type: ignore[call-overload]
             assert rows == [], table
