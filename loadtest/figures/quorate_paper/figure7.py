@@ -78,12 +78,16 @@ class Seen:
 
 def run(folder: Path, display: Display) -> Seen:
     watch = Watch(time.time())
-    with _servers(folder / "limiters", display, share="off") as servers:
-        with display.step("limiters off, and on"):
-            _limiters(servers, watch)
-    with _servers(folder / "sharing", display, share="idle") as servers:
-        with display.step("lending what C does not use, and taking it back"):
-            _lending(servers, watch)
+    with (
+        _servers(folder / "limiters", display, share="off") as servers,
+        display.step("limiters off, and on"),
+    ):
+        _limiters(servers, watch)
+    with (
+        _servers(folder / "sharing", display, share="idle") as servers,
+        display.step("lending what C does not use, and taking it back"),
+    ):
+        _lending(servers, watch)
     return watch.seen
 
 
@@ -161,11 +165,11 @@ def _limiters(servers: Fleet, watch: Watch) -> None:
 
 
 def _back_s(samples: list[Sample]) -> float:
-    """The end of the first interval over which the tenant had its SLA."""
+    """When the first interval begins over which the tenant had its SLA."""
     for first in range(len(samples)):
         stretch = next(_intervals(samples[first:]), [])
         if stretch and _mean(stretch) >= BACK_PART * SLA_PER_S:
-            return stretch[-1].ended_s
+            return stretch[0].began_s
     return samples[-1].ended_s + PHASE_S
 
 

@@ -235,3 +235,7 @@ impl Group {
         budget.requests_of(since.lent)
     }
 }
+
+#[cfg(test)]
+#[path = "lending_tests.rs"]
+mod tests;
