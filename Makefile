@@ -79,8 +79,8 @@ claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=f
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3 RESUME=1
 	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(RESUME),--resume)
 
-figures: rust $(stamps)/python ## Rerun the figures of Filo on placement and allocation, plots to docs/papers/filo (minutes)
-	@$(venv)/quorate-figures
+figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=computed, ONLY=fig7 (real servers, 2 min)
+	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY))
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
