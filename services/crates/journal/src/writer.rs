@@ -98,6 +98,9 @@ fn commit(core: &Core, writing: &Buffer, at: &mut Position, durable_lsn: Lsn) ->
         assert_eq!(at.image.end(), position, "records follow one another");
         let segment = at.segment.as_ref().expect("changed above");
         record.seal(durable_lsn, segment.salt, &mut at.image);
+        let mut contents = segment.contents.lock().expect("contents");
+        contents.note(core.options.tell, record.lsn, record.kind(), record.head());
+        drop(contents);
         if at.image.is_full() {
             write(core, at)?;
         }
