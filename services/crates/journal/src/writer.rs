@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use crate::Event;
 use crate::buffer::Buffer;
 use crate::core::Core;
-use crate::direct::Pages;
 use crate::image::Image;
 use crate::janitor::Job;
+use crate::pages::Pages;
 use crate::record::{Lsn, PAGE_BYTES, SEGMENT_HEAD_BYTES};
 use crate::segment::Segment;
 
@@ -125,7 +125,7 @@ fn change_segment(
     let mut before = vec![0; (position % PAGE_BYTES) as usize];
     if core.table.get(number).is_none() {
         assert_eq!(position, SEGMENT_HEAD_BYTES, "a segment is begun at its start");
-        let mut head = Pages::new(PAGE_BYTES as usize);
+        let mut head = Pages::new();
         head.extend_from_slice(&next.head(first_lsn).encode());
         core.disk.write_pages(&next.file, &head, 0)?;
         core.table.begin(next.clone(), first_lsn);
