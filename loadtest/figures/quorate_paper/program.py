@@ -1,4 +1,7 @@
-"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc; plots, JSON and a page to `docs/papers/filo/`."""
+"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc, or Figure 3 of what `make profile` measured.
+
+Plots, JSON and a page to `docs/papers/filo/`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any, TypeAlias
 from quorate_local.display import Display
 from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 from quorate_local.options import REPOSITORY
-from quorate_paper import conservation, goals, placement, plots
+from quorate_paper import conservation, costs, goals, placement, plots
 from quorate_paper.instances import profile
 
 COMMAND = "make figures"
@@ -25,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     display = Display()
     folder: Path = chosen.publish
     folder.mkdir(parents=True, exist_ok=True)
+    if chosen.only == "fig3":
+        return _figure_3(chosen.cells, folder, display)
     with display.step("Figure 5: placement"):
         placed = placement.points(range(1, chosen.seeds + 1), chosen.counts)
     with display.step("placement of other kinds of applicants"):
@@ -56,6 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     display.line("")
     for line in table(figures):
         display.line(line)
+    display.line(f"written to {folder}")
+    return 0
+
+
+def _figure_3(cells: Path, folder: Path, display: Display) -> int:
+    try:
+        measured = costs.read(cells)
+    except (OSError, ValueError) as error:
+        display.line(f"{cells} cannot be used: {error}. `make profile` writes it.")
+        return 1
+    plots.costs(costs.points(measured), folder)
+    (folder / "figure-3.json").write_text(json.dumps(_rounded(measured), indent=1) + "\n")
+    (folder / "figure-3.md").write_text(costs.page(measured))
     display.line(f"written to {folder}")
     return 0
 
@@ -116,6 +134,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solver-seconds", type=float, default=30, help="for each of them (default %(default)s)")
     counts = placement.COUNTS
     parser.add_argument("--counts", type=int, nargs="+", default=counts, help="numbers of applicants, the last is 150")
+    parser.add_argument("--only", choices=["fig3"], help="this figure only")
+    parser.add_argument("--cells", type=Path, default=costs.CELLS, help="what Figure 3 plots (default %(default)s)")
     parser.add_argument("--publish", type=Path, default=REPOSITORY / "docs" / "papers" / "filo")
     return parser.parse_args(arguments)
 

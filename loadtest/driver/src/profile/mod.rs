@@ -32,10 +32,10 @@ impl Group {
         durability: Durability,
         processes: &BTreeMap<String, u32>,
     ) -> Result<Self, String> {
-        let process = |endpoint: &quorate_client::handle::Endpoint| {
-            let pid = processes.get(&endpoint.address);
-            let missing = || format!("--server says no process for {}", endpoint.address);
-            Ok(Process(*pid.ok_or_else(missing)?))
+        let process = |address: &str| -> Result<Process, String> {
+            let pid = processes.get(address);
+            let pid = pid.ok_or_else(|| format!("--server says no process for {address}"))?;
+            Ok(Process(*pid))
         };
         let place = |role: &str| match role {
             "sole" | "head" => Ok(0),
@@ -47,7 +47,7 @@ impl Group {
         };
         let mut chain = Vec::new();
         for endpoint in &handle.endpoints {
-            chain.push((place(&endpoint.role)?, process(endpoint)?));
+            chain.push((place(&endpoint.role)?, process(&endpoint.address)?));
         }
         chain.sort_by_key(|(place, _)| *place);
         if chain.first().is_none_or(|(place, _)| *place != 0) {

@@ -35,6 +35,8 @@ impl Default for Headroom {
 /// With fewer domains, a group of the usual degree of three that loses one finds no other to go to: nothing is kept
 /// for what cannot be.
 const DOMAINS_MIN: u64 = 4;
+/// A tenth more than one domain's worth: replicas are not divisible, so the last room of a server is no use to them.
+const INDIVISIBLE_PERMILLE: u64 = 100;
 /// Half a fleet is for those who pay for it, at least.
 const PERMILLE_MAX: u16 = 500;
 
@@ -65,7 +67,7 @@ impl State {
             Headroom::Permille(permille) => u64::from(permille),
             Headroom::OneDomain => match domains(self.servers.values(), region) {
                 few if few < DOMAINS_MIN => 0,
-                domains => 1_000_u64.div_ceil(domains),
+                domains => (1_000 + INDIVISIBLE_PERMILLE).div_ceil(domains),
             },
         };
         let choice = self.placement.choice;
