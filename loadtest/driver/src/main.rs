@@ -8,6 +8,8 @@ mod history;
 mod isolation;
 mod measure;
 mod producer;
+mod profile;
+mod profiling;
 mod steady;
 mod text;
 mod verify;
@@ -56,6 +58,12 @@ enum Command {
     Bench(BenchFlags),
     /// Measure what isolation costs: with it and without, in turn, on servers with --measure-isolation
     Isolation(IsolationFlags),
+    /// Measure what an append costs each role of a chain, over durability and size: the cells of a cost profile
+    Profile(profiling::ProfileFlags),
+    /// Write a cost profile of measured cells
+    Fit(profiling::FitFlags),
+    /// Compare what a cost profile says of mixed workloads with what they use
+    ProfileError(profiling::ErrorFlags),
     /// The same bytes through three hops of bare sockets: what cannot be undercut
     Floor(FloorFlags),
     /// One of those hops
@@ -227,6 +235,9 @@ fn main() -> ExitCode {
         Command::Verify(flags) => verify(&flags, plaintext),
         Command::Bench(flags) => run_bench(flags, plaintext),
         Command::Isolation(flags) => run_isolation(&flags, plaintext),
+        Command::Profile(flags) => profiling::measure(&flags, plaintext),
+        Command::Fit(flags) => profiling::fit(&flags),
+        Command::ProfileError(flags) => profiling::compare(&flags, plaintext),
         Command::Floor(flags) => run_floor(&flags),
         Command::FloorHop { hop, next } => floor::hop(hop, &next).map(|()| true),
         Command::History(flags) => history::history(&flags, plaintext),

@@ -1,5 +1,5 @@
-"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc, Figure 7 on real servers; plots, JSON and pages to
-`docs/papers/filo/`."""
+"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc, Figure 7 on real servers, Figure 3 of what
+`make profile` measured; plots, JSON and pages to `docs/papers/filo/`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from quorate_local.display import Display
 from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 from quorate_local.options import REPOSITORY
-from quorate_paper import conservation, figure7, goals, placement, plots
+from quorate_paper import conservation, costs, figure7, goals, placement, plots
 from quorate_paper.instances import profile
 
 COMMAND = "make figures"
@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     display = Display()
     folder: Path = chosen.publish
     folder.mkdir(parents=True, exist_ok=True)
+    if chosen.only == "fig3":
+        return _figure_3(chosen.cells, folder, display)
     figures: list[Figure] = []
     if chosen.only != "fig7":
         figures += _computed(chosen, display, folder)
@@ -89,6 +91,19 @@ def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> lis
     return figures
 
 
+def _figure_3(cells: Path, folder: Path, display: Display) -> int:
+    try:
+        measured = costs.read(cells)
+    except (OSError, ValueError) as error:
+        display.line(f"{cells} cannot be used: {error}. `make profile` writes it.")
+        return 1
+    plots.costs(costs.points(measured), folder)
+    (folder / "figure-3.json").write_text(json.dumps(_rounded(measured), indent=1) + "\n")
+    (folder / "figure-3.md").write_text(costs.page(measured))
+    display.line(f"written to {folder}")
+    return 0
+
+
 Rows: TypeAlias = list[dict[str, Any]]
 
 
@@ -140,7 +155,9 @@ def _rounded(what: Any) -> Any:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
-        "--only", choices=["computed", "fig7"], help="what is computed, or what is measured on real servers"
+        "--only",
+        choices=["fig3", "computed", "fig7"],
+        help="what `make profile` measured, what is computed, or real servers",
     )
     parser.add_argument("--seeds", type=int, default=10, help="instances of Figure 5 (default %(default)s)")
     parser.add_argument("--seeds-shared", type=int, default=3, help="instances of Figure 6 (default %(default)s)")
@@ -148,6 +165,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solver-seconds", type=float, default=30, help="for each of them (default %(default)s)")
     counts = placement.COUNTS
     parser.add_argument("--counts", type=int, nargs="+", default=counts, help="numbers of applicants, the last is 150")
+    parser.add_argument("--cells", type=Path, default=costs.CELLS, help="what Figure 3 plots (default %(default)s)")
     parser.add_argument("--publish", type=Path, default=REPOSITORY / "docs" / "papers" / "filo")
     return parser.parse_args(arguments)
 
