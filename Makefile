@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim model fuzz e2e infra-test
+.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -37,7 +37,10 @@ setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project ne
 
 build: setup rust go portal sdk-js ## Build the servers, the portal and the TypeScript SDK
 
-up: build ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required)
+release: build ## Pack what machines install at their first start, with checksums, into build/release
+	@infra/setup/release.sh
+
+up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
 
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
@@ -52,7 +55,7 @@ logs: $(stamps)/python ## Show the ends of the logs (NAME=s1 for one process, FO
 demo: build ## Replay a real day of traffic, kill a server, check every entry and the bill (KEEP=1 leaves it running)
 	@$(venv)/quorate-demo $(if $(filter 1,$(KEEP)),--keep) $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: build ## Run every check and every test, then say how many passed
+test: build prometheus ## Run every check and every test, then say how many passed
 	@$(venv)/quorate-ci test
 
 verify: setup ## Check formats, lints, types and generated files; changes nothing
@@ -79,16 +82,16 @@ bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashic
 profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, ten minutes, nothing else running (REPEATS=3)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
 
-figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 plots `make profile`
+figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=computed, ONLY=fig7 (real servers, 2 min), ONLY=fig3 (of make profile)
 	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY))
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
 
-e2e: build ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
+e2e: build prometheus ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
 
-infra-test: setup ## Try Terraform's provider: Terraform itself, against a strict stand-in for the API
+infra-test: build prometheus ## Try Terraform's providers and modules (a stand-in for the API, the clouds' schemas), and alerts with promtool
 	@$(venv)/quorate-ci test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)
@@ -101,11 +104,12 @@ fuzz: setup ## Run every fuzz target: SECONDS=120 each
 
 up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \
-  server-ports:SERVER_PORTS,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
+  server-ports:SERVER_PORTS prometheus-port:PROMETHEUS_PORT,$(if $($(lastword $(subst :, ,$(pair)))),--$(firstword $(subst :, ,$(pair))) \
   $($(lastword $(subst :, ,$(pair)))))) \
-  $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links)
+  $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
+  $(if $(filter 1,$(OBSERVE)),--observe)
 
-.PHONY: system rust go portal sdk-js lock
+.PHONY: system prometheus prometheus-required rust go portal sdk-js lock
 
 # Versions in production (services/api/requirements.txt) win; the rest is the newest that fits them.
 lock: $(stamps)/python
@@ -117,6 +121,12 @@ lock: $(stamps)/python
 
 system:
 	@infra/setup/system.sh
+
+prometheus:
+	@infra/setup/prometheus.sh
+
+prometheus-required:
+	@REQUIRED=1 infra/setup/prometheus.sh
 
 rust: system
 	@infra/setup/rust.sh

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Builds the checker of recorded histories and Terraform's provider. Their modules come by the sums in go.sum.
+# Builds the checker of recorded histories and Terraform's providers. Their modules come by the sums in go.sum.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
 
 command -v go >/dev/null || stop 'Go 1.25.8 or newer is needed and was not found.' \
   'Debian: apt-get install golang-go (from backports where it is older); elsewhere see go.dev'
-say 'history checker and Terraform provider (go)'
+say 'history checker and Terraform providers (go)'
 mkdir -p build/bin
 (cd loadtest/chaos/check && go build -mod=readonly -buildvcs=false -trimpath -o ../../../build/bin/.quorate-chaos-check .)
 mv -f build/bin/.quorate-chaos-check build/bin/quorate-chaos-check
-(cd infra/terraform/provider && go build -mod=readonly -buildvcs=false -trimpath -o ../../../build/bin/.terraform-provider-quorate .)
-mv -f build/bin/.terraform-provider-quorate build/bin/terraform-provider-quorate
+for provider in quorate quorate-local; do
+  folder=infra/terraform/provider${provider#quorate}
+  (cd "$folder" && go build -mod=readonly -buildvcs=false -trimpath -o "../../../build/bin/.terraform-provider-$provider" .)
+  mv -f "build/bin/.terraform-provider-$provider" "build/bin/terraform-provider-$provider"
+done

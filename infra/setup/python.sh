@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 venv=build/venv
 requirements=(-r infra/setup/python.txt)
-packages=(services/api sdk/python infra/local infra/ci loadtest/scenarios loadtest/chaos loadtest/peers loadtest/figures)
+packages=(services/api sdk/python infra/local infra/ci loadtest/scenarios loadtest/chaos loadtest/peers loadtest/figures infra/observability)
 
 find_python() {
   local candidate

@@ -31,6 +31,8 @@ def _npm(folder: str, script: str) -> Command:
 
 
 PROVIDER = "infra/terraform/provider"
+STUB = "infra/terraform/offline/stub"
+PROVIDER_LOCAL = "infra/terraform/provider-local"
 
 
 def _go(*argv: str, folder: str = "loadtest/chaos/check") -> Command:
@@ -63,6 +65,7 @@ CHECKS = [
     Check("Python SDK types", _mypy("sdk/python")),
     Check("Local stack types", _mypy("infra/local")),
     Check("CI types", _mypy("infra/ci")),
+    Check("Observability types", _mypy("infra/observability")),
     Check("Scenario types", _mypy("loadtest/scenarios")),
     Check("Chaos types", _mypy("loadtest/chaos")),
     Check("Peers types", _mypy("loadtest/peers")),
@@ -79,6 +82,19 @@ CHECKS = [
         fix=_go("gofmt", "-w", ".", folder=PROVIDER),
     ),
     Check("Provider lints", _go("go", "vet", "./...", folder=PROVIDER)),
+    Check("Terraform checker types", _mypy("infra/terraform/offline")),
+    Check(
+        "Stub provider format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=STUB),
+        fix=_go("gofmt", "-w", ".", folder=STUB),
+    ),
+    Check("Stub provider lints", _go("go", "vet", "./...", folder=STUB)),
+    Check(
+        "Local provider format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=PROVIDER_LOCAL),
+        fix=_go("gofmt", "-w", ".", folder=PROVIDER_LOCAL),
+    ),
+    Check("Local provider lints", _go("go", "vet", "./...", folder=PROVIDER_LOCAL)),
     Check("Portal lints", _npm("portal", "lint")),
     Check("Portal types", _npm("portal", "typecheck")),
     Check("TypeScript SDK types", _npm("sdk/js", "typecheck")),
@@ -86,6 +102,11 @@ CHECKS = [
         "Error tables are fresh",
         Command(["python", "sdk/contract/generate.py", "--check"]),
         gen=Command(["python", "sdk/contract/generate.py"]),
+    ),
+    Check(
+        "Metric names and dashboards are fresh",
+        Command(["quorate-observe", "gen", "--check"]),
+        gen=Command(["quorate-observe", "gen"]),
     ),
     Check(
         "Latency bucket vectors are fresh",
@@ -101,6 +122,11 @@ CHECKS = [
         "Provider's client and reference are fresh",  # after the contract, from which they come
         _go("go", "run", "./internal/generate", "-check", folder=PROVIDER),
         gen=_go("go", "run", "./internal/generate", folder=PROVIDER),
+    ),
+    Check(
+        "Local provider's reference is fresh",
+        _go("go", "run", "./internal/generate", "-check", folder=PROVIDER_LOCAL),
+        gen=_go("go", "run", "./internal/generate", folder=PROVIDER_LOCAL),
     ),
     Check(
         "Error pages are fresh",

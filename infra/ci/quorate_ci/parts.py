@@ -62,11 +62,19 @@ def _playwright(name: str, group: str, project: str, around: list[str], timeout_
     return Part(name, group, command, _count_junit(name))
 
 
+def _terraform_provider(name: str, folder: str) -> Part:
+    # Without a configuration file of the machine's own: the provider is the one in the test's process.
+    env = {"TF_ACC": "1", "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": "/dev/null"}
+    command = Command(["go", "test", "-count=1", "-v", "./..."], folder, f"{folder}/go.mod", env=env)
+    return Part(name, "infra", command, lambda finished: of_go_test(finished.output()))
+
+
 WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e" / "portal"), "--"]
 
 PARTS = [
     _pytest("local stack", "unit", "infra/local", "tests"),
     _pytest("ci", "unit", "infra/ci", "tests"),
+    _pytest("observability", "infra", "infra/observability"),
     _pytest("scenarios", "unit", "loadtest/scenarios"),
     _pytest("chaos runner", "unit", "loadtest/chaos"),
     Part(
@@ -75,18 +83,9 @@ PARTS = [
         Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
         lambda finished: of_go_test(finished.output()),
     ),
-    Part(
-        "terraform provider",
-        "infra",
-        Command(
-            ["go", "test", "-count=1", "-v", "./..."],
-            "infra/terraform/provider",
-            "infra/terraform/provider/go.mod",
-            # Without a configuration file of the machine's own: the provider is the one in the test's process.
-            env={"TF_ACC": "1", "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": "/dev/null"},
-        ),
-        lambda finished: of_go_test(finished.output()),
-    ),
+    _terraform_provider("terraform provider", "infra/terraform/provider"),
+    _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
+    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _pytest("peers", "unit", "loadtest/peers"),
     _pytest("paper figures", "unit", "loadtest/figures"),
     Part(

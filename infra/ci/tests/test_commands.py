@@ -25,10 +25,10 @@ def test_what_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
         f"open({str(pid_file)!r}, 'w').write(str(child.pid)); time.sleep(60)"
     )
     begun = time.monotonic()
-    finished = run(Command([sys.executable, "-c", code], timeout_s=2), tmp_path / "log", ignore)
+    finished = run(Command([sys.executable, "-c", code], timeout_s=5), tmp_path / "log", ignore)
     assert finished.exit_code == EXIT_TIMED_OUT
-    assert time.monotonic() - begun < 20
-    assert "took longer than 2 s" in finished.output()
+    assert time.monotonic() - begun < 30
+    assert "took longer than 5 s" in finished.output()
     try:
         grandchild = Identity.of(int(pid_file.read_text()))
     except ProcessLookupError:

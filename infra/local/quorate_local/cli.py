@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from quorate_local import observing
 from quorate_local.display import Display
 from quorate_local.drain import Coordinator, DrainFailed, follow
 from quorate_local.layout import NotAStateFolder, read_json
@@ -52,9 +53,23 @@ def up(chosen: argparse.Namespace, display: Display) -> int:
     if "QUORATE_PORTAL_DIR" not in os.environ and not (stack.options.portal_dir / "index.html").exists():
         display.line("  (the portal is not built yet: `make build` builds it)")
     display.line(f"  Logs            {_short(stack.layout.logs)}/")
+    works = _show_alerts(stack, display)
     display.line()
     display.line("`make status` shows it, `make down` stops it, `make down WIPE=1` also removes its state.")
-    return 0
+    return 0 if works else EXIT_FAILED
+
+
+def _show_alerts(stack: Stack, display: Display) -> bool:
+    """With a Prometheus beside the stack: whether every alert works on its live data."""
+    url = stack.prometheus_url
+    if url is None:
+        return True
+    display.line(f"  Prometheus      {url}")
+    display.line()
+    with display.step("waiting for the series that alerts ask for"):
+        works, table = observing.check_alerts(url)
+    display.line(table.rstrip())
+    return works
 
 
 def down(chosen: argparse.Namespace, display: Display) -> int:
@@ -156,6 +171,8 @@ def _options(chosen: argparse.Namespace) -> StackOptions:
         servers=chosen.servers,
         bin_dir=chosen.bin_dir,
         profile=chosen.profile,
+        observe=chosen.observe,
+        prometheus_port=chosen.prometheus_port,
         api_port=chosen.api_port,
         coordinator_control_port=chosen.coordinator_port,
         coordinator_http_port=chosen.coordinator_http_port,
@@ -197,6 +214,7 @@ def _add_start_options(starts: argparse.ArgumentParser) -> None:
     starts.add_argument("--profile", type=Path, help="cost profile for admission")
     for flag, what in [
         ("--api-port", "of the API and portal"),
+        ("--prometheus-port", "of Prometheus, with --observe"),
         ("--coordinator-port", "of the coordinator for servers"),
         ("--coordinator-http-port", "of the coordinator for the API"),
         ("--postgres-port", "of the embedded PostgreSQL"),
@@ -204,6 +222,7 @@ def _add_start_options(starts: argparse.ArgumentParser) -> None:
         ("--server-ports", "of server s1; s2 has the next one, and so on"),
     ]:
         starts.add_argument(flag, type=int, default=0, metavar="PORT", help=f"port {what} (default: any free one)")
+    starts.add_argument("--observe", action="store_true", help="start Prometheus too, and try every alert on live data")
     starts.add_argument("--plaintext", action="store_true", help="accept clients and peers without TLS too")
     starts.add_argument("--plaintext-links", action="store_true", help="connect servers to one another without TLS")
     starts.add_argument("--server-cpu", type=float, metavar="CORES", help="CPU that each server announces")

@@ -26,9 +26,13 @@ WORKER_READY_S = 45.0
 JOIN_TOKEN_TTL_S = 600
 
 PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER = range(6)
+PHASE_BRIDGE, PHASE_PROMETHEUS = -2, -1  # before all others, which send them their metrics
 # Not simply the reverse: a coordinator that sees its servers leave one by one takes them for failed and
 # shrinks every chain to its last server. It goes before them, and finds them all back at the next start.
-STOP_ORDER = (PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES)
+STOP_ORDER = (
+    PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES, PHASE_PROMETHEUS,
+    PHASE_BRIDGE,
+)  # fmt: skip
 
 
 class Secrets:

@@ -35,6 +35,11 @@ class Layout:
         return self.root / "coordinator"
 
     @property
+    def observe(self) -> Path:
+        """Prometheus' configuration and data, and where the bridge listens."""
+        return self.root / "observe"
+
+    @property
     def secrets(self) -> Path:
         return self.root / "secrets"
 

@@ -47,6 +47,8 @@ class StackOptions:
     database_url: str | None = None
     redis_url: str | None = None
     otlp_endpoint: str | None = None
+    observe: bool = False  # Prometheus beside it, to which all processes send their metrics
+    prometheus_port: int = 0
     api_port: int = 0
     coordinator_control_port: int = 0
     coordinator_http_port: int = 0
@@ -62,13 +64,14 @@ class StackOptions:
     server_env: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.servers <= SERVERS_MAX:
-            raise BadOptions(f"SERVERS must be 1 to {SERVERS_MAX}, not {self.servers}")
+        if not 0 <= self.servers <= SERVERS_MAX:  # 0: a fleet that somebody else starts
+            raise BadOptions(f"SERVERS must be 0 to {SERVERS_MAX}, not {self.servers}")
         if self.plaintext_links and not self.plaintext:
             raise BadOptions("--plaintext-links needs --plaintext: servers must accept what they open")
         last_server_port = self.server_port_base + self.servers - 1
         for name, port in [
             ("API_PORT", self.api_port),
+            ("PROMETHEUS_PORT", self.prometheus_port),
             ("COORDINATOR_PORT", self.coordinator_control_port),
             ("COORDINATOR_HTTP_PORT", self.coordinator_http_port),
             ("POSTGRES_PORT", self.postgres_port),
@@ -88,6 +91,10 @@ class StackOptions:
             "otlp_endpoint": os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or None,
         }
         values.update(overrides)
+        if values.get("observe") and values["otlp_endpoint"]:
+            raise BadOptions(
+                "OBSERVE=1 takes the metrics itself: unset OTEL_EXPORTER_OTLP_ENDPOINT, or leave OBSERVE out"
+            )
         return cls(**values)  # type: ignore[arg-type]
 
     def server_names(self) -> list[str]:

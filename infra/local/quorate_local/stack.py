@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from quorate_local import components
+from quorate_local import components, observing
 from quorate_local.components import LOOPBACK, Secrets
 from quorate_local.display import Display
 from quorate_local.layout import Layout, read_json, write_json
@@ -79,6 +79,8 @@ class Stack:
             self._secrets.create_admin_token()
             self._addresses = self._remembered_addresses()
             try:
+                if self.options.observe:
+                    self._start_observing()
                 self._start_data_stores()
                 self._prepare_database()
                 self._start_coordinator()
@@ -128,6 +130,12 @@ class Stack:
         return f"http://{self._addresses['api']}"
 
     @property
+    def prometheus_url(self) -> str | None:
+        """Of the Prometheus beside it, if it was started with one."""
+        address = self._addresses.get("prometheus")
+        return f"http://{address}" if address and "prometheus" in self._running else None
+
+    @property
     def addresses(self) -> dict[str, str]:
         """host:port of `coordinator_control`, `coordinator_http`, `api` and each server; URLs of
         `postgres` and `redis`, with their passwords."""
@@ -166,13 +174,15 @@ class Stack:
         self._save()
 
     def restart(self, name: str) -> None:
-        """Stop and start `coordinator`, `api`, `worker`, `postgres`, `redis` or a server again in its place."""
+        """Stop and start `coordinator`, `api`, `worker`, `postgres`, `redis`, `prometheus` or a server again."""
         restarts = {
             "postgres": self._start_postgres,
             "redis": self._start_redis,
             "coordinator": self._start_coordinator,
             "api": self._start_api,
             "worker": self._start_worker,
+            "bridge": self._start_bridge,
+            "prometheus": self._start_prometheus,
         }
         if name not in restarts:
             self.restart_server(name)
@@ -186,6 +196,25 @@ class Stack:
     def _start_data_stores(self) -> None:
         self._start_postgres()
         self._start_redis()
+
+    def _start_observing(self) -> None:
+        """The bridge gets the metrics of every process that starts after it."""
+        self.layout.observe.mkdir(exist_ok=True)
+        self._start_bridge()
+        self._start_prometheus()
+
+    def _start_bridge(self) -> None:
+        self._launch(observing.bridge(self.layout, self._port(0, "bridge")), "bridge")
+        found = read_json(observing.bridge_file(self.layout))
+        assert found is not None, "the bridge was ready without its file"
+        self._addresses["bridge"] = str(found["address"])
+        self.options = replace(self.options, otlp_endpoint=f"http://{found['address']}")
+
+    def _start_prometheus(self) -> None:
+        port = self._port(self.options.prometheus_port, "prometheus") or components.free_port()
+        listen = observing.loopback(port)
+        self._launch(observing.prometheus(self.layout, self._addresses["bridge"], listen), "prometheus")
+        self._addresses["prometheus"] = listen
 
     def _start_postgres(self) -> None:
         from quorate_api.embedded import postgres
@@ -339,6 +368,8 @@ class Stack:
             components.binary(self.options, name)
         components.quorate_api()
         self.options.profile_file()
+        if self.options.observe:
+            observing.require()
 
     def _remembered_addresses(self) -> dict[str, str]:
         return dict((read_json(self.layout.stack_file) or {}).get("addresses", {}))

@@ -8,8 +8,8 @@ from quorate_local.options import BadOptions, ServerResources, StackOptions
 
 
 def test_servers_and_ports_have_bounds() -> None:
-    with pytest.raises(BadOptions, match="SERVERS must be 1 to 32, not 0"):
-        StackOptions(servers=0)
+    with pytest.raises(BadOptions, match="SERVERS must be 0 to 32, not -1"):
+        StackOptions(servers=-1)
     with pytest.raises(BadOptions, match="API_PORT"):
         StackOptions(api_port=70_000)
     with pytest.raises(BadOptions, match="SERVER_PORTS"):
@@ -37,3 +37,12 @@ def test_the_environment_gives_the_urls_and_arguments_win(monkeypatch: pytest.Mo
     assert options.database_url == "postgresql://db.example/quorate"
     assert options.redis_url is None
     assert StackOptions.from_environment(database_url=None).database_url is None
+
+
+def test_observing_takes_the_metrics_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert StackOptions.from_environment(observe=True).observe
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+    assert StackOptions.from_environment().otlp_endpoint
+    with pytest.raises(BadOptions, match="unset OTEL_EXPORTER_OTLP_ENDPOINT"):
+        StackOptions.from_environment(observe=True)

@@ -16,6 +16,7 @@ from quorate_paper.conservation import Point as Shared
 from quorate_paper.conservation import medians
 from quorate_paper.costs import DURABILITIES
 from quorate_paper.costs import Point as Cost
+from quorate_paper.figure7 import SLA_PER_S, TENANTS, Seen
 from quorate_paper.instances import RESOURCES
 from quorate_paper.placement import ALGORITHMS, HOWS
 from quorate_paper.placement import Point as Placed
@@ -135,6 +136,31 @@ def costs(points: list[Cost], folder: Path) -> None:
         for one in (rate, each):
             one.set_yscale("log")
         _finish(figure, tuple(axes[:2]), folder / "figure-3", "bytes")
+
+
+def sharing(seen: Seen, folder: Path) -> None:
+    """Figure 7: appends/s of each tenant over time, by phase."""
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(12, 4.2), layout="constrained")
+        for tenant, colour in zip(TENANTS, COLOURS, strict=False):
+            chosen = [sample for sample in seen.samples if sample.tenant == tenant]
+            y = [min(sample.acked_per_s, 3 * SLA_PER_S) for sample in chosen]
+            axis.plot([sample.ended_s for sample in chosen], y, ".", markersize=3, color=colour, label=tenant)
+        axis.axhline(SLA_PER_S, color=INK, linewidth=0.8, linestyle="--", label="SLA of each")
+        begins: dict[str, float] = {}
+        for sample in seen.samples:
+            begins.setdefault(sample.phase.rstrip("+"), sample.began_s)
+        for phase, began_s in begins.items():
+            axis.axvline(began_s, color=PALE, linewidth=1)
+            axis.text(began_s, 3.05 * SLA_PER_S, phase, fontsize=7, rotation=18, color=INK)
+        axis.set_title(f"Appends/s (cut at {3 * SLA_PER_S:,})", y=1.25)
+        axis.set_ylim(0, 3.02 * SLA_PER_S)
+        axis.set_xlabel("seconds", fontsize=9)
+        axis.tick_params(length=0)
+        axis.legend(loc="upper right")
+        figure.savefig((folder / "figure-7").with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig((folder / "figure-7").with_suffix(".png"), dpi=110)
+        plt.close(figure)
 
 
 def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applicants") -> None:

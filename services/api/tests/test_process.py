@@ -17,8 +17,11 @@ import httpx2
 import psycopg
 import pytest
 import uvicorn
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from redis import Redis
 
+from quorate_api.observability.metric_names import ALL
 from support.coordinator import FakeCoordinator
 from support.customer import PASSWORD, SLA
 from support.replica import ReplicaLog, encoded
@@ -344,11 +347,57 @@ def test_traces_and_metrics(environment: dict[str, str]) -> None:
         assert handle["traceparent"].split("-")[1] == trace_id
         received = {path for path, _ in _Collector.received}
         assert received == {"/v1/traces", "/v1/metrics"}
+        assert _exported("api") >= {metric.name for metric in ALL if "api" in metric.processes}
         spans = b"".join(body for path, body in _Collector.received if path == "/v1/traces")
         assert bytes.fromhex(trace_id) in spans
         assert b"/v1/groups/{group_id}/handle" in spans
+        assert _roots(), "the sign-up began a trace"
+        assert all(name.startswith(("GET /", "POST /")) for name in _roots()), _roots()
         logged = [json.loads(line) for line in process.err]
         assert any(entry.get("trace_id") == trace_id for entry in logged)
+    finally:
+        collector.shutdown()
+        thread.join(10)
+        collector.server_close()
+
+
+def _roots() -> set[str]:
+    """Names of spans that begin a trace: requests do, probes of dependencies do not."""
+    requests = [
+        ExportTraceServiceRequest.FromString(body) for path, body in _Collector.received if path == "/v1/traces"
+    ]
+    scopes = [scope for request in requests for resource in request.resource_spans for scope in resource.scope_spans]
+    return {span.name for scope in scopes for span in scope.spans if not span.parent_span_id}
+
+
+def _exported(process: str) -> set[str]:
+    """Names of metrics that reached the collector from one kind of process."""
+    names = set()
+    for path, body in _Collector.received:
+        if path == "/v1/metrics":
+            for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                said = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
+                assert said["service.instance.id"], said
+                if said["service.name"] == f"quorate-{process}":
+                    names |= {metric.name for scope in resource.scope_metrics for metric in scope.metrics}
+    return names
+
+
+def test_the_worker_exports_what_it_should(environment: dict[str, str]) -> None:
+    wanted = {metric.name for metric in ALL if "worker" in metric.processes}
+    collector = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
+    thread = threading.Thread(target=collector.serve_forever)
+    thread.start()
+    _Collector.received.clear()
+    try:
+        endpoint = f"http://127.0.0.1:{collector.server_address[1]}"
+        with Process(environment | {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}, "worker") as worker:
+            worker.line("worker ready")
+            deadline = time.monotonic() + 30
+            while not _exported("worker") >= wanted:
+                assert time.monotonic() < deadline, wanted - _exported("worker")
+                time.sleep(0.1)
+            assert worker.stop() == 0
     finally:
         collector.shutdown()
         thread.join(10)

@@ -155,6 +155,44 @@ fn bad_registrations_are_refused_with_the_reason() {
         refusal(with(&token, "no spaces please")),
         RefuseCode::RegisterInvalid
     );
+    let (status, made) = coordinator.call(
+        "POST",
+        "/v1/join-tokens",
+        Some(json!({"ttl_s": 60, "name": "s1"})),
+    );
+    let id = made["id"].as_str().expect("an id").to_string();
+    assert_eq!(status, 201);
+    assert!(
+        !made["token"].as_str().expect("a token").contains(&id),
+        "an id opens nothing"
+    );
+    assert_eq!(
+        coordinator
+            .call("DELETE", &format!("/v1/join-tokens/{id}"), None)
+            .0,
+        204
+    );
+    let revoked = made["token"]
+        .as_str()
+        .map(|token| token.split('.').next().expect("a secret"));
+    assert_eq!(
+        refusal(with(revoked.expect("a token"), "s1")),
+        RefuseCode::JoinTokenInvalid
+    );
+    let (_, listed) = coordinator.call("GET", "/v1/join-tokens", None);
+    let listed: Vec<_> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|view| view["id"] == id.as_str())
+        .collect();
+    assert_eq!((listed.len(), &listed[0]["state"]), (1, &json!("revoked")));
+    assert_eq!(
+        coordinator
+            .call("DELETE", "/v1/join-tokens/0000000000000000", None)
+            .0,
+        404
+    );
     let first = Server::connect(&coordinator, with(&token, "s1")).welcomed();
     assert_eq!(refusal(with(&token, "s2")), RefuseCode::JoinTokenUsed);
     assert_eq!(

@@ -6,6 +6,7 @@ use harness::{World, configures, credential, drops, group, held, registered, reg
 use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
 use quorate_coordinator::state::event::EventKind;
 use quorate_coordinator::state::group::GroupStatus::{Active, Deleting, Provisioning};
+use quorate_coordinator::state::join_tokens::JoinTokenState;
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::Profile;
 use quorate_types::Durability::{InMemory, Persistent};
@@ -53,6 +54,41 @@ fn a_join_token_expires_and_may_be_bound_to_a_name() {
         Err(RefuseCode::JoinTokenInvalid)
     );
     assert_eq!(world.join_with("bound", 7, "i1"), Ok(server(1)));
+}
+
+#[test]
+fn a_revoked_join_token_lets_nobody_in_and_one_that_was_used_changes_nothing() {
+    let mut world = World::new(0);
+    let states = |world: &World| -> Vec<JoinTokenState> {
+        let views = world.state.join_token_views(world.now_ms);
+        views.iter().map(|view| view.state).collect()
+    };
+    world.issue_token("a-lost", 60_000, Some("s1"));
+    world.issue_token("b-used", 60_000, None);
+    world.issue_token("c-short", 1, None);
+    let revoke = |world: &mut World, id: &str| world.apply(Command::RevokeJoinToken { id: id.into() });
+    assert_eq!(revoke(&mut world, "a-lost"), [Effect::Reply(Reply::Done)]);
+    assert_eq!(
+        world.join_with("a-lost", 1, "i1"),
+        Err(RefuseCode::JoinTokenInvalid)
+    );
+    assert_eq!(world.join_with("b-used", 2, "i1"), Ok(server(1)));
+    assert_eq!(
+        states(&world),
+        [
+            JoinTokenState::Revoked,
+            JoinTokenState::Used,
+            JoinTokenState::Expired
+        ]
+    );
+    assert_eq!(world.state.join_token_views(0)[1].server_id, Some(server(1)));
+    revoke(&mut world, "b-used");
+    assert_eq!(
+        world.join_with("b-used", 2, "i1"),
+        Ok(server(1)),
+        "its first answer may have been lost"
+    );
+    assert_eq!(revoke(&mut world, "nobody's"), [Effect::Reply(Reply::Unknown)]);
 }
 
 #[test]

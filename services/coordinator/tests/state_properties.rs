@@ -10,7 +10,7 @@ use quorate_coordinator::state::command::{Command, Effect, Proof, Registration};
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, ToServer};
-use quorate_types::{Durability, Epoch, GroupId};
+use quorate_types::{Durability, Epoch, GroupId, Sla};
 use uuid::Uuid;
 
 const SERVERS: u32 = 7;
@@ -76,6 +76,12 @@ enum Step {
     Reset {
         group: u128,
     },
+    /// Asked for again, late or early when `off` is not 0.
+    Resize {
+        group: u128,
+        rate: u64,
+        off: u64,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -90,6 +96,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (group(), any::<bool>(), 1u8..=5, 1u64..600_000)
             .prop_map(|(group, persistent, degree, rate)| Step::Admit { group, persistent, degree, rate }),
         1 => group().prop_map(|group| Step::Delete { group }),
+        2 => (group(), 1u64..600_000, 0u64..3).prop_map(|(group, rate, off)| Step::Resize { group, rate, off }),
         3 => group().prop_map(|group| Step::ApplyAll { group }),
         4 => (group(), prop::bool::weighted(0.2)).prop_map(|(group, stale)| Step::CaughtUp { group, stale }),
         2 => server().prop_map(|server| Step::Dropped { server }),
@@ -260,6 +267,20 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             severed: *severed,
         }),
         Step::Forget { server: n } => world.apply(Command::Forget { server: server(*n) }),
+        Step::Resize { group: n, rate, off } => {
+            let known = world.state.groups.get(&group(*n));
+            let sla = known.map_or_else(|| sla(Durability::Persistent, 1, 1), |g| g.sla.clone());
+            let revision = known.map_or(1, |g| g.sla_revision) + *off;
+            let sla = Sla {
+                rate_per_s: *rate,
+                ..sla
+            };
+            world.apply(Command::Resize {
+                group_id: group(*n),
+                sla,
+                revision,
+            })
+        }
         Step::Reset { group: n } => {
             let epoch = world.state.groups.get(&group(*n)).map_or(1, |g| g.epoch);
             world.apply(Command::Reset {

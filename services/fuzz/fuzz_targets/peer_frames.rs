@@ -9,6 +9,7 @@ use quorate_types::GroupId;
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_wire::batch::{BATCH_HEADER_LEN, Batch, BatchHeader};
 use quorate_wire::peer::{Envelope, Greeting, Message, Replicate, SyncReply, kind};
+use quorate_wire::share::Share;
 use quorate_wire::{Frame, decode_frame, encode_frame};
 
 /// Texts beyond this are cut when they are encoded.
@@ -106,6 +107,13 @@ fn check(frame: &Frame) -> Option<Message> {
         let mut again = BytesMut::from(&greeting.to_bytes()[..]);
         let second = decode_frame(&mut again, u32::MAX).expect("what is encoded is sound");
         assert_eq!(Greeting::decode(&second.expect("and whole")), Ok(greeting));
+    }
+    if frame.kind == kind::SHARE
+        && let Ok(Some(share)) = allocation::bounded(given_bytes, || Share::decode(frame))
+    {
+        let mut again = BytesMut::from(&share.to_bytes()[..]);
+        let second = decode_frame(&mut again, u32::MAX).expect("what is encoded is sound");
+        assert_eq!(Share::decode(&second.expect("and whole")), Ok(Some(share)));
     }
     let envelope = allocation::bounded(given_bytes, || Envelope::decode(frame)).ok()?;
     let mut again = BytesMut::from(&envelope.to_bytes()[..]);

@@ -233,6 +233,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
     }
     shared.set_server_id(welcome.server_id);
     shared.coordinator_welcomed(now_us(), welcome.lease_ms);
+    shared.lending.set_promised_share(welcome.promised_share);
     *shared.client_keys.write().expect("keys") = Keys::from_jwks(&welcome.client_keys)?;
     *shared.peer_keys.write().expect("keys") = Keys::from_jwks(&welcome.peer_keys)?;
     welcome

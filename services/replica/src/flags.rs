@@ -68,6 +68,10 @@ pub struct Flags {
     /// Size of one journal segment.
     #[arg(long, env = "QUORATE_JOURNAL_SEGMENT_BYTES", default_value_t = limits::JOURNAL_SEGMENT_BYTES)]
     pub journal_segment_bytes: u64,
+    /// Full segments of the journal that wait before the oldest is copied into the groups' logs: what groups trim
+    /// meanwhile is never copied. None waits longer than half a minute.
+    #[arg(long, env = "QUORATE_JOURNAL_KEEP_SEGMENTS", default_value_t = limits::GROUP_LOG_KEEP_SEGMENTS as u8)]
+    pub journal_keep_segments: u8,
     /// Accept clients and peers without TLS too. Whoever sees the network then sees entries and tokens.
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
@@ -78,12 +82,36 @@ pub struct Flags {
     /// anyway, and costs a core for each shard while there is load.
     #[arg(long, env = "QUORATE_SPIN_US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=SPIN_US_MAX))]
     pub spin_us: u32,
+    /// What groups may use above their SLA, for as long as nobody else wants it: nothing, what no group reserved, or
+    /// also what is reserved and not used now. All servers of a fleet get the same.
+    #[arg(long, env = "QUORATE_SHARE", value_enum, default_value = "off")]
+    pub share: Share,
+    /// How servers agree on it.
+    #[arg(long, env = "QUORATE_SHARE_ALGORITHM", value_enum, default_value = "level")]
+    pub share_algorithm: ShareAlgorithm,
+    /// How often they do.
+    #[arg(long, env = "QUORATE_SHARE_INTERVAL_MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    pub share_interval_ms: u64,
     /// Signal USR1 turns budgets, queues and accounting of all groups off, and on again, to measure what they cost.
     /// Only for a server that listens on loopback.
     #[arg(long, env = "QUORATE_MEASURE_ISOLATION")]
     pub measure_isolation: bool,
     #[arg(long, env = "QUORATE_LOG_FORMAT", value_enum, default_value = "json")]
     pub log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Share {
+    Off,
+    Unallocated,
+    Idle,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShareAlgorithm {
+    Level,
+    Head,
+    All,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

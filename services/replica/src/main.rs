@@ -11,6 +11,7 @@ mod greetings;
 mod identity;
 mod shard;
 mod shared;
+mod sharing;
 mod start;
 mod storage;
 mod usage;

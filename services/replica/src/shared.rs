@@ -14,6 +14,7 @@ use quorate_types::{GroupConfig, GroupId, Micros, Role, ServerId};
 use tokio::sync::mpsc;
 
 use crate::shard::ShardMessage;
+use crate::sharing::Lending;
 use quorate_tokens::Keys;
 
 /// One of the client connections that the server may have; given back when it is dropped.
@@ -65,6 +66,8 @@ pub struct Shared {
     group_logs: OnceLock<Weak<GroupLogs>>,
     /// Bytes a second that learners of this server's groups may be sent. Set before the shards start.
     pub catchup_bytes_per_s: AtomicU64,
+    /// What groups may use of what others do not.
+    pub lending: Lending,
     /// By shard: whom its groups wait for, for heartbeats.
     slow: Mutex<BTreeMap<usize, Vec<SlowReport>>>,
 }
@@ -107,6 +110,7 @@ impl Shared {
             storage_fault: Mutex::default(),
             group_logs: OnceLock::new(),
             catchup_bytes_per_s: AtomicU64::new(limits::CATCHUP_BYTES_PER_S_MIN),
+            lending: Lending::default(),
             slow: Mutex::default(),
         }
     }

@@ -23,7 +23,7 @@ use crate::shard::{self, ShardMessage};
 use crate::shared::{Plaintext, Shared};
 use crate::storage::Storage;
 use crate::usage::Exports;
-use crate::{Exit, accept, usage};
+use crate::{Exit, accept, sharing, usage};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -86,6 +86,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         wait_registered(&flags.coordinator, &mut standing_watch).await?;
 
         spawn_local(accept::run(listener, shared.clone()));
+        sharing::start(&flags, &shared);
         let usage = usage::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
         if flags.measure_isolation {

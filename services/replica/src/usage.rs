@@ -94,6 +94,7 @@ impl Shard {
             groups.extend(sample(group));
             group.counters.add_to(&mut counts);
             counts.roles.push(group.replica.role());
+            counts.lent += group.lent_requests();
         }
         for sample in &groups {
             counts.latency.merge(&sample.latency);
@@ -200,6 +201,7 @@ pub fn start(
                 exports,
                 journal_told: (0, 0),
                 spans_dropped: 0,
+                recalls_told: 0,
             };
             LocalSet::new().block_on(&runtime, sampler.run(stop_asked, spans));
             let _gone = tell_stopped.send(()).is_err();
@@ -217,6 +219,7 @@ struct Sampler {
     /// Syncs and bytes of the journal as last told to the meter.
     journal_told: (u64, u64),
     spans_dropped: u64,
+    recalls_told: u64,
 }
 
 impl Sampler {
@@ -265,6 +268,9 @@ impl Sampler {
             let told = std::mem::replace(&mut self.journal_told, (journal.syncs, journal.bytes));
             (counts.journal_syncs, counts.journal_bytes) = (journal.syncs - told.0, journal.bytes - told.1);
             let dropped = self.shared.spans.as_ref().map_or(0, SpanSender::dropped);
+            counts.lending_granted_per_s = self.shared.lending.granted_per_s();
+            let recalls = self.shared.lending.recalls();
+            counts.lending_recalls = recalls - std::mem::replace(&mut self.recalls_told, recalls);
             counts.spans_dropped = dropped - std::mem::replace(&mut self.spans_dropped, dropped);
             meter.record(&counts);
         }

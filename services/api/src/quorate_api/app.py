@@ -1,19 +1,21 @@
 """The API as an ASGI application."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from quorate_api import openapi
+from quorate_api import limits, openapi
 from quorate_api.accounts import endpoints as accounts
 from quorate_api.billing import endpoints as billing
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine
-from quorate_api.errors import handlers
+from quorate_api.errors import Code, handlers
 from quorate_api.groups import endpoints as groups
 from quorate_api.health import endpoints as health
+from quorate_api.health import service as health_service
 from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
@@ -21,7 +23,9 @@ from quorate_api.http.services import Services
 from quorate_api.keys import endpoints as keys
 from quorate_api.live import endpoints as live
 from quorate_api.live.hub import Hub
-from quorate_api.observability import telemetry
+from quorate_api.observability import counters, telemetry
+from quorate_api.observability.dependencies import Dependencies
+from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
 from quorate_api.projects import endpoints as projects
 from quorate_api.quotas import endpoints as quotas
@@ -32,6 +36,7 @@ from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
+from quorate_api.tasks import end_task, repeat
 from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
@@ -47,13 +52,30 @@ def build(services: Services) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        watching = _watch(services)
         yield
+        if watching is not None:
+            await end_task(watching)
         await close(services)
 
     app = bare(lifespan, services.settings)
     app.state.services = services
     telemetry.instrument(app, services.settings, services.engine)
     return app
+
+
+def _watch(services: Services) -> asyncio.Task[None] | None:
+    """Reads what is exported as metrics, where they are."""
+    if not services.settings.otlp_endpoint:
+        return None
+    counters.begin_api([code.value for code in Code])
+    probes = {
+        "postgresql": lambda: health_service.postgresql(services.engine, engine.API_ROLE),
+        "redis": lambda: health_service.redis_server(services.redis),
+        "coordinator": lambda: health_service.fleet(services.coordinator),
+    }
+    dependencies = Dependencies(Readings(), services.engine, probes)
+    return asyncio.create_task(repeat(dependencies.run, limits.WATCH_INTERVAL_S))
 
 
 def bare(lifespan: Lifespan | None = None, settings: Settings | None = None) -> FastAPI:

@@ -83,6 +83,9 @@ RECONCILE_AGE_S = 15.0  # longer than a create's call to the coordinator
 RECONCILE_GROUPS_MAX = 100
 MONTH_CLOSE_INTERVAL_S = 300.0
 MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers hold telemetry for four hours while Redis is away
+WATCH_INTERVAL_S = 5.0  # twice for each export of metrics
+WATCH_SLA_INTERVAL_S = 30.0  # minutes are judged, so twice for each
+WATCH_SLA_MINUTES = 5  # long enough that an alert with a short `for` sees a single bad minute
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 10.0
 

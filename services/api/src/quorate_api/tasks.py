@@ -1,6 +1,7 @@
-"""Ending asyncio tasks for certain."""
+"""Repeating asyncio tasks, and ending them for certain."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 AGAIN_S = 1.0
 
@@ -10,3 +11,9 @@ async def end_task(task: asyncio.Task[None]) -> None:
     while not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=AGAIN_S)
+
+
+async def repeat(work: Callable[[], Awaitable[None]], every_s: float) -> None:
+    while True:
+        await work()
+        await asyncio.sleep(every_s)

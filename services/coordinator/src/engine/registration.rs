@@ -75,6 +75,7 @@ impl Engine {
             client_keys: self.settings.client_keys.clone(),
             peer_keys: self.settings.peer_keys.clone(),
             peer_token: String::new(),
+            promised_share: Some(self.state.profile.safety_factor),
             certificate_pem: None,
         };
         let certificate = request_pem.and_then(|request_pem| self.order_certificate(server, request_pem));

@@ -30,6 +30,10 @@ pub enum Command {
         digest: Digest,
         token: JoinTokenTerms,
     },
+    /// Nobody is to join with this token any more ([`super::join_tokens::id_of`]).
+    RevokeJoinToken {
+        id: String,
+    },
     Register(Box<Registration>),
     /// Their leases expired, or their connections broke and did not come back. Also for servers that
     /// were down with a whole chain, when another of the chain has returned and they have not.
@@ -78,6 +82,13 @@ pub enum Command {
         entries_before: u64,
         bytes_before: u64,
     },
+    /// The group is to have another SLA from now on, where it is. `revision`: of the new SLA, one above the present
+    /// one's, so that a repetition that comes late changes nothing back.
+    Resize {
+        group_id: GroupId,
+        sla: Sla,
+        revision: u64,
+    },
     /// A group's offsets have come near what is set aside for them ([`super::group::Group::offset_ceiling`]).
     OffsetsReached {
         group_id: GroupId,
@@ -122,8 +133,10 @@ impl Command {
             | Command::Drain { .. }
             | Command::CallOffDrain { .. }
             | Command::Forget { .. }
+            | Command::Resize { .. }
             | Command::Delete { .. } => true,
             Command::IssueJoinToken { .. }
+            | Command::RevokeJoinToken { .. }
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }
             | Command::Reset { .. }

@@ -37,6 +37,8 @@ pub enum EventKind {
     ServerForgotten,
     /// The owner had a lost group begin anew.
     GroupReset,
+    /// The group has another SLA.
+    GroupResized,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

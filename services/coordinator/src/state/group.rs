@@ -48,6 +48,12 @@ pub struct Group {
     /// As admitted: a later cost profile does not change what was promised.
     pub demands: RoleDemands,
     pub budget: Budget,
+    /// 1, and one more for each resize.
+    #[serde(default = "first_revision")]
+    pub sla_revision: u64,
+    /// When it was resized last.
+    #[serde(default)]
+    pub sla_since_ms: Option<u64>,
     pub epoch: Epoch,
     /// Head first. Holds a failed server only when every server of the chain has failed: their data
     /// is all there is, so the chain waits for them.
@@ -88,6 +94,10 @@ pub struct Group {
 
 pub(super) fn first_ceiling() -> Offset {
     RESET_GAP_OFFSETS
+}
+
+pub(super) fn first_revision() -> u64 {
+    1
 }
 
 impl Group {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::command::{Effect, Reply};
 use super::event::EventKind;
-use super::group::{Group, GroupStatus, first_ceiling};
+use super::group::{Group, GroupStatus, first_ceiling, first_revision};
 use super::{Change, State, Subject};
 
 impl Change<'_> {
@@ -83,6 +83,8 @@ impl Change<'_> {
             sla: sla.clone(),
             demands: profile.demands(sla),
             budget: profile.budget(sla),
+            sla_revision: first_revision(),
+            sla_since_ms: None,
             epoch: 1,
             chain,
             learner: None,

@@ -500,6 +500,10 @@ impl State {
                 return refused(RefuseCode::JoinTokenUsed, message);
             }
         }
+        if token.revoked {
+            let message = "the join token was revoked: issue another";
+            return refused(RefuseCode::JoinTokenInvalid, message);
+        }
         if token.terms.expires_at_ms <= now_ms {
             let message = "the join token has expired: issue another";
             return refused(RefuseCode::JoinTokenExpired, message);

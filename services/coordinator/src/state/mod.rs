@@ -8,6 +8,8 @@
 //! - [`moves`]: replicas leave draining and slow servers
 //! - [`partitions`]: of two servers that cannot reach one another, one makes way
 //! - [`reset`]: a lost group begins anew
+//! - [`resize`]: a group's SLA is changed where the group is
+//! - [`join_tokens`]: who may join the fleet
 //! - [`views`]: what the API is shown
 //! - [`validate`]: what must hold after every command
 //!
@@ -17,6 +19,7 @@
 pub mod command;
 pub mod event;
 pub mod group;
+pub mod join_tokens;
 mod lifecycle;
 mod membership;
 mod moves;
@@ -24,6 +27,7 @@ mod partitions;
 pub mod placement;
 mod repair;
 mod reset;
+mod resize;
 pub mod returned;
 pub mod server;
 pub mod validate;
@@ -32,14 +36,13 @@ pub mod views;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use quorate_placement::{Amounts, Fleet, Profile};
-use quorate_types::limits::{JOIN_TOKEN_TTL_S_MAX, JOIN_TOKENS_MAX};
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{Epoch, GroupId, ServerId};
 use serde::{Deserialize, Serialize};
 
 pub use membership::Refused;
 
-use command::{Command, Digest, Effect, JoinTokenTerms, Reply};
+use command::{Command, Digest, Effect};
 use event::{Event, EventKind, Events};
 use group::{Group, GroupStatus};
 use placement::Placement;
@@ -157,12 +160,17 @@ impl State {
         self.servers.get(&server).is_some_and(|s| s.alive)
     }
 
-    /// A dry run of admission; keeps nothing. `replaces`: as if this group were gone.
+    /// A dry run; keeps nothing. `replaces`: of this group's resize, if it can be one; else of an admission as if the
+    /// group were gone.
     pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
-        let freed = replaces
-            .and_then(|id| self.groups.get(&id))
-            .map(Group::charges)
-            .unwrap_or_default();
+        let replaced = replaces.and_then(|id| self.groups.get(&id));
+        if let Some(group) = replaced
+            && !group.chain.is_empty()
+            && group.keeps_place_with(sla)
+        {
+            return self.quote_in_place(group.group_id, sla);
+        }
+        let freed = replaced.map(Group::charges).unwrap_or_default();
         for (server, amounts) in &freed {
             fleet_of(&mut self.derived, &self.servers, *server).release(*server, *amounts);
         }
@@ -268,6 +276,7 @@ impl Change<'_> {
             Command::UseProfile { profile } => self.use_profile(profile),
             Command::UsePlacement { placement } => self.use_placement(*placement),
             Command::IssueJoinToken { digest, token } => self.issue_join_token(digest, token),
+            Command::RevokeJoinToken { id } => self.revoke_join_token(id),
             Command::Register(registration) => self.register(registration),
             Command::ServersFailed { servers } => self.servers_failed(servers),
             Command::StorageFault { server, fault } => self.storage_fault(*server, fault.clone()),
@@ -287,6 +296,11 @@ impl Change<'_> {
                 entries_before,
                 bytes_before,
             } => self.reset(*group_id, *epoch, *entries_before, *bytes_before),
+            Command::Resize {
+                group_id,
+                sla,
+                revision,
+            } => self.resize(*group_id, sla, *revision),
             Command::OffsetsReached {
                 group_id,
                 commit_offset,
@@ -332,31 +346,6 @@ impl Change<'_> {
         self.state.profile = profile.clone();
         self.state.list_servers();
         self.effects.push(Effect::Reply(Reply::Done));
-    }
-
-    fn issue_join_token(&mut self, digest: &Digest, terms: &JoinTokenTerms) {
-        let now_ms = self.now_ms;
-        // A used token is kept until it expires, so that its second use is told apart from an unknown one.
-        let keep_ms = JOIN_TOKEN_TTL_S_MAX * 1_000;
-        self.state
-            .join_tokens
-            .retain(|_, token| token.terms.expires_at_ms + keep_ms > now_ms);
-        let reply = if self.state.join_tokens.len() >= JOIN_TOKENS_MAX {
-            let message = format!("{JOIN_TOKENS_MAX} join tokens are outstanding; wait until some expire.");
-            Reply::Conflict {
-                code: "too_many_join_tokens",
-                message,
-            }
-        } else {
-            let token = JoinToken {
-                terms: terms.clone(),
-                used_by: None,
-            };
-            // Whoever had no answer asks again: a token that was used since stays used.
-            self.state.join_tokens.entry(digest.clone()).or_insert(token);
-            Reply::TokenIssued
-        };
-        self.effects.push(Effect::Reply(reply));
     }
 
     fn event(&mut self, kind: EventKind, subject: Subject, message: String) {

@@ -76,6 +76,8 @@ pub struct JoinToken {
     pub terms: JoinTokenTerms,
     /// Who used it, and in which process.
     pub used_by: Option<(ServerId, String)>,
+    #[serde(default)]
+    pub revoked: bool,
 }
 
 const NAME_CHARS_MAX: usize = 64;

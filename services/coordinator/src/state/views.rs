@@ -30,6 +30,10 @@ pub struct GroupView {
     pub leaving: Option<ServerId>,
     /// Where the log begins: above 0 when the group was lost and begun anew.
     pub begins_at_offset: Offset,
+    /// 1, and one more for each resize.
+    pub sla_revision: u64,
+    /// When the group was given this SLA.
+    pub sla_since: String,
     pub created_at: String,
 }
 
@@ -131,6 +135,8 @@ impl State {
             learners: group.learner.into_iter().map(view).collect(),
             leaving: group.leaving,
             begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
+            sla_revision: group.sla_revision,
+            sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),
             created_at: rfc3339(group.created_at_ms),
         }
     }
@@ -244,7 +250,7 @@ impl From<&Event> for EventView {
     }
 }
 
-fn rfc3339(unix_ms: u64) -> String {
+pub(super) fn rfc3339(unix_ms: u64) -> String {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000);
     time.ok()
         .and_then(|time| time.format(&Rfc3339).ok())

@@ -7,13 +7,16 @@
 use std::collections::BTreeMap;
 
 use crate::request_by_request::request_by_request;
-use crate::rounds::{Body, Local, Message, Outbox, Promises, Server, costs_nothing, own_problem, positions};
+use crate::rounds::{
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, note_held, own_problem, positions, word,
+};
 
 pub struct AllDrf {
     local: Local,
     positions: BTreeMap<usize, usize>,
     wants: Vec<Option<u64>>,
     promises: Promises,
+    given: Vec<(usize, u64)>,
 }
 
 impl AllDrf {
@@ -22,6 +25,7 @@ impl AllDrf {
             positions: positions(&local),
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
             promises: Promises::default(),
+            given: Vec::new(),
             local,
         }
     }
@@ -46,9 +50,11 @@ impl AllDrf {
             .partition(|(h, _)| costs_nothing(&self.local.hosted[*h]));
         let granted = request_by_request(&own_problem(&self.local, &charged));
         let charged = charged.iter().zip(granted).map(|((h, _), grant)| (*h, grant));
+        let desired: Vec<(usize, u64)> = charged.chain(free).collect();
         let mut outbox = Outbox::default();
-        for (h, amount) in charged.chain(free) {
+        for (h, amount) in word(&self.local, &desired) {
             let hosted = &self.local.hosted[h];
+            self.given.push((hosted.tenant, amount));
             if hosted.head() == self.local.server {
                 self.promises.add(hosted.tenant, self.local.server, amount);
             } else {
@@ -92,5 +98,13 @@ impl Server for AllDrf {
 
     fn grants(&self) -> Vec<(usize, u64)> {
         self.promises.grants(&self.local)
+    }
+
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
+        note_held(&mut self.local, held_per_s);
+    }
+
+    fn given(&self) -> &[(usize, u64)] {
+        &self.given
     }
 }

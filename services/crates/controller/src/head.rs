@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::{NOTHING, Place, Problem, Tenant, Vector, share};
 use crate::request_by_request::request_by_request;
-use crate::rounds::{Body, Local, Message, Outbox, Server, positions};
+use crate::rounds::{Body, Local, Message, Outbox, Server, note_held, positions, unheld};
 
 pub struct HeadDrf {
     local: Local,
@@ -21,6 +21,7 @@ pub struct HeadDrf {
     ballot: Vec<(usize, u64)>,
     /// Servers that took each of our proposals.
     taken_by: BTreeMap<usize, BTreeSet<usize>>,
+    given: Vec<(usize, u64)>,
 }
 
 impl HeadDrf {
@@ -31,6 +32,7 @@ impl HeadDrf {
             proposed: BTreeMap::new(),
             ballot: Vec::new(),
             taken_by: BTreeMap::new(),
+            given: Vec::new(),
             local,
         }
     }
@@ -87,18 +89,22 @@ impl HeadDrf {
         let whole = |(tenant, amount): &(usize, u64)| {
             let cost = self.local.hosted[self.positions[tenant]].cost;
             let total = cost.map(|cost| cost.saturating_mul(*amount));
-            (*tenant, total, share(&total, &self.local.free))
+            (*tenant, *amount, share(&total, &self.local.free))
         };
-        let mut ballot: Vec<(usize, Vector, f64)> = self.ballot.iter().map(whole).collect();
+        let mut ballot: Vec<(usize, u64, f64)> = self.ballot.iter().map(whole).collect();
         ballot.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0))); // PO_d
-        let mut left = self.local.free;
+        let mut left = unheld(&self.local);
         let mut outbox = Outbox::default();
-        for (tenant, total, _) in ballot {
+        for (tenant, amount, _) in ballot {
+            let hosted = &self.local.hosted[self.positions[&tenant]];
+            let more = amount.saturating_sub(hosted.held_per_s);
+            let total = hosted.cost.map(|cost| cost.saturating_mul(more));
             if !crate::problem::fits(&total, &left) {
                 continue;
             }
             crate::problem::take(&mut left, &total);
-            let head = self.local.hosted[self.positions[&tenant]].head();
+            self.given.push((tenant, amount));
+            let head = hosted.head();
             if head == self.local.server {
                 self.taken_by.entry(tenant).or_default().insert(head);
             } else {
@@ -151,5 +157,13 @@ impl Server for HeadDrf {
             })
             .map(|(tenant, amount)| (*tenant, *amount))
             .collect()
+    }
+
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
+        note_held(&mut self.local, held_per_s);
+    }
+
+    fn given(&self) -> &[(usize, u64)] {
+        &self.given
     }
 }

@@ -23,7 +23,8 @@ use crate::exact::per_s;
 use crate::filling::Filling;
 use crate::problem::{Place, share};
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, own_problem, positions,
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, note_held, own_problem,
+    positions, word,
 };
 
 /// Rounds of bounds in an interval, even: the promise is made knowing upper bounds. With the shares before and the
@@ -40,6 +41,7 @@ pub struct LevelDrf {
     /// Of the tenant's other servers, by server: what they have for it at least and at most.
     told: Vec<BTreeMap<usize, (f64, f64)>>,
     promises: Promises,
+    given: Vec<(usize, u64)>,
 }
 
 impl LevelDrf {
@@ -60,6 +62,7 @@ impl LevelDrf {
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
             told: vec![BTreeMap::new(); local.hosted.len()],
             promises: Promises::default(),
+            given: Vec::new(),
             local,
         }
     }
@@ -120,9 +123,11 @@ impl LevelDrf {
             .collect();
         let filled = filling.fill(&caps);
         let whole = self.whole(&wanting, &filled);
+        let desired: Vec<(usize, u64)> = wanting.iter().map(|(h, _)| *h).zip(whole).collect();
         let mut outbox = Outbox::default();
-        for ((h, _), amount) in wanting.iter().zip(whole) {
-            let hosted = &self.local.hosted[*h];
+        for (h, amount) in word(&self.local, &desired) {
+            let hosted = &self.local.hosted[h];
+            self.given.push((hosted.tenant, amount));
             if hosted.head() == self.local.server {
                 self.promises.add(hosted.tenant, self.local.server, amount);
             } else {
@@ -245,5 +250,13 @@ impl Server for LevelDrf {
 
     fn grants(&self) -> Vec<(usize, u64)> {
         self.promises.grants(&self.local)
+    }
+
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
+        note_held(&mut self.local, held_per_s);
+    }
+
+    fn given(&self) -> &[(usize, u64)] {
+        &self.given
     }
 }

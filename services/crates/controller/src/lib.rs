@@ -7,6 +7,7 @@
 //! - [`filling`]: raising all dominant shares together, stopping at each saturation
 //! - [`exact`]: C-DRF by filling, whatever the number of requests
 //! - [`rounds`]: servers that exchange messages; any of them may be lost or late
+//! - [`exchange`]: one server's part, interval after interval; [`demand`], [`words`] and [`tell`] are parts of it
 //! - [`head`], [`all`], [`level`]: Head-DRF, All-DRF and Level-DRF (the default) as such servers
 //!
 //! All amounts are whole: thousandths of the tokens of `quorate_types::cost`, that is picoseconds of CPU,
@@ -16,7 +17,9 @@
 #![allow(clippy::needless_range_loop)]
 
 pub mod all;
+pub mod demand;
 pub mod exact;
+pub mod exchange;
 pub mod filling;
 pub mod head;
 pub mod level;
@@ -24,6 +27,8 @@ pub mod policy;
 pub mod problem;
 pub mod request_by_request;
 pub mod rounds;
+pub mod tell;
+pub mod words;
 
 pub use exact::exact;
 pub use policy::Policy;

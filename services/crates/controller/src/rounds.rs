@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::problem::{NOTHING, Place, Problem, Vector};
+use crate::problem::{NOTHING, Place, Problem, RESOURCES, Vector};
 
 /// What one server knows when an interval begins: what it has free, and the tenants that it hosts.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Hosted {
     pub cost: Vector,
     /// Requests/s that are wanted above the reservation: measured at the head, known to it alone.
     pub extra_per_s: Option<u64>,
+    /// Requests/s for which this server gave its word before, and which may still be in use.
+    pub held_per_s: u64,
 }
 
 impl Hosted {
@@ -79,8 +81,15 @@ pub trait Server {
     /// Takes the messages that came since the last round; sends messages.
     fn step(&mut self, round: u32, inbox: &[Message]) -> Vec<Message>;
 
-    /// After the last round: requests/s of the tenants whose heads are here, those with any.
+    /// After the last round: requests/s of the tenants whose heads are here; of whom nothing is said, not all
+    /// servers gave their word.
     fn grants(&self) -> Vec<(usize, u64)>;
+
+    /// What of its earlier words may still be in use, by tenant: known better as heads tell what they use.
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64);
+
+    /// What this server gave its word for in this interval, to heads here and elsewhere.
+    fn given(&self) -> &[(usize, u64)];
 }
 
 /// What becomes of a message.
@@ -119,6 +128,7 @@ pub fn locals(problem: &Problem, interval: u64) -> Vec<Local> {
                 places: tenant.places.clone(),
                 cost: place.cost,
                 extra_per_s: (position == 0).then_some(tenant.extra_per_s),
+                held_per_s: 0,
             });
         }
     }
@@ -224,7 +234,7 @@ impl Promises {
         let grant = |hosted: &Hosted| {
             let kept = self.kept.get(&hosted.tenant)?;
             let grant = (*kept.values().min()?).min(hosted.extra_per_s.unwrap_or(0));
-            (kept.len() == hosted.places.len() && grant > 0).then_some((hosted.tenant, grant))
+            (kept.len() == hosted.places.len()).then_some((hosted.tenant, grant))
         };
         heads.filter_map(grant).collect()
     }
@@ -245,6 +255,49 @@ pub(crate) fn own_problem(local: &Local, among: &[(usize, u64)]) -> Problem {
 
 pub(crate) fn costs_nothing(hosted: &Hosted) -> bool {
     hosted.cost == NOTHING
+}
+
+/// What a server may give its word for, where it would like to give `desired` (positions in `hosted`, requests/s;
+/// together within what is free). Whatever earlier words still keep cannot be given to others before it is known to
+/// be unused: who gets less gets less at once, who gets more gets its part of what nobody holds.
+pub(crate) fn word(local: &Local, desired: &[(usize, u64)]) -> Vec<(usize, u64)> {
+    let left = unheld(local);
+    let growth = |h: usize, amount: u64| amount.saturating_sub(local.hosted[h].held_per_s);
+    let mut needed = [0u128; RESOURCES];
+    for (h, amount) in desired {
+        for i in 0..RESOURCES {
+            let cost = u128::from(local.hosted[*h].cost[i]);
+            needed[i] = needed[i].saturating_add(cost * u128::from(growth(*h, *amount)));
+        }
+    }
+    let given = |(h, amount): &(usize, u64)| {
+        let hosted = &local.hosted[*h];
+        let mut more = u128::from(growth(*h, *amount));
+        for i in (0..RESOURCES).filter(|i| hosted.cost[*i] > 0) {
+            if needed[i] > u128::from(left[i]) {
+                more = more.min(u128::from(growth(*h, *amount)) * u128::from(left[i]) / needed[i]);
+            }
+        }
+        (*h, (*amount).min(hosted.held_per_s) + more as u64)
+    };
+    desired.iter().map(given).collect()
+}
+
+pub(crate) fn note_held(local: &mut Local, held_per_s: &dyn Fn(usize) -> u64) {
+    for hosted in &mut local.hosted {
+        hosted.held_per_s = held_per_s(hosted.tenant);
+    }
+}
+
+/// What is free and not held by earlier words.
+pub(crate) fn unheld(local: &Local) -> Vector {
+    let mut left = local.free;
+    for hosted in &local.hosted {
+        for i in 0..RESOURCES {
+            left[i] = left[i].saturating_sub(hosted.cost[i].saturating_mul(hosted.held_per_s));
+        }
+    }
+    left
 }
 
 /// Rounds of bounds, of which every second tells upper ones.

@@ -239,6 +239,13 @@ impl Fleet {
             .is_some_and(|slot| slot.available && demand.fits(slot.free()))
     }
 
+    /// What an applicant may have of this server, which need not be available: its replica is there already.
+    pub(crate) fn free_for_applicants(&self, id: ServerId) -> Amounts {
+        self.slots
+            .get(&id)
+            .map_or(Amounts::ZERO, Slot::free_for_applicants)
+    }
+
     fn search(
         &self,
         index: &Index,

@@ -244,9 +244,13 @@ impl Profile {
         (self.shard_cores * self.safety_factor * 1e12 / dearest_ps as f64).floor() as u64
     }
 
-    /// The budget of the group's token buckets: the head's cost function, and the declared rate.
+    /// The budget of the group's token buckets: the head's cost function, the declared rate, and what a request costs
+    /// the other replicas.
     pub fn budget(&self, sla: &Sla) -> Budget {
-        Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
+        Budget {
+            replica_milli: self.request_milli(sla),
+            ..Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
+        }
     }
 
     /// The head's cost as a line through the declared size, where it is exact.

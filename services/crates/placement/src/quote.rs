@@ -12,20 +12,9 @@ use crate::profile::{Profile, RoleDemands, role_at};
 /// why not, with nothing taken. The SLA must be valid (`Sla::validate`).
 pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
     enough_servers(fleet, sla)?;
-    let peak_per_s = profile.shard_peak_per_s(sla);
-    if sla.rate_per_s > peak_per_s {
-        let message = format!(
-            "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes; \
-             {} were asked for. Use several groups, or larger requests.",
-            sla.request_size_bytes, sla.rate_per_s
-        );
+    if let Some(peak_per_s) = beyond_peak(profile, sla) {
         let fits = largest_that_fits(fleet, profile, sla, peak_per_s);
-        return Err(refusal(
-            RefusalReason::BeyondShardPeak,
-            ScarceResource::Shard,
-            message,
-            fits,
-        ));
+        return Err(beyond_shard(sla, peak_per_s, fits));
     }
     place_one(fleet, profile.demands(sla).all())
         .map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
@@ -41,6 +30,83 @@ pub fn place_again(
     enough_servers(fleet, sla)?;
     place_one(fleet, demands.all()).map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
 }
+
+/// Whether a group that had `now` can have this SLA where it is: `seats` are its servers, each with a position in the
+/// chain, and what the group has on them is free in `fleet`. Shrinking always can, also where more than what may be
+/// promised is taken: a follower that became head is charged as one at once.
+pub fn in_place(
+    fleet: &Fleet,
+    profile: &Profile,
+    sla: &Sla,
+    now: &RoleDemands,
+    seats: &[(ServerId, usize)],
+) -> Result<(), Refusal> {
+    let at = |rate_per_s| Sla {
+        rate_per_s,
+        ..sla.clone()
+    };
+    let lacks = |sla: &Sla| {
+        let demands = profile.demands(sla);
+        let mut seats = seats.iter().copied();
+        seats.find_map(|(server, position)| {
+            let (needed, free) = (demands.at(position), fleet.free_for_applicants(server));
+            let fits = needed.fits(free) || needed.fits(now.at(position));
+            (!fits).then_some((position, needed, free))
+        })
+    };
+    let beyond = beyond_peak(profile, sla);
+    let lacking = lacks(sla);
+    if beyond.is_none() && lacking.is_none() {
+        return Ok(());
+    }
+    let limit_per_s = (sla.rate_per_s - 1).min(profile.shard_peak_per_s(sla));
+    let fits = largest(limit_per_s, |rate_per_s| lacks(&at(rate_per_s)).is_none()).map(at);
+    if let Some(peak_per_s) = beyond {
+        return Err(beyond_shard(sla, peak_per_s, fits));
+    }
+    let (position, needed, free) = lacking.expect("one of the two is");
+    let lack = |i: usize| needed.0[i] as f64 / free.0[i].max(1) as f64;
+    let scarce = (0..3)
+        .max_by(|a, b| lack(*a).total_cmp(&lack(*b)))
+        .expect("there are three resources");
+    let message = format!(
+        "A group grows where it is, and the server of {} has not enough {} for it: it needs {} {}, and can have {}.",
+        called(position, sla),
+        NAMES[scarce],
+        rounded(needed.to_resources().to_array()[scarce]),
+        UNITS[scarce],
+        rounded(free.to_resources().to_array()[scarce]),
+    );
+    Err(refusal(
+        RefusalReason::InsufficientCapacity,
+        ScarceResource::OF_SERVER[scarce],
+        message,
+        fits,
+    ))
+}
+
+/// What one shard carries, where the SLA asks for more.
+fn beyond_peak(profile: &Profile, sla: &Sla) -> Option<u64> {
+    let peak_per_s = profile.shard_peak_per_s(sla);
+    (sla.rate_per_s > peak_per_s).then_some(peak_per_s)
+}
+
+fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
+    let message = format!(
+        "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes; \
+         {} were asked for. Use several groups, or larger requests.",
+        sla.request_size_bytes, sla.rate_per_s
+    );
+    refusal(
+        RefusalReason::BeyondShardPeak,
+        ScarceResource::Shard,
+        message,
+        fits,
+    )
+}
+
+const UNITS: [&str; 3] = ["cores", "bytes/s of network", "storage operations/s"];
+const NAMES: [&str; 3] = ["CPU", "network", "storage IO"];
 
 /// What keeps a replica with `demand` from every server beside `members`: the resource that most of them lack, or
 /// that there is no other server.
@@ -73,8 +139,7 @@ fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
 /// The same as [`admit`], without keeping the result.
 pub fn quote(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Quote {
     let demands = profile.demands(sla);
-    let total = Amounts::sum(demands.all().iter().copied());
-    let (_, dominant) = total.dominant_share(fleet.free_total());
+    let dominant = dominant(fleet, profile, sla);
     let refusal = match admit(fleet, profile, sla) {
         Ok(servers) => {
             undo(fleet, demands.all(), &servers);
@@ -82,7 +147,13 @@ pub fn quote(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Quote {
         }
         Err(refusal) => Some(refusal),
     };
-    quote_of(profile, sla, ScarceResource::OF_SERVER[dominant], refusal)
+    quote_of(profile, sla, dominant, refusal)
+}
+
+/// The resource of which the SLA would take the largest share of what is free.
+pub fn dominant(fleet: &Fleet, profile: &Profile, sla: &Sla) -> ScarceResource {
+    let total = Amounts::sum(profile.demands(sla).all().iter().copied());
+    ScarceResource::OF_SERVER[total.dominant_share(fleet.free_total()).1]
 }
 
 /// A quote with this answer.
@@ -114,13 +185,8 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
     let (scarce, most_free) = scarcest(not_placed.demand, fleet.free_of_others(&not_placed.elected));
     let needed = not_placed.demand.to_resources().to_array()[scarce];
     let free = most_free.to_resources().to_array()[scarce];
-    let role = match role_at(not_placed.replica, usize::from(sla.replication_degree)) {
-        quorate_types::Role::Follower => "a follower",
-        quorate_types::Role::Tail => "the tail",
-        _ => "the head",
-    };
-    let unit = ["cores", "bytes/s of network", "storage operations/s"][scarce];
-    let name = ["CPU", "network", "storage IO"][scarce];
+    let role = called(not_placed.replica, sla);
+    let (unit, name) = (UNITS[scarce], NAMES[scarce]);
     let kept = match fleet.headroom_permille() {
         0 => String::new(),
         permille => format!(
@@ -148,6 +214,14 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
         message,
         fits,
     )
+}
+
+fn called(position: usize, sla: &Sla) -> &'static str {
+    match role_at(position, usize::from(sla.replication_degree)) {
+        quorate_types::Role::Follower => "a follower",
+        quorate_types::Role::Tail => "the tail",
+        _ => "the head",
+    }
 }
 
 /// The resource that most of those lack, and the most that any has of each.
@@ -188,19 +262,28 @@ pub fn largest_rate_that_fits(
     limit_per_s: u64,
     demands: impl Fn(u64) -> Vec<Amounts>,
 ) -> Option<u64> {
-    let (mut fits, mut above) = (0, limit_per_s.saturating_add(1));
-    while above - fits > 1 {
-        let rate_per_s = fits + (above - fits) / 2;
+    largest(limit_per_s, |rate_per_s| {
         let demands = demands(rate_per_s);
-        match place_one(fleet, &demands) {
-            Ok(servers) => {
-                undo(fleet, &demands, &servers);
-                fits = rate_per_s;
-            }
-            Err(_) => above = rate_per_s,
+        let placed = place_one(fleet, &demands);
+        if let Ok(servers) = &placed {
+            undo(fleet, &demands, servers);
+        }
+        placed.is_ok()
+    })
+}
+
+/// The largest number from 1 to `limit` that fits, where all below one that fits do too.
+fn largest(limit: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u64> {
+    let (mut known, mut above) = (0, limit.saturating_add(1));
+    while above - known > 1 {
+        let middle = known + (above - known) / 2;
+        if fits(middle) {
+            known = middle;
+        } else {
+            above = middle;
         }
     }
-    (fits > 0).then_some(fits)
+    (known > 0).then_some(known)
 }
 
 fn refusal(

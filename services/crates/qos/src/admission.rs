@@ -7,6 +7,7 @@ use quorate_types::cost::Budget;
 use quorate_types::{Micros, limits};
 
 use crate::buckets::{Buckets, Conformance};
+use crate::lent::{Assumed, Flow, Lent, add};
 
 /// Bounds of one group's queue. Beyond any of them a request is throttled.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +75,9 @@ struct Waiting<T> {
 /// Token buckets and the queue of one group. First in, first out; an expired request leaves from
 /// wherever it stands.
 ///
+/// A request that the group's own budget does not let through may use what is lent to it ([`Lent`]); order is
+/// one for both classes.
+///
 /// `set_window_open(false)` holds everything back for a reason other than the budget (too much
 /// uncommitted, too few replicas): requests then wait in the same queue.
 #[derive(Debug)]
@@ -81,6 +85,12 @@ pub struct Admission<T> {
     limits: QueueLimits,
     buckets: Buckets,
     offered: Buckets,
+    lent: Option<Lent>,
+    /// Lent capacity is wanted back by somebody on this server.
+    yields: bool,
+    assumed: Option<Assumed>,
+    returned: bool,
+    flow: Flow,
     window_open: bool,
     /// Expired places are `None` until they reach the front. Place `n` has the number `first + n`.
     queue: VecDeque<Option<Waiting<T>>>,
@@ -97,6 +107,11 @@ impl<T> Admission<T> {
             limits,
             buckets: Buckets::new(budget, now),
             offered: Buckets::new(budget, now),
+            lent: None,
+            yields: false,
+            assumed: None,
+            returned: false,
+            flow: Flow::default(),
             window_open: true,
             queue: VecDeque::new(),
             first: 0,
@@ -111,11 +126,14 @@ impl<T> Admission<T> {
     /// payload that it would hold in the queue, `deadline` on the caller's clock.
     pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
         let within_sla = self.offered.observe(now, cost) == Conformance::WithinSla;
-        if self.window_open && self.waiting == 0 && self.buckets.take(now, cost).is_ok() {
+        add(&mut self.flow.offered, cost);
+        self.flow.offers = self.flow.offers.wrapping_add(1);
+        if self.window_open && self.waiting == 0 && self.take(now, cost) {
             return Offer::Admitted(item);
         }
+        self.flow.held_back = self.flow.held_back.wrapping_add(1);
         let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));
-        let wait_us = self.buckets.wait_us(now, cost, self.waiting_cost);
+        let wait_us = self.wait_us(now, cost, self.waiting_cost);
         let full = self.waiting >= self.limits.batches_max
             || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max;
         // What cannot pass before its deadline is told so at once instead of at its deadline.
@@ -153,7 +171,7 @@ impl<T> Admission<T> {
             .as_ref()
             .expect("the front is never an expired place")
             .cost;
-        if !self.window_open || self.buckets.take(now, cost).is_err() {
+        if !self.window_open || !self.take(now, cost) {
             return None;
         }
         let waiting = self.remove(self.first);
@@ -190,8 +208,86 @@ impl<T> Admission<T> {
         if !self.window_open {
             return Some(deadline);
         }
-        let wait_us = self.buckets.wait_us(now, front_cost, [0; 3]);
-        Some(deadline.min(now.saturating_add(wait_us)))
+        let own_us = self.buckets.wait_us(now, front_cost, [0; 3]);
+        let lent_us = match &mut self.lent {
+            Some(lent) if !self.yields => lent.wait_us(now, front_cost),
+            _ => Micros::MAX,
+        };
+        Some(deadline.min(now.saturating_add(own_us.min(lent_us))))
+    }
+
+    /// The group's own budget first; what it does not let through, what is lent.
+    fn take(&mut self, now: Micros, cost: [u64; 3]) -> bool {
+        if self.buckets.take(now, cost).is_ok() {
+            add(&mut self.flow.reserved, cost);
+            if let Some(assumed) = &mut self.assumed
+                && assumed.returns_with(now, cost)
+            {
+                self.returned = true;
+            }
+            return true;
+        }
+        let passes = !self.yields && self.lent.as_mut().is_some_and(|lent| lent.take(now, cost));
+        if passes {
+            add(&mut self.flow.lent, cost);
+        }
+        passes
+    }
+
+    fn wait_us(&mut self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
+        match &mut self.lent {
+            Some(lent) if !self.yields && !lent.is_over(now) => {
+                let mut both = self.buckets.joined(lent.buckets(), now);
+                both.wait_us(now, cost, ahead)
+            }
+            _ => self.buckets.wait_us(now, cost, ahead),
+        }
+    }
+
+    /// Lends so much (thousandths of tokens each second) until then. Nothing is lent for no tokens.
+    pub fn lend(&mut self, now: Micros, tokens_per_s_milli: [u64; 3], until: Micros) {
+        match &mut self.lent {
+            Some(lent) if tokens_per_s_milli == [0; 3] => lent.end(),
+            None if tokens_per_s_milli == [0; 3] => {}
+            Some(lent) => lent.renew(tokens_per_s_milli, until, now),
+            None => self.lent = Some(Lent::new(tokens_per_s_milli, until, now)),
+        }
+    }
+
+    /// What was used of the last moments stays used, or whoever loses it and gets it again would have it twice.
+    pub fn end_lent(&mut self) {
+        if let Some(lent) = &mut self.lent {
+            lent.end();
+        }
+    }
+
+    /// Whether anything was ever lent: for others, [`Admission::set_yields`] has no meaning.
+    pub fn has_lent(&self) -> bool {
+        self.lent.is_some()
+    }
+
+    /// While it yields, nothing passes on lent capacity.
+    pub fn set_yields(&mut self, yields: bool) {
+        self.yields = yields;
+    }
+
+    /// Others were lent what the group does not use beyond this (thousandths of tokens each second); `None`: nothing
+    /// of its reservation is lent.
+    pub fn assume(&mut self, now: Micros, tokens_per_s_milli: Option<[u64; 3]>) {
+        match (&mut self.assumed, tokens_per_s_milli) {
+            (_, None) => self.assumed = None,
+            (Some(assumed), Some(tokens)) => assumed.renew(tokens, now),
+            (none, Some(tokens)) => *none = Some(Assumed::new(tokens, now)),
+        }
+    }
+
+    /// Whether the group has used more than was assumed, since this was last asked.
+    pub fn take_returned(&mut self) -> bool {
+        std::mem::take(&mut self.returned)
+    }
+
+    pub fn flow(&self) -> Flow {
+        self.flow
     }
 
     /// A new budget; what waits keeps the cost that it had when it was offered.
@@ -234,7 +330,7 @@ impl<T> Admission<T> {
         }
         let Reverse((_, number)) = self.deadlines.pop().expect("there is a next deadline");
         let waiting = self.remove(number);
-        let wait_us = self.buckets.wait_us(now, waiting.cost, self.waiting_cost);
+        let wait_us = self.wait_us(now, waiting.cost, self.waiting_cost);
         let retry_after_us = self.retry_after(wait_us);
         Some(Ready::Expired {
             item: waiting.item,

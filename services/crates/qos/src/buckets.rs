@@ -18,7 +18,7 @@ pub enum Conformance {
     BeyondSla,
 }
 
-/// One bucket per resource, each holding at most one second of its rate.
+/// One bucket per resource, each holding at most one second of its rate, or as much time as is said.
 ///
 /// A request passes when every bucket holds its cost. A request that costs more than a bucket can
 /// hold passes when that bucket is full, and leaves it in debt; so over any time `t` at most
@@ -26,28 +26,54 @@ pub enum Conformance {
 #[derive(Debug, Clone)]
 pub struct Buckets {
     rate_milli: [u64; 3],
+    /// How long an empty bucket takes to be full.
+    depth_us: Micros,
     /// May be negative: debt.
     level: [i128; 3],
     updated: Micros,
 }
 
+/// The depth of a group's own budget: an idle group may use one second of its rate at once.
+const SECOND_US: Micros = 1_000_000;
+
 impl Buckets {
-    /// Full buckets: an idle group may use one second of its rate at once.
+    /// Full buckets that hold one second of the budget.
     pub fn new(budget: &Budget, now: Micros) -> Self {
-        let rate_milli = budget.tokens_per_s_milli;
+        Self::with_depth(budget.tokens_per_s_milli, SECOND_US, now)
+    }
+
+    /// Full buckets that hold `depth_us` of the rates (thousandths of tokens each second).
+    pub fn with_depth(rate_milli: [u64; 3], depth_us: Micros, now: Micros) -> Self {
         Self {
             rate_milli,
-            level: rate_milli.map(depth),
+            depth_us,
+            level: rate_milli.map(|rate| depth(rate, depth_us)),
             updated: now,
         }
     }
 
     /// Changes the rates. Tokens held are kept up to the new depth; debts are kept.
     pub fn set_budget(&mut self, budget: &Budget, now: Micros) {
+        self.set_rates(budget.tokens_per_s_milli, now);
+    }
+
+    pub fn set_rates(&mut self, rate_milli: [u64; 3], now: Micros) {
         self.refill(now);
-        self.rate_milli = budget.tokens_per_s_milli;
+        self.rate_milli = rate_milli;
         for i in 0..3 {
-            self.level[i] = self.level[i].min(depth(self.rate_milli[i]));
+            self.level[i] = self.level[i].min(depth(self.rate_milli[i], self.depth_us));
+        }
+    }
+
+    /// Two budgets as one, to foresee when what waits for both will have passed.
+    pub fn joined(&mut self, other: &mut Self, now: Micros) -> Self {
+        self.refill(now);
+        other.refill(now);
+        Self {
+            rate_milli: std::array::from_fn(|i| self.rate_milli[i].saturating_add(other.rate_milli[i])),
+            depth_us: self.depth_us,
+            level: std::array::from_fn(|i| self.level[i].saturating_add(other.level[i])),
+            updated: self.updated,
         }
     }
 
@@ -94,7 +120,9 @@ impl Buckets {
         for i in 0..3 {
             // Rate and time are below 2^64 each, and levels within ± 2^105: the sum fits 128 bits.
             let added = i128::from(self.rate_milli[i]).saturating_mul(elapsed_us);
-            self.level[i] = self.level[i].saturating_add(added).min(depth(self.rate_milli[i]));
+            self.level[i] = self.level[i]
+                .saturating_add(added)
+                .min(depth(self.rate_milli[i], self.depth_us));
         }
     }
 
@@ -116,7 +144,7 @@ impl Buckets {
             return 0;
         }
         // What does not fit the bucket passes when the bucket is full.
-        let own = (i128::from(cost) * SCALE).min(depth(self.rate_milli[i]));
+        let own = (i128::from(cost) * SCALE).min(depth(self.rate_milli[i], self.depth_us));
         let ahead = i128::try_from(ahead).unwrap_or(i128::MAX).saturating_mul(SCALE);
         let missing = ahead.saturating_add(own).saturating_sub(self.level[i]);
         match self.rate_milli[i] {
@@ -131,8 +159,9 @@ impl Buckets {
     }
 }
 
-fn depth(rate_milli: u64) -> i128 {
-    i128::from(rate_milli) * SCALE
+/// `SCALE` levels are a thousandth of a token, and a second has as many microseconds: a rate times a time is a level.
+fn depth(rate_milli: u64, depth_us: Micros) -> i128 {
+    i128::from(rate_milli).saturating_mul(i128::from(depth_us))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! - [`Buckets`]: one bucket per resource; a request passes when every bucket has its cost
 //!   (Filo §3 "rate limiters", Pulsar §4.4)
+//! - [`lent`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
 //! - [`Pace`]: a bucket of bytes for work that may wait
 //! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with
 //!   the time to retry, never a silent drop
@@ -11,8 +12,10 @@
 
 mod admission;
 mod buckets;
+pub mod lent;
 mod pace;
 
 pub use admission::{Admission, Offer, Polled, QueueLimits, Ready};
 pub use buckets::{Buckets, Conformance, RetryAfter};
+pub use lent::Flow;
 pub use pace::Pace;

@@ -196,6 +196,10 @@ pub struct Welcome {
     /// JWKS with the coordinator's Ed25519 key, which signs peer tokens.
     pub peer_keys: serde_json::Value,
     pub peer_token: String,
+    /// What admission promises of the server's capacity, as a share: the profile's safety factor. Absent: servers do
+    /// not know what is free, and lend nothing.
+    #[serde(default)]
+    pub promised_share: Option<f64>,
     /// When the registration asked for one.
     #[serde(default)]
     pub certificate_pem: Option<String>,

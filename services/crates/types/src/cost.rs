@@ -81,6 +81,10 @@ pub struct Budget {
     pub cost: AppendCost,
     /// Tokens added each second (thousandths), per resource. The bucket holds one second of it.
     pub tokens_per_s_milli: [u64; 3],
+    /// What one request of the declared size costs each replica, head first, in thousandths of tokens. Empty where
+    /// it is not known: then as much as at the head.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replica_milli: Vec<[u64; 3]>,
 }
 
 impl Budget {
@@ -92,6 +96,28 @@ impl Budget {
             request_size_bytes,
             cost,
             tokens_per_s_milli: one.map(|c| c * rate_per_s),
+            replica_milli: Vec::new(),
         }
+    }
+
+    /// What one request of the declared size costs the head.
+    pub fn request_milli(&self) -> [u64; 3] {
+        self.cost.of(1, u64::from(self.request_size_bytes))
+    }
+
+    /// What it costs the replica at a position of the chain. A chain that lost replicas is charged by position as if
+    /// it were whole, as placement does.
+    pub fn request_milli_at(&self, position: usize) -> [u64; 3] {
+        match self.replica_milli.get(position) {
+            Some(cost) => *cost,
+            None => self.request_milli(),
+        }
+    }
+
+    /// So many requests of the declared size cost the head as much as what was counted, in its dearest resource.
+    pub fn requests_of(&self, milli: [u64; 3]) -> u64 {
+        let one = self.request_milli();
+        let requests = |i: usize| if one[i] == 0 { 0 } else { milli[i].div_ceil(one[i]) };
+        (0..3).map(requests).max().unwrap_or(0)
     }
 }

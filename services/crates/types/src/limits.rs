@@ -57,6 +57,14 @@ pub const RETRY_AFTER_MS_MIN: u64 = 1;
 pub const RETRY_AFTER_MS_HELD: u64 = 50;
 /// … and after this at most, since budgets change.
 pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
+/// Lent capacity that a group may use at once after a pause, in time at its rate: others may want it back any moment.
+pub const LENT_DEPTH_MS: u64 = 100;
+/// In an interval servers agree on what is lent in five steps; the rest of it is for what is late.
+pub const SHARE_STEPS_PER_INTERVAL: u64 = 16;
+/// What is lent and not renewed for so many intervals ends: one message may be lost, and the next one too.
+pub const SHARE_LAPSE_INTERVALS: u64 = 3;
+/// Frames about what is free that wait to be read; beyond, they are lost, which costs no more than one interval.
+pub const SHARE_NEWS_MAX: usize = 4_096;
 /// Deadline of an append that names none.
 pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 
@@ -126,6 +134,9 @@ pub const GROUP_LOG_FILE_BYTES: u32 = 16 << 20;
 pub const GROUP_LOG_ROUND_BYTES: u64 = 128 << 20;
 /// … but no more records than this, of whose new places 24 bytes each are kept until the round ends.
 pub const GROUP_LOG_ROUND_RECORDS_MAX: usize = 512 << 10;
+/// Full segments of the journal that are not copied yet: what groups trim meanwhile never is. And for how long at most.
+pub const GROUP_LOG_KEEP_SEGMENTS: usize = 4;
+pub const GROUP_LOG_KEEP_S: u64 = 30;
 /// Copying from the journal goes no faster while the journal is short: a disk's other work comes first. The rate
 /// doubles with each full segment that waits.
 pub const GROUP_LOG_COPY_BYTES_PER_S: u64 = 64 << 20;

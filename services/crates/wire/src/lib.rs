@@ -14,6 +14,7 @@ pub mod client;
 pub mod cursor;
 pub mod frame;
 pub mod peer;
+pub mod share;
 
 pub use batch::{Batch, BatchHeader};
 pub use frame::{Frame, TraceContext, decode_frame, encode_frame};

@@ -22,6 +22,7 @@ pub mod kind {
     pub const ALIVE: u8 = 72;
     pub const FETCH: u8 = 73;
     pub const FETCHED: u8 = 74;
+    pub const SHARE: u8 = 75;
 }
 
 /// What one replica tells another of one group, in one epoch.
@@ -199,11 +200,16 @@ impl Greeting {
     }
 }
 
-/// A frame that says only that the sender lives.
-pub fn alive_frame() -> Bytes {
+/// A frame that says that the sender lives, and which version of SHARE it takes (0: none).
+pub fn alive_frame(share_version: u8) -> Bytes {
     let mut out = BytesMut::new();
-    encode_frame(&mut out, kind::ALIVE, 0, None, 0, |_| {});
+    encode_frame(&mut out, kind::ALIVE, 0, None, 0, |out| out.put_u8(share_version));
     out.freeze()
+}
+
+/// The version of SHARE that the sender of an ALIVE takes; servers that did not know of it say nothing.
+pub fn share_version_of(alive: &Frame) -> u8 {
+    alive.head.first().copied().unwrap_or(0)
 }
 
 impl Envelope {

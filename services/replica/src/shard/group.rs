@@ -17,6 +17,7 @@ use quorate_wire::peer::Envelope;
 use crate::clock::now_us;
 use crate::disk::Placed;
 use crate::shard::io::{Io, Refusal};
+use crate::shard::lending::Watched;
 use crate::shard::reads::Readers;
 use crate::shard::repair::Repairs;
 use crate::shard::serve::Channel;
@@ -51,6 +52,7 @@ pub struct Group {
     /// Samples at the end of one epoch and the beginning of the next, for [`crate::usage`].
     pub cuts: Vec<Sample>,
     pub traced: Traced,
+    pub lending: Watched,
     acks: Vec<(ClientRef, u64, u64)>,
     commands: Vec<Command>,
     pub is_dirty: bool,
@@ -76,6 +78,7 @@ impl Group {
             counters: Counters::new(now),
             cuts: Vec::new(),
             traced: Traced::default(),
+            lending: Watched::default(),
             acks: Vec::new(),
             commands: Vec::new(),
             is_dirty: false,
@@ -103,6 +106,7 @@ impl Group {
         let begins = config.epoch > self.replica.epoch();
         if begins {
             self.cut_sample();
+            self.end_lending();
         }
         self.step(io, Event::Configure(config));
         if begins {
@@ -146,6 +150,7 @@ impl Group {
         if admission.is_empty() {
             return;
         }
+        admission.set_yields(io.shared.lending.is_stopped(now));
         // Each admitted batch may close the window: asked again before the next.
         while let Some(ready) = self.admission.as_mut().and_then(|a| a.pop(now)) {
             match ready {
@@ -162,6 +167,9 @@ impl Group {
             if let Some(admission) = &mut self.admission {
                 admission.set_window_open(open);
             }
+        }
+        if self.admission.as_mut().is_some_and(Admission::take_returned) {
+            self.owner_returned(io, now);
         }
         io.timer.notify_one();
     }
@@ -315,7 +323,7 @@ impl Group {
             epoch,
             role: self.replica.role() as u8,
             state: self.replica.state() as u8,
-            rate_per_s: self.budget.as_ref().map_or(0, |b| b.rate_per_s),
+            rate_per_s: self.rate_per_s(),
             head_address: self.head_address(),
         };
         for client in self.channels.keys() {

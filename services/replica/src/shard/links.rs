@@ -37,6 +37,8 @@ pub struct Link {
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
     last_heard: Micros,
+    /// Of SHARE, that the peer takes.
+    pub share_version: u8,
     /// Bytes put into the outbox since the link is up.
     pub pushed_bytes: u64,
     /// A mark in them that was not yet written, and since when.
@@ -58,6 +60,7 @@ impl Shard {
             blocked: Rc::new(Notify::new()),
             close: Rc::new(Notify::new()),
             last_heard: now_us(),
+            share_version: 0,
             pushed_bytes: 0,
             waits: None,
             generation,
@@ -123,7 +126,7 @@ impl Shard {
                 link.close.notify_one();
                 continue;
             }
-            let alive = peer::alive_frame();
+            let alive = peer::alive_frame(self.io.shared.lending.share_version());
             link.pushed_bytes += alive.len() as u64;
             link.outbox.push_bytes(alive);
             self.io.mark_link(server);
@@ -248,7 +251,11 @@ async fn read_frames(
         }
         loop {
             match reader.next_frame() {
-                Ok(Some(frame)) if frame.kind == peer::kind::ALIVE => {}
+                Ok(Some(frame)) if matches!(frame.kind, peer::kind::ALIVE | peer::kind::SHARE) => {
+                    if let Err(error) = shard.borrow_mut().lending_frame(server, &frame) {
+                        return ReadFault::Wire(error);
+                    }
+                }
                 Ok(Some(frame)) => match Envelope::decode(&frame) {
                     Ok(envelope) => shard.borrow_mut().peer_envelope(server, envelope),
                     Err(error) => return ReadFault::Wire(error),

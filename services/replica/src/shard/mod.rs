@@ -9,6 +9,7 @@ pub mod clients;
 pub mod crossing;
 pub mod group;
 pub mod io;
+pub mod lending;
 pub mod links;
 pub mod reads;
 pub mod repair;
@@ -110,6 +111,8 @@ pub enum ShardMessage {
         connection: u64,
     },
     Sample(oneshot::Sender<ShardSample>),
+    /// Of the task that shares out what is free.
+    Lending(lending::Request),
     /// Records that lie in their group's log now.
     Moved {
         group_id: GroupId,

@@ -245,6 +245,7 @@ fn handle(owner: &Rc<RefCell<Shard>>, message: ShardMessage) {
         ShardMessage::Sample(answer) => {
             let _gone = answer.send(shard.sample()).is_err();
         }
+        ShardMessage::Lending(request) => shard.lending(request),
         ShardMessage::Stop => unreachable!("handled by the inbox"),
     }
 }

@@ -109,7 +109,7 @@ impl Group {
             next_seq: log.sessions().next_seq(session),
             commit_offset: self.replica.commit_offset(),
             trim_offset: self.replica.trim_offset(),
-            rate_per_s: self.budget.as_ref().map_or(0, |b| b.rate_per_s),
+            rate_per_s: self.rate_per_s(),
             head_address: self.head_address(),
         };
         io.send_client(client, Message::Attached(attached));
@@ -242,7 +242,14 @@ impl Group {
         }
         let cost = budget.cost.of(u64::from(entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;
-        match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000) {
+        if admission.has_lent() {
+            admission.set_yields(io.shared.lending.is_stopped(now));
+        }
+        let offer = admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000);
+        if admission.take_returned() {
+            self.owner_returned(io, now);
+        }
+        match offer {
             Offer::Admitted(request) => self.order(io, request),
             Offer::Queued => io.timer.notify_one(),
             Offer::Throttled {

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"quorate/infra/terraform/provider/internal/provider"
+	"quorate/infra/terraform/provider/reference"
 )
 
 const repository = "../../.." // from the module's folder, where `go run` is called
@@ -30,7 +33,7 @@ func run(check bool) (int, error) {
 	}
 	files := map[string][]byte{
 		"internal/api/gen/client.gen.go":                         code,
-		filepath.Join(repository, "docs/reference/terraform.md"): reference(),
+		filepath.Join(repository, "docs/reference/terraform.md"): reference.Page(provider.New(), "the provider's reference"),
 	}
 	stale := 0
 	for path, text := range files {

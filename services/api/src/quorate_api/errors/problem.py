@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse
 
 from quorate_api.coordinator.schemas import Refusal
 from quorate_api.errors.catalogue import CATALOGUE, Code
+from quorate_api.observability import counters
 
 
 class FieldError(BaseModel):
@@ -56,6 +57,7 @@ class Problem(Exception):
 
     def response(self, origin: str, request_id: str) -> JSONResponse:
         entry = CATALOGUE[self.code]
+        counters.refusals.add(1, {"error.type": self.code.value})
         body: dict[str, Any] = {
             "type": f"{origin}/errors/{self.code.value}",
             "title": entry.title,

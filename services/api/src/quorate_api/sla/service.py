@@ -1,6 +1,7 @@
 """SLA reports, for the API and for the month's close."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,14 +9,17 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
+from quorate_api.groups.periods import periods
+from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.sla import calculator
-from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaReport
+from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaPeriod, SlaReport
 from quorate_api.sla.targets import AVAILABILITY, LATENCY, PPM
-from quorate_api.telemetry.windows import WINDOW_S
+from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.usage.repository import UsageRepository
 
 EDGE_S = 24 * 3_600  # windows read beyond the period, to judge gaps at its edges
@@ -38,13 +42,24 @@ async def measure(
     repository: UsageRepository, group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
     """Over the part of [start, end) in which the group was active and whose minutes are over."""
+    windows = await repository.windows(group.id, int(start.timestamp()) - EDGE_S, int(end.timestamp()) + EDGE_S)
+    return judged(windows, group, start, end, now)
+
+
+def settled_s(now: datetime) -> int:
+    """Until when minutes are judged: the one that runs is not yet."""
+    return int((now.timestamp() - limits.TELEMETRY_SETTLE_S) // WINDOW_S * WINDOW_S)
+
+
+def judged(
+    windows: Iterable[Window], group: Row[Any], start: datetime, end: datetime, now: datetime
+) -> calculator.Report:
+    """As `measure`, of windows that the caller has read."""
     begun = max(start, group.active_at) if group.active_at else end
-    # The minute that runs is not judged yet; a deleted group's last minute is over when the group is.
-    settled_s = (now.timestamp() - limits.TELEMETRY_SETTLE_S) // WINDOW_S * WINDOW_S
-    stop_ms = min(_ms(end), int(settled_s * 1_000))
+    # A deleted group's last minute is over when the group is.
+    stop_ms = min(_ms(end), settled_s(now) * 1_000)
     if group.delete_requested_at is not None:
         stop_ms = min(stop_ms, _ms(group.delete_requested_at))
-    windows = await repository.windows(group.id, int(start.timestamp()) - EDGE_S, int(end.timestamp()) + EDGE_S)
     begun_ms = _ms(begun)
     return calculator.report(windows, group.sla["durability"], begun_ms, max(begun_ms, stop_ms))
 
@@ -59,6 +74,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     return SlaReport(
         group_id=group_id,
         month=f"{start:%Y-%m}",
+        periods=_promised(group, await GroupRepository(work.scope).former_slas(group_id), start, min(end, now)),
         minutes_counted=measured.minutes_counted,
         clauses=clauses,
         credit_percent=min(100, sum(clause.credit_percent for clause in clauses)),
@@ -73,6 +89,19 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
             for incident in measured.incidents[:INCIDENTS_MAX]
         ],
     )
+
+
+def _promised(group: Row[Any], former: list[Row[Any]], start: datetime, end: datetime) -> list[SlaPeriod]:
+    """The parts of [start, end) with the SLA that the group had in each."""
+    end = min(end, group.delete_requested_at or end)
+    found = []
+    for period in periods(group, former):
+        if period.start is None:
+            continue
+        since, until = max(start, period.start), min(end, period.end or end)
+        if since < until:
+            found.append(SlaPeriod(start=since, end=until, sla=ObservedSla(**period.sla)))
+    return found
 
 
 def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> ClauseReport:

@@ -1,5 +1,6 @@
 """Usage windows: read within one organization, written by the worker for all."""
 
+from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from quorate_api.database.scope import EveryOrganization, Scope
 from quorate_api.database.tables import groups, usage_windows
-from quorate_api.telemetry.windows import COUNTERS, WINDOW_S, Window
+from quorate_api.telemetry.windows import COUNTERS, HEAD_ROLES, WINDOW_S, Window
 
 _COLUMNS = usage_windows.c
 UPSERT_ROWS = 500  # 23 parameters each; PostgreSQL takes 65 535
@@ -30,6 +31,18 @@ class UsageRepository:
             .order_by(_COLUMNS.window_start_s)
         )
         return [_window(row._mapping) for row in (await self._connection.execute(statement)).all()]
+
+    async def heads_windows(self, from_s: int, to_s: int) -> dict[str, list[Window]]:
+        """Heads' windows of all groups that begin in [from_s, to_s), by group."""
+        assert isinstance(self._scope, EveryOrganization)
+        statement = self._scope.select(usage_windows).where(
+            _COLUMNS.role.in_(HEAD_ROLES), _COLUMNS.window_start_s >= from_s, _COLUMNS.window_start_s < to_s
+        )
+        found: dict[str, list[Window]] = defaultdict(list)
+        for row in (await self._connection.execute(statement)).all():
+            window = _window(row._mapping)
+            found[window.group_id].append(window)
+        return found
 
     async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
         """Of each log of the group, by its `log_epoch`: the greatest committed entries and bytes of windows that began

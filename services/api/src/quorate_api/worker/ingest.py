@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import limits
 from quorate_api.database.scope import EveryOrganization
+from quorate_api.observability import counters
 from quorate_api.telemetry.records import windows_of
 from quorate_api.telemetry.windows import Window, merged
 from quorate_api.usage.repository import UsageRepository
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 STREAM = "quorate:usage"
 GROUP = "quorate-worker"
 REJECTED = "quorate:usage:rejected"
+BACKLOG_COUNTED_MAX = 10_000
 
 StreamEntry = tuple[bytes, dict[bytes, bytes] | None]
 
@@ -83,6 +85,16 @@ class Ingest:
                 log.warning("usage of unknown groups", groups=strangers[:10], count=len(strangers))
             await repository.upsert(merged(known), organizations)
 
+    async def backlog(self) -> int:
+        """Entries that are not stored yet: those that nobody has read, and those that are read and not acknowledged."""
+        groups: Any = await self.redis.xinfo_groups(STREAM)
+        own = next(group for group in groups if group["name"] == GROUP.encode())
+        unread = own.get("lag")
+        if unread is None:  # Redis cannot tell after some trims, or is older than 7: then what is there counts
+            after = await self.redis.xrange(STREAM, min=b"(" + own["last-delivered-id"], count=BACKLOG_COUNTED_MAX)
+            unread = len(after or [])
+        return int(own["pending"]) + int(unread)
+
     async def _next(self, block_ms: int) -> list[StreamEntry]:
         if not self._recovered:
             pending = await self._read("0", None)
@@ -104,6 +116,7 @@ class Ingest:
 
     async def _reject(self, entry_id: bytes, fields: dict[bytes, bytes], error: Exception) -> None:
         """Keep it for people to look at; it must not stop the others."""
+        counters.usage_rejected.add(1)
         log.error("a usage entry does not follow the contract", entry=entry_id.decode(), error=str(error)[:500])
         kept: Any = {b"id": entry_id, **fields}
         await self.redis.xadd(REJECTED, kept, maxlen=limits.INGEST_REJECTED_MAXLEN, approximate=False)

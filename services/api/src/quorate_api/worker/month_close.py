@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api import limits
 from quorate_api.billing import service as billing
 from quorate_api.database.scope import Scope
+from quorate_api.observability import counters
 from quorate_api.worker.repository import WorkerRepository
 
 log = structlog.get_logger(__name__)
@@ -29,6 +30,7 @@ async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limi
         except (OperationalError, InterfaceError):
             raise  # PostgreSQL is away, for all alike
         except Exception:  # one organization's trouble does not hold up the others' invoices; it is tried again
+            counters.close_failures.add(1)
             log.exception("months not closed", organization_id=str(organization_id))
             continue
         if made:

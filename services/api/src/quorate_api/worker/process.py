@@ -1,4 +1,4 @@
-"""The `worker` process: four tasks, each on its own through whatever is missing."""
+"""The `worker` process: four tasks, each on its own through whatever is missing; and two that watch, for metrics."""
 
 import asyncio
 import signal
@@ -7,13 +7,17 @@ import sys
 from datetime import UTC, datetime
 
 import structlog
+from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from quorate_api import app, lifecycle, limits
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine as database
 from quorate_api.health import service as health
 from quorate_api.main import EXIT_DEPENDENCY, EXIT_FAILED
-from quorate_api.observability import logs, telemetry
+from quorate_api.observability import counters, logs, telemetry
+from quorate_api.observability.dependencies import Dependencies
+from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
 from quorate_api.worker.events import Follower
@@ -21,6 +25,7 @@ from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.month_close import close_months
 from quorate_api.worker.reconcile import Reconciler
 from quorate_api.worker.steady import keep_running
+from quorate_api.worker.watch import Watch
 
 log = structlog.get_logger(__name__)
 
@@ -81,6 +86,8 @@ async def _work(settings: Settings) -> int:
             asyncio.create_task(keep_running("reconcile", reconciler.run, every_s=limits.RECONCILE_INTERVAL_S)),
             asyncio.create_task(keep_running("month close", close, every_s=limits.MONTH_CLOSE_INTERVAL_S)),
         ]
+        if settings.otlp_endpoint:
+            tasks += _watching(engine, redis, coordinator, ingest)
         sys.stdout.write("worker ready\n")
         sys.stdout.flush()
         return await _until_stopped(tasks)
@@ -88,6 +95,23 @@ async def _work(settings: Settings) -> int:
         await coordinator.aclose()
         await redis.aclose()
         await engine.dispose()
+
+
+def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, ingest: Ingest) -> list[asyncio.Task[None]]:
+    """Tasks that read what is exported as metrics."""
+    counters.begin_worker()
+    readings = Readings()
+    watch = Watch(readings, engine, coordinator, ingest)
+    probes = {
+        "postgresql": lambda: health.postgresql(engine, database.WORKER_ROLE),
+        "redis": lambda: health.redis_server(redis),
+        "coordinator": lambda: health.fleet(coordinator),
+    }
+    dependencies = Dependencies(readings, engine, probes)
+    return [
+        asyncio.create_task(keep_running("watch", watch.run, every_s=limits.WATCH_INTERVAL_S)),
+        asyncio.create_task(keep_running("dependencies", dependencies.run, every_s=limits.WATCH_INTERVAL_S)),
+    ]
 
 
 async def _until_stopped(tasks: list[asyncio.Task[None]]) -> int:

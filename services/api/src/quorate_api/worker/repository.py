@@ -16,6 +16,7 @@ from quorate_api.database.tables import (
     group_events,
     groups,
     idempotency_keys,
+    invoices,
     organizations,
     sessions,
 )
@@ -75,6 +76,36 @@ class WorkerRepository:
             .limit(limits.RECONCILE_GROUPS_MAX)
         )
         return list((await self._connection.execute(statement)).all())
+
+    async def resizing(self) -> list[Row[Any]]:
+        """Groups of which it is not known whether they were resized. A request may still be looking after it; asking
+        once more does no harm."""
+        statement = self._scope.select(groups).where(groups.c.resize.is_not(None), groups.c.deleted_at.is_(None))
+        statement = statement.order_by(groups.c.id).limit(limits.RECONCILE_GROUPS_MAX)
+        return list((await self._connection.execute(statement)).all())
+
+    async def groups_by_status(self) -> dict[str, int]:
+        """How many there are of each status; deleted ones are not counted."""
+        statement = (
+            self._scope.select(groups, groups.c.status, func.count())
+            .where(groups.c.deleted_at.is_(None))
+            .group_by(groups.c.status)
+        )
+        return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
+
+    async def running_groups(self) -> list[Row[Any]]:
+        """Groups that an SLA is kept for now."""
+        statement = self._scope.select(
+            groups, groups.c.id, groups.c.sla, groups.c.active_at, groups.c.delete_requested_at
+        ).where(groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None))
+        return list((await self._connection.execute(statement)).all())
+
+    async def billed_micros(self) -> dict[str, int]:
+        """Sum of all documents of each kind; credits are negative."""
+        statement = self._scope.select(invoices, invoices.c.kind, func.sum(invoices.c.total_micros)).group_by(
+            invoices.c.kind
+        )
+        return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
 
     async def organization_ids(self) -> list[UUID]:
         statement = self._scope.select(organizations, organizations.c.organization_id).order_by(

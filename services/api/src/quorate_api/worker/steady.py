@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from quorate_api import limits
 from quorate_api.coordinator.client import CoordinatorUnavailable
+from quorate_api.observability import counters
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +30,7 @@ async def keep_running(name: str, task: Callable[[], Awaitable[None]], *, every_
                 delay_s = limits.RETRY_DELAY_S_MIN  # it had worked for a while
             log.warning("waiting", task=name, error=_line(error), again_in_s=round(delay_s, 1))
             failing = True
+            counters.task_failures.add(1, {"quorate.task": name})
             await asyncio.sleep(delay_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             delay_s = min(delay_s * 2, limits.RETRY_DELAY_S_MAX)
             continue

@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post, put};
 use quorate_certificates::Authority;
 use quorate_types::limits::COORDINATOR_BODY_BYTES_MAX;
 use subtle::ConstantTimeEq;
@@ -61,6 +61,7 @@ fn router(context: Context) -> Router {
             "/v1/groups/{group_id}",
             get(routes::group).put(routes::admit).delete(routes::delete),
         )
+        .route("/v1/groups/{group_id}/sla", put(routes::resize))
         .route("/v1/groups/{group_id}/reset", post(routes::reset))
         .route("/v1/servers", get(routes::servers))
         .route(
@@ -73,7 +74,11 @@ fn router(context: Context) -> Router {
         )
         .route("/v1/capacity", get(routes::capacity))
         .route("/v1/ca", get(routes::certificate_authority))
-        .route("/v1/join-tokens", post(routes::issue_join_token))
+        .route(
+            "/v1/join-tokens",
+            get(routes::join_tokens).post(routes::issue_join_token),
+        )
+        .route("/v1/join-tokens/{id}", delete(routes::revoke_join_token))
         .route("/v1/events", get(routes::events))
         .layer(from_fn_with_state(context.clone(), authorize));
     Router::new()

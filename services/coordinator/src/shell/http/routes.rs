@@ -24,6 +24,7 @@ use super::problem::Problem;
 use crate::shell::engine::unix_ms;
 use crate::shell::secret::{digest, random_secret};
 use crate::state::command::{Command, JoinTokenTerms, Reply};
+use crate::state::join_tokens::{JoinTokenView, id_of};
 use crate::state::views::{EventView, FleetView, GroupView, ServerView};
 
 type Answer<T> = Result<T, Problem>;
@@ -42,6 +43,14 @@ pub struct QuoteRequest {
 pub struct AdmitRequest {
     sla: Sla,
     project_id: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResizeRequest {
+    sla: Sla,
+    /// Of the new SLA: one above the present one's.
+    revision: u64,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +116,29 @@ pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body:
         Reply::Refused(refusal) => Err(Problem::refused(refusal)),
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to an admission: {other:?}"),
+    }
+}
+
+/// A group gets another SLA where it is. Repeating it is harmless: it says which revision the SLA is to be.
+pub async fn resize(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    let request: ResizeRequest = parse(body)?;
+    check(&request.sla)?;
+    let command = Command::Resize {
+        group_id,
+        sla: request.sla,
+        revision: request.revision,
+    };
+    match context.handle.command(command).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Refused(refusal) => Err(Problem::refused(refusal)),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a resize: {other:?}"),
     }
 }
 
@@ -245,20 +277,29 @@ pub async fn issue_join_token(State(context): State<Context>, body: Body) -> Ans
         name: request.name,
         auxiliary: request.auxiliary,
     };
-    match context
-        .handle
-        .command(Command::IssueJoinToken {
-            digest: digest(&secret),
-            token: terms,
-        })
-        .await?
-    {
+    let digest = digest(&secret);
+    let id = id_of(&digest).to_string();
+    let command = Command::IssueJoinToken { digest, token: terms };
+    match context.handle.command(command).await? {
         Reply::TokenIssued => {
             let token = pin::with_pin(&secret, &context.ca_pin);
-            Ok((StatusCode::CREATED, Json(json!({"token": token}))).into_response())
+            Ok((StatusCode::CREATED, Json(json!({"id": id, "token": token}))).into_response())
         }
         Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a join token: {other:?}"),
+    }
+}
+
+pub async fn join_tokens(State(context): State<Context>) -> Answer<Json<Vec<JoinTokenView>>> {
+    let views = context.handle.read(|state| state.join_token_views(unix_ms()));
+    Ok(Json(views.await?))
+}
+
+pub async fn revoke_join_token(State(context): State<Context>, Path(id): Path<String>) -> Answer<StatusCode> {
+    match context.handle.command(Command::RevokeJoinToken { id }).await? {
+        Reply::Done => Ok(StatusCode::NO_CONTENT),
+        Reply::Unknown => Err(Problem::not_found("There is no join token with this id.")),
+        other => unreachable!("not an answer to a revocation: {other:?}"),
     }
 }
 

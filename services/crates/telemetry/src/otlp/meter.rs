@@ -33,6 +33,9 @@ pub struct ServerCounts {
     pub bytes: u64,
     pub refused: u64,
     pub throttled: u64,
+    pub lent: u64,
+    pub lending_recalls: u64,
+    pub lending_granted_per_s: u64,
     pub latency: Latencies,
     pub journal_syncs: u64,
     pub journal_bytes: u64,
@@ -50,6 +53,9 @@ impl ServerCounts {
         self.bytes += other.bytes;
         self.refused += other.refused;
         self.throttled += other.throttled;
+        self.lent += other.lent;
+        self.lending_recalls += other.lending_recalls;
+        self.lending_granted_per_s += other.lending_granted_per_s;
         self.latency.merge(&other.latency);
         self.journal_syncs += other.journal_syncs;
         self.journal_bytes += other.journal_bytes;
@@ -66,6 +72,9 @@ pub struct Meter {
     bytes: Counter<u64>,
     refused: Counter<u64>,
     throttled: Counter<u64>,
+    lent: Counter<u64>,
+    lending_recalls: Counter<u64>,
+    lending_granted: Gauge<u64>,
     committed: Counter<u64>,
     commit_duration: Histogram<f64>,
     journal_syncs: Counter<u64>,
@@ -98,6 +107,9 @@ impl Meter {
             bytes: counter(names::BYTES),
             refused: counter(names::REFUSED),
             throttled: counter(names::THROTTLED),
+            lent: counter(names::LENT),
+            lending_recalls: counter(names::LENDING_RECALLS),
+            lending_granted: gauge(names::LENDING_GRANTED),
             committed: counter(names::COMMITTED),
             commit_duration: meter
                 .f64_histogram(duration.name)
@@ -120,6 +132,8 @@ impl Meter {
             (&self.bytes, counts.bytes),
             (&self.refused, counts.refused),
             (&self.throttled, counts.throttled),
+            (&self.lent, counts.lent),
+            (&self.lending_recalls, counts.lending_recalls),
             (&self.committed, counts.latency.total()),
             (&self.journal_syncs, counts.journal_syncs),
             (&self.journal_bytes, counts.journal_bytes),
@@ -129,6 +143,7 @@ impl Meter {
             counter.add(count, &[]);
         }
         self.links_up.record(counts.links_up, &[]);
+        self.lending_granted.record(counts.lending_granted_per_s, &[]);
         for (role, name) in ROLES {
             let groups = counts.roles.iter().filter(|r| **r == role).count();
             self.groups

@@ -1,4 +1,5 @@
-package main
+// Package reference writes a provider's page: everything that its schemas say.
+package reference
 
 import (
 	"context"
@@ -12,8 +13,6 @@ import (
 	framework "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	resources "github.com/hashicorp/terraform-plugin-framework/resource/schema"
-
-	"quorate/infra/terraform/provider/internal/provider"
 )
 
 // attribute is what schemas of providers, resources and data sources have in common.
@@ -25,28 +24,29 @@ type attribute interface {
 	GetMarkdownDescription() string
 }
 
-// reference is one page with everything that the provider's schemas say.
-func reference() []byte {
+// Page is one page with everything that the provider's schemas say.
+func Page(made framework.Provider, title string) []byte {
 	ctx := context.Background()
-	made := provider.New()
 	page := &strings.Builder{}
-	page.WriteString("<!-- Generated from the provider's schemas by `make gen`; do not edit. -->\n# Terraform: the provider's reference\n\n")
+	page.WriteString("<!-- Generated from the provider's schemas by `make gen`; do not edit. -->\n# Terraform: " + title + "\n\n")
 	page.WriteString("How to install and use it: [operating](../operating/terraform.md).\n")
 
+	var who framework.MetadataResponse
+	made.Metadata(ctx, framework.MetadataRequest{}, &who)
 	var own framework.SchemaResponse
 	made.Schema(ctx, framework.SchemaRequest{}, &own)
-	section(page, "provider `quorate`", own.Schema.MarkdownDescription, own.Schema.Attributes)
+	section(page, "provider `"+who.TypeName+"`", own.Schema.MarkdownDescription, own.Schema.Attributes)
 	for _, each := range made.Resources(ctx) {
 		var name resource.MetadataResponse
 		var found resource.SchemaResponse
-		each().Metadata(ctx, resource.MetadataRequest{ProviderTypeName: "quorate"}, &name)
+		each().Metadata(ctx, resource.MetadataRequest{ProviderTypeName: who.TypeName}, &name)
 		each().Schema(ctx, resource.SchemaRequest{}, &found)
 		section(page, "resource `"+name.TypeName+"`", found.Schema.MarkdownDescription, found.Schema.Attributes)
 	}
 	for _, each := range made.DataSources(ctx) {
 		var name datasource.MetadataResponse
 		var found datasource.SchemaResponse
-		each().Metadata(ctx, datasource.MetadataRequest{ProviderTypeName: "quorate"}, &name)
+		each().Metadata(ctx, datasource.MetadataRequest{ProviderTypeName: who.TypeName}, &name)
 		each().Schema(ctx, datasource.SchemaRequest{}, &found)
 		section(page, "data source `"+name.TypeName+"`", found.Schema.MarkdownDescription, found.Schema.Attributes)
 	}
@@ -54,7 +54,11 @@ func reference() []byte {
 }
 
 func section[A attribute](page *strings.Builder, title, description string, attributes map[string]A) {
-	fmt.Fprintf(page, "\n## %s\n\n%s\n\n| attribute | | |\n| --- | --- | --- |\n", title, description)
+	fmt.Fprintf(page, "\n## %s\n\n%s\n", title, description)
+	if len(attributes) == 0 {
+		return
+	}
+	page.WriteString("\n| attribute | | |\n| --- | --- | --- |\n")
 	rows(page, "", attributes)
 }
 
@@ -81,6 +85,9 @@ func use(each attribute) string {
 	}
 	if each.IsSensitive() {
 		words += ", sensitive"
+	}
+	if write, ok := each.(interface{ IsWriteOnly() bool }); ok && write.IsWriteOnly() {
+		words += ", write-only"
 	}
 	return words
 }

@@ -1,0 +1,110 @@
+# An example of a fleet in AWS, in a network of its own. The control plane is elsewhere: connect the networks.
+#
+# Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, and AWS's own.
+
+terraform {
+  required_version = ">= 1.9"
+  required_providers {
+    aws     = { source = "hashicorp/aws", version = "~> 6.25" }
+    quorate = { source = "quorate/quorate" }
+  }
+}
+
+provider "aws" {
+  region = var.aws_region
+}
+
+variable "aws_region" {
+  description = "AWS's name of the region."
+  type        = string
+  default     = "eu-north-1"
+}
+
+variable "availability_zone" {
+  description = "A zone of it that has the machines."
+  type        = string
+  default     = "eu-north-1b"
+}
+
+variable "image_id" {
+  description = "An image with cloud-init and EFA's driver."
+  type        = string
+}
+
+variable "coordinator" {
+  description = "The coordinator's control listener, host:port."
+  type        = string
+}
+
+variable "redis_url" {
+  description = "Where usage and telemetry go."
+  type        = string
+  sensitive   = true
+}
+
+variable "release" {
+  description = "The program quorate-replica: an https address, and its SHA-256."
+  type        = object({ url = string, sha256 = string })
+}
+
+variable "admin" {
+  description = "Who may log in, and from where."
+  type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
+}
+
+variable "servers" {
+  description = "Names of the servers."
+  type        = set(string)
+  default     = ["aws1", "aws2", "aws3", "aws4", "aws5"]
+}
+
+variable "client_cidrs" {
+  description = "Networks from which clients come."
+  type        = list(string)
+}
+
+resource "aws_vpc" "fleet" {
+  cidr_block           = "10.65.0.0/20"
+  enable_dns_hostnames = true
+  tags                 = { Name = "quorate" }
+}
+
+resource "aws_subnet" "servers" {
+  vpc_id            = aws_vpc.fleet.id
+  availability_zone = var.availability_zone
+  cidr_block        = "10.65.0.0/24"
+  tags              = { Name = "quorate-servers" }
+}
+
+resource "quorate_join_token" "servers" {
+  for_each = var.servers
+  name     = each.key
+}
+
+module "machines" {
+  source            = "../../modules/aws"
+  name              = "quorate"
+  vpc_id            = aws_vpc.fleet.id
+  subnet_id         = aws_subnet.servers.id
+  availability_zone = var.availability_zone
+  image_id          = var.image_id
+  region            = "aws-${var.aws_region}"
+  servers           = { for name in var.servers : name => {} }
+  join_tokens       = { for name, token in quorate_join_token.servers : name => token.token }
+  coordinator       = var.coordinator
+  release           = var.release
+  redis_url         = var.redis_url
+  client_cidrs      = var.client_cidrs
+  admin             = var.admin
+}
+
+module "fleet" {
+  source    = "../../modules/fleet"
+  instances = module.machines.instances
+  rdma      = module.machines.rdma
+  region    = "aws-${var.aws_region}"
+}
+
+output "quorate_fleet" {
+  value = module.fleet.quorate_fleet
+}

@@ -1,0 +1,36 @@
+mock_provider "aws" {
+  mock_resource "aws_network_interface" {
+    defaults = { private_ip = "10.65.0.4" }
+  }
+  mock_resource "aws_ebs_volume" {
+    defaults = { id = "vol-0123456789abcdef0" }
+  }
+}
+mock_provider "quorate" {
+  mock_resource "quorate_join_token" {
+    defaults = { token = "qjt_one" }
+  }
+}
+
+variables {
+  coordinator = "coordinator.example.com:7300"
+  redis_url   = "redis://u:p@redis.example.com:6379/0"
+  release = {
+    url    = "https://releases.example.com/quorate-replica"
+    sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+  }
+  admin        = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
+  client_cidrs = ["10.0.0.0/8"]
+  image_id     = "ami-1"
+}
+
+run "five_servers" {
+  assert {
+    condition     = length(output.quorate_fleet.servers) == 5 && contains(keys(output.quorate_fleet.servers), "aws1")
+    error_message = "five servers, so that a group of three survives a drain and a failure"
+  }
+  assert {
+    condition     = output.quorate_fleet.region == "aws-eu-north-1"
+    error_message = "customers name the region by cloud and place"
+  }
+}

@@ -1,0 +1,110 @@
+# An example of a fleet in Azure, in a network of its own. The control plane is elsewhere: connect the networks.
+#
+# Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, and Azure's own.
+
+terraform {
+  required_version = ">= 1.9"
+  required_providers {
+    azurerm = { source = "hashicorp/azurerm", version = "~> 4.55" }
+    quorate = { source = "quorate/quorate" }
+  }
+}
+
+provider "azurerm" {
+  subscription_id = var.subscription_id
+  features {}
+}
+
+variable "subscription_id" {
+  description = "Azure's number of the subscription."
+  type        = string
+}
+
+variable "location" {
+  description = "Azure's name of a region that has HB-series machines."
+  type        = string
+  default     = "westeurope"
+}
+
+variable "coordinator" {
+  description = "The coordinator's control listener, host:port."
+  type        = string
+}
+
+variable "redis_url" {
+  description = "Where usage and telemetry go."
+  type        = string
+  sensitive   = true
+}
+
+variable "release" {
+  description = "The program quorate-replica: an https address, and its SHA-256."
+  type        = object({ url = string, sha256 = string })
+}
+
+variable "admin" {
+  description = "Who may log in, and from where."
+  type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
+}
+
+variable "servers" {
+  description = "Names of the servers."
+  type        = set(string)
+  default     = ["az1", "az2", "az3", "az4", "az5"]
+}
+
+variable "client_cidrs" {
+  description = "Networks from which clients come."
+  type        = list(string)
+}
+
+resource "azurerm_resource_group" "fleet" {
+  name     = "quorate-fleet"
+  location = var.location
+}
+
+resource "azurerm_virtual_network" "fleet" {
+  name                = "quorate"
+  resource_group_name = azurerm_resource_group.fleet.name
+  location            = var.location
+  address_space       = ["10.64.0.0/20"]
+}
+
+resource "azurerm_subnet" "servers" {
+  name                 = "servers"
+  resource_group_name  = azurerm_resource_group.fleet.name
+  virtual_network_name = azurerm_virtual_network.fleet.name
+  address_prefixes     = ["10.64.0.0/24"]
+}
+
+resource "quorate_join_token" "servers" {
+  for_each = var.servers
+  name     = each.key
+}
+
+module "machines" {
+  source              = "../../modules/azure"
+  name                = "quorate"
+  resource_group_name = azurerm_resource_group.fleet.name
+  location            = var.location
+  subnet_id           = azurerm_subnet.servers.id
+  servers             = { for name in var.servers : name => {} }
+  join_tokens         = { for name, token in quorate_join_token.servers : name => token.token }
+  coordinator         = var.coordinator
+  release             = var.release
+  region              = "azure-${var.location}"
+  redis_url           = var.redis_url
+  client_cidrs        = var.client_cidrs
+  admin               = var.admin
+}
+
+module "fleet" {
+  source    = "../../modules/fleet"
+  instances = module.machines.instances
+  rdma      = module.machines.rdma
+  region    = "azure-${var.location}"
+}
+
+output "quorate_fleet" {
+  value = module.fleet.quorate_fleet
+}

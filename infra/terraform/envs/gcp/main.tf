@@ -1,0 +1,114 @@
+# An example of a fleet in Google Cloud, in a network of its own. The control plane is elsewhere: connect the networks.
+#
+# Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, and Google's own.
+
+terraform {
+  required_version = ">= 1.9"
+  required_providers {
+    google  = { source = "hashicorp/google", version = "~> 6.50" }
+    quorate = { source = "quorate/quorate" }
+  }
+}
+
+provider "google" {
+  project = var.project
+}
+
+variable "project" {
+  description = "Google's name of the project."
+  type        = string
+}
+
+variable "zone" {
+  description = "A zone that has H4D machines."
+  type        = string
+  default     = "europe-west4-b"
+}
+
+variable "image" {
+  description = "An image with cloud-init and the driver of H4D's RDMA interface."
+  type        = string
+}
+
+locals {
+  google_region = join("-", slice(split("-", var.zone), 0, 2))
+}
+
+variable "coordinator" {
+  description = "The coordinator's control listener, host:port."
+  type        = string
+}
+
+variable "redis_url" {
+  description = "Where usage and telemetry go."
+  type        = string
+  sensitive   = true
+}
+
+variable "release" {
+  description = "The program quorate-replica: an https address, and its SHA-256."
+  type        = object({ url = string, sha256 = string })
+}
+
+variable "admin" {
+  description = "Who may log in, and from where."
+  type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
+}
+
+variable "servers" {
+  description = "Names of the servers."
+  type        = set(string)
+  default     = ["gcp1", "gcp2", "gcp3", "gcp4", "gcp5"]
+}
+
+variable "client_cidrs" {
+  description = "Networks from which clients come."
+  type        = list(string)
+}
+
+resource "google_compute_network" "fleet" {
+  name                    = "quorate"
+  auto_create_subnetworks = false
+}
+
+resource "google_compute_subnetwork" "servers" {
+  name                     = "quorate-servers"
+  region                   = local.google_region
+  network                  = google_compute_network.fleet.id
+  ip_cidr_range            = "10.66.0.0/24"
+  private_ip_google_access = true
+}
+
+resource "quorate_join_token" "servers" {
+  for_each = var.servers
+  name     = each.key
+}
+
+module "machines" {
+  source       = "../../modules/gcp"
+  name         = "quorate"
+  project      = var.project
+  zone         = var.zone
+  network      = google_compute_network.fleet.id
+  subnetwork   = google_compute_subnetwork.servers.id
+  image        = var.image
+  region       = "gcp-${local.google_region}"
+  servers      = { for name in var.servers : name => {} }
+  join_tokens  = { for name, token in quorate_join_token.servers : name => token.token }
+  coordinator  = var.coordinator
+  release      = var.release
+  redis_url    = var.redis_url
+  client_cidrs = var.client_cidrs
+  admin        = var.admin
+}
+
+module "fleet" {
+  source    = "../../modules/fleet"
+  instances = module.machines.instances
+  rdma      = module.machines.rdma
+  region    = "gcp-${local.google_region}"
+}
+
+output "quorate_fleet" {
+  value = module.fleet.quorate_fleet
+}

@@ -1,0 +1,8 @@
+#!/bin/bash
+# Runs once, when the machine starts for the first time.
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+
+"$here/install-release" /etc/quorate/release /usr/local/bin/quorate-replica
+systemctl daemon-reload
+systemctl enable --now quorate-replica.service

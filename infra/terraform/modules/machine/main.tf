@@ -1,0 +1,64 @@
+# What a machine does at its first start, as cloud-init's user data: install the release that is named, prepare the disk,
+# register. Nothing that is secret stands in a command or in what cloud-init logs.
+
+locals {
+  folder = "/usr/local/lib/quorate"
+  data   = "/var/lib/quorate"
+
+  options = {
+    "data-dir"            = local.data
+    "coordinator"         = var.coordinator
+    "join-token-file"     = "%d/join-token" # systemd's copy for this unit, in memory
+    "listen"              = var.listen
+    "name"                = var.name
+    "region"              = var.region
+    "failure-domain"      = var.failure_domain
+    "shards"              = var.capacity.shards
+    "cpu"                 = var.capacity.cpu
+    "network-bytes-per-s" = var.capacity.network_bytes_per_s
+    "storage-io-per-s"    = var.capacity.storage_io_per_s
+    "otlp-endpoint"       = var.otlp_endpoint
+  }
+  arguments = join(" ", [for flag, value in local.options : "--${flag} ${value}" if value != null])
+
+  unit = templatefile("${path.module}/files/quorate-replica.service.tftpl", {
+    arguments = local.arguments
+    folder    = local.folder
+    data      = local.data
+    rdma      = var.rdma_expected ? "rdma" : "tcp"
+    disk      = var.data_device != null
+
+    least_privilege = file("${path.module}/files/least-privilege.conf")
+  })
+
+  files = concat(
+    [
+      { path = "/etc/quorate/join-token", permissions = "0600", content = "${var.join_token}\n" },
+      { path = "/etc/quorate/release", permissions = "0600", content = "${var.release.url}\n${var.release.sha256}\n" },
+      {
+        path        = "/etc/quorate/replica.env"
+        permissions = "0600"
+        content     = var.redis_url == null ? "" : "QUORATE_REDIS_URL=\"${var.redis_url}\"\n"
+      },
+      { path = "/etc/systemd/system/quorate-replica.service", permissions = "0644", content = local.unit },
+    ],
+    [
+      for name in ["bootstrap", "fetch-release", "install-release", "preflight", "prepare-disk"] :
+      { path = "${local.folder}/${name}", permissions = "0755", content = file("${path.module}/files/${name}.sh") }
+    ],
+    var.data_device == null ? [] : [{
+      path        = "/etc/systemd/system/quorate-disk.service"
+      permissions = "0644"
+      content = templatefile("${path.module}/files/quorate-disk.service.tftpl", {
+        folder = local.folder, data = local.data, device = var.data_device
+      })
+    }],
+  )
+
+  cloud_config = {
+    users = ["default", { name = "quorate", system = true, no_create_home = true, shell = "/usr/sbin/nologin" }]
+    # "root:root" is cloud-init's default, written down because 0600 means nothing without it.
+    write_files = [for file in local.files : merge(file, { owner = "root:root" })]
+    runcmd      = [["${local.folder}/bootstrap"]]
+  }
+}

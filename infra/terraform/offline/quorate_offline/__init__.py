@@ -1,0 +1,1 @@
+"""Terraform's modules checked with no cloud: see docs/operating/terraform-modules.md."""

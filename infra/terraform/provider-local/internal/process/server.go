@@ -1,0 +1,190 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	pollEvery   = 50 * time.Millisecond
+	killWait    = 5 * time.Second // for what was killed to be gone
+	logTailSize = 1500
+)
+
+// Running is a server that runs and has joined.
+type Running struct {
+	PID     int
+	Address string
+}
+
+// Taken means that another server than the one asked for runs in the folder.
+type Taken struct{ Folder Folder }
+
+func (t *Taken) Error() string {
+	return fmt.Sprintf("a server that was started with other arguments runs in %s", t.Folder)
+}
+
+// NotReady means that the server was started and did not join.
+type NotReady struct {
+	Why string
+	Log string // its end
+}
+
+func (n *NotReady) Error() string { return n.Why }
+
+// Start starts the server of a folder, or finds it running there as asked, and waits until it has joined the fleet.
+// What an earlier server of the folder kept is used again. Of a server that does not join nothing stays but what an
+// earlier one had.
+func Start(ctx context.Context, folder Folder, spec Spec, joinToken string, wait time.Duration) (*Running, error) {
+	if before, err := folder.Spec(); err != nil {
+		return nil, err
+	} else if live(folder) != nil {
+		if before == nil || !reflect.DeepEqual(*before, spec) {
+			return nil, &Taken{folder}
+		}
+		return untilReady(ctx, folder, nil, wait)
+	}
+	ended, err := launch(folder, spec, joinToken)
+	var found *Running
+	if err == nil {
+		found, err = untilReady(ctx, folder, ended, wait)
+	}
+	_ = os.Remove(folder.joinToken()) // it is used up, or worth nothing without its server
+	if err != nil {
+		Stop(folder, stopGrace)
+		if !folder.Registered() {
+			err = errors.Join(err, os.RemoveAll(string(folder)))
+		}
+		return nil, err
+	}
+	return found, nil
+}
+
+// launch starts a supervisor, which starts the server. The channel closes when the supervisor has ended.
+func launch(folder Folder, spec Spec, joinToken string) (<-chan struct{}, error) {
+	if err := os.MkdirAll(folder.data(), 0o700); err != nil {
+		return nil, err
+	}
+	if joinToken != "" {
+		if err := os.WriteFile(folder.joinToken(), []byte(joinToken+"\n"), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if err := write(folder.spec(), spec); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(folder.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	me, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	command := exec.Command(me, superviseWord, string(folder))
+	command.Stdout, command.Stderr = log, log
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "QUORATE_LOG=" + os.Getenv("QUORATE_LOG")}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives Terraform, also when that is interrupted
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() { _ = command.Wait(); close(ended) }()
+	return ended, nil
+}
+
+func untilReady(ctx context.Context, folder Folder, ended <-chan struct{}, wait time.Duration) (*Running, error) {
+	deadline := time.After(wait)
+	for {
+		who := live(folder)
+		if said, err := folder.readiness(); err == nil && who != nil && said != nil && said.PID == who.Server.PID {
+			return &Running{said.PID, said.Address}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ended:
+			return nil, &NotReady{"it ended before it had joined", logTail(folder)}
+		case <-deadline:
+			return nil, &NotReady{fmt.Sprintf("it has not joined after %.0f s", wait.Seconds()), logTail(folder)}
+		case <-time.After(pollEvery):
+			if ended == nil && who == nil { // somebody else's child
+				return nil, &NotReady{"it ended before it had joined", logTail(folder)}
+			}
+		}
+	}
+}
+
+// live is who runs in the folder; nil when the server does not.
+func live(folder Folder) *running {
+	who, err := read[running](folder.running())
+	if err != nil || who == nil || !who.Server.Alive() {
+		return nil
+	}
+	return who
+}
+
+// Find is the server that runs in the folder; nil when none does.
+func Find(folder Folder) (*Running, error) {
+	who := live(folder)
+	if who == nil {
+		return nil, nil
+	}
+	said, err := folder.readiness()
+	if err != nil || said == nil || said.PID != who.Server.PID {
+		return &Running{PID: who.Server.PID}, err
+	}
+	return &Running{who.Server.PID, said.Address}, nil
+}
+
+// Stop ends the server and its supervisor: asked first, killed after `grace`. Nobody else is meant, whatever became of
+// their pids.
+func Stop(folder Folder, grace time.Duration) {
+	who, err := read[running](folder.running())
+	if err != nil || who == nil {
+		return
+	}
+	who.Server.Signal(syscall.SIGTERM)
+	if !gone(who.Server, grace) {
+		who.Server.Signal(syscall.SIGKILL)
+		gone(who.Server, killWait)
+	}
+	if !gone(who.Supervisor, killWait) {
+		who.Supervisor.Signal(syscall.SIGKILL)
+		gone(who.Supervisor, killWait)
+	}
+	_ = os.Remove(folder.running())
+}
+
+// Remove stops the server and removes all that it had.
+func Remove(folder Folder, grace time.Duration) error {
+	Stop(folder, grace)
+	return os.RemoveAll(string(folder))
+}
+
+func gone(who Identity, wait time.Duration) bool {
+	for deadline := time.Now().Add(wait); who.Alive(); time.Sleep(pollEvery / 5) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+func logTail(folder Folder) string {
+	text, err := os.ReadFile(folder.Log())
+	if err != nil {
+		return ""
+	}
+	tail := text[max(0, len(text)-logTailSize):]
+	return strings.TrimSpace(string(bytes.ToValidUTF8(tail, []byte("?"))))
+}

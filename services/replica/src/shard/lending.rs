@@ -1,0 +1,241 @@
+//! A shard's part in sharing what is free: what its groups do, and what they may do above their SLAs.
+
+use bytes::Bytes;
+use quorate_controller::Place;
+use quorate_controller::demand::Measured;
+use quorate_controller::exchange::Load;
+use quorate_qos::Flow;
+use quorate_types::{Epoch, GroupId, Micros, Role, ServerId};
+use quorate_wire::client::{Message, Notice};
+use quorate_wire::share::{SHARE_VERSION, Share};
+use quorate_wire::{Frame, WireError, peer};
+use tokio::sync::oneshot;
+
+use crate::clock::now_us;
+use crate::shard::Shard;
+use crate::shard::group::Group;
+use crate::shard::io::Io;
+use crate::sharing::News;
+
+pub enum Request {
+    /// What groups did since this was last asked.
+    Loads(oneshot::Sender<Vec<Load>>),
+    Lend(Lend),
+    /// Of its reservation the group is assumed to use so much; `None`: all.
+    Assume {
+        group_id: GroupId,
+        epoch: Epoch,
+        per_s: Option<u64>,
+    },
+    /// For a peer, if it takes such frames.
+    Frame {
+        to: ServerId,
+        bytes: Bytes,
+    },
+}
+
+/// What a group may use above its SLA.
+pub struct Lend {
+    pub group_id: GroupId,
+    pub epoch: Epoch,
+    pub per_s: u64,
+    pub until: Micros,
+}
+
+/// What is known of a group from the last time it was asked.
+#[derive(Default)]
+pub struct Watched {
+    at: Micros,
+    flow: Flow,
+    entries: u64,
+    bytes: u64,
+    lent_per_s: u64,
+    lent_until: Micros,
+    /// Clients were told this rate.
+    told_per_s: u64,
+    /// Lent requests as last told to the meter.
+    metered: Flow,
+}
+
+impl Shard {
+    pub fn lending(&mut self, request: Request) {
+        match request {
+            Request::Loads(answer) => {
+                let now = now_us();
+                let loads = self.groups.values_mut().filter_map(|group| group.load(now));
+                let _gone = answer.send(loads.collect()).is_err();
+            }
+            Request::Lend(lend) => {
+                self.with_group(lend.group_id, |group, io| group.lend(io, &lend));
+            }
+            Request::Assume {
+                group_id,
+                epoch,
+                per_s,
+            } => {
+                self.with_group(group_id, |group, _| group.assume(epoch, per_s));
+            }
+            Request::Frame { to, bytes } => self.send_share(to, bytes),
+        }
+    }
+
+    fn send_share(&mut self, to: ServerId, bytes: Bytes) {
+        if let Some(link) = self.io.links.get_mut(&to)
+            && link.share_version >= SHARE_VERSION
+        {
+            link.pushed_bytes += bytes.len() as u64;
+            link.outbox.push_bytes(bytes);
+            self.io.mark_link(to);
+        }
+    }
+
+    /// ALIVE or SHARE.
+    pub fn lending_frame(&mut self, from: ServerId, frame: &Frame) -> Result<(), WireError> {
+        if frame.kind == peer::kind::ALIVE {
+            if let Some(link) = self.io.links.get_mut(&from) {
+                link.share_version = peer::share_version_of(frame);
+            }
+        } else if let Some(share) = Share::decode(frame)? {
+            self.io.shared.lending.tell(News::Frame { from, share });
+        }
+        Ok(())
+    }
+}
+
+impl Group {
+    /// `None` where it is no replica of a chain whose requests cost something.
+    fn load(&mut self, now: Micros) -> Option<Load> {
+        let (config, budget) = (self.replica.config()?, self.budget.as_ref()?);
+        if matches!(self.replica.role(), Role::None | Role::Learner) {
+            return None;
+        }
+        let places: Vec<Place> = (config.replicas.iter().enumerate())
+            .map(|(position, member)| Place {
+                server: member.server_id.0 as usize,
+                cost: budget.request_milli_at(position),
+            })
+            .collect();
+        if places.iter().all(|place| place.cost == [0; 3]) {
+            return None;
+        }
+        let key = (config.group_id, config.epoch);
+        let flow = self
+            .admission
+            .as_ref()
+            .map(|admission| admission.flow())
+            .unwrap_or_default();
+        let (entries, bytes) = (self.replica.committed_entries(), self.replica.committed_bytes());
+        let watched = &mut self.lending;
+        let elapsed_us = now.saturating_sub(std::mem::replace(&mut watched.at, now)).max(1);
+        let since = flow.since(&std::mem::replace(&mut watched.flow, flow));
+        let more_entries = entries.saturating_sub(std::mem::replace(&mut watched.entries, entries));
+        let more_bytes = bytes.saturating_sub(std::mem::replace(&mut watched.bytes, bytes));
+        let per_s = |milli: [u64; 3]| {
+            let requests = u128::from(budget.requests_of(milli));
+            u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
+        };
+        let measured = if self.replica.is_head() {
+            let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
+            Measured {
+                accepted_per_s: per_s(both),
+                offered_per_s: per_s(since.offered),
+                was_held_back: since.held_back > since.offers / 2,
+            }
+        } else {
+            Measured {
+                accepted_per_s: per_s(budget.cost.of(more_entries, more_bytes)),
+                ..Measured::default()
+            }
+        };
+        Some(Load {
+            key,
+            places,
+            reserved_per_s: budget.rate_per_s,
+            measured,
+        })
+    }
+
+    fn lend(&mut self, io: &mut Io, lend: &Lend) {
+        if self.replica.epoch() != lend.epoch || !self.replica.is_head() {
+            return;
+        }
+        let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
+            return;
+        };
+        let tokens = budget.request_milli().map(|cost| cost.saturating_mul(lend.per_s));
+        admission.lend(now_us(), tokens, lend.until);
+        (self.lending.lent_per_s, self.lending.lent_until) = (lend.per_s, lend.until);
+        self.tell_rate(io);
+        // What waits may pass now, or has longer to wait.
+        io.timer.notify_one();
+    }
+
+    fn assume(&mut self, epoch: Epoch, per_s: Option<u64>) {
+        if self.replica.epoch() == epoch
+            && let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget)
+        {
+            let tokens = per_s.map(|per_s| budget.request_milli().map(|cost| cost.saturating_mul(per_s)));
+            admission.assume(now_us(), tokens);
+        }
+    }
+
+    /// Another epoch begins with the reservation.
+    pub fn end_lending(&mut self) {
+        if let Some(admission) = &mut self.admission {
+            admission.end_lent();
+            admission.assume(now_us(), None);
+        }
+        self.lending.lent_per_s = 0;
+    }
+
+    /// It uses more of its reservation than was assumed.
+    pub fn owner_returned(&self, io: &Io, now: Micros) {
+        io.shared
+            .lending
+            .owner_returned(self.id, self.replica.epoch(), now);
+    }
+
+    /// Requests/s that pass now: what was reserved, and what is lent.
+    pub fn rate_per_s(&self) -> u64 {
+        let reserved = self.budget.as_ref().map_or(0, |budget| budget.rate_per_s);
+        let lent = if now_us() < self.lending.lent_until {
+            self.lending.lent_per_s
+        } else {
+            0
+        };
+        reserved.saturating_add(lent)
+    }
+
+    /// Clients are told their budget when it has changed by more than a twentieth.
+    fn tell_rate(&mut self, io: &mut Io) {
+        let rate_per_s = self.rate_per_s();
+        if rate_per_s.abs_diff(self.lending.told_per_s) <= self.lending.told_per_s / 20 {
+            return;
+        }
+        self.lending.told_per_s = rate_per_s;
+        let notice = Notice {
+            epoch: self.replica.epoch(),
+            role: self.replica.role() as u8,
+            state: self.replica.state() as u8,
+            rate_per_s,
+            head_address: self.head_address(),
+        };
+        for client in self.channels.keys() {
+            io.send_client(*client, Message::Notice(notice.clone()));
+        }
+    }
+
+    /// Requests that passed on lent capacity since the last call.
+    pub fn lent_requests(&mut self) -> u64 {
+        let (Some(admission), Some(budget)) = (&self.admission, &self.budget) else {
+            return 0;
+        };
+        let flow = admission.flow();
+        let since = flow.since(&std::mem::replace(&mut self.lending.metered, flow));
+        budget.requests_of(since.lent)
+    }
+}
+
+#[cfg(test)]
+#[path = "lending_tests.rs"]
+mod tests;

@@ -1,0 +1,265 @@
+//! Sharing what is free (`docs/internals/allocation.md`): a task beside the shards runs the exchange with other
+//! servers, tells shards what their groups may use above their SLA, and takes it back.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use quorate_controller::exchange::{self, Command, Exchange, Granted, Load, Why};
+use quorate_controller::{Policy, Vector};
+use quorate_types::cost::ResourceVector;
+use quorate_types::limits::{SHARE_LAPSE_INTERVALS, SHARE_NEWS_MAX, SHARE_STEPS_PER_INTERVAL};
+use quorate_types::{Epoch, GroupId, Micros, ServerId};
+use quorate_wire::share::{SHARE_VERSION, Share};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_local;
+
+use crate::clock::now_us;
+use crate::flags::{self, Flags};
+use crate::shard::ShardMessage;
+use crate::shard::lending::{Lend, Request};
+use crate::shared::Shared;
+
+/// Tokens of [`ResourceVector`]'s units, in thousandths: picoseconds, thousandths of bytes, millionths of operations.
+const MILLI_PER_UNIT: [f64; 3] = [1e12, 1e3, 1e6];
+
+/// What shards and the task have in common.
+#[derive(Default)]
+pub struct Lending {
+    /// On the clock of [`now_us`]: until then nothing passes on lent capacity.
+    stopped_until: AtomicU64,
+    /// A share of the server's capacity, as the bits of a float; 0: not known.
+    promised_share: AtomicU64,
+    news: OnceLock<mpsc::Sender<News>>,
+    interval_us: AtomicU64,
+    /// Requests/s that groups whose heads are here may use above their SLAs.
+    granted_per_s: AtomicU64,
+    /// Since the start.
+    recalls: AtomicU64,
+}
+
+/// What the task hears.
+pub enum News {
+    Frame {
+        from: ServerId,
+        share: Share,
+    },
+    /// A group whose head is here uses more of its reservation than was assumed.
+    Returned {
+        group_id: GroupId,
+        epoch: Epoch,
+    },
+}
+
+impl Lending {
+    pub fn set_promised_share(&self, share: Option<f64>) {
+        let share = share.filter(|share| share.is_finite() && *share > 0.0 && *share <= 1.0);
+        self.promised_share
+            .store(share.unwrap_or(0.0).to_bits(), Ordering::Relaxed);
+    }
+
+    pub fn set_interval_us(&self, interval_us: Micros) {
+        self.interval_us.store(interval_us, Ordering::Relaxed);
+    }
+
+    fn promised_share(&self) -> f64 {
+        f64::from_bits(self.promised_share.load(Ordering::Relaxed))
+    }
+
+    /// Told to peers; 0: nothing is shared here.
+    pub fn share_version(&self) -> u8 {
+        if self.news.get().is_some() {
+            SHARE_VERSION
+        } else {
+            0
+        }
+    }
+
+    /// Whether what is lent is wanted back.
+    pub fn is_stopped(&self, now: Micros) -> bool {
+        now < self.stopped_until.load(Ordering::Relaxed)
+    }
+
+    /// An owner is back: on this server, no shard lets pass anything on lent capacity from now on, and the task calls
+    /// back the rest.
+    pub fn owner_returned(&self, group_id: GroupId, epoch: Epoch, now: Micros) {
+        let until = now + self.interval_us.load(Ordering::Relaxed);
+        self.stopped_until.fetch_max(until, Ordering::Relaxed);
+        self.tell(News::Returned { group_id, epoch });
+    }
+
+    /// What finds no room is lost, as on a link.
+    pub fn tell(&self, news: News) {
+        if let Some(sender) = self.news.get() {
+            let _full = sender.try_send(news).is_err();
+        }
+    }
+
+    pub fn granted_per_s(&self) -> u64 {
+        self.granted_per_s.load(Ordering::Relaxed)
+    }
+
+    pub fn recalls(&self) -> u64 {
+        self.recalls.load(Ordering::Relaxed)
+    }
+}
+
+/// Call when the server has its number and its shards run.
+pub fn start(flags: &Flags, shared: &Arc<Shared>) {
+    let policy = match flags.share {
+        flags::Share::Off => return,
+        flags::Share::Unallocated => Policy::Unallocated,
+        flags::Share::Idle => Policy::Idle,
+    };
+    let algorithm = match flags.share_algorithm {
+        flags::ShareAlgorithm::Level => exchange::Algorithm::Level,
+        flags::ShareAlgorithm::Head => exchange::Algorithm::Head,
+        flags::ShareAlgorithm::All => exchange::Algorithm::All,
+    };
+    let interval_us = flags.share_interval_ms * 1_000;
+    let settings = exchange::Settings {
+        algorithm,
+        policy,
+        interval_us,
+        round_us: interval_us / SHARE_STEPS_PER_INTERVAL,
+        lapse_intervals: SHARE_LAPSE_INTERVALS,
+    };
+    let (sender, news) = mpsc::channel(SHARE_NEWS_MAX);
+    shared.lending.set_interval_us(interval_us);
+    assert!(shared.lending.news.set(sender).is_ok(), "sharing starts once");
+    let me = shared.server_id().0 as usize;
+    let task = Task {
+        shared: shared.clone(),
+        capacity: flags.capacity(),
+        exchange: Exchange::new(me, settings, [0; 3], now_us()),
+        granted: std::collections::HashMap::new(),
+    };
+    spawn_local(task.run(news));
+}
+
+struct Task {
+    shared: Arc<Shared>,
+    capacity: ResourceVector,
+    exchange: Exchange,
+    /// What was granted last.
+    granted: std::collections::HashMap<exchange::Key, u64>,
+}
+
+impl Task {
+    async fn run(mut self, mut news: mpsc::Receiver<News>) {
+        loop {
+            let commands = if self.exchange.is_due(now_us()) {
+                let Some(loads) = collect(&self.shared).await else {
+                    return; // a shard has stopped
+                };
+                self.exchange.set_capacity(self.promised());
+                self.exchange.begin(now_us(), loads)
+            } else {
+                self.exchange.step(now_us())
+            };
+            self.carry_out(commands);
+            let wait_us = self.exchange.wake_at().saturating_sub(now_us());
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_micros(wait_us)) => {}
+                heard = news.recv() => match heard {
+                    Some(heard) => self.hear(heard),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// What admission promises of this server.
+    fn promised(&self) -> Vector {
+        let (all, share) = (self.capacity.to_array(), self.shared.lending.promised_share());
+        std::array::from_fn(|i| (all[i] * share * MILLI_PER_UNIT[i]) as u64)
+    }
+
+    fn hear(&mut self, news: News) {
+        let commands = match news {
+            News::Frame { from, share } => self.exchange.hear(now_us(), from.0 as usize, share),
+            News::Returned { group_id, epoch } => {
+                tracing::info!(%group_id, epoch, "an owner is back: what was lent of its reservation ends");
+                self.exchange.returned(now_us(), (group_id, epoch))
+            }
+        };
+        self.carry_out(commands);
+    }
+
+    fn carry_out(&mut self, commands: Vec<Command>) {
+        let shared = self.shared.clone();
+        let to_group = |group_id, request| {
+            let shard = shared.shard_of_group(group_id);
+            shared.send(shard, ShardMessage::Lending(request));
+        };
+        for command in commands {
+            match command {
+                Command::Send { to, share } => {
+                    let to = ServerId(to as u32);
+                    let bytes = share.to_bytes();
+                    let request = Request::Frame { to, bytes };
+                    self.shared
+                        .send(self.shared.shard_of_peer(to), ShardMessage::Lending(request));
+                }
+                Command::Grant(granted) => {
+                    self.note(&granted);
+                    let (group_id, epoch) = granted.key;
+                    let lend = Lend {
+                        group_id,
+                        epoch,
+                        per_s: granted.per_s,
+                        until: granted.until,
+                    };
+                    to_group(group_id, Request::Lend(lend));
+                }
+                Command::Assume { key, per_s } => {
+                    let (group_id, epoch) = key;
+                    to_group(
+                        group_id,
+                        Request::Assume {
+                            group_id,
+                            epoch,
+                            per_s,
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    /// Tells people and metrics; what is only renewed is no news.
+    fn note(&mut self, granted: &Granted) {
+        let Granted { key, per_s, why, .. } = *granted;
+        let before = match per_s {
+            0 => self.granted.remove(&key),
+            per_s => self.granted.insert(key, per_s),
+        };
+        let before = before.unwrap_or(0);
+        let (group_id, epoch) = key;
+        if per_s.abs_diff(before) > before / 5 {
+            tracing::info!(%group_id, epoch, per_s, before, ?why, "what the group may use above its SLA has changed");
+        }
+        let lending = &self.shared.lending;
+        if why == Why::Recalled {
+            lending.recalls.fetch_add(1, Ordering::Relaxed);
+        }
+        lending
+            .granted_per_s
+            .store(self.granted.values().sum(), Ordering::Relaxed);
+    }
+}
+
+/// What the groups of all shards did since this was last asked; `None` when a shard has stopped.
+async fn collect(shared: &Shared) -> Option<Vec<Load>> {
+    let mut answers = Vec::new();
+    for shard in 0..shared.shard_count() {
+        let (sender, receiver) = oneshot::channel();
+        shared.send(shard, ShardMessage::Lending(Request::Loads(sender)));
+        answers.push(receiver);
+    }
+    let mut loads = Vec::new();
+    for answer in answers {
+        loads.append(&mut answer.await.ok()?);
+    }
+    Some(loads)
+}
