@@ -76,6 +76,17 @@ CREATE TABLE public.coordinator_cursor (
     CONSTRAINT coordinator_cursor_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE public.former_slas (
+    organization_id uuid NOT NULL,
+    group_id uuid NOT NULL,
+    revision bigint NOT NULL,
+    sla jsonb NOT NULL,
+    hourly_micros bigint NOT NULL,
+    until timestamp with time zone NOT NULL,
+    CONSTRAINT former_slas_hourly_micros_check CHECK ((hourly_micros >= 0)),
+    CONSTRAINT former_slas_revision_check CHECK ((revision >= 1))
+);
+
 CREATE TABLE public.group_events (
     seq bigint NOT NULL,
     organization_id uuid NOT NULL,
@@ -108,12 +119,15 @@ CREATE TABLE public.groups (
     active_at timestamp with time zone,
     deleted_at timestamp with time zone,
     row_version bigint DEFAULT 1 NOT NULL,
+    resize jsonb,
+    sla_revision bigint DEFAULT 1 NOT NULL,
     CONSTRAINT groups_check CHECK (((status = 'deleted'::text) = (deleted_at IS NOT NULL))),
     CONSTRAINT groups_check1 CHECK (((deleted_at IS NULL) OR (delete_requested_at IS NOT NULL))),
     CONSTRAINT groups_epoch_check CHECK ((epoch >= 0)),
     CONSTRAINT groups_hourly_micros_check CHECK ((hourly_micros >= 0)),
     CONSTRAINT groups_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
     CONSTRAINT groups_rate_per_s_check CHECK ((rate_per_s > 0)),
+    CONSTRAINT groups_sla_revision_check CHECK ((sla_revision >= 1)),
     CONSTRAINT groups_status_check CHECK ((status = ANY (ARRAY['provisioning'::text, 'active'::text, 'degraded'::text, 'paused'::text, 'lost'::text, 'deleting'::text, 'deleted'::text])))
 );
 
@@ -282,6 +296,9 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.coordinator_cursor
     ADD CONSTRAINT coordinator_cursor_pkey PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY public.former_slas
+    ADD CONSTRAINT former_slas_pkey PRIMARY KEY (group_id, revision);
+
 ALTER TABLE ONLY public.group_events
     ADD CONSTRAINT group_events_pkey PRIMARY KEY (group_id, seq);
 
@@ -356,6 +373,8 @@ CREATE UNIQUE INDEX groups_name ON public.groups USING btree (project_id, name) 
 
 CREATE INDEX groups_project ON public.groups USING btree (project_id, id);
 
+CREATE INDEX groups_resizing ON public.groups USING btree (id) WHERE (resize IS NOT NULL);
+
 CREATE INDEX groups_unsettled ON public.groups USING btree (created_at) WHERE (status = ANY (ARRAY['provisioning'::text, 'deleting'::text]));
 
 CREATE INDEX idempotency_keys_age ON public.idempotency_keys USING btree (created_at);
@@ -387,6 +406,9 @@ ALTER TABLE ONLY public.api_keys
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES public.projects(organization_id, id);
+
+ALTER TABLE ONLY public.former_slas
+    ADD CONSTRAINT former_slas_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id);
 
 ALTER TABLE ONLY public.group_events
     ADD CONSTRAINT group_events_organization_id_group_id_fkey FOREIGN KEY (organization_id, group_id) REFERENCES public.groups(organization_id, id) ON DELETE CASCADE;
@@ -437,6 +459,8 @@ ALTER TABLE public.api_keys ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY every_organization ON public.api_keys TO quorate_worker USING (true);
 
+CREATE POLICY every_organization ON public.former_slas TO quorate_worker USING (true);
+
 CREATE POLICY every_organization ON public.group_events TO quorate_worker USING (true);
 
 CREATE POLICY every_organization ON public.groups TO quorate_worker USING (true);
@@ -461,6 +485,8 @@ CREATE POLICY every_organization ON public.sessions TO quorate_worker USING (tru
 
 CREATE POLICY every_organization ON public.usage_windows TO quorate_worker USING (true);
 
+ALTER TABLE public.former_slas ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.group_events ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.groups ENABLE ROW LEVEL SECURITY;
@@ -478,6 +504,8 @@ ALTER TABLE public.memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.api_keys TO quorate_api USING ((organization_id = public.current_organization_id()));
+
+CREATE POLICY own_organization ON public.former_slas TO quorate_api USING ((organization_id = public.current_organization_id()));
 
 CREATE POLICY own_organization ON public.group_events TO quorate_api USING ((organization_id = public.current_organization_id()));
 
@@ -527,6 +555,9 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.api_keys TO quorate_api;
 
 GRANT SELECT ON TABLE public.coordinator_cursor TO quorate_api;
 GRANT SELECT,UPDATE ON TABLE public.coordinator_cursor TO quorate_worker;
+
+GRANT SELECT,INSERT ON TABLE public.former_slas TO quorate_api;
+GRANT SELECT,INSERT ON TABLE public.former_slas TO quorate_worker;
 
 GRANT SELECT,INSERT ON TABLE public.group_events TO quorate_api;
 GRANT SELECT,INSERT ON TABLE public.group_events TO quorate_worker;

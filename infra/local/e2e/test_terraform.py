@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
+from terraform_runner import Operator, runner
 
 from quorate.group import connect_group
 from quorate_local import Stack, StackOptions
@@ -21,8 +18,6 @@ from quorate_local.options import REPOSITORY
 from quorate_scenarios.customer import Customer
 
 FOLDER = REPOSITORY / "build" / "e2e"
-PROVIDER = REPOSITORY / "build" / "bin" / "terraform-provider-quorate"
-COMMAND_TIMEOUT_S = 150
 SERVERS = ["s1", "s2", "s3", "s4"]
 ENTRIES = 100
 
@@ -75,55 +70,6 @@ output "secret" {
 """
 
 
-@dataclass
-class Terraform:
-    """Terraform in a folder of its own, with the provider that `make build` built and no other."""
-
-    folder: Path
-    env: dict[str, str]
-
-    def run(self, *arguments: str, expect: int = 0, **env: str) -> str:
-        done = subprocess.run(
-            ["terraform", *arguments, "-no-color"],
-            cwd=self.folder,
-            env=self.env | env,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == expect, said
-        return " ".join(said.replace("│", " ").split())
-
-    def apply(self, servers: list[str]) -> None:
-        self.run("apply", "-auto-approve", f"-var=servers={json.dumps(servers)}")
-
-    def output(self, name: str) -> str:
-        found = subprocess.run(
-            ["terraform", "output", "-json", name],
-            cwd=self.folder,
-            env=self.env,
-            capture_output=True,
-            timeout=30,
-            check=True,
-        )
-        return str(json.loads(found.stdout))
-
-
-@dataclass
-class Operator:
-    api_url: str
-    token: str
-
-    def servers(self) -> dict[str, dict[str, Any]]:
-        answer = httpx2.get(
-            f"{self.api_url}/v1/operator/servers", headers={"Authorization": f"Bearer {self.token}"}, timeout=15
-        )
-        assert answer.status_code == 200, answer.text
-        return {server["name"]: server for server in answer.json()["items"]}
-
-
 @pytest.fixture
 def stack() -> Iterator[Stack]:
     if shutil.which("terraform") is None:
@@ -139,9 +85,10 @@ def test_from_an_empty_service_and_back(stack: Stack, tmp_path: Path) -> None:
     operator = Operator(stack.api_url, token)
     with Customer(stack.api_url, "terraform") as customer:
         key = customer.post("/v1/organization/keys", {"name": "terraform"})["secret"]
-        terraform = _terraform(tmp_path, stack.api_url, key, token)
+        (tmp_path / "main.tf").write_text(CONFIGURATION)
+        terraform = runner(tmp_path, stack.api_url, key, token)
 
-        terraform.apply(SERVERS)
+        terraform.apply(f"-var=servers={json.dumps(SERVERS)}")
         group_id, secret = terraform.output("group_id"), terraform.output("secret")
         _append(stack.api_url, secret, group_id)
         everything = f"-var=servers={json.dumps(SERVERS)}"
@@ -154,7 +101,7 @@ def test_from_an_empty_service_and_back(stack: Stack, tmp_path: Path) -> None:
 
         before = operator.servers()
         goes = next(name for name, server in before.items() if server["replicas"])
-        terraform.apply([name for name in SERVERS if name != goes])
+        terraform.apply(f"-var=servers={json.dumps([name for name in SERVERS if name != goes])}")
         after = operator.servers()
         assert after[goes]["drain"]["state"] == "drained"
         assert after[goes]["replicas"] == 0
@@ -165,22 +112,6 @@ def test_from_an_empty_service_and_back(stack: Stack, tmp_path: Path) -> None:
         assert not [server for server in operator.servers().values() if server["replicas"]]
         assert [project["name"] for project in customer.get("/v1/projects")["items"]] == ["default"]
         assert httpx2.get(f"{stack.api_url}/v1/me", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
-
-
-def _terraform(folder: Path, api_url: str, api_key: str, operator_token: str) -> Terraform:
-    assert PROVIDER.exists(), "`make build` makes it"
-    (folder / "main.tf").write_text(CONFIGURATION)
-    installation = f'provider_installation {{ dev_overrides {{ "quorate/quorate" = "{PROVIDER.parent}" }} }}\n'
-    (folder / "cli.tfrc").write_text(installation)
-    env = {
-        **os.environ,
-        "TF_CLI_CONFIG_FILE": str(folder / "cli.tfrc"),
-        "CHECKPOINT_DISABLE": "1",
-        "QUORATE_ENDPOINT": api_url,
-        "QUORATE_API_KEY": api_key,
-        "QUORATE_OPERATOR_TOKEN": operator_token,
-    }
-    return Terraform(folder, env)
 
 
 def _append(api_url: str, secret: str, group_id: str) -> None:

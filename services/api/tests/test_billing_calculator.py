@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate_api.billing import calculator, prices
-from quorate_api.billing.calculator import BilledGroup, Line
+from quorate_api.billing.calculator import BilledGroup, Line, Reservation
 from quorate_api.coordinator.schemas import ResourceDemand
 
 getcontext().prec = 60
-GROUP = BilledGroup(uuid.UUID(int=1), "orders", 12_345, "1,000 appends/s")
+GROUP = BilledGroup(uuid.UUID(int=1), "orders", (Reservation(None, 12_345, "1,000 appends/s"),))
 KINDS = ("reservation", "appends", "reads", "storage")
 QUANTITIES = st.fixed_dictionaries({kind: st.integers(0, 1 << 50) for kind in KINDS})
 AMOUNTS = st.floats(0, 1e9, allow_nan=False)
@@ -47,6 +47,29 @@ def test_invoices_bill_everything_once(increments: list[dict[str, int]]) -> None
         assert calculator.invoice_lines(GROUP, metered, billed) == [], "closing again bills nothing"
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 1 << 30)), min_size=1, max_size=5),
+    st.lists(st.integers(0, 12_000), min_size=1, max_size=6),
+)
+def test_every_second_is_billed_once_at_the_price_of_its_time(lives: list[tuple[int, int]], closes: list[int]) -> None:
+    ends = [*sorted(end for end, _ in lives)[:-1], None]
+    reservations = tuple(
+        Reservation(end, price, str(n)) for n, (end, (_, price)) in enumerate(zip(ends, lives, strict=True))
+    )
+    group = BilledGroup(uuid.UUID(int=3), "g", reservations)
+
+    def price_of(second: int) -> int:
+        return next(each for each in reservations if each.until_s is None or second < each.until_s).hourly_micros
+
+    billed = 0
+    for at_s in sorted(closes):
+        lines = calculator.invoice_lines(group, {"reservation": at_s}, {"reservation": billed})
+        for each in lines:
+            assert {price_of(billed), price_of(billed + each.quantity - 1)} == {each.unit_price_micros}
+            billed += each.quantity
+        assert billed == at_s
+
+
 def line(amount: int) -> Line:
     return Line(GROUP.group_id, GROUP.name, "reservation", "", 1, "second", 1, amount, amount)
 
@@ -71,7 +94,7 @@ def test_credits_never_exceed_the_fee(amounts: list[int], percents: list[int]) -
 
 def test_an_example_a_person_can_check() -> None:
     """A day of a group at 0.36 USD an hour, two and a half million appends, 10 GB kept for a third of a month."""
-    group = BilledGroup(uuid.UUID(int=2), "g", 360_000, "")
+    group = BilledGroup(uuid.UUID(int=2), "g", (Reservation(None, 360_000, ""),))
     metered = {
         "reservation": 86_400,
         "appends": 2_500_000,

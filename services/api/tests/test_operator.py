@@ -20,7 +20,10 @@ OPERATIONS = [
     for path, methods in document(application.bare())["paths"].items()
     for method, operation in methods.items()
 ]
-IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id")} | {"server_id": "1"}
+IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", "invoice_id")} | {
+    "server_id": "1",
+    "token_id": "0" * 16,
+}
 
 
 @pytest.fixture
@@ -96,6 +99,14 @@ async def test_join_tokens(operator: httpx2.AsyncClient, coordinator: FakeCoordi
     assert coordinator.join_tokens == [{"name": "s9", "ttl_s": 60, "auxiliary": False}]
     for wrong in ({"ttl_s": 0}, {"ttl_s": 10**9}, {"name": "a b"}, {"name": ""}, {"who": "me"}, {"ttl_s": "60"}):
         problem(await operator.post("/v1/operator/join-tokens", json=wrong), 422, "validation_failed")
+    (listed,) = (await operator.get("/v1/operator/join-tokens")).json()["items"]
+    assert listed["id"] == answer.json()["id"]
+    assert (listed["state"], listed["name"], "token" in listed) == ("outstanding", "s9", False)
+    assert (await operator.delete(f"/v1/operator/join-tokens/{listed['id']}")).status_code == 204
+    (listed,) = (await operator.get("/v1/operator/join-tokens")).json()["items"]
+    assert listed["state"] == "revoked"
+    problem(await operator.delete("/v1/operator/join-tokens/00000000000000ff"), 404, "not_found")
+    problem(await operator.delete("/v1/operator/join-tokens/short"), 422, "validation_failed")
     coordinator.join_tokens_max = 1
     problem(await operator.post("/v1/operator/join-tokens", json={}), 409, "too_many_join_tokens")
 

@@ -20,6 +20,7 @@ BODIES: dict[str, Any] = {
     "create_key": {"name": "k"},
     "create_group": {"name": "g", **SLA},
     "reset_group": {"epoch": 1},
+    "resize_group": {"rate_per_s": 1_000},
 }
 
 OPERATIONS = [
@@ -135,6 +136,7 @@ MATRIX: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/quotes", SLA, {"owner", "admin", "developer"}),
     ("POST", "/v1/projects/{project_id}/groups", {"name": "g", **SLA}, {"owner", "admin", "developer"}),
     ("GET", "/v1/groups/{group_id}", None, set(ROLES)),
+    ("PATCH", "/v1/groups/{group_id}", {"rate_per_s": 1_000}, {"owner", "admin", "developer"}),
     ("GET", "/v1/groups/{group_id}/handle", None, {"owner", "admin", "developer", "viewer"}),
     ("GET", "/v1/groups/{group_id}/sla", None, set(ROLES)),
     ("GET", "/v1/invoices", None, {"owner", "admin", "billing"}),
@@ -220,7 +222,7 @@ async def test_the_organization_ends_with_the_transaction(alice: Customer, bob: 
 
 
 async def test_nobody_without_a_login(api: httpx2.AsyncClient, alice: Customer, owner: psycopg.Connection) -> None:
-    own = await things_of(alice, owner) | {"server_id": "1"}
+    own = await things_of(alice, owner) | {"server_id": "1", "token_id": "0" * 16}
     public = {"sign_up", "log_in", "get_health", "get_readiness"}
     for method, path, operation in OPERATIONS:
         if operation not in public:

@@ -58,6 +58,10 @@ class FakeCoordinator:
         self.servers = {number: server_view(number) for number in (1, 2, 3)}
         self.join_tokens: list[dict[str, Any]] = []  # bodies, as they came
         self.join_tokens_max = 10
+        self.revoked: set[int] = set()
+        self.resizes: list[dict[str, Any]] = []  # bodies, as they came
+        self.lose_resize_answers = 0  # does the work, then the answer is lost
+        self.refuse_resize_once = False  # admissible when quoted, not any more when asked for
         self.quoted: list[dict[str, Any]] = []  # bodies, as they came
         self.app = Starlette(
             routes=[
@@ -66,12 +70,14 @@ class FakeCoordinator:
                 Route("/v1/quotes", self._quote, methods=["POST"]),
                 Route("/v1/groups", self._groups),
                 Route("/v1/groups/{group_id}", self._group, methods=["PUT", "GET", "DELETE"]),
+                Route("/v1/groups/{group_id}/sla", self._resize, methods=["PUT"]),
                 Route("/v1/groups/{group_id}/reset", self._reset, methods=["POST"]),
                 Route("/v1/servers", self._servers),
                 Route("/v1/servers/{server_id:int}", self._one_server, methods=["GET", "DELETE"]),
                 Route("/v1/servers/{server_id:int}/drain", self._drain, methods=["POST", "DELETE"]),
                 Route("/v1/capacity", self._capacity),
-                Route("/v1/join-tokens", self._join_tokens, methods=["POST"]),
+                Route("/v1/join-tokens", self._join_tokens, methods=["GET", "POST"]),
+                Route("/v1/join-tokens/{token_id}", self._join_token, methods=["DELETE"]),
                 Route("/v1/events", self._events),
             ]
         )
@@ -121,6 +127,37 @@ class FakeCoordinator:
             return JSONResponse({"status": 409, "code": "group_not_lost", "detail": "The group is not lost."}, 409)
         return JSONResponse(view)
 
+    async def _resize(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        body = await request.json()
+        self.resizes.append(body)
+        view = self.groups.get(uuid.UUID(request.path_params["group_id"]))
+        if view is None:
+            return JSONResponse({"title": "not found", "status": 404}, 404)
+        sla, had = ObservedSla.model_validate(body["sla"]), ObservedSla.model_validate(view["sla"])
+        if view["status"] == "lost":
+            return JSONResponse({"status": 409, "code": "group_lost", "detail": "The group is lost."}, 409)
+        if (body["revision"], sla) != (view["sla_revision"], had):
+            if body["revision"] != view["sla_revision"] + 1:
+                return JSONResponse({"status": 409, "code": "sla_revision", "detail": "Another revision."}, 409)
+            refusal = self._refusal(sla, uuid.UUID(view["group_id"]))
+            if self.refuse_resize_once:
+                self.refuse_resize_once, refusal = False, _insufficient(sla, 1)
+            if refusal is not None:
+                return JSONResponse({"title": "refused", "status": 409, "refusal": refusal}, 409)
+            view.update(
+                sla=sla.model_dump(mode="json"),
+                sla_revision=body["revision"],
+                sla_since=datetime.now(UTC).isoformat(),
+                epoch=view["epoch"] + 1,
+            )
+            self.emit("group_resized", uuid.UUID(view["group_id"]), "Resized.", epoch=view["epoch"])
+        if self.lose_resize_answers:
+            self.lose_resize_answers -= 1
+            return JSONResponse({"title": "the answer got lost"}, 502)
+        return JSONResponse(view)
+
     async def _health(self, request: Request) -> Response:
         if self.down:
             return JSONResponse({"title": "down"}, 503)
@@ -142,7 +179,8 @@ class FakeCoordinator:
             for role in roles
         ]
         total = {name: sum(item[name] for item in demand) for name in demand[0] if name != "role"}
-        refusal = self._refusal(sla)
+        replaces = body.get("replaces_group_id")
+        refusal = self._refusal(sla, uuid.UUID(replaces) if replaces else None)
         return JSONResponse(
             {
                 "admissible": refusal is None,
@@ -210,6 +248,8 @@ class FakeCoordinator:
                 for number, role in enumerate(roles, 1)
             ],
             "learners": [],
+            "sla_revision": 1,
+            "sla_since": datetime.now(UTC).isoformat(),
             "created_at": datetime.now(UTC).isoformat(),
         }
         GroupView.model_validate(view)
@@ -263,10 +303,33 @@ class FakeCoordinator:
     async def _join_tokens(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:
             return refused
+        if request.method == "GET":
+            views = [
+                {
+                    "id": f"{number:016x}",
+                    "name": body["name"],
+                    "auxiliary": body["auxiliary"],
+                    "state": "revoked" if number in self.revoked else "outstanding",
+                    "expires_at": datetime.now(UTC).isoformat(),
+                    "server_id": None,
+                }
+                for number, body in enumerate(self.join_tokens, 1)
+            ]
+            return JSONResponse(views)
         if len(self.join_tokens) >= self.join_tokens_max:
             return JSONResponse({"code": "too_many_join_tokens", "detail": "10 tokens wait."}, 409)
         self.join_tokens.append(await request.json())
-        return JSONResponse({"token": f"qjt_{len(self.join_tokens)}.fingerprint"}, 201)
+        number = len(self.join_tokens)
+        return JSONResponse({"id": f"{number:016x}", "token": f"qjt_{number}.fingerprint"}, 201)
+
+    async def _join_token(self, request: Request) -> Response:
+        if (refused := self._forbidden(request)) is not None:
+            return refused
+        number = int(request.path_params["token_id"], 16)
+        if not 1 <= number <= len(self.join_tokens):
+            return JSONResponse({"code": "not_found", "title": "Not found"}, 404)
+        self.revoked.add(number)
+        return Response(status_code=204)
 
     async def _events(self, request: Request) -> Response:
         if (refused := self._forbidden(request)) is not None:
@@ -291,7 +354,7 @@ class FakeCoordinator:
             return JSONResponse({"title": "no token"}, 401)
         return None
 
-    def _refusal(self, sla: ObservedSla) -> dict[str, Any] | None:
+    def _refusal(self, sla: ObservedSla, but: uuid.UUID | None = None) -> dict[str, Any] | None:
         if sla.region != "local":
             return {
                 "reason": "unknown_region",
@@ -299,7 +362,7 @@ class FakeCoordinator:
                 "message": f"There is no region {sla.region}.",
                 "largest_sla_that_fits": None,
             }
-        used = sum(view["sla"]["rate_per_s"] for view in self.groups.values())
+        used = sum(view["sla"]["rate_per_s"] for id_, view in self.groups.items() if id_ != but)
         free = CAPACITY_PER_S - used
         return _insufficient(sla, free) if sla.rate_per_s > free else None
 

@@ -38,11 +38,13 @@ type API struct {
 	groups   map[string]object
 	keys     map[string]object
 	servers  map[string]object
+	tokens   map[string]object
 	answers  map[string]stored
 	calls    []string
 
-	loseAnswers int    // of POSTs: the work is done, and the connection breaks
-	garbage     string // what is answered instead, as HTML
+	loseAnswers   int // of POSTs: the work is done, and the connection breaks
+	refuseResizes bool
+	garbage       string // what is answered instead, as HTML
 }
 
 type stored struct {
@@ -55,7 +57,7 @@ type stored struct {
 func Start(t *testing.T) *API {
 	fake := &API{
 		t: t, projects: map[string]object{}, groups: map[string]object{}, keys: map[string]object{},
-		servers: map[string]object{}, answers: map[string]stored{},
+		servers: map[string]object{}, tokens: map[string]object{}, answers: map[string]stored{},
 	}
 	fake.server = httptest.NewServer(http.HandlerFunc(fake.serve))
 	fake.URL = fake.server.URL
@@ -196,6 +198,8 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		return f.makeGroup(parts[1], f.slaFields(body, "name"))
 	case "GET groups/*":
 		return found(f.groups[parts[1]])
+	case "PATCH groups/*":
+		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s"))
 	case "DELETE groups/*":
 		return remove(f.groups, parts[1])
 	case "POST quotes":
@@ -214,7 +218,23 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		return f.giveUp(parts[2])
 	case "POST operator/join-tokens":
 		asked := f.fields(body, "name", "ttl_s", "auxiliary")
-		return 201, object{"token": "qjt_" + rand.Text(), "name": asked["name"], "auxiliary": asked["auxiliary"], "expires_at": now()}
+		id := fmt.Sprintf("%016x", len(f.tokens)+1)
+		f.tokens[id] = object{
+			"id": id, "name": asked["name"], "auxiliary": asked["auxiliary"], "state": "outstanding", "expires_at": now(), "server_id": nil,
+		}
+		return 201, object{"id": id, "token": "qjt_" + rand.Text(), "name": asked["name"], "auxiliary": asked["auxiliary"], "expires_at": now()}
+	case "GET operator/join-tokens":
+		items := []any{}
+		for _, token := range f.tokens {
+			items = append(items, token)
+		}
+		return 200, object{"items": items}
+	case "DELETE operator/join-tokens/*":
+		if f.tokens[parts[2]] == nil {
+			return problem(404, "not_found", "No such token.", nil)
+		}
+		f.tokens[parts[2]]["state"] = "revoked"
+		return 204, nil
 	case "GET operator/capacity":
 		vector := object{"cpu": 4, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
 		return 200, object{
@@ -312,6 +332,55 @@ func (f *API) makeGroup(projectID string, asked object) (int, any) {
 	}
 	f.groups[made["id"].(string)] = made
 	return 201, made
+}
+
+func (f *API) resizeGroup(id string, asked object) (int, any) {
+	known := f.groups[id]
+	if known == nil {
+		return problem(404, "not_found", "No such group.", nil)
+	}
+	sla := object{}
+	for name, value := range known["sla"].(object) {
+		sla[name] = value
+	}
+	for name, value := range asked {
+		sla[name] = value
+	}
+	refusal := f.refusal(sla, id)
+	if f.refuseResizes {
+		f.refuseResizes = false
+		sla["rate_per_s"] = float64(RateMax + 1)
+		refusal = f.refusal(sla, id)
+	}
+	if refusal != nil {
+		return problem(409, "admission_refused", "The group's servers have no room.", object{"refusal": refusal})
+	}
+	known["sla"], known["epoch"] = sla, known["epoch"].(int)+1
+	return 200, known
+}
+
+// RefuseResizes has the next resize be refused, although there was room when it was quoted.
+func (f *API) RefuseResizes() { f.with(func() { f.refuseResizes = true }) }
+
+// RevokeJoinTokens behind Terraform's back.
+func (f *API) RevokeJoinTokens() {
+	f.with(func() {
+		for _, token := range f.tokens {
+			token["state"] = "revoked"
+		}
+	})
+}
+
+// Outstanding join tokens.
+func (f *API) Outstanding() (count int) {
+	f.with(func() {
+		for _, token := range f.tokens {
+			if token["state"] == "outstanding" {
+				count++
+			}
+		}
+	})
+	return count
 }
 
 func (f *API) refusal(asked object, without string) any {

@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -112,22 +113,86 @@ func TestAccProjectGroupAndKey(t *testing.T) {
 	}
 }
 
-func TestAccASlaIsNotChangedBehindItsOwnersBack(t *testing.T) {
+func TestAccAGroupIsResizedInPlace(t *testing.T) {
 	fake := fakeapi.Start(t)
+	var id string
+	same := resource.TestCheckResourceAttrWith("quorate_group.g", "id", func(value string) error {
+		if id != "" && id != value {
+			return fmt.Errorf("%s was %s: it was made anew", value, id)
+		}
+		id = value
+		return nil
+	})
+	inPlace := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+		plancheck.ExpectResourceAction("quorate_group.g", plancheck.ResourceActionUpdate),
+	}}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{Config: to(fake) + projectAndGroup(6000, "min_replicas = 3\n  retention_age_s = 60"), Check: same},
+			{
+				Config: to(fake) + projectAndGroup(9000, ""), ConfigPlanChecks: inPlace,
+				Check: resource.ComposeTestCheckFunc(same, resource.TestCheckResourceAttr("quorate_group.g", "rate_per_s", "9000"),
+					resource.TestCheckNoResourceAttr("quorate_group.g", "min_replicas"),
+					resource.TestCheckNoResourceAttr("quorate_group.g", "retention_age_s")),
+			},
+			{
+				Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true,
+				ExpectError: regexp.MustCompile(`(?s)cannot promise.*rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`),
+			},
+			{ // what was free when planning is not any more
+				PreConfig:   fake.RefuseResizes,
+				Config:      to(fake) + projectAndGroup(9500, ""),
+				ExpectError: regexp.MustCompile(`(?s)Resizing.*rate_per_s = 9500.*Scarce: cpu`),
+			},
+			{Config: to(fake) + projectAndGroup(9000, ""), PlanOnly: true}, // nothing had changed
+			{Config: to(fake) + projectAndGroup(10, ""), ConfigPlanChecks: inPlace, Check: same},
+		},
+	})
+	if calls := fake.Calls("PATCH", ""); calls != 3 {
+		t.Errorf("%d resizes were asked for, one of them refused", calls)
+	}
+}
+
+func TestAccALogIsNotDeletedBehindItsOwnersBack(t *testing.T) {
+	fake := fakeapi.Start(t)
+	degree := func(more string) string {
+		return strings.Replace(to(fake)+projectAndGroup(1000, more), "replication_degree = 3", "replication_degree = 5", 1)
+	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
 		Steps: []resource.TestStep{
 			{Config: to(fake) + projectAndGroup(1000, "")},
+			{Config: degree(""), ExpectError: regexp.MustCompile(`(?s)replication_degree = 5.*would\s+delete\s+its\s+log`)},
 			{
-				Config:      to(fake) + projectAndGroup(2000, ""),
-				ExpectError: regexp.MustCompile(`(?s)rate_per_s = 2000.*would\s+delete\s+its\s+log`),
-			},
-			{
-				Config: to(fake) + projectAndGroup(2000, `on_sla_change = "replace"`),
+				Config: degree(`on_sla_change = "replace"`),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectResourceAction("quorate_group.g", plancheck.ResourceActionDestroyBeforeCreate),
 				}},
-				Check: resource.TestCheckResourceAttr("quorate_group.g", "rate_per_s", "2000"),
+				Check: resource.TestCheckResourceAttr("quorate_group.g", "replication_degree", "5"),
+			},
+		},
+	})
+}
+
+func TestAccAJoinTokenThatWasRevokedIsMadeAnew(t *testing.T) {
+	fake := fakeapi.Start(t)
+	config := to(fake) + `resource "quorate_join_token" "s1" { name = "s1" }`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		CheckDestroy: func(*terraform.State) error {
+			if left := fake.Outstanding(); left != 0 {
+				return fmt.Errorf("%d tokens can still be used", left)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: config, Check: resource.TestMatchResourceAttr("quorate_join_token.s1", "id", regexp.MustCompile(`^[0-9a-f]{16}$`))},
+			{
+				PreConfig: fake.RevokeJoinTokens, Config: config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionCreate),
+				}},
 			},
 		},
 	})

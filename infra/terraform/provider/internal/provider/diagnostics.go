@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"quorate/infra/terraform/provider/internal/api"
+	"quorate/infra/terraform/provider/internal/api/gen"
 )
 
 // explain says in Terraform's words what became of a call, at the attribute at fault where there is one.
@@ -75,7 +76,12 @@ func explainProblem(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 
 // explainRefusal names what is scarce, at the attribute that asks for too much of it.
 func explainRefusal(diagnostics *diag.Diagnostics, doing string, problem *api.Problem, detail string) {
-	refusal := problem.Refusal
+	attribute, text := refusalInWords(problem.Refusal)
+	diagnostics.AddAttributeError(path.Root(attribute), doing+": the fleet cannot promise this SLA", text+"\n\n"+detail)
+}
+
+// refusalInWords also answers the attribute at fault.
+func refusalInWords(refusal *gen.Refusal) (string, string) {
 	attribute := "rate_per_s"
 	switch {
 	case refusal.Reason == "too_few_servers" || refusal.ScarceResource == "servers":
@@ -87,7 +93,7 @@ func explainRefusal(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 	if fits := refusal.LargestSlaThatFits; fits != nil {
 		text += fmt.Sprintf("\nThe largest that fits now: rate_per_s = %d.", fits.RatePerS)
 	}
-	diagnostics.AddAttributeError(path.Root(attribute), doing+": the fleet cannot promise this SLA", text+"\n\n"+detail)
+	return attribute, text
 }
 
 func sentence(err error) string { return strings.TrimRight(err.Error(), ".") }

@@ -1,14 +1,17 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -57,20 +60,22 @@ func (*group) Schema(_ context.Context, _ resource.SchemaRequest, answer *resour
 		},
 		"on_sla_change": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(onChangeStop),
-			MarkdownDescription: "The service resizes no group yet. `refuse` (default): a changed SLA is an error of the plan. " +
-				"`replace`: the group is deleted with its log, and another is made.",
+			MarkdownDescription: "What a changed `durability`, `replication_degree` or `region` does, which a group has for life. " +
+				"`refuse` (default): it is an error of the plan. " +
+				"`replace`: the group is deleted with its log, and another is made. All else of the SLA is changed in place.",
 			Validators: []validator.String{stringvalidator.OneOf(onChangeStop, onChangeLose)},
 		},
 		"monthly_micros": schema.Int64Attribute{
 			Computed:            true,
-			MarkdownDescription: "Price of the reservation for 730 hours, in millionths of the currency, as agreed when it was made.",
+			MarkdownDescription: "Price of the reservation for 730 hours, in millionths of the currency, as agreed when it was made or resized last.",
 		},
 	}
 	for _, field := range slaFields {
 		attributes[field.name] = groupAttribute(field)
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "An SLA and its log. A refusal names what is scarce, at the attribute that asks for it. " +
+		MarkdownDescription: "An SLA and its log. A refusal names what is scarce, at the attribute that asks for it. A changed " +
+			"SLA resizes the group in place, while appends go on; where its servers have no room for that, nothing changes. " +
 			"Import by `PROJECT_ID/GROUP_ID`.",
 		Attributes: attributes,
 	}
@@ -97,9 +102,9 @@ func groupAttribute(field slaField) schema.Attribute {
 	return attribute
 }
 
-// ModifyPlan refuses a change of the SLA, unless losing the log was agreed to: Terraform would otherwise replace a group
-// as it replaces anything.
-func (*group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
+// ModifyPlan refuses a change of what a group has for life, unless losing the log was agreed to: Terraform would otherwise
+// replace a group as it replaces anything. Of a resize it says whether there is room.
+func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
 	if asked.State.Raw.IsNull() || asked.Plan.Raw.IsNull() {
 		return
 	}
@@ -114,14 +119,45 @@ func (*group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, 
 		answer.Diagnostics.Append(answer.Plan.Set(ctx, after)...)
 		return
 	}
+	forLife := 0
 	for _, name := range changed {
+		if !slices.Contains(slaForLife, name) {
+			continue
+		}
+		forLife++
 		if after.OnSlaChange.ValueString() == onChangeLose {
 			answer.RequiresReplace = append(answer.RequiresReplace, path.Root(name))
 			continue
 		}
-		answer.Diagnostics.AddAttributeError(path.Root(name), "A group's SLA cannot be changed in place yet",
-			fmt.Sprintf("The service resizes no group so far, and replacing %s would delete its log. Put %s back, make a second "+
-				"group and move to it, or agree to losing the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
+		answer.Diagnostics.AddAttributeError(path.Root(name), "A group has its "+name+" for life",
+			fmt.Sprintf("Replacing %s would delete its log. Put %s back, make a second group and move to it, or agree to losing "+
+				"the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
+	}
+	if forLife == 0 {
+		g.refuseIfNoRoom(ctx, &before, &after, &answer.Diagnostics)
+	}
+}
+
+// refuseIfNoRoom asks for a quote, so that a resize that has no room is an error of the plan. A quote as a data source could
+// not tell in time: it waits for the apply when it names a group that is to change.
+func (g *group) refuseIfNoRoom(ctx context.Context, before, after *groupModel, diagnostics *diag.Diagnostics) {
+	id, err := uuid.Parse(before.ID.ValueString())
+	if err != nil || g.api == nil || !after.known() {
+		return
+	}
+	request := after.quoteRequest()
+	request.ReplacesGroupId = &id
+	found, err := api.Ask[gen.QuoteAnswer](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+		return g.api.CreateQuote(ctx, &gen.CreateQuoteParams{}, request)
+	})
+	if err != nil {
+		explain(diagnostics, "Asking for a quote", err, slaNames()...)
+		return
+	}
+	if found.Refusal != nil {
+		attribute, text := refusalInWords(found.Refusal)
+		diagnostics.AddAttributeError(path.Root(attribute), "The fleet cannot promise this SLA now", text+
+			"\n\nNothing of the group was changed. If another change of this plan is to make room, apply that one first.")
 	}
 }
 
@@ -238,10 +274,25 @@ func (g *group) Read(ctx context.Context, asked resource.ReadRequest, answer *re
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Update writes down what the service knows nothing of: on_sla_change. All else is refused or replaced by ModifyPlan.
-func (*group) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
-	var model groupModel
+// Update resizes the group, if its SLA changed; on_sla_change is Terraform's own.
+func (g *group) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
+	var before, model groupModel
+	answer.Diagnostics.Append(asked.State.Get(ctx, &before)...)
 	answer.Diagnostics.Append(asked.Plan.Get(ctx, &model)...)
+	id := parseID(before.ID, path.Root("id"), &answer.Diagnostics)
+	if answer.Diagnostics.HasError() {
+		return
+	}
+	if len(changedAttributes(before.sla, model.sla)) > 0 {
+		found, err := api.Ask[gen.Group](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+			return g.api.ResizeGroupWithBody(ctx, id, &gen.ResizeGroupParams{}, "application/json", bytes.NewReader(model.resized()))
+		})
+		if err != nil {
+			explain(&answer.Diagnostics, "Resizing the group", err, slaNames()...)
+			return
+		}
+		model.take(found)
+	}
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 

@@ -29,6 +29,7 @@ const (
 type joinToken struct{ operators }
 
 type joinTokenModel struct {
+	ID        types.String `tfsdk:"id"`
 	Name      types.String `tfsdk:"name"`
 	TTLS      types.Int64  `tfsdk:"ttl_s"`
 	Auxiliary types.Bool   `tfsdk:"auxiliary"`
@@ -44,8 +45,9 @@ func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *re
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "With it one machine joins the fleet, once, under its name. The machine depends on it. It expires, " +
-			"and is not made anew for that: a server that has joined needs none. Destroying it, after the machine, gives the " +
-			"drained server up, so that its name is free. It cannot be imported: nobody knows it but its machine.",
+			"and is not made anew for that: a server that has joined needs none. One that somebody revoked is made anew. Destroying " +
+			"it, after the machine, revokes it and gives the drained server up, so that its name is free. It cannot be imported: " +
+			"nobody knows it but its machine.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true, MarkdownDescription: "The server's name.",
@@ -62,6 +64,7 @@ func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *re
 				MarkdownDescription: "The server takes replacements of failed replicas only.",
 				PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 			},
+			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "By which operators list and revoke it.", PlanModifiers: keep},
 			"token":      schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The token, `qjt_…`.", PlanModifiers: keep},
 			"expires_at": schema.StringAttribute{Computed: true, MarkdownDescription: "RFC 3339.", PlanModifiers: keep},
 		},
@@ -83,12 +86,44 @@ func (j *joinToken) Create(ctx context.Context, asked resource.CreateRequest, an
 		explain(&answer.Diagnostics, "Making the join token", err, "name", "ttl_s")
 		return
 	}
+	model.ID = types.StringValue(made.Id)
 	model.Token, model.ExpiresAt = types.StringValue(made.Token), types.StringValue(made.ExpiresAt.UTC().Format(time.RFC3339))
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Read asks nobody: a token is known to its machine alone.
-func (*joinToken) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {}
+// Read notices that it was revoked. The API does not remember tokens for ever: one that it does not know stays.
+func (j *joinToken) Read(ctx context.Context, asked resource.ReadRequest, answer *resource.ReadResponse) {
+	var model joinTokenModel
+	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	known, err := api.Ask[gen.JoinTokens](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
+		return j.api.ListJoinTokens(ctx)
+	})
+	if err != nil {
+		explain(&answer.Diagnostics, "Reading the join token of "+model.Name.ValueString(), err)
+		return
+	}
+	for _, each := range known.Items {
+		if each.Id == model.ID.ValueString() && each.State == gen.Revoked {
+			answer.State.RemoveResource(ctx)
+		}
+	}
+}
+
+// revoke has nobody join with it any more.
+func (j *joinToken) revoke(ctx context.Context, id types.String) error {
+	if id.IsNull() {
+		return nil
+	}
+	_, err := api.Ask[struct{}](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
+		return j.api.RevokeJoinToken(ctx, id.ValueString())
+	})
+	if api.NotFound(err) {
+		return nil
+	}
+	return err
+}
 
 func (*joinToken) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
 	var model joinTokenModel
@@ -96,13 +131,17 @@ func (*joinToken) Update(ctx context.Context, asked resource.UpdateRequest, answ
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Delete gives up the server that joined with it, if it was drained and its machine is gone.
+// Delete revokes the token, and gives up the server that joined with it, if it was drained and its machine is gone.
 func (j *joinToken) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
 	var model joinTokenModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
 		return
 	}
 	name := model.Name.ValueString()
+	if err := j.revoke(ctx, model.ID); err != nil {
+		explain(&answer.Diagnostics, "Revoking the join token of "+name, err)
+		return
+	}
 	deadline := time.Now().Add(stoppedMax)
 	for {
 		found, err := findServer(ctx, j.api, name)

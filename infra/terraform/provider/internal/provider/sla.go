@@ -1,8 +1,11 @@
 package provider
 
 import (
+	"encoding/json"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -49,6 +52,34 @@ var slaFields = []slaField{
 		description: "The log keeps its newest so many bytes."},
 	{name: "retention_age_s", least: 60, most: 100 * 366 * 86_400,
 		description: "Entries older than so many seconds are discarded as well; left out: none for their age."},
+}
+
+// slaForLife are attributes that a group keeps.
+var slaForLife = []string{"durability", "replication_degree", "region"}
+
+// resized is the body of a resize. It says null of what was left out, which the generated type cannot.
+func (s sla) resized() []byte {
+	text, err := json.Marshal(map[string]any{
+		"rate_per_s": s.RatePerS.ValueInt64(), "request_size_bytes": s.RequestSizeBytes.ValueInt64(),
+		"min_replicas": number(s.MinReplicas), "retention_bytes": s.RetentionBytes.ValueInt64(),
+		"retention_age_s": number(s.RetentionAgeS),
+	})
+	if err != nil {
+		panic(err) // numbers are JSON
+	}
+	return text
+}
+
+// known tells whether nothing of it is left to be known at the apply.
+func (s sla) known() bool {
+	for _, each := range []attr.Value{
+		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS,
+	} {
+		if each.IsUnknown() {
+			return false
+		}
+	}
+	return true
 }
 
 func slaNames() []string {

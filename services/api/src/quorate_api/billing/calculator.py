@@ -17,13 +17,21 @@ RECEIVABLE = "accounts_receivable"
 
 
 @dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a group had reserved for a time of its life."""
+
+    until_s: int | None  # seconds since the group began; None: still
+    hourly_micros: int
+    words: str  # the SLA
+
+
+@dataclass(frozen=True, slots=True)
 class BilledGroup:
     """What an invoice needs to know of a group."""
 
     group_id: UUID
     name: str
-    hourly_micros: int
-    reservation: str  # the SLA in words
+    reservations: tuple[Reservation, ...]  # oldest first; the last one is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +49,7 @@ class Line:
 
 def invoice_lines(group: BilledGroup, metered: Mapping[str, int], billed: Mapping[str, int]) -> list[Line]:
     """`metered` and `billed` are quantities by kind since the group began; kinds without news have no line."""
-    lines = []
-    seconds = metered.get(RESERVATION, 0) - billed.get(RESERVATION, 0)
-    if seconds > 0:
-        amount = prices.amount_micros(seconds, group.hourly_micros, prices.HOUR_S)
-        lines.append(
-            Line(
-                group.group_id, group.name, RESERVATION, f"Reservation: {group.reservation}",
-                seconds, "second", prices.HOUR_S, group.hourly_micros, amount,
-            )
-        )  # fmt: skip
+    lines = _reservation_lines(group, metered.get(RESERVATION, 0), billed.get(RESERVATION, 0))
     for price in prices.USAGE:
         quantity = metered.get(price.kind, 0) - billed.get(price.kind, 0)
         if quantity <= 0:
@@ -62,6 +61,25 @@ def invoice_lines(group: BilledGroup, metered: Mapping[str, int], billed: Mappin
                 quantity, price.unit, price.price_quantity, price.unit_price_micros, amount,
             )
         )  # fmt: skip
+    return lines
+
+
+def _reservation_lines(group: BilledGroup, metered_s: int, billed_s: int) -> list[Line]:
+    """One for each price. Seconds are billed in the order in which they passed: those billed are the first so many."""
+    lines = []
+    start_s = billed_s
+    for reservation in group.reservations:
+        end_s = metered_s if reservation.until_s is None else min(metered_s, reservation.until_s)
+        if end_s <= start_s:
+            continue
+        seconds, price = end_s - start_s, reservation.hourly_micros
+        lines.append(
+            Line(
+                group.group_id, group.name, RESERVATION, f"Reservation: {reservation.words}",
+                seconds, "second", prices.HOUR_S, price, prices.amount_micros(seconds, price, prices.HOUR_S),
+            )
+        )  # fmt: skip
+        start_s = end_s
     return lines
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Row, func, or_
 
 from quorate_api.billing.calculator import Line
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import groups, invoice_counters, invoice_lines, invoices, ledger_entries
+from quorate_api.database.tables import former_slas, groups, invoice_counters, invoice_lines, invoices, ledger_entries
 
 
 class BillingRepository:
@@ -37,6 +37,13 @@ class BillingRepository:
         found: dict[UUID, dict[str, int]] = defaultdict(dict)
         for group_id, kind, quantity in (await self._scope.connection.execute(statement)).all():
             found[group_id][str(kind)] = int(quantity)
+        return found
+
+    async def former_slas(self) -> dict[UUID, list[Row[Any]]]:
+        """What groups were promised before they were resized."""
+        found: dict[UUID, list[Row[Any]]] = defaultdict(list)
+        for row in (await self._scope.connection.execute(self._scope.select(former_slas))).all():
+            found[row.group_id].append(row)
         return found
 
     async def last_period_end(self) -> datetime | None:

@@ -7,13 +7,14 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api.billing import calculator, prices
-from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line
+from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine
 from quorate_api.database.ids import new_id
 from quorate_api.database.scope import Scope
 from quorate_api.database.work import Work
 from quorate_api.errors import not_found
+from quorate_api.groups.periods import periods
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
@@ -124,6 +125,7 @@ async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
     billing = BillingRepository(scope)
     usage = await UsageRepository(scope).metered(usage_until_s)
     billed = await billing.billed()
+    former = await billing.former_slas()
     lines: list[Line] = []
     for row in await billing.billable_groups(at):
         entries, reads, stored = usage.get(row.id, (0, 0, 0))
@@ -133,7 +135,14 @@ async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
             prices.READS.kind: reads,
             prices.STORAGE.kind: stored,
         }
-        group = BilledGroup(row.id, row.name, row.hourly_micros, _in_words(row.sla))
+        had = periods(row, former.get(row.id, []))
+        reservations = tuple(
+            Reservation(
+                None if each.end is None else reserved_seconds(row, each.end), each.hourly_micros, _in_words(each.sla)
+            )
+            for each in had
+        )
+        group = BilledGroup(row.id, row.name, reservations)
         lines += calculator.invoice_lines(group, metered, billed.get(row.id, {}))
     return lines
 

@@ -15,6 +15,7 @@ from quorate_api.coordinator.schemas import (
     FleetView,
     GroupView,
     IssuedToken,
+    JoinTokenView,
     ObservedSla,
     Quote,
     Refusal,
@@ -129,16 +130,31 @@ class Coordinator:
     async def capacity(self) -> FleetView:
         return self._parse(await self._call("GET", "/v1/capacity"), FleetView)
 
-    async def join_token(self, ttl_s: int, name: str | None, *, auxiliary: bool) -> str:
+    async def join_token(self, ttl_s: int, name: str | None, *, auxiliary: bool) -> IssuedToken:
         """Not repeated: each answer is another token."""
         body = {"ttl_s": ttl_s, "name": name, "auxiliary": auxiliary}
-        return self._parse(await self._call("POST", "/v1/join-tokens", body), IssuedToken).token
+        return self._parse(await self._call("POST", "/v1/join-tokens", body), IssuedToken)
+
+    async def join_tokens(self) -> list[JoinTokenView]:
+        return self._parse_list(await self._call("GET", "/v1/join-tokens"), JoinTokenView)
+
+    async def revoke_join_token(self, token_id: str) -> bool:
+        """False: no such token. Repeating it is harmless."""
+        answer = await self._call("DELETE", f"/v1/join-tokens/{token_id}", repeatable=True)
+        return answer.status_code != 404
 
     async def reset_group(self, group_id: UUID, epoch: int) -> GroupView:
         """Have a group that was lost in `epoch` begin anew. Raises `Refused`, and `RequestInvalid` if it is not lost.
         Repeating it is harmless."""
         answer = await self._call("POST", f"/v1/groups/{group_id}/reset", {"epoch": epoch}, repeatable=True)
         return self._parse(answer, GroupView)
+
+    async def resize_group(self, group_id: UUID, sla: ObservedSla, revision: int) -> GroupView | None:
+        """Have a group's SLA be this one, its `revision`-th; None: no such group. Raises `Refused`, and
+        `RequestInvalid` with `group_lost`, `sla_revision`, … Repeating it is harmless."""
+        body = {"sla": _said(sla), "revision": revision}
+        answer = await self._call("PUT", f"/v1/groups/{group_id}/sla", body, repeatable=True, may_be_absent=True)
+        return None if answer.status_code == 404 else self._parse(answer, GroupView)
 
     async def delete_group(self, group_id: UUID) -> None:
         await self._call("DELETE", f"/v1/groups/{group_id}", repeatable=True)

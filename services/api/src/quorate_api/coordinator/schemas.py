@@ -94,6 +94,7 @@ class GroupView(BaseModel):
     epoch: int
     replicas: list[Replica]
     learners: list[Replica] = []
+    sla_since: datetime | None = None  # when the group was given this SLA
     created_at: datetime | None = None
 
 
@@ -141,7 +142,17 @@ class ServerView(BaseModel):
 
 
 class IssuedToken(BaseModel):
+    id: str
     token: str
+
+
+class JoinTokenView(BaseModel):
+    id: str
+    name: str | None = None
+    auxiliary: bool
+    state: Literal["outstanding", "used", "expired", "revoked"]
+    expires_at: datetime
+    server_id: int | None = None
 
 
 class Event(BaseModel):

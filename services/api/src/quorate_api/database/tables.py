@@ -27,8 +27,8 @@ def _text(name: str, *, primary_key: bool = False, nullable: bool = False) -> Co
     return Column(name, Text, nullable=nullable, primary_key=primary_key)
 
 
-def _json(name: str) -> Column[Any]:
-    return Column(name, JSONB, nullable=False)
+def _json(name: str, *, nullable: bool = False) -> Column[Any]:
+    return Column(name, JSONB(none_as_null=True), nullable=nullable)
 
 
 organizations = Table(
@@ -99,6 +99,18 @@ groups = Table(
     _time("active_at", nullable=True),
     _time("deleted_at", nullable=True),
     _count("row_version"),
+    _json("resize", nullable=True),
+    _count("sla_revision"),
+)
+former_slas = Table(
+    "former_slas",
+    metadata,
+    _id("organization_id"),
+    _id("group_id", primary_key=True),
+    _count("revision", primary_key=True),
+    _json("sla"),
+    _count("hourly_micros"),
+    _time("until"),
 )
 group_events = Table(
     "group_events",

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Request, Response
 
-from quorate_api.groups import service
-from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, Placement, Reset
+from quorate_api.groups import resizing, service
+from quorate_api.groups.schemas import CreatedGroup, Group, GroupEvent, Handle, NewGroup, Placement, Reset, Resize
 from quorate_api.http.pagination import PageParameters
 from quorate_api.http.principal import Caller, Environment, Permission, Transaction
 from quorate_api.http.route import ScopedRoute
@@ -52,6 +52,23 @@ async def get_group(
     response.headers["ETag"] = service.etag(row)
     if if_none_match is not None and service.etag(row) in [part.strip() for part in if_none_match.split(",")]:
         return Response(status_code=304, headers={"ETag": service.etag(row)})  # type: ignore[return-value]
+    return service.group_of(row)
+
+
+@router.patch("/groups/{group_id}")
+async def resize_group(
+    group_id: UUID,
+    asked: Resize,
+    response: Response,
+    work: Transaction,
+    services: Environment,
+    caller: Caller,
+    if_match: Annotated[str | None, Header(description="An ETag: 412 if the group has changed since.")] = None,
+) -> Group:
+    """Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+    `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless."""
+    row = await resizing.resize(work, services, caller, group_id, asked, if_match)
+    response.headers["ETag"] = service.etag(row)
     return service.group_of(row)
 
 

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, case, func, or_
+from sqlalchemy import BigInteger, Row, case, cast, func, or_
 
 from quorate_api.coordinator.schemas import GroupView
 from quorate_api.database.scope import EveryOrganization, Scope
-from quorate_api.database.tables import group_events, groups
+from quorate_api.database.tables import former_slas, group_events, groups
 
 ADMITTED = ("active", "degraded", "paused")
 
@@ -56,9 +56,10 @@ class GroupRepository:
         return int((await self._scope.connection.execute(statement)).scalar() or 0)
 
     async def total_rate_per_s(self) -> int:
-        statement = self._scope.select(groups, func.coalesce(func.sum(groups.c.rate_per_s), 0)).where(
-            groups.c.deleted_at.is_(None)
-        )
+        """What is reserved; of a resize that is under way, the greater of both."""
+        resized = cast(groups.c.resize["sla"]["rate_per_s"].astext, BigInteger)
+        rate = func.greatest(groups.c.rate_per_s, func.coalesce(resized, 0))
+        statement = self._scope.select(groups, func.coalesce(func.sum(rate), 0)).where(groups.c.deleted_at.is_(None))
         return int((await self._scope.connection.execute(statement)).scalar_one())
 
     async def observe(self, view: GroupView, now: datetime) -> bool:
@@ -110,6 +111,48 @@ class GroupRepository:
             .values(status="deleted", deleted_at=now, replicas=[], learners=[], row_version=groups.c.row_version + 1)
         )
         await self._scope.connection.execute(statement)
+
+    async def begin_resize(self, group_id: UUID, wanted: dict[str, Any]) -> None:
+        """`wanted`: revision, sla, demand and price of what is asked for. The caller holds the organization's lock."""
+        statement = self._scope.update(groups).where(groups.c.id == group_id, groups.c.resize.is_(None))
+        await self._scope.connection.execute(statement.values(resize=wanted))
+
+    async def finish_resize(self, group_id: UUID, revision: int, since: datetime) -> None:
+        """The group has the SLA that was asked for, since then; what it had before is on record. Once."""
+        statement = self._scope.select(groups).where(groups.c.id == group_id).with_for_update()
+        row = (await self._scope.connection.execute(statement)).one_or_none()
+        if row is None or row.resize is None or row.resize["revision"] != revision:
+            return
+        wanted = row.resize
+        former = {"group_id": group_id, "revision": row.sla_revision, "sla": row.sla, "until": since}
+        former |= {"organization_id": row.organization_id, "hourly_micros": row.hourly_micros}
+        await self._scope.connection.execute(self._scope.upsert(former_slas).values(former).on_conflict_do_nothing())
+        await self._scope.connection.execute(
+            self._scope.update(groups)
+            .where(groups.c.id == group_id)
+            .values(
+                sla=wanted["sla"],
+                demand=wanted["demand"],
+                price=wanted["price"],
+                hourly_micros=wanted["price"]["hourly_micros"],
+                rate_per_s=wanted["sla"]["rate_per_s"],
+                sla_revision=revision,
+                resize=None,
+                row_version=groups.c.row_version + 1,
+            )
+        )
+
+    async def call_off_resize(self, group_id: UUID, revision: int) -> None:
+        """It did not happen."""
+        statement = self._scope.update(groups).where(
+            groups.c.id == group_id, cast(groups.c.resize["revision"].astext, BigInteger) == revision
+        )
+        await self._scope.connection.execute(statement.values(resize=None))
+
+    async def former_slas(self, group_id: UUID) -> list[Row[Any]]:
+        """What the group was promised before, oldest first."""
+        statement = self._scope.select(former_slas).where(former_slas.c.group_id == group_id)
+        return list((await self._scope.connection.execute(statement.order_by(former_slas.c.revision))).all())
 
     async def forget_intent(self, group_id: UUID) -> None:
         """Remove a group that was never admitted."""

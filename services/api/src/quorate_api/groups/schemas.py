@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from quorate_api import limits
 from quorate_api.coordinator.schemas import ObservedSla, Replica
 from quorate_api.http.schemas import Input, Name, Output
 from quorate_api.quotes.schemas import Price, SlaInput
@@ -13,8 +14,37 @@ from quorate_api.quotes.schemas import Price, SlaInput
 Status = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting", "deleted"]
 
 
+_NULL_SAYS_SOMETHING = ("min_replicas", "retention_age_s")
+
+
 class NewGroup(SlaInput):
     name: Name
+
+
+class Resize(Input):
+    """What of the SLA is to change; the rest stays. Durability, replication degree and region are for life."""
+
+    rate_per_s: Annotated[int, Field(ge=1, le=limits.RATE_PER_S_MAX)] | None = Field(
+        None, description="Reserved appends of request_size_bytes, each second; null: as it is."
+    )
+    request_size_bytes: Annotated[int, Field(ge=1, le=limits.REQUEST_SIZE_BYTES_MAX)] | None = Field(
+        None, description="Size of a typical entry; null: as it is."
+    )
+    min_replicas: Annotated[int, Field(ge=1, le=limits.REPLICATION_DEGREE_MAX)] | None = Field(
+        None, description="Appends pause with fewer live replicas; null: a majority; left out: as it is."
+    )
+    retention_bytes: Annotated[int, Field(ge=limits.RETENTION_BYTES_MIN, le=limits.RETENTION_BYTES_MAX)] | None = Field(
+        None, description="The log keeps its newest so many bytes; null: as it is."
+    )
+    retention_age_s: Annotated[int, Field(ge=limits.RETENTION_AGE_S_MIN, le=limits.RETENTION_AGE_S_MAX)] | None = Field(
+        None,
+        description="Entries older than so many seconds are discarded; null: none for their age; left out: as it is.",
+    )
+
+    def changes(self) -> dict[str, int | None]:
+        """What was asked for, by name."""
+        given = self.model_dump(include=self.model_fields_set)
+        return {name: value for name, value in given.items() if value is not None or name in _NULL_SAYS_SOMETHING}
 
 
 class Reset(Input):
@@ -70,7 +100,7 @@ class Group(Output):
     sla: ObservedSla
     status: Status
     epoch: int
-    price: Price = Field(description="As agreed when the group was created.")
+    price: Price = Field(description="As agreed when the group was created, or resized last.")
     created_at: datetime
     observed_at: datetime | None = Field(description="When status and epoch were last confirmed.")
 

@@ -73,7 +73,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
         raise taken
     quote = await quotes.ask(work, services, asked.sla())
     if not quote.admissible:
-        raise _refused(quote)
+        raise refused(quote)
     await OrganizationRepository(work.scope).lock()
     if await ProjectRepository(work.scope).get(project_id) is None:  # deleted meanwhile
         raise not_found("project")
@@ -98,7 +98,7 @@ async def _store_intent(work: Work, services: Services, group_id: UUID, project_
     )
     if not stored:
         raise taken
-    await _note(work, group_id, "group_requested", f"The group {asked.name} was asked for.")
+    await note(work, group_id, "group_requested", f"The group {asked.name} was asked for.")
 
 
 async def _admit(work: Work, services: Services, group_id: UUID, project_id: UUID, sla: ObservedSla) -> GroupView:
@@ -136,7 +136,7 @@ async def _undo_intent(work: Work, group_id: UUID) -> None:
     await work.checkpoint()
 
 
-def _refused(quote: Quote) -> Problem:
+def refused(quote: Quote) -> Problem:
     message = quote.refusal.message if quote.refusal else None
     return Problem(Code.ADMISSION_REFUSED, message, refusal=quote.refusal)
 
@@ -162,17 +162,22 @@ async def delete(work: Work, services: Services, principal: Principal, group_id:
     """Once the intent is stored, it will happen: if the coordinator is away, the worker repeats it."""
     row = await visible(work, principal, group_id)
     principal.require(Permission.MANAGE)
-    if if_match is not None and if_match != "*" and etag(row) not in [part.strip() for part in if_match.split(",")]:
-        raise Problem(Code.PRECONDITION_FAILED)
+    require_unchanged(row, if_match)
     groups = GroupRepository(work.scope)
     await groups.request_deletion(group_id, datetime.now(UTC))
-    await _note(work, group_id, "deletion_requested", f"Deleting the group {row.name} was asked for.")
+    await note(work, group_id, "deletion_requested", f"Deleting the group {row.name} was asked for.")
     try:
         async with work.outside():
             await services.coordinator.delete_group(group_id)
     except CoordinatorUnavailable:
         return
     await GroupRepository(work.scope).finish_deletion(group_id, datetime.now(UTC))
+
+
+def require_unchanged(row: Row[Any], if_match: str | None) -> None:
+    """Raises `precondition_failed` if the group is not what the caller has seen."""
+    if if_match is not None and if_match != "*" and etag(row) not in [part.strip() for part in if_match.split(",")]:
+        raise Problem(Code.PRECONDITION_FAILED)
 
 
 async def reset(work: Work, services: Services, principal: Principal, group_id: UUID, epoch: int) -> Row[Any]:
@@ -188,7 +193,7 @@ async def reset(work: Work, services: Services, principal: Principal, group_id: 
     except RequestInvalid as error:
         raise Problem(Code.GROUP_NOT_LOST, str(error)) from error
     groups = GroupRepository(work.scope)
-    await _note(work, group_id, "reset_requested", f"The group {row.name} was to begin anew.")
+    await note(work, group_id, "reset_requested", f"The group {row.name} was to begin anew.")
     await groups.observe(view, datetime.now(UTC))
     return await visible(work, principal, group_id)
 
@@ -264,7 +269,7 @@ def group_of(row: Row[Any]) -> Group:
     )
 
 
-async def _note(work: Work, group_id: UUID, kind: str, message: str) -> None:
+async def note(work: Work, group_id: UUID, kind: str, message: str) -> None:
     """An event of the API's own; negative numbers keep clear of the coordinator's."""
     seq = -time.time_ns() // 1_000
     await GroupRepository(work.scope).add_event(

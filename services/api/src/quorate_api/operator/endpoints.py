@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Response
 from quorate_api.http.principal import Environment, Transaction
 from quorate_api.http.route import OperatorRoute
 from quorate_api.operator import service
-from quorate_api.operator.schemas import Capacity, JoinToken, NewJoinToken, Server, Servers
+from quorate_api.operator.schemas import Capacity, JoinToken, JoinTokens, NewJoinToken, Server, Servers
 
 router = APIRouter(prefix="/v1/operator", tags=["operator"], route_class=OperatorRoute)
 
@@ -59,3 +59,18 @@ async def get_capacity(work: Transaction, services: Environment) -> Capacity:
 async def create_join_token(asked: NewJoinToken, work: Transaction, services: Environment) -> JoinToken:
     """A token with which one server joins the fleet, once. It is in this answer only."""
     return await service.join_token(work, services, asked)
+
+
+@router.get("/join-tokens")
+async def list_join_tokens(work: Transaction, services: Environment) -> JoinTokens:
+    """Join tokens that were made and are remembered: outstanding, used, expired and revoked ones."""
+    return await service.join_tokens(work, services)
+
+
+@router.delete("/join-tokens/{token_id}", status_code=204)
+async def revoke_join_token(
+    token_id: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")], work: Transaction, services: Environment
+) -> Response:
+    """Nobody joins with this token from now on. A server that has joined with it stays."""
+    await service.revoke_join_token(work, services, token_id)
+    return Response(status_code=204)

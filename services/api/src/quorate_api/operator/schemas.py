@@ -70,7 +70,23 @@ class NewJoinToken(Input):
 
 
 class JoinToken(Output):
+    id: str = Field(description="By which it is found again, and revoked. No secret.")
     token: str = Field(description="One server joins with it, once. It is shown now and never again.")
     name: str | None
     auxiliary: bool
     expires_at: datetime
+
+
+class KnownJoinToken(Output):
+    """A join token as it is known after it was made: without the token."""
+
+    id: str
+    name: str | None
+    auxiliary: bool
+    state: Literal["outstanding", "used", "expired", "revoked"]
+    expires_at: datetime
+    server_id: int | None = Field(description="Who joined with it.")
+
+
+class JoinTokens(Output):
+    items: list[KnownJoinToken]

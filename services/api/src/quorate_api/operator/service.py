@@ -9,7 +9,15 @@ from quorate_api.coordinator.schemas import FleetView, ServerView
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.http.services import Services
-from quorate_api.operator.schemas import Capacity, JoinToken, NewJoinToken, Server, Servers
+from quorate_api.operator.schemas import (
+    Capacity,
+    JoinToken,
+    JoinTokens,
+    KnownJoinToken,
+    NewJoinToken,
+    Server,
+    Servers,
+)
 
 _CONFLICTS = {"server_alive": Code.SERVER_ALIVE, "too_many_join_tokens": Code.TOO_MANY_JOIN_TOKENS}
 
@@ -65,8 +73,21 @@ async def capacity(work: Work, services: Services) -> Capacity:
 async def join_token(work: Work, services: Services, asked: NewJoinToken) -> JoinToken:
     expires_at = datetime.now(UTC) + timedelta(seconds=asked.ttl_s)
     async with _asking(work):
-        token = await services.coordinator.join_token(asked.ttl_s, asked.name, auxiliary=asked.auxiliary)
-    return JoinToken(token=token, name=asked.name, auxiliary=asked.auxiliary, expires_at=expires_at)
+        made = await services.coordinator.join_token(asked.ttl_s, asked.name, auxiliary=asked.auxiliary)
+    return JoinToken(id=made.id, token=made.token, name=asked.name, auxiliary=asked.auxiliary, expires_at=expires_at)
+
+
+async def join_tokens(work: Work, services: Services) -> JoinTokens:
+    async with _asking(work):
+        found = await services.coordinator.join_tokens()
+    return JoinTokens(items=[KnownJoinToken.model_validate(view.model_dump()) for view in found])
+
+
+async def revoke_join_token(work: Work, services: Services, token_id: str) -> None:
+    async with _asking(work):
+        known = await services.coordinator.revoke_join_token(token_id)
+    if not known:
+        raise not_found("join token")
 
 
 def _server(view: ServerView | None) -> Server:

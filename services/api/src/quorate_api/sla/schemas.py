@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.http.schemas import Output
 
 ClauseName = Literal["availability", "throughput", "latency"]
@@ -33,9 +34,18 @@ class SlaIncident(Output):
     reason: str
 
 
+class SlaPeriod(Output):
+    start: datetime
+    end: datetime
+    sla: ObservedSla
+
+
 class SlaReport(Output):
     group_id: UUID
     month: str
+    periods: list[SlaPeriod] = Field(
+        description="What was promised, oldest first: each append is judged by what was promised at its time."
+    )
     minutes_counted: int
     clauses: list[ClauseReport]
     credit_percent: int = Field(description="Of all clauses together, at most 100.")

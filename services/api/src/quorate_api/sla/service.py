@@ -9,12 +9,15 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
+from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
+from quorate_api.groups.periods import periods
+from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.sla import calculator
-from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaReport
+from quorate_api.sla.schemas import ClauseReport, SlaIncident, SlaPeriod, SlaReport
 from quorate_api.sla.targets import AVAILABILITY, LATENCY, PPM
 from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.usage.repository import UsageRepository
@@ -71,6 +74,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
     return SlaReport(
         group_id=group_id,
         month=f"{start:%Y-%m}",
+        periods=_promised(group, await GroupRepository(work.scope).former_slas(group_id), start, min(end, now)),
         minutes_counted=measured.minutes_counted,
         clauses=clauses,
         credit_percent=min(100, sum(clause.credit_percent for clause in clauses)),
@@ -85,6 +89,19 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
             for incident in measured.incidents[:INCIDENTS_MAX]
         ],
     )
+
+
+def _promised(group: Row[Any], former: list[Row[Any]], start: datetime, end: datetime) -> list[SlaPeriod]:
+    """The parts of [start, end) with the SLA that the group had in each."""
+    end = min(end, group.delete_requested_at or end)
+    found = []
+    for period in periods(group, former):
+        if period.start is None:
+            continue
+        since, until = max(start, period.start), min(end, period.end or end)
+        if since < until:
+            found.append(SlaPeriod(start=since, end=until, sla=ObservedSla(**period.sla)))
+    return found
 
 
 def _clause(measured: calculator.Report, attainment: calculator.Attainment) -> ClauseReport:

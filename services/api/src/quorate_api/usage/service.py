@@ -7,6 +7,8 @@ from quorate_api import limits
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem
 from quorate_api.groups import service as groups
+from quorate_api.groups.periods import periods, rate_at
+from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.telemetry.windows import WINDOW_S
 from quorate_api.usage import calculator
@@ -58,12 +60,13 @@ async def metrics(work: Work, principal: Principal, group_id: UUID, minutes: int
     repository = UsageRepository(work.scope)
     before = await repository.committed_before(group_id, from_s)
     found = calculator.minutes(await repository.windows(group_id, from_s, to_s), before)
+    had = periods(row, await GroupRepository(work.scope).former_slas(group_id))
     return Metrics(
         group_id=group_id,
         minutes=[
             MetricsMinute(
                 at=_at(minute.start_s),
-                reserved_per_s=row.rate_per_s,
+                reserved_per_s=rate_at(had, minute.start_s),
                 offered_per_s=minute.offered_entries / WINDOW_S,
                 committed_per_s=minute.committed_entries / WINDOW_S,
                 throttled_per_s=minute.throttled_entries / WINDOW_S,

@@ -31,10 +31,12 @@ class Reconciler:
         async with self.engine.begin() as connection:
             repository = WorkerRepository(connection)
             unsettled = await repository.unsettled(now - timedelta(seconds=self.age_s))
+            resizing = await repository.resizing()
             await repository.sweep(now, now - timedelta(seconds=limits.IDEMPOTENCY_RETENTION_S))
-        for row in unsettled:
+        work = [(self._delete if row.status == "deleting" else self._admit, row) for row in unsettled]
+        for settle, row in work + [(self._resize, row) for row in resizing]:
             try:
-                await (self._delete(row) if row.status == "deleting" else self._admit(row))
+                await settle(row)
             except (CoordinatorUnavailable, OperationalError, InterfaceError):
                 raise  # away for all rows alike
             except Exception:  # one group's trouble does not hold up the others; it is tried again
@@ -55,6 +57,21 @@ class Reconciler:
         await self.coordinator.delete_group(row.id)
         async with self.engine.begin() as connection:
             await self._groups(connection).finish_deletion(row.id, datetime.now(UTC))
+
+    async def _resize(self, row: Row[Any]) -> None:
+        revision = int(row.resize["revision"])
+        try:
+            view = await self.coordinator.resize_group(row.id, ObservedSla(**row.resize["sla"]), revision)
+        except (Refused, RequestInvalid) as error:
+            log.info("a resize that was cut off is refused", group_id=str(row.id), why=str(error))
+            view = None
+        async with self.engine.begin() as connection:
+            if view is None:
+                await self._groups(connection).call_off_resize(row.id, revision)
+            else:
+                now = datetime.now(UTC)
+                await self._groups(connection).finish_resize(row.id, revision, view.sla_since or now)
+                await self._groups(connection).observe(view, now)
 
     @staticmethod
     def _groups(connection: Any) -> GroupRepository:

@@ -77,6 +77,13 @@ class WorkerRepository:
         )
         return list((await self._connection.execute(statement)).all())
 
+    async def resizing(self) -> list[Row[Any]]:
+        """Groups of which it is not known whether they were resized. A request may still be looking after it; asking
+        once more does no harm."""
+        statement = self._scope.select(groups).where(groups.c.resize.is_not(None), groups.c.deleted_at.is_(None))
+        statement = statement.order_by(groups.c.id).limit(limits.RECONCILE_GROUPS_MAX)
+        return list((await self._connection.execute(statement)).all())
+
     async def groups_by_status(self) -> dict[str, int]:
         """How many there are of each status; deleted ones are not counted."""
         statement = (

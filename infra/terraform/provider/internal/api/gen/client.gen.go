@@ -429,6 +429,30 @@ func (e KeyScopes) Valid() bool {
 	}
 }
 
+// Defines values for KnownJoinTokenState.
+const (
+	Expired     KnownJoinTokenState = "expired"
+	Outstanding KnownJoinTokenState = "outstanding"
+	Revoked     KnownJoinTokenState = "revoked"
+	Used        KnownJoinTokenState = "used"
+)
+
+// Valid indicates whether the value is a known member of the KnownJoinTokenState enum.
+func (e KnownJoinTokenState) Valid() bool {
+	switch e {
+	case Expired:
+		return true
+	case Outstanding:
+		return true
+	case Revoked:
+		return true
+	case Used:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewGroupDurability.
 const (
 	NewGroupDurabilityInMemory   NewGroupDurability = "in_memory"
@@ -939,10 +963,18 @@ type InvoiceLineKind string
 type JoinToken struct {
 	Auxiliary bool      `json:"auxiliary"`
 	ExpiresAt time.Time `json:"expires_at"`
-	Name      *string   `json:"name"`
+
+	// Id By which it is found again, and revoked. No secret.
+	Id   string  `json:"id"`
+	Name *string `json:"name"`
 
 	// Token One server joins with it, once. It is shown now and never again.
 	Token string `json:"token"`
+}
+
+// JoinTokens defines model for JoinTokens.
+type JoinTokens struct {
+	Items []KnownJoinToken `json:"items"`
 }
 
 // Key defines model for Key.
@@ -962,6 +994,21 @@ type Key struct {
 
 // KeyScopes defines model for Key.Scopes.
 type KeyScopes string
+
+// KnownJoinToken A join token as it is known after it was made: without the token.
+type KnownJoinToken struct {
+	Auxiliary bool      `json:"auxiliary"`
+	ExpiresAt time.Time `json:"expires_at"`
+	Id        string    `json:"id"`
+	Name      *string   `json:"name"`
+
+	// ServerId Who joined with it.
+	ServerId *int                `json:"server_id"`
+	State    KnownJoinTokenState `json:"state"`
+}
+
+// KnownJoinTokenState defines model for KnownJoinToken.State.
+type KnownJoinTokenState string
 
 // Login defines model for Login.
 type Login struct {
@@ -1333,6 +1380,24 @@ type Reset struct {
 	Epoch int `json:"epoch"`
 }
 
+// Resize What of the SLA is to change; the rest stays. Durability, replication degree and region are for life.
+type Resize struct {
+	// MinReplicas Appends pause with fewer live replicas; null: a majority; left out: as it is.
+	MinReplicas *int `json:"min_replicas,omitempty"`
+
+	// RatePerS Reserved appends of request_size_bytes, each second; null: as it is.
+	RatePerS *int `json:"rate_per_s,omitempty"`
+
+	// RequestSizeBytes Size of a typical entry; null: as it is.
+	RequestSizeBytes *int `json:"request_size_bytes,omitempty"`
+
+	// RetentionAgeS Entries older than so many seconds are discarded; null: none for their age; left out: as it is.
+	RetentionAgeS *int `json:"retention_age_s,omitempty"`
+
+	// RetentionBytes The log keeps its newest so many bytes; null: as it is.
+	RetentionBytes *int `json:"retention_bytes,omitempty"`
+}
+
 // ResourceDemand Amounts of each resource.
 type ResourceDemand struct {
 	// Cpu cores
@@ -1421,6 +1486,15 @@ type SlaIncident struct {
 // SlaIncidentClause defines model for SlaIncident.Clause.
 type SlaIncidentClause string
 
+// SlaPeriod defines model for SlaPeriod.
+type SlaPeriod struct {
+	End time.Time `json:"end"`
+
+	// Sla An SLA as it stands, with every field set.
+	Sla   ObservedSla `json:"sla"`
+	Start time.Time   `json:"start"`
+}
+
 // SlaReport defines model for SlaReport.
 type SlaReport struct {
 	Clauses []ClauseReport `json:"clauses"`
@@ -1433,6 +1507,9 @@ type SlaReport struct {
 	Incidents      []SlaIncident `json:"incidents"`
 	MinutesCounted int           `json:"minutes_counted"`
 	Month          string        `json:"month"`
+
+	// Periods What was promised, oldest first: each append is judged by what was promised at its time.
+	Periods []SlaPeriod `json:"periods"`
 }
 
 // Usage Committed entries are counted from the log itself: they equal the growth of its commit offset.
@@ -1491,6 +1568,12 @@ type DeleteGroupParams struct {
 type GetGroupParams struct {
 	// IfNoneMatch An ETag: 304 if it is still that.
 	IfNoneMatch *string `json:"if-none-match,omitempty"`
+}
+
+// ResizeGroupParams defines parameters for ResizeGroup.
+type ResizeGroupParams struct {
+	// IfMatch An ETag: 412 if the group has changed since.
+	IfMatch *string `json:"if-match,omitempty"`
 }
 
 // ListGroupEventsParams defines parameters for ListGroupEvents.
@@ -1639,6 +1722,9 @@ type SignUpParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ResizeGroupJSONRequestBody defines body for ResizeGroup for application/json ContentType.
+type ResizeGroupJSONRequestBody = Resize
+
 // ResetGroupJSONRequestBody defines body for ResetGroup for application/json ContentType.
 type ResetGroupJSONRequestBody = Reset
 
@@ -1753,6 +1839,26 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/groups/{group_id} (the `GetGroup` operationId).
 	GetGroup(ctx context.Context, groupId openapi_types.UUID, params *GetGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResizeGroupWithBody Resize Group
+	//
+	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+	ResizeGroupWithBody(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResizeGroup Resize Group
+	//
+	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+	ResizeGroup(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListGroupEvents List Group Events
 	//
@@ -1897,6 +2003,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListJoinTokens List Join Tokens
+	//
+	// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+	//
+	// Corresponds with GET /v1/operator/join-tokens (the `ListJoinTokens` operationId).
+	ListJoinTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateJoinTokenWithBody Create Join Token
 	//
 	// A token with which one server joins the fleet, once. It is in this answer only.
@@ -1914,6 +2027,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/operator/join-tokens (the `CreateJoinToken` operationId).
 	CreateJoinToken(ctx context.Context, params *CreateJoinTokenParams, body CreateJoinTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeJoinToken Revoke Join Token
+	//
+	// Nobody joins with this token from now on. A server that has joined with it stays.
+	//
+	// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
+	RevokeJoinToken(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListServers List Servers
 	//
@@ -2139,6 +2259,46 @@ func (c *Client) DeleteGroup(ctx context.Context, groupId openapi_types.UUID, pa
 // Corresponds with GET /v1/groups/{group_id} (the `GetGroup` operationId).
 func (c *Client) GetGroup(ctx context.Context, groupId openapi_types.UUID, params *GetGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetGroupRequest(c.Server, groupId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResizeGroupWithBody Resize Group
+//
+// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+func (c *Client) ResizeGroupWithBody(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResizeGroupRequestWithBody(c.Server, groupId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResizeGroup Resize Group
+//
+// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+func (c *Client) ResizeGroup(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResizeGroupRequest(c.Server, groupId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2482,6 +2642,23 @@ func (c *Client) GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn)
 	return c.Client.Do(req)
 }
 
+// ListJoinTokens List Join Tokens
+//
+// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+//
+// Corresponds with GET /v1/operator/join-tokens (the `ListJoinTokens` operationId).
+func (c *Client) ListJoinTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListJoinTokensRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateJoinTokenWithBody Create Join Token
 //
 // A token with which one server joins the fleet, once. It is in this answer only.
@@ -2510,6 +2687,23 @@ func (c *Client) CreateJoinTokenWithBody(ctx context.Context, params *CreateJoin
 // Corresponds with POST /v1/operator/join-tokens (the `CreateJoinToken` operationId).
 func (c *Client) CreateJoinToken(ctx context.Context, params *CreateJoinTokenParams, body CreateJoinTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateJoinTokenRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeJoinToken Revoke Join Token
+//
+// Nobody joins with this token from now on. A server that has joined with it stays.
+//
+// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
+func (c *Client) RevokeJoinToken(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeJoinTokenRequest(c.Server, tokenId)
 	if err != nil {
 		return nil, err
 	}
@@ -3060,6 +3254,68 @@ func NewGetGroupRequest(server string, groupId openapi_types.UUID, params *GetGr
 			}
 
 			req.Header.Set("if-none-match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewResizeGroupRequest calls the generic ResizeGroup builder with application/json body
+func NewResizeGroupRequest(server string, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResizeGroupRequestWithBody(server, groupId, params, "application/json", bodyReader)
+}
+
+// NewResizeGroupRequestWithBody constructs an http.Request for the ResizeGroup method, with any body, and a specified content type
+func NewResizeGroupRequestWithBody(server string, groupId openapi_types.UUID, params *ResizeGroupParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "group_id", groupId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/groups/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "if-match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("if-match", headerParam0)
 		}
 
 	}
@@ -3838,6 +4094,33 @@ func NewGetCapacityRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListJoinTokensRequest constructs an http.Request for the ListJoinTokens method
+func NewListJoinTokensRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/join-tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewCreateJoinTokenRequest calls the generic CreateJoinToken builder with application/json body
 func NewCreateJoinTokenRequest(server string, params *CreateJoinTokenParams, body CreateJoinTokenJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3888,6 +4171,40 @@ func NewCreateJoinTokenRequestWithBody(server string, params *CreateJoinTokenPar
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewRevokeJoinTokenRequest constructs an http.Request for the RevokeJoinToken method
+func NewRevokeJoinTokenRequest(server string, tokenId string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "token_id", tokenId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/join-tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -4904,6 +5221,26 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/groups/{group_id} (the `GetGroup` operationId).
 	GetGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *GetGroupParams, reqEditors ...RequestEditorFn) (*GetGroupResponse, error)
 
+	// ResizeGroupWithBodyWithResponse Resize Group
+	//
+	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+	ResizeGroupWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResizeGroupResponse, error)
+
+	// ResizeGroupWithResponse Resize Group
+	//
+	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+	ResizeGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*ResizeGroupResponse, error)
+
 	// ListGroupEventsWithResponse List Group Events
 	//
 	// What happened to the group, newest first.
@@ -5077,6 +5414,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCapacityResponse, error)
 
+	// ListJoinTokensWithResponse List Join Tokens
+	//
+	// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/join-tokens (the `ListJoinTokens` operationId).
+	ListJoinTokensWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListJoinTokensResponse, error)
+
 	// CreateJoinTokenWithBodyWithResponse Create Join Token
 	//
 	// A token with which one server joins the fleet, once. It is in this answer only.
@@ -5094,6 +5440,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/operator/join-tokens (the `CreateJoinToken` operationId).
 	CreateJoinTokenWithResponse(ctx context.Context, params *CreateJoinTokenParams, body CreateJoinTokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateJoinTokenResponse, error)
+
+	// RevokeJoinTokenWithResponse Revoke Join Token
+	//
+	// Nobody joins with this token from now on. A server that has joined with it stays.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
+	RevokeJoinTokenWithResponse(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*RevokeJoinTokenResponse, error)
 
 	// ListServersWithResponse List Servers
 	//
@@ -5418,6 +5773,61 @@ func (r GetGroupResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetGroupResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResizeGroupResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Group
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResizeGroupResponse) GetJSON200() *Group {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ResizeGroupResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ResizeGroupResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ResizeGroupResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResizeGroupResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResizeGroupResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResizeGroupResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6338,6 +6748,61 @@ func (r GetCapacityResponse) ContentType() string {
 	return ""
 }
 
+type ListJoinTokensResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *JoinTokens
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListJoinTokensResponse) GetJSON200() *JoinTokens {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListJoinTokensResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListJoinTokensResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListJoinTokensResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListJoinTokensResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListJoinTokensResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListJoinTokensResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateJoinTokenResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6387,6 +6852,54 @@ func (r CreateJoinTokenResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateJoinTokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeJoinTokenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r RevokeJoinTokenResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r RevokeJoinTokenResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeJoinTokenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeJoinTokenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeJoinTokenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeJoinTokenResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7461,6 +7974,38 @@ func (c *ClientWithResponses) GetGroupWithResponse(ctx context.Context, groupId 
 	return ParseGetGroupResponse(rsp)
 }
 
+// ResizeGroupWithBodyWithResponse Resize Group
+//
+// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+func (c *ClientWithResponses) ResizeGroupWithBodyWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResizeGroupResponse, error) {
+	rsp, err := c.ResizeGroupWithBody(ctx, groupId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResizeGroupResponse(rsp)
+}
+
+// ResizeGroupWithResponse Resize Group
+//
+// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/groups/{group_id} (the `ResizeGroup` operationId).
+func (c *ClientWithResponses) ResizeGroupWithResponse(ctx context.Context, groupId openapi_types.UUID, params *ResizeGroupParams, body ResizeGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*ResizeGroupResponse, error) {
+	rsp, err := c.ResizeGroup(ctx, groupId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResizeGroupResponse(rsp)
+}
+
 // ListGroupEventsWithResponse List Group Events
 //
 // What happened to the group, newest first.
@@ -7748,6 +8293,21 @@ func (c *ClientWithResponses) GetCapacityWithResponse(ctx context.Context, reqEd
 	return ParseGetCapacityResponse(rsp)
 }
 
+// ListJoinTokensWithResponse List Join Tokens
+//
+// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/join-tokens (the `ListJoinTokens` operationId).
+func (c *ClientWithResponses) ListJoinTokensWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListJoinTokensResponse, error) {
+	rsp, err := c.ListJoinTokens(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListJoinTokensResponse(rsp)
+}
+
 // CreateJoinTokenWithBodyWithResponse Create Join Token
 //
 // A token with which one server joins the fleet, once. It is in this answer only.
@@ -7776,6 +8336,21 @@ func (c *ClientWithResponses) CreateJoinTokenWithResponse(ctx context.Context, p
 		return nil, err
 	}
 	return ParseCreateJoinTokenResponse(rsp)
+}
+
+// RevokeJoinTokenWithResponse Revoke Join Token
+//
+// Nobody joins with this token from now on. A server that has joined with it stays.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
+func (c *ClientWithResponses) RevokeJoinTokenWithResponse(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*RevokeJoinTokenResponse, error) {
+	rsp, err := c.RevokeJoinToken(ctx, tokenId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeJoinTokenResponse(rsp)
 }
 
 // ListServersWithResponse List Servers
@@ -8198,6 +8773,46 @@ func ParseGetGroupResponse(rsp *http.Response) (*GetGroupResponse, error) {
 	}
 
 	response := &GetGroupResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Group
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResizeGroupResponse parses an HTTP response from a ResizeGroupWithResponse call
+func ParseResizeGroupResponse(rsp *http.Response) (*ResizeGroupResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResizeGroupResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -8894,6 +9509,46 @@ func ParseGetCapacityResponse(rsp *http.Response) (*GetCapacityResponse, error) 
 	return response, nil
 }
 
+// ParseListJoinTokensResponse parses an HTTP response from a ListJoinTokensWithResponse call
+func ParseListJoinTokensResponse(rsp *http.Response) (*ListJoinTokensResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListJoinTokensResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest JoinTokens
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateJoinTokenResponse parses an HTTP response from a CreateJoinTokenWithResponse call
 func ParseCreateJoinTokenResponse(rsp *http.Response) (*CreateJoinTokenResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8914,6 +9569,42 @@ func ParseCreateJoinTokenResponse(rsp *http.Response) (*CreateJoinTokenResponse,
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeJoinTokenResponse parses an HTTP response from a RevokeJoinTokenWithResponse call
+func ParseRevokeJoinTokenResponse(rsp *http.Response) (*RevokeJoinTokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeJoinTokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

@@ -1,0 +1,42 @@
+"""Groups are resized: what they were promised before stays on record, and bills and reports by its time."""
+
+from alembic import op
+
+revision = "2026_11_22_resize"
+down_revision = "2026_11_22_terraform"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    # A resize that was asked for, until it is known what became of it.
+    op.execute("ALTER TABLE groups ADD COLUMN resize jsonb")
+    op.execute(
+        "ALTER TABLE groups ADD COLUMN sla_revision bigint DEFAULT 1 NOT NULL"
+        " CONSTRAINT groups_sla_revision_check CHECK (sla_revision >= 1)"
+    )
+    op.execute("CREATE INDEX groups_resizing ON groups (id) WHERE resize IS NOT NULL")
+    # An SLA that a group had until a moment. It begins where the one before it ended, the first when the group did.
+    op.execute(
+        "CREATE TABLE former_slas ("
+        "  organization_id uuid NOT NULL,"
+        "  group_id uuid NOT NULL,"
+        "  revision bigint NOT NULL CHECK (revision >= 1),"
+        "  sla jsonb NOT NULL,"
+        "  hourly_micros bigint NOT NULL CHECK (hourly_micros >= 0),"
+        "  until timestamp with time zone NOT NULL,"
+        "  PRIMARY KEY (group_id, revision),"
+        "  FOREIGN KEY (organization_id, group_id) REFERENCES groups (organization_id, id)"
+        ")"
+    )
+    op.execute("ALTER TABLE former_slas ENABLE ROW LEVEL SECURITY")
+    op.execute(
+        "CREATE POLICY own_organization ON former_slas TO quorate_api"
+        " USING (organization_id = current_organization_id())"
+    )
+    op.execute("CREATE POLICY every_organization ON former_slas TO quorate_worker USING (true)")
+    op.execute("GRANT SELECT, INSERT ON former_slas TO quorate_api, quorate_worker")
+
+
+def downgrade() -> None:
+    raise RuntimeError("What groups were promised before fits no older schema; restore a backup instead.")

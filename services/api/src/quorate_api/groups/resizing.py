@@ -1,0 +1,102 @@
+"""Changing a group's SLA in place, in three steps as in creating: store what is asked for, ask the coordinator, store
+what became of it. When the answer is lost, what was asked for stays, and the next resize or the worker asks again: the
+coordinator does each revision of an SLA once. The old price ends and the new one begins when it did it.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from quorate_api.accounts.repository import OrganizationRepository
+from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
+from quorate_api.coordinator.schemas import ObservedSla
+from quorate_api.database.work import Work
+from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.groups import service
+from quorate_api.groups.repository import GroupRepository
+from quorate_api.groups.schemas import Resize
+from quorate_api.http.principal import Permission, Principal
+from quorate_api.http.services import Services
+from quorate_api.quotas import service as quotas
+from quorate_api.quotes import service as quotes
+
+
+async def resize(
+    work: Work, services: Services, principal: Principal, group_id: UUID, asked: Resize, if_match: str | None
+) -> Row[Any]:
+    row = await service.visible(work, principal, group_id)
+    principal.require(Permission.MANAGE)
+    service.require_unchanged(row, if_match)
+    if row.resize is not None:
+        await _settle(work, services, row)
+        row = await service.visible(work, principal, group_id)
+    _require_settled(row)
+    sla = _wanted(row, asked)
+    if sla == ObservedSla(**row.sla):
+        return row
+    quote = await quotes.ask(work, services, sla, group_id)
+    if not quote.admissible:
+        raise service.refused(quote)
+    await OrganizationRepository(work.scope).lock()
+    now = await service.visible(work, principal, group_id)
+    if (now.sla_revision, now.resize) != (row.sla_revision, None):
+        raise Problem(Code.PRECONDITION_FAILED, "Somebody else resized the group meanwhile.")
+    _require_settled(now)
+    if sla.rate_per_s > row.rate_per_s:
+        await quotas.check(work, quotas.TOTAL_RATE, adding=sla.rate_per_s - row.rate_per_s)
+    wanted = {
+        "revision": row.sla_revision + 1,
+        "sla": sla.model_dump(mode="json"),
+        "demand": quote.total_demand.model_dump(),
+        "price": quotes.price(quote.total_demand).model_dump(),
+    }
+    await GroupRepository(work.scope).begin_resize(group_id, wanted)
+    message = f"The group {row.name} was to be resized: {sla.rate_per_s} appends/s of {sla.request_size_bytes} bytes."
+    await service.note(work, group_id, "resize_requested", message)
+    await _settle(work, services, await service.visible(work, principal, group_id))
+    return await service.visible(work, principal, group_id)
+
+
+def _require_settled(row: Row[Any]) -> None:
+    if row.status == "deleting":
+        raise not_found("group")
+    if row.status == "provisioning":
+        raise Problem(Code.GROUP_NOT_READY, "The group is not placed yet.", retry_after_s=1)
+
+
+def _wanted(row: Row[Any], asked: Resize) -> ObservedSla:
+    sla = ObservedSla(**{**row.sla, **asked.changes()})
+    if sla.min_replicas is not None and sla.min_replicas > sla.replication_degree:
+        message = "min_replicas must be at most replication_degree"
+        raise Problem(Code.VALIDATION_FAILED, errors=[FieldError(field="min_replicas", message=message)])
+    return sla
+
+
+async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
+    """Ask the coordinator for what is stored as asked for, and store what it says."""
+    revision, groups = int(row.resize["revision"]), GroupRepository(work.scope)
+    try:
+        async with work.outside():
+            view = await services.coordinator.resize_group(row.id, ObservedSla(**row.resize["sla"]), revision)
+    except Refused as error:
+        await _call_off(work, row.id, revision)
+        raise Problem(Code.ADMISSION_REFUSED, error.refusal.message, refusal=error.refusal) from error
+    except RequestInvalid as error:
+        await _call_off(work, row.id, revision)
+        raise Problem(Code.GROUP_LOST) if error.code == "group_lost" else quotes.invalid_sla(error) from error
+    except CoordinatorUnavailable as error:
+        if not error.sent:
+            await _call_off(work, row.id, revision)
+        raise
+    if view is None:
+        await _call_off(work, row.id, revision)
+        raise not_found("group")
+    await groups.finish_resize(row.id, revision, view.sla_since or datetime.now(UTC))
+    await groups.observe(view, datetime.now(UTC))
+
+
+async def _call_off(work: Work, group_id: UUID, revision: int) -> None:
+    await GroupRepository(work.scope).call_off_resize(group_id, revision)
+    await work.checkpoint()
