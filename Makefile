@@ -27,7 +27,7 @@ sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sd
 
 # -- what people ask for -------------------------------------------------------------------------
 
-.PHONY: help setup build up down status logs demo test verify fix gen bench bench-peers figures chaos claims sim model fuzz e2e infra-test
+.PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim model fuzz e2e infra-test
 
 help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
@@ -36,6 +36,9 @@ help: ## Show this list
 setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project needs (once; repeating it is free)
 
 build: setup rust go portal sdk-js ## Build the servers, the portal and the TypeScript SDK
+
+release: build ## Pack what machines install at their first start, with checksums, into build/release
+	@infra/setup/release.sh
 
 up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
 	@$(venv)/quorate-local up --state $(STATE) --servers $(SERVERS) $(up_flags)
@@ -76,8 +79,11 @@ claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=f
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3 RESUME=1
 	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(RESUME),--resume)
 
-figures: rust $(stamps)/python ## Rerun the figures of Filo on placement and allocation, plots to docs/papers/filo (minutes)
-	@$(venv)/quorate-figures
+profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, ten minutes, nothing else running (REPEATS=3)
+	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
+
+figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, 2 min)
+	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY))
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
@@ -85,7 +91,7 @@ sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=
 e2e: build prometheus ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-ci test --only e2e
 
-infra-test: setup rust prometheus ## Try Terraform's providers and modules (a stand-in for the API, the clouds' schemas), and alerts with promtool
+infra-test: build prometheus ## Try Terraform's providers and modules (a stand-in for the API, the clouds' schemas), and alerts with promtool
 	@$(venv)/quorate-ci test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)

@@ -55,6 +55,7 @@ class Filled:
 @pytest.fixture
 def filled(own_state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Filled]:
     monkeypatch.setenv("QUORATE_JOURNAL_SEGMENT_BYTES", str(SEGMENT_BYTES))
+    monkeypatch.setenv("QUORATE_JOURNAL_KEEP_SEGMENTS", "0")
     sla = {"durability": "persistent", "replication_degree": 3, "request_size_bytes": ENTRY_BYTES, "rate_per_s": 100}
     with (
         Stack(StackOptions.from_environment(state=own_state, servers=3)) as stack,

@@ -89,9 +89,13 @@ def _config(bridge_address: str) -> dict[str, object]:
     }
 
 
-def check_alerts(url: str) -> tuple[bool, str]:
-    """Whether every alert's expression evaluates and finds the series it asks for, and the table that says so."""
+def check_alerts(url: str, *, busy: bool = False) -> tuple[bool, str]:
+    """Whether every alert's expression evaluates and finds the series it asks for, and the table that says so.
+
+    `busy`: there were requests and appends, so the series that begin with them must be there too.
+    """
     command = [_observe(), "check-alerts", "--prometheus", url, "--timeout", str(SERIES_TIMEOUT_S)]
+    command += ["--busy"] if busy else []
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CHECK_TIMEOUT_S)
     return done.returncode == 0, done.stdout + done.stderr
 

@@ -37,3 +37,12 @@ def test_the_environment_gives_the_urls_and_arguments_win(monkeypatch: pytest.Mo
     assert options.database_url == "postgresql://db.example/quorate"
     assert options.redis_url is None
     assert StackOptions.from_environment(database_url=None).database_url is None
+
+
+def test_observing_takes_the_metrics_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert StackOptions.from_environment(observe=True).observe
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+    assert StackOptions.from_environment().otlp_endpoint
+    with pytest.raises(BadOptions, match="unset OTEL_EXPORTER_OTLP_ENDPOINT"):
+        StackOptions.from_environment(observe=True)

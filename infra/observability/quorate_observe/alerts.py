@@ -23,6 +23,11 @@ class Alert:
     annotations: dict[str, str]
     file: Path
 
+    @property
+    def series_begin(self) -> str | None:
+        """With what the series that it asks for begin, where an idle fleet has none: "the first append"."""
+        return self.annotations.get("series_begin")
+
 
 def rule_files() -> list[Path]:
     return sorted(RULES.glob("*.rules.yaml"))

@@ -22,6 +22,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from quorate_observe.exposition import Latest, NotCumulative
 
 BODY_BYTES_MAX = 8 << 20
+DISCARD_BYTES_MAX = 64 << 20
 REQUEST_TIMEOUT_S = 10
 
 
@@ -58,6 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdigit() or int(length) > BODY_BYTES_MAX:
             self.close_connection = True
             self._answer(413)
+            self._discard(length)
             return
         body = self.rfile.read(int(length))
         if self.path == "/v1/traces":
@@ -66,6 +68,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._metrics(body)
         else:
             self._answer(404)
+
+    def _discard(self, length: str) -> None:
+        """What the client still sends, within reason: closing before it has ended would lose it the answer."""
+        left = min(int(length), DISCARD_BYTES_MAX) if length.isdigit() else 0
+        while left > 0 and (chunk := self.rfile.read(min(left, 65_536))):
+            left -= len(chunk)
 
     def _metrics(self, body: bytes) -> None:
         try:

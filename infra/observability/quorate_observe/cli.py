@@ -40,7 +40,7 @@ def generate(chosen: argparse.Namespace) -> int:
 
 def check_alerts(chosen: argparse.Namespace) -> int:
     """Evaluate every alert's expression on a running Prometheus and say how it went."""
-    found = live.wait_for_all(chosen.prometheus, chosen.timeout)
+    found = live.wait_for_all(chosen.prometheus, chosen.timeout, idle=not chosen.busy)
     print(live.table(found))
     return 0 if all(each.works for each in found) else 1
 
@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     checks = commands.add_parser("check-alerts", help="evaluate every alert's expression on live data")
     checks.add_argument("--prometheus", required=True, metavar="URL", help="as in http://127.0.0.1:9090")
     checks.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait for series")
+    checks.add_argument("--busy", action="store_true", help="series that begin with traffic must be there too")
     checks.set_defaults(run=check_alerts)
     bridges = commands.add_parser("bridge", help="OTLP in, Prometheus out, on loopback; stands in for a collector")
     bridges.add_argument("--port", type=int, default=0, help="0: any free one")

@@ -20,17 +20,19 @@ AGAIN_S = 0.5
 
 @dataclass(frozen=True)
 class Evaluated:
-    """`error`: what Prometheus says of the expression; `missing`: inputs that have no series, or lack a label."""
+    """`error`: what Prometheus says of the expression; `missing`: inputs that have no series, or lack a label;
+    `excuse`: with what they will begin, if they need not be there yet."""
 
     alert: str
     error: str | None
     inputs: int
     missing: tuple[str, ...]
     firing: int
+    excuse: str | None = None
 
     @property
     def works(self) -> bool:
-        return self.error is None and not self.missing
+        return self.error is None and (not self.missing or self.excuse is not None)
 
 
 class Prometheus:
@@ -54,7 +56,8 @@ class BadExpression(Exception):
     """Prometheus cannot evaluate it; the message says why."""
 
 
-def evaluate(prometheus: Prometheus, alert: alerts.Alert) -> Evaluated:
+def evaluate(prometheus: Prometheus, alert: alerts.Alert, *, idle: bool) -> Evaluated:
+    """`idle`: series that begin with traffic may be missing."""
     try:
         firing = len(prometheus.query(alert.expression))
     except BadExpression as error:
@@ -64,9 +67,10 @@ def evaluate(prometheus: Prometheus, alert: alerts.Alert) -> Evaluated:
         found = prometheus.query(each.name)
         inputs += len(found)
         lacking = _lacking(each, found)
-        if lacking is not None:
+        if lacking is not None and lacking not in missing:
             missing.append(lacking)
-    return Evaluated(alert.name, None, inputs, tuple(missing), firing)
+    excuse = alert.series_begin if idle and inputs == 0 else None
+    return Evaluated(alert.name, None, inputs, tuple(missing), firing, excuse)
 
 
 def _lacking(wanted: Asked, found: list[dict[str, Any]]) -> str | None:
@@ -76,14 +80,14 @@ def _lacking(wanted: Asked, found: list[dict[str, Any]]) -> str | None:
     return f"{wanted.name}{{{', '.join(without)}}}" if without else None
 
 
-def wait_for_all(url: str, timeout_s: float) -> list[Evaluated]:
+def wait_for_all(url: str, timeout_s: float, *, idle: bool) -> list[Evaluated]:
     """Until every alert works, or `timeout_s` are over: processes export every ten seconds, so it takes that long."""
     deadline = time.monotonic() + timeout_s
     prometheus = Prometheus(url)
     known = alerts.load()
     try:
         while True:
-            found = [evaluate(prometheus, alert) for alert in known]
+            found = [evaluate(prometheus, alert, idle=idle) for alert in known]
             if all(each.works for each in found) or time.monotonic() > deadline:
                 return found
             time.sleep(AGAIN_S)
@@ -99,6 +103,7 @@ def table(found: list[Evaluated]) -> str:
             f"  {each.alert:<{width}}{'yes' if each.error is None else 'NO':<11}{each.inputs:>6}  {each.firing or '-'}"
         )
         lines += [f"      {each.error}"] if each.error else []
-        lines += [f"      no series of {missing}" for missing in each.missing]
+        until = f" yet: they begin with {each.excuse}" if each.excuse else ""
+        lines += [f"      no series of {missing}{until}" for missing in each.missing]
     good = sum(each.works for each in found)
     return "\n".join([*lines, f"  {good} of {len(found)} alerts work on live data."])

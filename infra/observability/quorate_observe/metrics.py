@@ -20,6 +20,7 @@ PROCESSES = ("replica", "coordinator", "api", "worker")
 
 # Units as they end a name in Prometheus. One in braces annotates and adds nothing.
 _SUFFIXES = {"s": "seconds", "ms": "milliseconds", "By": "bytes", "1": "ratio"}
+_PER = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 
 class BadMetrics(Exception):
@@ -57,9 +58,12 @@ def prometheus_name(name: str, unit: str, kind: Kind) -> str:
     """OpenTelemetry's name in Prometheus, as its compatibility specification derives it: the unit is added unless the
     name has it, `_total` to counters, `_ratio` to gauges of unit 1."""
     words = [word for word in re.split(r"[^a-zA-Z0-9]+", name) if word]
-    suffix = None if unit.startswith("{") else _SUFFIXES.get(unit)
+    amount, _, per = unit.partition("/")
+    suffix = None if amount.startswith("{") else _SUFFIXES.get(amount)
     if suffix is not None and suffix not in words and (unit != "1" or kind == "gauge"):
         words.append(suffix)
+    if per:
+        words += ["per", _PER[per]]
     if kind == "counter":
         words = [word for word in words if word != "total"] + ["total"]
     return "_".join(words)
@@ -89,7 +93,8 @@ def _metric(value: dict[str, object]) -> Metric:
     unknown = set(processes) - set(PROCESSES)
     if unknown or not processes or value.get("kind") not in KINDS:
         raise BadMetrics(f"{name}: `from` must name some of {PROCESSES}, `kind` one of {KINDS}")
-    if str(value["unit"]).strip("{}") == str(value["unit"]) and value["unit"] not in _SUFFIXES:
+    amount, _, per = str(value["unit"]).partition("/")
+    if not (re.fullmatch(r"\{[^{}]+\}", amount) or amount in _SUFFIXES) or (per and per not in _PER):
         raise BadMetrics(f"{name}: unit {value['unit']} is not known; known are {sorted(_SUFFIXES)} and {{…}}")
     return Metric(
         constant=str(value["constant"]),

@@ -30,6 +30,8 @@ SERVER_PORT = 7000
 CONTROL_PORT, HTTP_PORT = 7400, 7401
 HTTP_TIMEOUT_S = 2.0
 SEGMENT_BYTES = 20 << 20  # small, so that a run sees segments end and begin
+# … and copied as soon as they are full, so that it sees that too.
+SMALL_JOURNAL = ("--journal-segment-bytes", str(SEGMENT_BYTES), "--journal-keep-segments", "0")
 RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
 RATE_PER_S = 20_000  # far above the load, so that a budget never explains a gap
 # A server announces more than it has: the machine is shared by all of them, and admission is not what is tried here.
@@ -209,7 +211,7 @@ class Fleet:
     def _server_spec(self, name: str) -> ProcessSpec:
         listen = f"{self.network.addresses[name]}:{SERVER_PORT}"
         spec = components.server(name, self.layout, self._options, self._secrets, listen, self.control, "")
-        spec = replace(spec, command=[*spec.command, "--journal-segment-bytes", str(SEGMENT_BYTES)], env={})
+        spec = replace(spec, command=[*spec.command, *SMALL_JOURNAL], env={})
         return self._placed(spec, name)
 
     def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::task::LocalSet;
 
 use crate::cpu::CpuSeconds;
-use crate::measure::{Load, PATIENCE, Workload, wait_attached};
+use crate::measure::{Load, PATIENCE, Workload};
 
 /// For a switch to reach all shards, and for the rounds under way to end.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ pub fn isolation(handles: &[Handle], workload: &Workload, pairs: u32) -> Result<
 }
 
 async fn run(load: &Load, workload: &Workload, count: u32, switch: &mut Switch) -> Result<Vec<Pair>, String> {
-    wait_attached(workload, &load.tally, |_| ()).await?;
+    load.wait_attached(|_| ()).await?;
     tokio::time::sleep(workload.warmup).await;
     let mut pairs = Vec::new();
     for number in 0..count {

@@ -8,6 +8,8 @@ mod history;
 mod isolation;
 mod measure;
 mod producer;
+mod profile;
+mod profiling;
 mod steady;
 mod text;
 mod verify;
@@ -56,6 +58,12 @@ enum Command {
     Bench(BenchFlags),
     /// Measure what isolation costs: with it and without, in turn, on servers with --measure-isolation
     Isolation(IsolationFlags),
+    /// Measure what an append costs each role of a chain, over durability and size: the cells of a cost profile
+    Profile(profiling::ProfileFlags),
+    /// Write a cost profile of measured cells
+    Fit(profiling::FitFlags),
+    /// Compare what a cost profile says of mixed workloads with what they use
+    ProfileError(profiling::ErrorFlags),
     /// The same bytes through three hops of bare sockets: what cannot be undercut
     Floor(FloorFlags),
     /// One of those hops
@@ -69,7 +77,8 @@ enum Command {
 
 #[derive(Args)]
 struct LoadFlags {
-    /// File with a handle, as GET /v1/groups/{id}/handle gives it; several groups share the connections in turn
+    /// File with a handle, as GET /v1/groups/{id}/handle gives it; several groups share
+    /// the connections in turn, also one alone
     #[arg(long = "handle", value_name = "FILE", required = true)]
     handles: Vec<PathBuf>,
     /// Bytes of each entry
@@ -85,6 +94,7 @@ struct LoadFlags {
     /// Entries that share a batch at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
     batch_entries_max: Option<u32>,
+    /// To each server that is the head of a group
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     connections: u32,
     /// Look so long for an answer before sleeping
@@ -225,6 +235,9 @@ fn main() -> ExitCode {
         Command::Verify(flags) => verify(&flags, plaintext),
         Command::Bench(flags) => run_bench(flags, plaintext),
         Command::Isolation(flags) => run_isolation(&flags, plaintext),
+        Command::Profile(flags) => profiling::measure(&flags, plaintext),
+        Command::Fit(flags) => profiling::fit(&flags),
+        Command::ProfileError(flags) => profiling::compare(&flags, plaintext),
         Command::Floor(flags) => run_floor(&flags),
         Command::FloorHop { hop, next } => floor::hop(hop, &next).map(|()| true),
         Command::History(flags) => history::history(&flags, plaintext),
@@ -257,8 +270,11 @@ impl LoadFlags {
 
     /// Without windows, which are the command's own.
     fn workload(&self) -> Result<Workload, String> {
-        if self.rate.is_none() && self.outstanding < self.connections {
-            return Err("--outstanding must be at least --connections".to_string());
+        let producers = self.connections.max(self.handles.len() as u32);
+        if self.rate.is_none() && self.outstanding < producers {
+            return Err(
+                "--outstanding must be at least --connections, and as many as there are groups".to_string(),
+            );
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
             return Err("--rate must be above 0 and at most 1000000000".to_string());

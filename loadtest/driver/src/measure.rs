@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use quorate_client::Handle;
-use quorate_client::feed::run_feed;
+use quorate_client::feed::{FeedConnections, FeedOptions, run_feed};
 use quorate_client::writer::Batching;
+use quorate_client::{Handle, Wake};
 use quorate_types::GroupId;
 use serde::Serialize;
-use tokio::sync::Notify;
 use tokio::task::{JoinHandle, LocalSet};
 
 use crate::cpu::CpuSeconds;
@@ -33,6 +32,7 @@ pub struct Workload {
     pub outstanding: u32,
     /// Entries a second over all connections, in an open loop.
     pub rate_per_s: Option<f64>,
+    /// To each server that is the head of a group. With more groups than connections, groups share them.
     pub connections: u32,
     pub batching: Batching,
     /// How long the client looks for an answer before it sleeps.
@@ -41,6 +41,13 @@ pub struct Workload {
     pub window: Duration,
     pub timeout: Duration,
     pub server_pids: Vec<u32>,
+}
+
+impl Workload {
+    /// Each connection appends to one group at least, and each group is appended to.
+    pub fn producers(&self, groups: usize) -> u32 {
+        self.connections.max(groups as u32)
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -102,7 +109,8 @@ impl Stretch {
     }
 }
 
-/// Runs the workload against the groups of the handles, each connection with one of them in turn.
+/// Runs the workload against the groups of the handles: connections and groups are paired in turn, until each has
+/// been.
 pub fn measure(handles: &[Handle], workload: &Workload, title: &str) -> Result<Measured, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
@@ -112,7 +120,7 @@ pub fn measure(handles: &[Handle], workload: &Workload, title: &str) -> Result<M
 async fn run(handles: &[Handle], workload: &Workload, title: &str) -> Result<Measured, String> {
     let load = Load::start(handles, workload);
     let tally = load.tally.clone();
-    let outcome = observe(workload, &tally, title).await;
+    let outcome = observe(&load, workload, title).await;
     let ended = load.stop(PATIENCE).await;
     let mut measured = outcome?;
     ended?;
@@ -128,7 +136,7 @@ async fn run(handles: &[Handle], workload: &Workload, title: &str) -> Result<Mea
 pub struct Load {
     pub tally: Rc<RefCell<Tally>>,
     tasks: Vec<JoinHandle<()>>,
-    wakes: Vec<Arc<Notify>>,
+    wakes: Vec<Arc<Wake>>,
     pacer: Option<Pacer>,
 }
 
@@ -143,6 +151,23 @@ impl Load {
             wakes,
             pacer,
         }
+    }
+
+    /// Waits until every producer has found its head.
+    pub async fn wait_attached(&self, mut tell: impl FnMut(&str)) -> Result<(), String> {
+        let (began, producers) = (Instant::now(), self.tasks.len());
+        while (self.tally.borrow().attached as usize) < producers {
+            let tally = self.tally.borrow();
+            if began.elapsed() > PATIENCE || tally.is_stopped {
+                let reason = tally.last_failure.as_ref().map(ToString::to_string);
+                let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
+                return Err(format!("{} of {producers} connected: {reason}", tally.attached));
+            }
+            drop(tally);
+            tell("connecting");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
     }
 
     /// Ends the producers and waits, for a while, for what is outstanding.
@@ -165,18 +190,21 @@ impl Load {
     }
 }
 
-type Links = (Vec<JoinHandle<()>>, Vec<Arc<Notify>>);
+type Links = (Vec<JoinHandle<()>>, Vec<Arc<Wake>>);
 
 fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) -> Links {
     let (mut tasks, mut wakes) = (Vec::new(), Vec::new());
-    let connections = workload.connections;
-    for index in 0..connections {
+    let connections: Vec<FeedConnections<Producer>> = (0..workload.connections)
+        .map(|_| FeedConnections::default())
+        .collect();
+    let producers = workload.producers(handles.len());
+    for index in 0..producers {
         let arrivals = match workload.rate_per_s {
-            Some(rate_per_s) => Arrivals::open(rate_per_s / f64::from(connections)),
+            Some(rate_per_s) => Arrivals::open(rate_per_s / f64::from(producers)),
             None => {
-                let rest = u32::from(index < workload.outstanding % connections);
+                let rest = u32::from(index < workload.outstanding % producers);
                 Arrivals::Closed {
-                    outstanding: workload.outstanding / connections + rest,
+                    outstanding: workload.outstanding / producers + rest,
                 }
             }
         };
@@ -189,24 +217,25 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
             timeout_us,
             workload.size,
         );
-        let wake = Arc::new(Notify::new());
-        let link = run_feed(
-            handle,
-            None,
-            workload.batching,
-            workload.spin,
-            producer,
-            wake.clone(),
-        );
+        let wake = Arc::new(Wake::default());
+        let options = FeedOptions {
+            source: None,
+            batching: workload.batching,
+            spin: workload.spin,
+            connections: connections[index as usize % connections.len()].clone(),
+        };
+        let link = run_feed(handle, producer, wake.clone(), options);
         tasks.push(tokio::task::spawn_local(link));
         wakes.push(wake);
     }
     (tasks, wakes)
 }
 
-async fn observe(workload: &Workload, tally: &Rc<RefCell<Tally>>, title: &str) -> Result<Measured, String> {
+async fn observe(load: &Load, workload: &Workload, title: &str) -> Result<Measured, String> {
+    let tally = &load.tally;
     let mut progress = Progress::new(title);
-    wait_attached(workload, tally, |what| progress.show(|| what.to_string())).await?;
+    load.wait_attached(|what| progress.show(|| what.to_string()))
+        .await?;
     pass(workload.warmup, tally, &mut progress, "warming up").await?;
     // One moment for the counters of appends and of processor time, here and at the end.
     let cpu_before = CpuSeconds::now(&workload.server_pids)?;
@@ -240,29 +269,6 @@ async fn observe(workload: &Workload, tally: &Rc<RefCell<Tally>>, title: &str) -
         unknown: Default::default(),
         runs: Vec::new(),
     })
-}
-
-/// Waits until every connection has found its head.
-pub async fn wait_attached(
-    workload: &Workload,
-    tally: &Rc<RefCell<Tally>>,
-    mut tell: impl FnMut(&str),
-) -> Result<(), String> {
-    let began = Instant::now();
-    while tally.borrow().attached < workload.connections {
-        if began.elapsed() > PATIENCE || tally.borrow().is_stopped {
-            let tally = tally.borrow();
-            let reason = tally.last_failure.as_ref().map(ToString::to_string);
-            let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
-            return Err(format!(
-                "{} of {} connected: {reason}",
-                tally.attached, workload.connections
-            ));
-        }
-        tell("connecting");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    Ok(())
 }
 
 /// Lets `span` pass, telling how it goes.
@@ -338,7 +344,7 @@ struct Pacer {
 }
 
 impl Pacer {
-    fn start(wakes: Vec<Arc<Notify>>) -> Self {
+    fn start(wakes: Vec<Arc<Wake>>) -> Self {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = is_stopped.clone();
         let thread = std::thread::spawn(move || {

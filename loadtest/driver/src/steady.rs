@@ -19,7 +19,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::measure::{Load, PATIENCE, Run, Workload, wait_attached};
+use crate::measure::{Load, PATIENCE, Run, Workload};
 use crate::producer::Tally;
 
 /// Lines of stdin that wait: whoever writes them waits for each window's answer.
@@ -81,7 +81,7 @@ async fn run(handles: &[Handle], workload: &Workload) -> Result<Ended, String> {
     let clock = Clock::now();
     let load = Load::start(handles, workload);
     let tally = load.tally.clone();
-    wait_attached(workload, &tally, |_| ()).await?;
+    load.wait_attached(|_| ()).await?;
     tell("ready", &true)?;
     let mut marks = read_marks();
     let (mut name, mut began) = ("start".to_string(), now_us());

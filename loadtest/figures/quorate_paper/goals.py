@@ -9,6 +9,7 @@ from typing import Any
 from quorate_local.figures import Figure
 from quorate_paper.conservation import Point as Shared
 from quorate_paper.conservation import over
+from quorate_paper.figure7 import INTERVAL_S, RETURNS, SLA_PER_S, Seen, violations
 from quorate_paper.placement import COUNTS, HOWS, ORDERS
 from quorate_paper.placement import Point as Placed
 
@@ -29,6 +30,9 @@ def placement(
         note = f"the least of {len(rows)} kinds ({least['kind']}); Algorithm 1 there {least['filo']:.3f}"
         name = "placement_allocated_ratio_any_kind_" + order.replace(", ", "_").replace(" ", "_")
         yield Figure(name, least["shape"], "ratio", None, True, f"{note}; least gain over it {gain:+.3f}")
+    drawn = next(row for row in kinds if row["kind"] == "Filo §6.2" and row["order"] == "online, as drawn")
+    note = f"applicants in an order by chance, not the worst one; Algorithm 1: {drawn['filo']:.3f}"
+    yield Figure("placement_allocated_ratio_online_as_drawn", drawn["shape"], "ratio", 0.98, True, note)
     proven = sum(row["proven"] for row in optima)
     filo = median(row["offline_filo"] for row in optima)
     note = f"off-line over the solver's bound, median; {proven} of {len(optima)} bounds proven to be reached"
@@ -74,3 +78,35 @@ def conservation(points: list[Shared]) -> Iterator[Figure]:
     yield Figure("leveldrf_rounds", median(over(points, "level", "rounds")), "rounds", 4, note="of messages")
     speedups = over(points, "cdrf-exact", "speedup")
     yield Figure("cdrf_exact_speedup", median(speedups), "ratio", 50, True, f"worst {min(speedups):.3g}")
+
+
+def sharing(seen: Seen) -> Iterator[Figure]:
+    """Figure 7: each phase's assertion is a goal."""
+    off, on = "B floods, limiters off", "B floods, limiters on"
+    idle, both = "C idles, B wants more", "C idles, A and B want more"
+    calm_us = seen.p99_us("C", "both at their SLA, limiters off")
+    beyond, harm = seen.rate("B", off) / SLA_PER_S, seen.p99_us("C", off) / calm_us
+    note = "B's appends/s over its SLA, limiters off"
+    yield Figure("fig7_flood_ratio", beyond, "ratio", 1.5, True, note)
+    note = "C's p99 while B floods over C's before, limiters off: there is something to protect from"
+    yield Figure("fig7_victim_harm_ratio", harm, "ratio", 1.5, True, note)
+    yield Figure("fig7_flood_limited_ratio", seen.rate("B", on) / SLA_PER_S, "ratio", 1.05, note="limiters on")
+    yield Figure("fig7_victim_rate_ratio", seen.rate("C", on) / SLA_PER_S, "ratio", 0.95, True, "limiters on")
+    healed = seen.p99_us("C", on) / seen.p99_us("C", off)
+    yield Figure("fig7_victim_p99_ratio", healed, "ratio", 0.7, note="C's p99, limiters on over limiters off")
+    note = "from limiters on until C has its SLA over an interval; goal: one interval"
+    yield Figure("fig7_victim_back_ms", 1_000 * seen.victim_back_s, "ms", 1_000 * INTERVAL_S, note=note)
+    # Of what C leaves, a quarter of what it uses and a twentieth of its SLA stay, so that it can grow unnoticed.
+    spare = SLA_PER_S - seen.rate("C", idle)
+    note = "B's appends/s above its SLA over what C leaves; C is left room to grow"
+    yield Figure("fig7_lent_ratio", (seen.rate("B", idle) - SLA_PER_S) / spare, "ratio", 0.85, True, note)
+    extra = [seen.rate(tenant, both) - SLA_PER_S for tenant in ("A", "B")]
+    note = "of A and B, the one that got less over the one that got more, above their SLAs"
+    yield Figure("fig7_lent_fairness_ratio", min(extra) / max(*extra, 1.0), "ratio", 0.9, True, note)
+    note = f"worst of {RETURNS}: from C's first append at its SLA until a window of 50 ms at its SLA"
+    yield Figure("fig7_owner_back_ms", 1_000 * max(seen.owner_back_s), "ms", 200, note=note)
+    note = f"worst of {RETURNS}: until all three together are within what servers promise"
+    yield Figure("fig7_taken_back_ms", 1_000 * max(seen.taken_back_s), "ms", 200, note=note)
+    found, chances = violations(seen)
+    note = f"{found} of {chances} intervals of tenants while all that is idle was shared; paper: > 0.95 of tenants"
+    yield Figure("idle_sla_violation_ratio", found / chances, "ratio", 0.01, note=note)

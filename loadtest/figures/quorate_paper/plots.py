@@ -14,6 +14,9 @@ import matplotlib.pyplot as plt
 from quorate_paper.conservation import ALGORITHMS as SHARING
 from quorate_paper.conservation import Point as Shared
 from quorate_paper.conservation import medians
+from quorate_paper.costs import DURABILITIES
+from quorate_paper.costs import Point as Cost
+from quorate_paper.figure7 import SLA_PER_S, TENANTS, Seen
 from quorate_paper.instances import RESOURCES
 from quorate_paper.placement import ALGORITHMS, HOWS
 from quorate_paper.placement import Point as Placed
@@ -110,9 +113,59 @@ def conservation(points: list[Shared], folder: Path) -> None:
         _finish(figure, tuple(axes.flat), folder / "figure-6")
 
 
-def _finish(figure: Any, axes: tuple[Any, ...], path: Path) -> None:
+def sharing(seen: Seen, folder: Path) -> None:
+    """Figure 7: appends/s of each tenant over time, by phase."""
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(12, 4.2), layout="constrained")
+        for tenant, colour in zip(TENANTS, COLOURS, strict=False):
+            chosen = [sample for sample in seen.samples if sample.tenant == tenant]
+            y = [min(sample.acked_per_s, 3 * SLA_PER_S) for sample in chosen]
+            axis.plot([sample.ended_s for sample in chosen], y, ".", markersize=3, color=colour, label=tenant)
+        axis.axhline(SLA_PER_S, color=INK, linewidth=0.8, linestyle="--", label="SLA of each")
+        begins: dict[str, float] = {}
+        for sample in seen.samples:
+            begins.setdefault(sample.phase.rstrip("+"), sample.began_s)
+        for phase, began_s in begins.items():
+            axis.axvline(began_s, color=PALE, linewidth=1)
+            axis.text(began_s, 3.05 * SLA_PER_S, phase, fontsize=7, rotation=18, color=INK)
+        axis.set_title(f"Appends/s (cut at {3 * SLA_PER_S:,})", y=1.25)
+        axis.set_ylim(0, 3.02 * SLA_PER_S)
+        axis.set_xlabel("seconds", fontsize=9)
+        axis.tick_params(length=0)
+        axis.legend(loc="upper right")
+        figure.savefig((folder / "figure-7").with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig((folder / "figure-7").with_suffix(".png"), dpi=110)
+        plt.close(figure)
+
+
+def costs(points: list[Cost], folder: Path) -> None:
+    """Figures 3 and 4: throughput, the server's CPU, CPU of an append, over the size."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+        rate, cores, each = axes
+        for colour, durability in zip(COLOURS, DURABILITIES, strict=False):
+            for shards, line in zip(sorted({point.shards for point in points}), ("-", "--"), strict=False):
+                own = [point for point in points if (point.durability, point.shards) == (durability, shards)]
+                x = [point.size for point in own]
+                label = f"{durability.replace('_', ' ')}, {shards} shard{'s' if shards > 1 else ''}"
+                rate.plot(x, [point.per_s for point in own], line, marker="o", color=colour, label=label)
+                cores.plot(x, [point.cores for point in own], line, marker="o", color=colour, label=label)
+                cores.plot(x, [point.busiest for point in own], line, marker=".", color=colour, alpha=0.4)
+                heads = [(point.size, point.head_us) for point in own if point.head_us is not None]
+                each.plot([size for size, _ in heads], [us for _, us in heads], line, marker="o", color=colour)
+        rate.set_title("Appends/s")
+        cores.set_title("Cores of a server (pale: busiest thread)")
+        each.set_title("CPU of an append at the head, µs")
+        for one in axes:
+            one.set_xscale("log", base=2)
+        for one in (rate, each):
+            one.set_yscale("log")
+        _finish(figure, tuple(axes[:2]), folder / "figure-3", "bytes")
+
+
+def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applicants") -> None:
     for one in axes:
-        one.set_xlabel("applicants", fontsize=9)
+        one.set_xlabel(over, fontsize=9)
         one.tick_params(length=0)
     handles, labels = axes[0].get_legend_handles_labels()
     if all(one.get_legend_handles_labels()[1] == labels for one in axes):

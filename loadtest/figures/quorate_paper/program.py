@@ -1,4 +1,5 @@
-"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc; plots, JSON and a page to `docs/papers/filo/`."""
+"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc, Figure 7 on real servers, Figure 3 of what
+`make profile` measured; plots, JSON and pages to `docs/papers/filo/`."""
 
 from __future__ import annotations
 
@@ -13,11 +14,12 @@ from typing import Any, TypeAlias
 from quorate_local.display import Display
 from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 from quorate_local.options import REPOSITORY
-from quorate_paper import conservation, goals, placement, plots
+from quorate_paper import conservation, costs, figure7, goals, placement, plots
 from quorate_paper.instances import profile
 
 COMMAND = "make figures"
 PAGE = Path(__file__).parent / "page.txt"
+PAGE_7 = Path(__file__).parent / "page7.txt"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,6 +27,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     display = Display()
     folder: Path = chosen.publish
     folder.mkdir(parents=True, exist_ok=True)
+    if chosen.only == "fig3":
+        return _figure_3(chosen.cells, folder, display)
+    figures: list[Figure] = []
+    if chosen.only != "fig7":
+        figures += _computed(chosen, display, folder)
+    if chosen.only in (None, "fig7"):
+        figures += _measured(display, folder)
+    keep(figures, COMMAND, FOLDER / "filo.jsonl")
+    display.line("")
+    for line in table(figures):
+        display.line(line)
+    display.line(f"written to {folder}")
+    return 1 if chosen.only == "fig7" and any(figure.met is False for figure in figures) else 0
+
+
+def _measured(display: Display, folder: Path) -> list[Figure]:
+    seen = figure7.run(REPOSITORY / "build" / "fig7", display)
+    figures = list(goals.sharing(seen))
+    plots.sharing(seen, folder)
+    told = {"samples": seen.rows(), "owner_back_s": seen.owner_back_s, "taken_back_s": seen.taken_back_s}
+    _write(folder / "figure-7.json", told)
+    page = PAGE_7.read_text().format(
+        command=f"{COMMAND} ONLY=fig7",
+        commit=commit(),
+        machine=machine(),
+        sla=figure7.SLA_PER_S,
+        returns=figure7.RETURNS,
+        figures="\n".join(markdown(figures)),
+    )
+    (folder / "figure-7.md").write_text(page)
+    return figures
+
+
+def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> list[Figure]:
     with display.step("Figure 5: placement"):
         placed = placement.points(range(1, chosen.seeds + 1), chosen.counts)
     with display.step("placement of other kinds of applicants"):
@@ -52,10 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         {"points": [point.row() for point in shared], "by_demand": demanded, "by_fleet": fleets},
     )
     (folder / "README.md").write_text(_page(figures, kinds, demanded, fleets, chosen))
-    keep(figures, COMMAND, FOLDER / "filo.jsonl")
-    display.line("")
-    for line in table(figures):
-        display.line(line)
+    return figures
+
+
+def _figure_3(cells: Path, folder: Path, display: Display) -> int:
+    try:
+        measured = costs.read(cells)
+    except (OSError, ValueError) as error:
+        display.line(f"{cells} cannot be used: {error}. `make profile` writes it.")
+        return 1
+    plots.costs(costs.points(measured), folder)
+    (folder / "figure-3.json").write_text(json.dumps(_rounded(measured), indent=1) + "\n")
+    (folder / "figure-3.md").write_text(costs.page(measured))
     display.line(f"written to {folder}")
     return 0
 
@@ -110,12 +154,18 @@ def _rounded(what: Any) -> Any:
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
+    parser.add_argument(
+        "--only",
+        choices=["fig3", "computed", "fig7"],
+        help="what `make profile` measured, what is computed, or real servers",
+    )
     parser.add_argument("--seeds", type=int, default=10, help="instances of Figure 5 (default %(default)s)")
     parser.add_argument("--seeds-shared", type=int, default=3, help="instances of Figure 6 (default %(default)s)")
     parser.add_argument("--solved", type=int, default=3, help="instances for the exact solver (default %(default)s)")
     parser.add_argument("--solver-seconds", type=float, default=30, help="for each of them (default %(default)s)")
     counts = placement.COUNTS
     parser.add_argument("--counts", type=int, nargs="+", default=counts, help="numbers of applicants, the last is 150")
+    parser.add_argument("--cells", type=Path, default=costs.CELLS, help="what Figure 3 plots (default %(default)s)")
     parser.add_argument("--publish", type=Path, default=REPOSITORY / "docs" / "papers" / "filo")
     return parser.parse_args(arguments)
 

@@ -1,10 +1,13 @@
 """Instances are the same everywhere and as the tool understands them; goals are judged; the solver is exact."""
 
+import itertools
+import json
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 
-from quorate_paper import alloc, conservation, goals, placement
+from quorate_paper import alloc, conservation, costs, goals, placement, program
 from quorate_paper.instances import KINDS, applicants, demands, servers
 from quorate_paper.solver import optimum
 
@@ -36,6 +39,28 @@ def test_deviation_is_zero_when_all_get_the_same() -> None:
     answer = {"tenants": [{"id": name, "utility_per_s": amount} for name, amount in (("a", 5), ("b", 5), ("c", 0))]}
     assert conservation.deviation(answer, {"a", "b"}) == 0
     assert conservation.deviation(answer, {"a", "b", "c"}) == pytest.approx(0.7071, abs=1e-4)
+
+
+def test_costs_are_plotted_from_cells(tmp_path: Path) -> None:
+    def cell(durability: str, shards: int, size: int, ns: float) -> dict[str, object]:
+        used = {"cpu_ns": 0.5, "busiest_ns": 0.25, "written_bytes": 0}
+        roles = [{"role": "head", "cpu_ns": ns, "busiest_ns": ns, "written_bytes": 0}] if shards == 1 else []
+        rest = {"acked_per_s": 1e9 / ns, "servers": [used, {**used, "cpu_ns": 0.1}], "roles": roles}
+        return {"durability": durability, "shards": shards, "size_bytes": size, **rest}
+
+    series = itertools.product(costs.DURABILITIES, (1, 2), (64, 1_024), (1_000.0, 9_000.0, 2_000.0))
+    told = {"version": "v", "source": "a test", "servers_version": "0", "machine": {"cores": 2, "cpu": "c"}}
+    error = {"median": 0.1, "worst": 0.2, "mixes": [{}]}
+    cells = tmp_path / "cells.json"
+    cells.write_text(json.dumps({**told, "error": error, "cells": [cell(*one) for one in series]}))
+    points = costs.points(costs.read(cells))
+    assert len(points) == 8
+    assert {(point.cores, point.busiest, point.per_s) for point in points} == {(0.5, 0.25, 5e5)}
+    assert {point.head_us for point in points} == {2.0, None}, "the median; two shards tell no roles apart"
+    assert program.main(["--only", "fig3", "--cells", str(cells), "--publish", str(tmp_path)]) == 0
+    assert "10.0%" in (tmp_path / "figure-3.md").read_text()
+    assert (tmp_path / "figure-3.svg").stat().st_size > 0
+    assert program.main(["--only", "fig3", "--cells", str(tmp_path / "none"), "--publish", str(tmp_path)]) == 1
 
 
 @needs_tool

@@ -12,11 +12,12 @@ use quorate_types::{Epoch, Offset};
 use quorate_wire::client::StatusOk;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::carriers::Carriers;
 use crate::clock::{deadline_after, now_us};
 use crate::codes::client_side;
 use crate::entries::{Entry, entries_from};
 use crate::errors::{AppendError, ConnectError, Failure, HandleError, ReadError};
-use crate::feed::feed_link;
+use crate::feed::{FeedPort, feed_link};
 use crate::handle::Handle;
 use crate::handles::{HandleSource, Handles};
 use crate::inbox::{AppendCall, Inbox, InboxFeed, Reply};
@@ -39,6 +40,9 @@ pub struct Options {
     /// While an answer is awaited, it is looked for so long before the client sleeps: saves a wake-up for each answer,
     /// and costs a core of the runtime meanwhile. Zero by default.
     pub spin: Duration,
+    /// Clients that were given clones of it append over shared connections, one to each server: right for a program
+    /// that appends to many groups. By default a client has connections of its own, as its clones have.
+    pub connections: Connections,
     /// Where a fresh handle comes from, when a token expires or the group moves.
     pub handle_source: Option<HandleSource>,
 }
@@ -50,8 +54,21 @@ impl Default for Options {
             answer_wait: ANSWER_WAIT,
             batching: Batching::default(),
             spin: Duration::ZERO,
+            connections: Connections::default(),
             handle_source: None,
         }
+    }
+}
+
+/// Connections on which several clients append, each for its group: the batches of all of them go out together, and
+/// their answers come together. Clients that share them must live on one runtime. Reading is not shared: who reads
+/// much would hold up others' answers.
+#[derive(Clone)]
+pub struct Connections(Carriers<FeedPort<InboxFeed>>);
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self(Carriers::any_thread())
     }
 }
 
@@ -139,10 +156,12 @@ impl Client {
         let feed = InboxFeed::new(appends.clone());
         let writer = Writer::new(handles.current().0.limits, options.batching, rand::random());
         let writer = writer.with_answer_wait(options.answer_wait);
-        let link = feed_link(handles.clone(), writer, feed, appends.wake.clone());
+        let carriers = options.connections.0;
+        let link = feed_link(handles.clone(), writer, feed, carriers, appends.wake.clone());
         tokio::spawn(link.spinning(options.spin).run());
         let reads = Arc::new(ReadInbox::default());
-        let link = Link::new(ReadPort::new(reads.clone()), handles, reads.wake.clone());
+        let port = ReadPort::new(reads.clone());
+        let link = Link::new(port, handles, Carriers::any_thread(), reads.wake.clone());
         tokio::spawn(link.spinning(options.spin).run());
         let inner = Inner {
             appends,

@@ -7,12 +7,13 @@ use quorate_transport::Outbox;
 use quorate_types::{Micros, Offset};
 use quorate_wire::client::{Attached, Message};
 use quorate_wire::{Frame, WireError};
-use tokio::sync::Notify;
 
+use crate::carriers::Carriers;
 use crate::errors::Failure;
 use crate::handle::Handle;
 use crate::handles::{HandleSource, Handles};
 use crate::link::{Link, Port};
+use crate::wake::Wake;
 use crate::writer::{Action, Batching, NEVER, Reroute, Share, Writer};
 
 /// A producer of appends that lives on its link's task: no hand-over between tasks for each append.
@@ -44,27 +45,45 @@ pub trait Feed {
     fn hopeless(&mut self, _failure: &Failure) {}
 }
 
-/// Appends what `feed` gives to the handle's group, until it is finished. Notify `wake` when there is something new.
-/// `spin`: as in [`Options::spin`](crate::Options::spin).
-pub async fn run_feed<F: Feed>(
-    handle: Handle,
-    source: Option<HandleSource>,
-    batching: Batching,
-    spin: Duration,
-    feed: F,
-    wake: Arc<Notify>,
-) {
-    let handles = Arc::new(Handles::new(handle, source));
-    let writer = Writer::new(handles.current().0.limits, batching, rand::random());
-    let link = feed_link(handles, writer, feed, wake);
-    link.spinning(spin).run().await;
+/// Connections that feeds share: those that were given clones of it go to the same server over one. For feeds on the
+/// tasks of one thread, within a `LocalSet`.
+pub struct FeedConnections<F: Feed>(Carriers<FeedPort<F>>);
+
+impl<F: Feed + 'static> Default for FeedConnections<F> {
+    fn default() -> Self {
+        Self(Carriers::local())
+    }
 }
 
-pub(crate) fn feed_link<F: Feed>(
+impl<F: Feed> Clone for FeedConnections<F> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+/// How a feed's appends travel.
+pub struct FeedOptions<F: Feed> {
+    pub source: Option<HandleSource>,
+    pub batching: Batching,
+    /// As in [`Options::spin`](crate::Options::spin).
+    pub spin: Duration,
+    pub connections: FeedConnections<F>,
+}
+
+/// Appends what `feed` gives to the handle's group, until it is finished. Notify `wake` when there is something new.
+pub async fn run_feed<F: Feed + 'static>(handle: Handle, feed: F, wake: Arc<Wake>, options: FeedOptions<F>) {
+    let handles = Arc::new(Handles::new(handle, options.source));
+    let writer = Writer::new(handles.current().0.limits, options.batching, rand::random());
+    let link = feed_link(handles, writer, feed, options.connections.0, wake);
+    link.spinning(options.spin).run().await;
+}
+
+pub(crate) fn feed_link<F: Feed + 'static>(
     handles: Arc<Handles>,
     writer: Writer<F::Ticket>,
     feed: F,
-    wake: Arc<Notify>,
+    carriers: Carriers<FeedPort<F>>,
+    wake: Arc<Wake>,
 ) -> Link<FeedPort<F>> {
     let port = FeedPort {
         feed,
@@ -72,7 +91,7 @@ pub(crate) fn feed_link<F: Feed>(
         actions: Vec::new(),
         reroute: None,
     };
-    Link::new(port, handles, wake)
+    Link::new(port, handles, carriers, wake)
 }
 
 pub(crate) struct FeedPort<F: Feed> {

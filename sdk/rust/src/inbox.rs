@@ -13,6 +13,7 @@ use crate::codes::client_side;
 use crate::errors::{AppendError, Failure};
 use crate::feed::Feed;
 use crate::limits::{PENDING_BYTES_READY, PENDING_CALLS_MAX, PENDING_CALLS_READY};
+use crate::wake::Wake;
 use crate::writer::{Condition, Share, Writer};
 
 pub(crate) enum AppendCall {
@@ -54,7 +55,7 @@ struct State {
 
 pub(crate) struct Inbox {
     state: Mutex<State>,
-    pub wake: Arc<Notify>,
+    pub wake: Arc<Wake>,
     room: Notify,
     is_ended: watch::Sender<bool>,
 }

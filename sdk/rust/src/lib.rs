@@ -15,9 +15,12 @@
 //! not), [`AppendError::Unknown`] (it may have happened). Retries, redirects and reconnection are the client's
 //! business; each append is ordered at most once (`sdk/contract/wire.md`, "Appending exactly once").
 //!
-//! Pure cores: [`writer`] (a session), [`reads`], `route`, `liveness`. Shell: `link`, one task for each connection,
-//! and [`feed`] and `inbox`, by which appends reach it.
+//! Pure cores: [`writer`] (a session), [`reads`], `route`, `liveness`. Shell: `link`, one task for each group that
+//! looks for its head; `carrier`, one for each connection, which many groups may share ([`Connections`]); [`feed`] and
+//! `inbox`, by which appends reach them.
 
+mod carrier;
+mod carriers;
 mod client;
 mod clock;
 pub mod codes;
@@ -34,12 +37,14 @@ mod reading;
 pub mod reads;
 mod route;
 mod trust;
+mod wake;
 pub mod writer;
 
-pub use client::{AppendOptions, Appended, Client, ConnectFailed, Options, Page, Status, Tail};
+pub use client::{AppendOptions, Appended, Client, ConnectFailed, Connections, Options, Page, Status, Tail};
 pub use clock::now_us;
 pub use entries::{Entry, entries_from};
 pub use errors::{AppendError, ConnectError, Failure, HandleError, ReadError, info};
 pub use handle::{Endpoint, Handle, HandleLimits, HandleSla, HandleTls};
 pub use handles::HandleSource;
 pub use quorate_wire::client::Attached;
+pub use wake::Wake;

@@ -6,13 +6,14 @@ use quorate_transport::Outbox;
 use quorate_types::{Micros, Offset};
 use quorate_wire::client::{Attached, Entries, Message, StatusOk};
 use quorate_wire::{Frame, WireError};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::client::TailPage;
 use crate::codes::client_side;
 use crate::errors::Failure;
 use crate::link::Port;
 use crate::reads::{Ask, ReadAction, Reads};
+use crate::wake::Wake;
 use crate::writer::Reroute;
 
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, Failure>>;
@@ -49,7 +50,7 @@ pub(crate) enum ReadCall {
 #[derive(Default)]
 pub(crate) struct ReadInbox {
     calls: Mutex<Calls>,
-    pub wake: Arc<Notify>,
+    pub wake: Arc<Wake>,
 }
 
 #[derive(Default)]

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 import uvicorn
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from redis import Redis
 
 from quorate_api.observability.metric_names import ALL
@@ -350,12 +351,23 @@ def test_traces_and_metrics(environment: dict[str, str]) -> None:
         spans = b"".join(body for path, body in _Collector.received if path == "/v1/traces")
         assert bytes.fromhex(trace_id) in spans
         assert b"/v1/groups/{group_id}/handle" in spans
+        assert _roots(), "the sign-up began a trace"
+        assert all(name.startswith(("GET /", "POST /")) for name in _roots()), _roots()
         logged = [json.loads(line) for line in process.err]
         assert any(entry.get("trace_id") == trace_id for entry in logged)
     finally:
         collector.shutdown()
         thread.join(10)
         collector.server_close()
+
+
+def _roots() -> set[str]:
+    """Names of spans that begin a trace: requests do, probes of dependencies do not."""
+    requests = [
+        ExportTraceServiceRequest.FromString(body) for path, body in _Collector.received if path == "/v1/traces"
+    ]
+    scopes = [scope for request in requests for resource in request.resource_spans for scope in resource.scope_spans]
+    return {span.name for scope in scopes for span in scope.spans if not span.parent_span_id}
 
 
 def _exported(process: str) -> set[str]:

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::state::placement::Headroom;
+
 /// Admits groups, places their replicas, detects failures and issues epochs.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "quorate-coordinator", version)]
@@ -21,6 +23,18 @@ pub struct Options {
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
+    /// What to do with a profile of another machine or another version than this one
+    #[arg(long, env = "QUORATE_FOREIGN_PROFILE", value_enum, default_value_t = ForeignProfile::Warn)]
+    pub foreign_profile: ForeignProfile,
+    /// What of each server new groups do not get, so that replicas of servers that fail find room: one-domain (an
+    /// N-th where a region has N failure domains, at least four), or percent
+    #[arg(
+        long,
+        env = "QUORATE_RECOVERY_HEADROOM",
+        default_value = "one-domain",
+        value_name = "SHARE"
+    )]
+    pub recovery_headroom: Headroom,
     /// JWKS file with the Ed25519 keys that sign clients' tokens
     #[arg(long, env = "QUORATE_TOKEN_PUBLIC_KEYS")]
     pub token_public_keys: PathBuf,
@@ -57,6 +71,14 @@ pub struct Options {
     /// Listen for HTTP beyond loopback although it is not encrypted; the control listener always speaks TLS
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ForeignProfile {
+    /// It is used, and the log says that it is another's.
+    Warn,
+    /// It is not used: at the start that is an error, later the one in use stays.
+    Refuse,
 }
 
 /// Seconds are for tests; a stolen key is good for as long as its certificate, so there is a longest life too.

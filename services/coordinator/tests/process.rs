@@ -524,3 +524,69 @@ fn starts_that_cannot_work_say_why_with_the_documented_exit_code() {
     );
     assert_eq!(std::fs::read(&log).unwrap(), bytes);
 }
+
+/// The built-in profile as a file, with changes.
+fn profile_file(folder: &std::path::Path, version: &str, changes: Value) -> String {
+    let mut profile = serde_json::to_value(quorate_placement::Profile::default_profile()).unwrap();
+    profile["version"] = json!(version);
+    for (field, value) in changes.as_object().unwrap() {
+        profile[field] = value.clone();
+    }
+    let path = folder.join("profile.json");
+    let new = folder.join("profile.new");
+    std::fs::write(&new, profile.to_string()).unwrap();
+    std::fs::rename(&new, &path).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_new_profile_is_used_without_a_restart_and_a_broken_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = profile_file(folder.path(), "first", json!({}));
+    let coordinator = Coordinator::start_with(folder.path(), &["--profile", &path]);
+    let version = || coordinator.call("GET", "/v1/capacity", None).1["profile_version"].clone();
+    assert_eq!(version(), "first");
+    profile_file(folder.path(), "second", json!({}));
+    let until = |wanted: &str| {
+        let began = Instant::now();
+        while version() != wanted {
+            assert!(began.elapsed() < Duration::from_secs(20), "still {}", version());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    until("second");
+    profile_file(folder.path(), "broken", json!({"safety_factor": 2}));
+    // The one after is seen, so the broken one was looked at.
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(version(), "second");
+    profile_file(folder.path(), "third", json!({}));
+    until("third");
+    // It is in the log: a restart without the file's change has it, too.
+    coordinator.kill();
+    let again = Coordinator::start_with(folder.path(), &["--profile", &path]);
+    assert_eq!(
+        again.call("GET", "/v1/capacity", None).1["profile_version"],
+        "third"
+    );
+}
+
+#[test]
+fn a_profile_of_another_machine_is_flagged_or_refused_as_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let foreign = json!({"format": 2, "provisional": false, "servers_version": "0.0.0",
+        "machine": {"cpu": "Another CPU", "cores": 999}});
+    let path = profile_file(folder.path(), "foreign", foreign);
+    let mut refusing = arguments(folder.path());
+    refusing.extend(["--profile", &path, "--foreign-profile", "refuse"].map(String::from));
+    let (code, said) = run_to_end(&refusing);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("999 × Another CPU") && said.contains("--foreign-profile warn"),
+        "{said}"
+    );
+    let coordinator = Coordinator::start_with(folder.path(), &["--profile", &path]);
+    assert_eq!(
+        coordinator.call("GET", "/v1/capacity", None).1["profile_version"],
+        "foreign"
+    );
+}

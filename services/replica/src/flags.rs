@@ -68,6 +68,10 @@ pub struct Flags {
     /// Size of one journal segment.
     #[arg(long, env = "QUORATE_JOURNAL_SEGMENT_BYTES", default_value_t = limits::JOURNAL_SEGMENT_BYTES)]
     pub journal_segment_bytes: u64,
+    /// Full segments of the journal that wait before the oldest is copied into the groups' logs: what groups trim
+    /// meanwhile is never copied. None waits longer than half a minute.
+    #[arg(long, env = "QUORATE_JOURNAL_KEEP_SEGMENTS", default_value_t = limits::GROUP_LOG_KEEP_SEGMENTS as u8)]
+    pub journal_keep_segments: u8,
     /// Accept clients and peers without TLS too. Whoever sees the network then sees entries and tokens.
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,

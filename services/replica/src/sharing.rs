@@ -58,6 +58,10 @@ impl Lending {
             .store(share.unwrap_or(0.0).to_bits(), Ordering::Relaxed);
     }
 
+    pub fn set_interval_us(&self, interval_us: Micros) {
+        self.interval_us.store(interval_us, Ordering::Relaxed);
+    }
+
     fn promised_share(&self) -> f64 {
         f64::from_bits(self.promised_share.load(Ordering::Relaxed))
     }
@@ -121,7 +125,7 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
         lapse_intervals: SHARE_LAPSE_INTERVALS,
     };
     let (sender, news) = mpsc::channel(SHARE_NEWS_MAX);
-    shared.lending.interval_us.store(interval_us, Ordering::Relaxed);
+    shared.lending.set_interval_us(interval_us);
     assert!(shared.lending.news.set(sender).is_ok(), "sharing starts once");
     let me = shared.server_id().0 as usize;
     let task = Task {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quorate_group_log::{Event, GroupLogs, OpenError as LogError, Opened, Options as LogOptions};
+use quorate_group_log::{Event, GroupLogs, Meaning, OpenError as LogError, Opened, Options as LogOptions};
 use quorate_journal::{Journal, Lsn, OpenError, Options, Recovery};
 use quorate_replica_log::{Recovered, Scan, State, classify};
 use quorate_types::control::HeldGroup;
@@ -38,6 +38,7 @@ impl Storage {
         let logs = patiently(|| {
             let options = LogOptions {
                 answerers: usize::from(flags.shards),
+                keep_segments: usize::from(flags.journal_keep_segments),
                 ..LogOptions::new(classify)
             };
             let pair = flags.data_dir.join(PAIR_FILE);
@@ -56,6 +57,7 @@ impl Storage {
             // A journal that is gone lacks what was not copied yet. One number is left out, so that each start sees it
             // until the group logs have it in their marks.
             first_lsn: logs.copied_lsn() + if logs.copied_lsn() > 0 { 2 } else { 1 },
+            tell: Some(owner),
             ..Options::default()
         };
         let dir = flags.data_dir.join("journal");
@@ -147,6 +149,16 @@ impl Storage {
         }
         Ok(logs)
     }
+}
+
+/// The group of a record, and its index if it is a batch.
+fn owner(kind: u8, head: &[u8]) -> Option<(u128, u64)> {
+    let (group, meaning) = classify(kind, head)?;
+    let index = match meaning {
+        Meaning::Batch { index } => index,
+        Meaning::Dropped | Meaning::Other => 0,
+    };
+    Some((group.0.as_u128(), index))
 }
 
 /// A process that was killed holds its folders until the last of its threads is out of the disk: whoever starts it again

@@ -85,6 +85,21 @@ DASHBOARD = Dashboard(
             (Query("sum by (quorate_role) (quorate_groups)", "{{quorate_role}}"),), stacked=True,
         ),
         Graph(
+            "Lent", "ops",
+            "Requests above the SLAs of groups that were let pass on capacity that others do not use, and what may be "
+            "used so now. It informs: nobody is promised it.",
+            (
+                Query("sum(rate(quorate_requests_lent_total[2m]))", "used"),
+                Query("sum(quorate_lending_granted_per_second)", "may be used"),
+            ),
+        ),
+        Graph(
+            "Lending called back", "ops",
+            "Grants that were called back as an owner needed what was lent. Many for long, together with bad minutes "
+            "of throughput: lend less, and keep the graph.",
+            (Query("sum(rate(quorate_lending_recalls_total[2m]))", "grants"),),
+        ),
+        Graph(
             "Groups by status", "short",
             "All groups. What is not active or provisioning has an alert with a runbook.",
             (Query("max by (quorate_status) (quorate_fleet_groups)", "{{quorate_status}}"),), stacked=True,

@@ -27,6 +27,8 @@ locals {
     data      = local.data
     rdma      = var.rdma_expected ? "rdma" : "tcp"
     disk      = var.data_device != null
+
+    least_privilege = file("${path.module}/files/least-privilege.conf")
   })
 
   files = concat(
@@ -41,7 +43,7 @@ locals {
       { path = "/etc/systemd/system/quorate-replica.service", permissions = "0644", content = local.unit },
     ],
     [
-      for name in ["bootstrap", "install-release", "preflight", "prepare-disk"] :
+      for name in ["bootstrap", "fetch-release", "install-release", "preflight", "prepare-disk"] :
       { path = "${local.folder}/${name}", permissions = "0755", content = file("${path.module}/files/${name}.sh") }
     ],
     var.data_device == null ? [] : [{

@@ -84,8 +84,8 @@ variable "redis_url" {
   default     = null
   sensitive   = true
   validation {
-    condition     = var.redis_url == null || can(regex("^rediss?://[!#-\\[\\]-~]+$", var.redis_url)) # no quote: systemd reads it
-    error_message = "It is redis://… or rediss://…, without spaces, quotes or backslashes."
+    condition     = var.redis_url == null || can(regex("^redis://[!#-\\[\\]-~]+$", var.redis_url)) # no quote: systemd reads it
+    error_message = "It is redis://…, for a server speaks no TLS to Redis, and has neither spaces, quotes nor backslashes."
   }
 }
 

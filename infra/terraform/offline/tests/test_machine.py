@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import configparser
-import http.server
 import os
 import re
 import shutil
-import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import jsonschema_rs
 import pytest
-import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cloud_config import CLOUD_CONFIG, Machine
+from releases import Releases, serve
 
 from conftest import Configuration
 from quorate_offline import mirror
@@ -37,41 +27,6 @@ TOKEN, ADDRESS, REDIS = (
     "redis://u:secret@r:6379/0",
 )
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a block device")
-
-# Of cloud-init's schema, the fields that we use, and no others.
-COMMANDS = {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 1, "items": {"type": "string"}}}
-USER = {
-    "type": "object",
-    "required": ["name"],
-    "additionalProperties": False,
-    "properties": {
-        "name": {"type": "string"},
-        "system": {"type": "boolean"},
-        "no_create_home": {"type": "boolean"},
-        "shell": {"type": "string"},
-    },
-}
-FILE = {
-    "type": "object",
-    "required": ["path", "content", "permissions", "owner"],
-    "additionalProperties": False,
-    "properties": {
-        "path": {"type": "string", "pattern": "^/"},
-        "content": {"type": "string"},
-        "permissions": {"type": "string", "pattern": "^0[0-7]{3}$"},
-        "owner": {"type": "string", "pattern": "^[a-z]+:[a-z]+$"},
-    },
-}
-CLOUD_CONFIG = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["users", "write_files", "runcmd"],
-    "properties": {
-        "users": {"type": "array", "items": {"anyOf": [{"const": "default"}, USER]}},
-        "write_files": {"type": "array", "minItems": 1, "items": FILE},
-        "runcmd": COMMANDS,
-    },
-}
 
 MACHINE = """
 module "%s" {
@@ -97,28 +52,6 @@ EVERYTHING = f"""
   data_device    = "/dev/disk/by-id/google-quorate-data"
   rdma_expected  = true
 """
-
-
-@dataclass
-class Machine:
-    text: str
-
-    @property
-    def config(self) -> dict[str, Any]:
-        config = yaml.safe_load(self.text)
-        assert isinstance(config, dict)
-        return config
-
-    def file(self, path: str) -> dict[str, str]:
-        found = [file for file in self.config["write_files"] if file["path"] == path]
-        assert len(found) == 1, f"{path} is written {len(found)} times"
-        return dict(found[0])
-
-    def unit(self, name: str) -> configparser.RawConfigParser:
-        parser = configparser.RawConfigParser(strict=True, delimiters=("=",), interpolation=None)
-        parser.optionxform = str  # type: ignore[assignment,method-assign]  # systemd's names have capitals
-        parser.read_string(self.file(f"/etc/systemd/system/{name}")["content"])
-        return parser
 
 
 @pytest.fixture(scope="module")
@@ -231,30 +164,12 @@ def test_every_command_is_a_script_that_is_written(machine: Machine) -> None:
     commands.append(service["ExecStartPre"].split()[0])
     assert set(commands) <= written
     called = re.findall(r'"\$here/([\w-]+)"', (FILES / "bootstrap.sh").read_text())
-    assert called == ["install-release"]
-    assert f"/usr/local/lib/quorate/{called[0]}" in written
+    called += re.findall(r'"\$here/([\w-]+)"', (FILES / "install-release.sh").read_text())
+    assert called == ["install-release", "fetch-release"]
+    assert {f"/usr/local/lib/quorate/{name}" for name in called} <= written
 
 
 # -- the scripts, run --------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Releases:
-    """An https server on loopback with programs to install."""
-
-    address: str
-    folder: Path
-    authority: Path
-
-    def install(self, program: Path, name: str, checksum: str, address: str | None = None) -> tuple[int, str]:
-        release = program.parent / "release"
-        release.write_text(f"{address or self.address}/{name}\n{checksum}\n")
-        env = os.environ | {"CURL_CA_BUNDLE": str(self.authority), "INSTALL_RETRIES": "0"}
-        done = subprocess.run(
-            ["bash", str(FILES / "install-release.sh"), str(release), str(program)],
-            env=env, capture_output=True, text=True, timeout=30, check=False,
-        )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -262,52 +177,14 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Releases]:
     folder = tmp_path_factory.mktemp("releases")
     (folder / "good").write_text('#!/bin/sh\necho "quorate-replica 0.1.0"\n')
     (folder / "for-another-machine").write_text("#!/bin/sh\nexit 1\n")
-    certificate = _certificate(folder)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, folder / "key.pem")
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments, directory=str(folder))
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield Releases(f"https://127.0.0.1:{server.server_port}", folder, certificate)
-    server.shutdown()
-    server.server_close()
-
-
-def _certificate(folder: Path) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "releases")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = serialization.PrivateFormat.PKCS8
-    pem = key.private_bytes(serialization.Encoding.PEM, private, serialization.NoEncryption())
-    (folder / "key.pem").write_bytes(pem)
-    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    return folder / "certificate.pem"
+    with serve(folder) as served:
+        yield served
 
 
 def test_the_release_that_was_named_is_installed(releases: Releases, tmp_path: Path) -> None:
     program = tmp_path / "quorate-replica"
     wanted = sha256((releases.folder / "good").read_bytes()).hexdigest()
-    code, said = releases.install(program, "good", wanted)
+    code, said = releases.install("install-release", program, "good", wanted)
     assert code == 0, said
     assert "installed quorate-replica 0.1.0" in said
     assert sha256(program.read_bytes()).hexdigest() == wanted
@@ -326,7 +203,7 @@ def test_another_release_is_not_installed(releases: Releases, tmp_path: Path) ->
         ("for-another-machine", bad, None, "does not run on this machine"),
         ("good", "0" * 64, plain, "rotocol"),
     ]:
-        code, said = releases.install(program, name, checksum, address)
+        code, said = releases.install("install-release", program, name, checksum, address)
         assert code != 0, name
         assert words in said, name
         assert program.read_text() == "the one before"

@@ -18,6 +18,7 @@ import httpx2
 from quorate_local import Stack, StackOptions
 from quorate_local.display import Display
 from quorate_local.layout import write_text
+from quorate_local.options import ServerResources
 from quorate_scenarios.claims.claim import ClaimFailed
 from quorate_scenarios.customer import Customer
 
@@ -147,6 +148,7 @@ def fleet(
     servers: int,
     coordinator_env: Mapping[str, str] | None = None,
     server_env: Mapping[str, str] | None = None,
+    server_resources: ServerResources | None = None,
 ) -> Iterator[Fleet]:
     """Starts a stack in `folder`, which loses what an earlier one left there; stops and removes it at the end, but for
     its logs."""
@@ -156,6 +158,7 @@ def fleet(
         servers=servers,
         coordinator_env=dict(coordinator_env or {}),
         server_env=dict(server_env or {}),
+        server_resources=server_resources or ServerResources(),
     )
     quiet = Display(quiet=True)
     stack = Stack(options, quiet)

@@ -4,12 +4,14 @@
 //! - [`control`]: connections of replica servers
 //! - [`http`]: calls of the API
 //! - [`secret`]: tokens and keys
+//! - `profile_file`: the cost profile, read again when its file changes
 //! - `key_file`: the clients' keys are read again when their file changes
 
 pub mod control;
 pub mod engine;
 pub mod http;
 mod key_file;
+mod profile_file;
 pub mod secret;
 
 use std::io::ErrorKind;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_certificates::Authority;
-use quorate_placement::Profile;
+use quorate_placement::{Choice, Profile};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -32,6 +34,7 @@ use crate::leases::LeaseTimes;
 use crate::log::{DurableLog, Timed};
 use crate::options::Options;
 use crate::state::command::Command;
+use crate::state::placement::Placement;
 use crate::state::{State, apply};
 use crate::suspicions::SuspicionTimes;
 use engine::{EngineTask, Secrets, unix_ms};
@@ -42,12 +45,18 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     if let Some(problem) = options.problem() {
         return Err(Failure::configuration(problem));
     }
-    let profile = read_profile(options.profile.as_deref())?;
+    let profiles = profile_file::Source::of(&options);
+    let profile = profiles.read()?;
+    profile_file::note(&profile);
+    let placement = Placement {
+        choice: Choice::Shape,
+        headroom: options.recovery_headroom,
+    };
     let admin_token = secret::read_admin_token(&options.admin_token_file)?;
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;
     let read_keys = client_keys.clone();
     create_data_dir(&options.data_dir)?;
-    let (log, state) = recover(&options.data_dir, profile)?;
+    let (log, state) = recover(&options.data_dir, profile, placement)?;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
     let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
     let authority = Arc::new(authority);
@@ -88,6 +97,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         read_keys,
         handle.inputs.clone(),
     ));
+    tokio::spawn(profile_file::follow(profiles, handle.clone()));
     tokio::spawn(http::serve(
         http,
         http::Context::new(handle, &admin_token, &authority),
@@ -100,25 +110,6 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     engine.run(inputs, stop).await
 }
 
-fn read_profile(path: Option<&Path>) -> Result<Profile, Failure> {
-    let profile = match path {
-        None => Profile::default_profile(),
-        Some(path) => {
-            let wrong =
-                |problem: String| Failure::configuration(format!("--profile {}: {problem}", path.display()));
-            let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-            Profile::parse(&text).map_err(|e| wrong(e.to_string()))?
-        }
-    };
-    if profile.provisional {
-        warn!(
-            version = profile.version,
-            "the cost profile is an estimate: measure one before promising much"
-        );
-    }
-    Ok(profile)
-}
-
 fn create_data_dir(data_dir: &Path) -> Result<(), Failure> {
     let created = std::fs::DirBuilder::new()
         .recursive(true)
@@ -128,7 +119,7 @@ fn create_data_dir(data_dir: &Path) -> Result<(), Failure> {
 }
 
 /// The state as the log has it, with the profile in use; the log is rewritten as a snapshot when it is long.
-fn recover(data_dir: &Path, profile: Profile) -> Result<(DurableLog, State), Failure> {
+fn recover(data_dir: &Path, profile: Profile, placement: Placement) -> Result<(DurableLog, State), Failure> {
     let (mut log, recovered) = DurableLog::open(data_dir)?;
     let fresh = recovered.snapshot.is_none() && recovered.commands.is_empty();
     let mut state = recovered.snapshot.unwrap_or_else(|| State::new(profile.clone()));
@@ -149,13 +140,17 @@ fn recover(data_dir: &Path, profile: Profile) -> Result<(DurableLog, State), Fai
             "cut a torn record from the end of the log: it had not been acted on"
         );
     }
+    let mut changes = Vec::new();
     if fresh || state.profile != profile {
-        let timed = Timed {
-            at_ms: unix_ms(),
-            command: Command::UseProfile { profile },
-        };
-        apply(&mut state, timed.at_ms, &timed.command);
-        log.append(vec![timed])?;
+        changes.push(Command::UseProfile { profile });
+    }
+    if state.placement != placement {
+        changes.push(Command::UsePlacement { placement });
+    }
+    for command in changes {
+        let at_ms = unix_ms();
+        apply(&mut state, at_ms, &command);
+        log.append(vec![Timed { at_ms, command }])?;
     }
     if log.wants_snapshot() {
         log.rewrite(&state)?;

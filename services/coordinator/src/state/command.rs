@@ -8,6 +8,8 @@ use quorate_types::{Epoch, GroupId, Offset, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::placement::Placement;
+
 /// SHA-256 as 64 hex digits: what is kept of a join token or a credential.
 pub type Digest = String;
 
@@ -19,6 +21,10 @@ pub enum Command {
     /// A profile other than the one in use; groups keep what they were admitted with.
     UseProfile {
         profile: Profile,
+    },
+    /// How servers are chosen from now on; replicas stay where they are.
+    UsePlacement {
+        placement: Placement,
     },
     IssueJoinToken {
         digest: Digest,
@@ -118,6 +124,7 @@ impl Command {
     pub(super) fn may_free_capacity(&self) -> bool {
         match self {
             Command::UseProfile { .. }
+            | Command::UsePlacement { .. }
             | Command::Register(_)
             | Command::ServersFailed { .. }
             | Command::StorageFault { .. }

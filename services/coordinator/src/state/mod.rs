@@ -1,6 +1,7 @@
 //! The coordinator's state machine, pure: `apply(state, now, command) -> effects`.
 //!
 //! - [`command`]: what changes the state, and what follows
+//! - [`placement`]: how servers are chosen, and what is kept for recovery
 //! - [`membership`]: servers register, return, fail
 //! - [`lifecycle`]: groups are admitted, formed, deleted
 //! - [`repair`]: chains are spliced, replacements elected, epochs issued
@@ -23,6 +24,7 @@ mod lifecycle;
 mod membership;
 mod moves;
 mod partitions;
+pub mod placement;
 mod repair;
 mod reset;
 mod resize;
@@ -43,11 +45,14 @@ pub use membership::Refused;
 use command::{Command, Digest, Effect};
 use event::{Event, EventKind, Events};
 use group::{Group, GroupStatus};
+use placement::Placement;
 use server::{JoinToken, Server};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
     pub profile: Profile,
+    #[serde(default)]
+    pub placement: Placement,
     pub servers: BTreeMap<ServerId, Server>,
     pub groups: BTreeMap<GroupId, Group>,
     pub events: Events,
@@ -101,6 +106,7 @@ impl State {
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,
+            placement: Placement::default(),
             servers: BTreeMap::new(),
             groups: BTreeMap::new(),
             events: Events::default(),
@@ -115,9 +121,7 @@ impl State {
     /// Fills in what a snapshot leaves out. Call once after deserialising.
     pub fn restore(&mut self) {
         self.derived = Derived::default();
-        for id in self.servers.keys().copied().collect::<Vec<_>>() {
-            self.list_server(id);
-        }
+        self.list_servers();
         let Self {
             groups,
             derived,
@@ -208,7 +212,23 @@ impl State {
         self.derived.fleets.get(region)
     }
 
+    /// What a change of one server means for placement.
     fn list_server(&mut self, id: ServerId) {
+        self.list_one(id);
+        let region = self.servers[&id].region.clone();
+        self.keep_headroom(&region);
+    }
+
+    fn list_servers(&mut self) {
+        for id in self.servers.keys().copied().collect::<Vec<_>>() {
+            self.list_one(id);
+        }
+        for region in self.derived.fleets.keys().cloned().collect::<Vec<_>>() {
+            self.keep_headroom(&region);
+        }
+    }
+
+    fn list_one(&mut self, id: ServerId) {
         let server = &self.servers[&id];
         let promisable = Amounts::of_capacity(server.capacity, self.profile.safety_factor);
         let electable = server.takes_replicas();
@@ -254,6 +274,7 @@ impl Change<'_> {
     fn apply(&mut self, command: &Command) {
         match command {
             Command::UseProfile { profile } => self.use_profile(profile),
+            Command::UsePlacement { placement } => self.use_placement(*placement),
             Command::IssueJoinToken { digest, token } => self.issue_join_token(digest, token),
             Command::RevokeJoinToken { id } => self.revoke_join_token(id),
             Command::Register(registration) => self.register(registration),
@@ -323,9 +344,8 @@ impl Change<'_> {
 
     fn use_profile(&mut self, profile: &Profile) {
         self.state.profile = profile.clone();
-        for id in self.state.servers.keys().copied().collect::<Vec<_>>() {
-            self.state.list_server(id);
-        }
+        self.state.list_servers();
+        self.effects.push(Effect::Reply(Reply::Done));
     }
 
     fn event(&mut self, kind: EventKind, subject: Subject, message: String) {

@@ -4,8 +4,9 @@
 use quorate_coordinator::state::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
 use quorate_coordinator::state::event::EventKind;
 use quorate_coordinator::state::group::{Group, GroupStatus};
+use quorate_coordinator::state::placement::{Headroom, Placement};
 use quorate_coordinator::state::{State, apply};
-use quorate_placement::Profile;
+use quorate_placement::{Choice, Profile};
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
 use quorate_types::cost::ResourceVector;
 use quorate_types::{Durability, GroupConfig, GroupId, ServerId, Sla};
@@ -78,6 +79,21 @@ impl World {
             now_ms: 1_000_000,
             history: Vec::new(),
         };
+        for n in 1..=servers {
+            assert_eq!(world.join(n, "i1"), Ok(server(n)));
+        }
+        world
+    }
+
+    /// As a coordinator of today: servers by shape, and room for one failure domain.
+    pub fn with_headroom(servers: u32) -> Self {
+        let mut world = Self::new(0);
+        world.apply(Command::UsePlacement {
+            placement: Placement {
+                choice: Choice::Shape,
+                headroom: Headroom::OneDomain,
+            },
+        });
         for n in 1..=servers {
             assert_eq!(world.join(n, "i1"), Ok(server(n)));
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::request_by_request::request_by_request;
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, own_problem, positions, word,
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, note_held, own_problem, positions, word,
 };
 
 pub struct AllDrf {
@@ -98,6 +98,10 @@ impl Server for AllDrf {
 
     fn grants(&self) -> Vec<(usize, u64)> {
         self.promises.grants(&self.local)
+    }
+
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
+        note_held(&mut self.local, held_per_s);
     }
 
     fn given(&self) -> &[(usize, u64)] {

@@ -12,7 +12,7 @@ pub struct Measured {
     pub accepted_per_s: u64,
     /// At the head only: what came, whatever became of it.
     pub offered_per_s: u64,
-    /// Some of it waited or was throttled.
+    /// Most of it waited or was throttled.
     pub was_held_back: bool,
 }
 
@@ -56,10 +56,10 @@ impl Demand {
                 one.offered_per_s
                     .max(one.accepted_per_s.saturating_mul(2))
                     .max(least)
-            } else if one.accepted_per_s > reserved_per_s {
-                one.accepted_per_s.saturating_add(one.accepted_per_s / 5)
             } else {
-                0
+                // As much again above the reservation: a step beyond it is no flood.
+                let seen = one.accepted_per_s.max(one.offered_per_s);
+                seen.saturating_add(seen.saturating_sub(reserved_per_s))
             }
         };
         // The two last: a moment's calm does not cost a group what it needs in the next one.
@@ -103,7 +103,11 @@ mod tests {
         demand.observe(calm(1_000));
         assert_eq!(demand.extra_per_s(1_000), 0);
         demand.observe(calm(1_100));
-        assert_eq!(demand.extra_per_s(1_000), 320, "what it uses, and room to grow");
+        assert_eq!(
+            demand.extra_per_s(1_000),
+            200,
+            "what it uses, and room to double that"
+        );
         let held = Measured {
             accepted_per_s: 1_000,
             offered_per_s: 1_010,

@@ -124,6 +124,8 @@ pub struct Exchange {
     numbers: HashMap<Key, usize>,
     demands: BTreeMap<Key, Demand>,
     inbox: Vec<(usize, Share)>,
+    /// What was free when the interval began.
+    free: Vector,
     words: Words,
     grants: BTreeMap<Key, Grant>,
     /// Recalled in this interval: what was promised in it is void.
@@ -150,6 +152,7 @@ impl Exchange {
             numbers: HashMap::new(),
             demands: BTreeMap::new(),
             inbox: Vec::new(),
+            free: NOTHING,
             words: Words::default(),
             grants: BTreeMap::new(),
             recalled: BTreeSet::new(),
@@ -200,7 +203,7 @@ impl Exchange {
         }
         self.words.expire(now);
         let local = self.local();
-        self.mind_over(now, &local, &mut commands);
+        self.free = local.free;
         if now >= self.silent_until {
             self.server = Some(match self.settings.algorithm {
                 Algorithm::Head => Box::new(HeadDrf::new(local)),
@@ -227,14 +230,15 @@ impl Exchange {
                     tell::to_message(from, self.me, &share, &self.numbers, |t| theirs(t, from))
                 })
                 .collect();
+            // Words are given in the last round but one; then their heads hear them.
+            let gives = self.round + 2 == server.rounds();
+            if gives {
+                server.note_held(&|tenant| self.words.held_per_s(&self.loads[tenant].key));
+            }
             let said = server.step(self.round, &messages);
             let names: Vec<Key> = self.loads.iter().map(|load| load.key).collect();
             let given = server.given().to_vec();
-            // Words are given in the last round but one; then their heads hear them.
-            let (gives, is_last) = (
-                self.round + 2 == server.rounds(),
-                self.round + 1 == server.rounds(),
-            );
+            let is_last = self.round + 1 == server.rounds();
             self.round += 1;
             let until = now + self.settings.lapse_us();
             let said: Vec<(usize, Share)> = said
@@ -242,6 +246,7 @@ impl Exchange {
                 .flat_map(|message| tell::to_shares(message, &names))
                 .collect();
             if gives {
+                self.mind_over(now, &mut commands);
                 for (tenant, per_s) in given {
                     let cost = self.cost_of(&self.loads[tenant]);
                     self.words.give(names[tenant], self.interval, per_s, cost, until);
@@ -485,14 +490,15 @@ impl Exchange {
 
     /// Less is free than was promised: heads use less from the end of this interval on. If they do not, as they
     /// did not hear of it, it is called back.
-    fn mind_over(&mut self, now: Micros, local: &Local, commands: &mut Vec<Command>) {
+    fn mind_over(&mut self, now: Micros, commands: &mut Vec<Command>) {
         let mut held = [0u128; RESOURCES];
-        for hosted in &local.hosted {
+        for load in &self.loads {
+            let (cost, per_s) = (self.cost_of(load), self.words.held_per_s(&load.key));
             for i in 0..RESOURCES {
-                held[i] += u128::from(hosted.cost[i]) * u128::from(hosted.held_per_s);
+                held[i] += u128::from(cost[i]) * u128::from(per_s);
             }
         }
-        let is_over = (0..RESOURCES).any(|i| held[i] > u128::from(local.free[i]));
+        let is_over = (0..RESOURCES).any(|i| held[i] > u128::from(self.free[i]));
         if is_over && self.is_over {
             self.recall(now, commands);
         }

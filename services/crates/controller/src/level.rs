@@ -23,7 +23,8 @@ use crate::exact::per_s;
 use crate::filling::Filling;
 use crate::problem::{Place, share};
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, own_problem, positions, word,
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, note_held, own_problem,
+    positions, word,
 };
 
 /// Rounds of bounds in an interval, even: the promise is made knowing upper bounds. With the shares before and the
@@ -249,6 +250,10 @@ impl Server for LevelDrf {
 
     fn grants(&self) -> Vec<(usize, u64)> {
         self.promises.grants(&self.local)
+    }
+
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
+        note_held(&mut self.local, held_per_s);
     }
 
     fn given(&self) -> &[(usize, u64)] {

@@ -85,6 +85,9 @@ pub trait Server {
     /// servers gave their word.
     fn grants(&self) -> Vec<(usize, u64)>;
 
+    /// What of its earlier words may still be in use, by tenant: known better as heads tell what they use.
+    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64);
+
     /// What this server gave its word for in this interval, to heads here and elsewhere.
     fn given(&self) -> &[(usize, u64)];
 }
@@ -278,6 +281,12 @@ pub(crate) fn word(local: &Local, desired: &[(usize, u64)]) -> Vec<(usize, u64)>
         (*h, (*amount).min(hosted.held_per_s) + more as u64)
     };
     desired.iter().map(given).collect()
+}
+
+pub(crate) fn note_held(local: &mut Local, held_per_s: &dyn Fn(usize) -> u64) {
+    for hosted in &mut local.hosted {
+        hosted.held_per_s = held_per_s(hosted.tenant);
+    }
 }
 
 /// What is free and not held by earlier words.

@@ -42,7 +42,10 @@ fn run(parent: &Path, record_bytes: usize, is_copying: bool) {
     let opened = Opened::open(
         &dir.join("groups"),
         &dir.join("pair"),
-        Options::new(classify),
+        Options {
+            keep_segments: 0,
+            ..Options::new(classify)
+        },
         |_, _| {},
     )
     .expect("open");

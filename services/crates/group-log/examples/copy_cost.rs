@@ -36,6 +36,7 @@ fn run(parent: &Path, record_bytes: usize, groups: u64) {
     let options = Options {
         scrub_bytes_per_s: 0,
         copy_bytes_per_s: 1 << 40,
+        keep_segments: 0,
         ..Options::new(classify)
     };
     let opened = Opened::open(&dir.join("groups"), &dir.join("pair"), options, |_, _| {}).expect("open");

@@ -61,6 +61,17 @@ impl Book {
         freed
     }
 
+    /// Whether a base at `index` whose record is `lsn` leaves nothing of it that is needed.
+    pub fn is_covered(&self, index: Index, lsn: Lsn) -> bool {
+        let is_covered = |file: &FileBook| file.last_index <= index && file.last_lsn < lsn;
+        self.files.iter().all(is_covered)
+    }
+
+    /// Whether there is one file, without a record.
+    pub fn is_blank(&self) -> bool {
+        self.files.len() == 1 && self.end == FILE_HEAD_BYTES
+    }
+
     /// All files are void; the next one has a number of its own.
     pub fn clear(&mut self) -> Vec<u32> {
         self.end = FILE_HEAD_BYTES;

@@ -56,7 +56,7 @@ impl Disk {
         let file = DirectFile::open(&mut options, path)?;
         let tail_len = (written % PAGE_BYTES) as usize;
         if tail_len > 0 {
-            let mut page = Pages::new(PAGE_BYTES as usize);
+            let mut page = Pages::new();
             page.resize(PAGE_BYTES as usize, 0);
             let page_at = written - tail_len as u64;
             // A file of an earlier version ends within the page, which is not to be had whole then.

@@ -84,6 +84,10 @@ pub struct Options {
     /// Read from the journal, and synced, at once.
     pub round_bytes: u64,
     pub round_records: usize,
+    /// So many full segments wait in the journal: what is trimmed meanwhile is never copied.
+    pub keep_segments: usize,
+    /// But none waits longer than this: what lies in the journal only is not scrubbed.
+    pub keep_for: Duration,
     /// Of these, waits in memory before it is written, all groups together.
     pub pending_bytes: usize,
     /// Copying goes no faster while the journal has few segments.
@@ -110,6 +114,8 @@ impl Options {
             file_bytes: limits::GROUP_LOG_FILE_BYTES,
             round_bytes: limits::GROUP_LOG_ROUND_BYTES,
             round_records: limits::GROUP_LOG_ROUND_RECORDS_MAX,
+            keep_segments: limits::GROUP_LOG_KEEP_SEGMENTS,
+            keep_for: Duration::from_secs(limits::GROUP_LOG_KEEP_S),
             pending_bytes: 16 << 20,
             copy_bytes_per_s: limits::GROUP_LOG_COPY_BYTES_PER_S,
             scrub_bytes_per_s: limits::GROUP_LOG_SCRUB_BYTES_PER_S,

@@ -41,6 +41,7 @@ pub fn options() -> Options {
         round_bytes: 96 << 10,
         copy_bytes_per_s: 1 << 40,
         reserve_bytes: 0,
+        keep_segments: 0,
         poll: Duration::from_millis(2),
         ..Options::new(classify)
     }
@@ -51,6 +52,15 @@ pub fn journal_options() -> quorate_journal::Options {
         segment_bytes: 32 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
+        tell: Some(|kind, head| {
+            let (group, meaning) = classify(kind, head)?;
+            let place = if let Meaning::Batch { index } = meaning {
+                index
+            } else {
+                0
+            };
+            Some((group.0.as_u128(), place))
+        }),
         ..quorate_journal::Options::default()
     }
 }

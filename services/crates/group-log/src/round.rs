@@ -10,8 +10,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use quorate_journal::record::{KIND_MARK, PAGE_BYTES};
-use quorate_journal::{Image, Lsn, Sealed, Step};
-use quorate_types::GroupId;
+use quorate_journal::{Image, Lsn, Reach, Record, Sealed, Step};
+use quorate_types::{GroupId, Index};
+use uuid::Uuid;
 
 use crate::book::Book;
 use crate::format::{self, FILE_HEAD_BYTES, Header, KIND_HOLE, Place};
@@ -23,17 +24,18 @@ use crate::{Answer, Event, Meaning, Rescued};
 const SPARE_BYTES_MAX: usize = 16 << 20;
 /// While lost records are waited for, how often it is looked whether to stop.
 const RESCUE_LOOK: Duration = Duration::from_millis(500);
-/// Full segments that may wait while copying keeps to its rate. With each further one the rate doubles.
+/// Full segments that may be due while copying keeps to its rate. With each further one the rate doubles.
 const SEGMENTS_CALM: usize = 2;
-/// With so many waiting there is no rate.
-const SEGMENTS_HURRY: usize = 8;
+/// With so many due there is no rate.
+const SEGMENTS_HURRY: usize = 6;
 const PACE_BYTES: u64 = 256 << 10;
 
 impl Worker {
-    /// Copies the next records, if there are full segments; answers whether there were. After an error everything is
+    /// Copies the next records, if there are segments that are due; answers whether there were. After an error everything is
     /// as before, but for bytes behind what counts.
     pub fn round(&mut self) -> io::Result<bool> {
-        let sealed = self.journal.sealed_from(self.copied_lsn + 1);
+        let mut sealed = self.journal.sealed_from(self.copied_lsn + 1);
+        sealed.truncate(self.due(&sealed));
         if sealed.is_empty() {
             return Ok(false);
         }
@@ -67,6 +69,31 @@ impl Worker {
         }
         self.journal.release_before(round.through + 1);
         Ok(true)
+    }
+
+    /// How many of the full segments are to be copied now, from the oldest on.
+    fn due(&mut self, sealed: &[Sealed]) -> usize {
+        let options = &self.core.options;
+        let now = Instant::now();
+        let before = std::mem::take(&mut self.waiting_since);
+        self.waiting_since = sealed
+            .iter()
+            .map(|segment| segment.first_lsn)
+            .map(|lsn| (lsn, before.get(&lsn).copied().unwrap_or(now)))
+            .collect();
+        let is_old = |since: &&Instant| now.duration_since(**since) >= options.keep_for;
+        let old = self.waiting_since.values().take_while(is_old).count();
+        old.max(sealed.len().saturating_sub(options.keep_segments))
+    }
+
+    /// Whether a durable base covers this record, and all that the group's log has before it: then it is the log's
+    /// beginning that is left out, as when files are trimmed. `index`: of a batch, else 0.
+    fn is_trimmed(&self, group: GroupId, index: Index, lsn: Lsn) -> bool {
+        let Some((base_index, base_lsn)) = self.bases.get(&group).copied() else {
+            return false;
+        };
+        let is_covered = |book: &Book| book.is_covered(base_index, base_lsn);
+        index <= base_index && lsn < base_lsn && self.books.get(&group).is_none_or(is_covered)
     }
 
     fn check_space(&self, waiting_bytes: u64) -> io::Result<()> {
@@ -194,6 +221,9 @@ impl Round {
     fn copy(&mut self, worker: &mut Worker, sealed: Vec<Sealed>) -> io::Result<()> {
         self.through = worker.copied_lsn;
         for segment in sealed {
+            if self.pass(worker, &segment) {
+                continue;
+            }
             let mut walk = segment.walk();
             while let Some(step) = walk.next()? {
                 // Between segments: one of them is lost, or the journal was gone and goes on behind what it had.
@@ -209,14 +239,7 @@ impl Round {
                     Step::Record(record) if record.lsn <= self.through => {}
                     Step::Record(record) if record.kind == KIND_MARK => self.through = record.lsn,
                     Step::Record(record) => {
-                        let copied = Copied {
-                            lsn: record.lsn,
-                            kind: record.kind,
-                            head: record.head,
-                            payload: record.payload,
-                            payload_crc: crc32fast::hash(record.payload),
-                        };
-                        self.take(&mut worker.books, copied)?;
+                        self.take(worker, &record)?;
                         self.through = record.lsn;
                         self.read += u64::from(record.location.len);
                         self.pace.keep(&self.core, u64::from(record.location.len))?;
@@ -319,18 +342,64 @@ impl Round {
         Ok(rescued)
     }
 
-    fn take(&mut self, books: &mut BTreeMap<GroupId, Book>, copied: Copied<'_>) -> io::Result<()> {
-        let Some((group, meaning)) = (self.core.options.classify)(copied.kind, copied.head) else {
+    fn take(&mut self, worker: &mut Worker, record: &Record<'_>) -> io::Result<()> {
+        let Some((group, meaning)) = (self.core.options.classify)(record.kind, record.head) else {
             return Err(io::Error::other(format!(
                 "record {} of the journal, of kind {}, is not one of this version",
-                copied.lsn, copied.kind
+                record.lsn, record.kind
             )));
         };
-        if meaning == Meaning::Dropped {
-            self.drop_group(books, group);
+        let index = match meaning {
+            Meaning::Batch { index } => index,
+            Meaning::Other => 0,
+            Meaning::Dropped => {
+                worker.bases.remove(&group);
+                self.drop_group(&mut worker.books, group);
+                return Ok(());
+            }
+        };
+        if worker.is_trimmed(group, index, record.lsn) {
+            self.begin_anew(&mut worker.books, group);
             return Ok(());
         }
-        self.append(books, group, copied)
+        let copied = Copied {
+            lsn: record.lsn,
+            kind: record.kind,
+            head: record.head,
+            payload: record.payload,
+            payload_crc: crc32fast::hash(record.payload),
+        };
+        self.append(&mut worker.books, group, copied)
+    }
+
+    /// Passes over a segment of which nobody needs anything any more, without reading it; answers whether it did.
+    fn pass(&mut self, worker: &mut Worker, segment: &Sealed) -> bool {
+        let follows = self.through > 0 && segment.first_lsn <= self.through + 1;
+        let Some(reaches) = segment.reaches().filter(|_| follows) else {
+            return false;
+        };
+        let group_of = |owner: u128| GroupId(Uuid::from_u128(owner));
+        let is_trimmed = |(owner, reach): &(u128, Reach)| {
+            worker.is_trimmed(group_of(*owner), reach.last_place, reach.last_lsn)
+        };
+        if !reaches.iter().all(is_trimmed) {
+            return false;
+        }
+        for (owner, _) in reaches {
+            self.begin_anew(&mut worker.books, group_of(owner));
+        }
+        self.through = segment.end_lsn - 1;
+        true
+    }
+
+    /// Nothing of the group's log so far is needed. It goes on in a file that is new: numbers are never used twice.
+    fn begin_anew(&mut self, books: &mut BTreeMap<GroupId, Book>, group: GroupId) {
+        if books.get(&group).is_none_or(Book::is_blank) {
+            return;
+        }
+        self.drop_group(books, group);
+        let book = books.get_mut(&group).expect("looked up above");
+        self.begin_file(group, book);
     }
 
     fn drop_group(&mut self, books: &mut BTreeMap<GroupId, Book>, group: GroupId) {

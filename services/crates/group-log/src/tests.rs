@@ -9,7 +9,7 @@ use quorate_journal::{Faults, Journal, Operation};
 use quorate_types::GroupId;
 
 use crate::rig::{
-    BATCH, CUT, Contents, DROPPED, Owned, Rig, Writer, assert_same, files, group, head_of, memory_dir,
+    BASE, BATCH, CUT, Contents, DROPPED, Owned, Rig, Writer, assert_same, files, group, head_of, memory_dir,
     options, payload, start, start_after,
 };
 use crate::{Answer, Event, OpenError, Options, ReadError, Rescued, StoredRecord};
@@ -516,4 +516,91 @@ fn logs_of_another_journal_are_refused_and_lost_ones_noticed() {
         start(one.path(), options(), |_| {}),
         Err(OpenError::Locked(_))
     ));
+}
+
+#[test]
+fn what_is_trimmed_before_it_is_copied_never_is() {
+    let dir = memory_dir();
+    let keeping = |keep_segments| Options {
+        keep_segments,
+        keep_for: Duration::from_secs(3_600),
+        ..options()
+    };
+    let rig = start(dir.path(), keeping(3), |_| {}).unwrap();
+    let mut written = fill(&rig, group(1), 1, 200);
+    rig.wait("all but what is kept to be copied", |rig| {
+        rig.journal.stats().segments == 4
+    });
+    let copied = rig.logs().stats().copied_lsn;
+    assert!((60..180).contains(&copied), "{copied}");
+    // Nothing is left of what was copied, nor of what was not yet.
+    let base = written[189].lsn;
+    rig.logs().trim(group(1), 190, base);
+    written.extend(fill(&rig, group(1), 201, 120));
+    rig.wait("what is behind the base to be copied", |rig| {
+        rig.logs().stats().copied_lsn > base && rig.journal.stats().segments == 4
+    });
+    let records = rig.logs().stats().records;
+    drop(rig);
+    let mut rig = start(dir.path(), keeping(3), |_| {}).unwrap();
+    assert_eq!(rig.holes, []);
+    let first = rig.contents[&group(1)][0].lsn;
+    assert_eq!(first, base, "all from the base on, and nothing before it");
+    let was_copied = |lsn: &u64| *lsn < copied || *lsn >= base;
+    let expected = (1..=rig.copied_lsn).filter(was_copied).count() as u64;
+    assert!(
+        records.abs_diff(expected) <= 2,
+        "{records} records copied, of {expected}"
+    );
+    rig.read_back();
+    written.retain(|record| record.lsn >= base);
+    assert_same(&Contents::from([(group(1), written)]), &rig.contents);
+}
+
+/// Batches that were cut lie before the base, and one of them behind its index: by that the group is not done with.
+#[test]
+fn a_base_leaves_what_a_cut_before_it_took_away_to_be_copied() {
+    let dir = memory_dir();
+    let keeping = Options {
+        keep_segments: 6,
+        keep_for: Duration::from_secs(3_600),
+        ..options()
+    };
+    let rig = start(dir.path(), keeping.clone(), |_| {}).unwrap();
+    let writer = Writer::new(&rig.journal);
+    (1..=20).for_each(|i| drop(writer.put(BATCH, group(1), i, &payload(i, 900))));
+    let cut = writer.put(CUT, group(1), 5, &[]).lsn;
+    (6..=9).for_each(|i| drop(writer.put(BATCH, group(1), i, &payload(i, 900))));
+    let base = writer.put(BASE, group(1), 8, &[]).lsn;
+    writer.wait_durable();
+    assert_eq!(rig.logs().stats().records, 0);
+    rig.logs().trim(group(1), 8, base);
+    fill(&rig, group(1), 10, 300);
+    rig.wait("all but what is kept to be copied", |rig| {
+        rig.journal.stats().segments == 7
+    });
+    drop(rig);
+    let rig = start(dir.path(), keeping, |_| {}).unwrap();
+    let kinds: Vec<_> = rig.contents[&group(1)].iter().map(|r| (r.lsn, r.kind)).collect();
+    assert_eq!(
+        kinds[0],
+        (9, BATCH),
+        "the first that a cut removed behind the base's index"
+    );
+    assert!(kinds.contains(&(cut, CUT)), "what removed it follows");
+    assert!(kinds.contains(&(base, BASE)));
+}
+
+#[test]
+fn a_segment_that_waits_for_long_is_copied_though_few_are_full() {
+    let dir = memory_dir();
+    let patient = Options {
+        keep_segments: 1_000,
+        keep_for: Duration::from_millis(50),
+        ..options()
+    };
+    let rig = start(dir.path(), patient, |_| {}).unwrap();
+    fill(&rig, group(1), 1, 120);
+    rig.settle();
+    assert!(rig.logs().stats().records > 60);
 }

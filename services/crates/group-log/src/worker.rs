@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use quorate_journal::{Journal, Lsn};
-use quorate_types::GroupId;
+use quorate_types::{GroupId, Index};
 
 use crate::Event;
 use crate::book::Book;
@@ -32,6 +32,10 @@ pub(crate) struct Worker {
     pub books: BTreeMap<GroupId, Book>,
     pub generation: u64,
     pub copied_lsn: Lsn,
+    /// Of each group, its last durable base: index, and lsn of its record.
+    pub bases: BTreeMap<GroupId, (Index, Lsn)>,
+    /// Since when each full segment, by its first lsn, has been waiting.
+    pub waiting_since: BTreeMap<Lsn, Instant>,
     /// Holes of the journal that its groups know of.
     pub known_holes: Vec<Range<Lsn>>,
     /// To be removed once the manifest no longer names them.
@@ -58,6 +62,8 @@ impl Worker {
             books,
             generation: manifest.generation,
             copied_lsn: manifest.copied_lsn,
+            bases: BTreeMap::new(),
+            waiting_since: BTreeMap::new(),
             known_holes,
             garbage: Vec::new(),
             trimmed_at: None,
@@ -74,9 +80,14 @@ impl Worker {
         self.journal.release_before(self.copied_lsn + 1);
         let mut wait = Duration::ZERO;
         loop {
-            match inbox.recv_timeout(wait) {
-                Ok(Job::Trim { group, index, lsn }) => self.trim(group, index, lsn),
-                Ok(Job::Stop) | Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            let mut job = inbox.recv_timeout(wait);
+            // All that is there: what is trimmed is not copied.
+            while let Ok(Job::Trim { group, index, lsn }) = job {
+                self.trim(group, index, lsn);
+                job = inbox.recv_timeout(Duration::ZERO);
+            }
+            match job {
+                Ok(_) | Err(mpsc::RecvTimeoutError::Disconnected) => return,
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
             if self.core.is_stopping.load(Ordering::Acquire) {
@@ -129,7 +140,11 @@ impl Worker {
         (self.events)(Event::Stalled { reason });
     }
 
-    fn trim(&mut self, group: GroupId, index: u64, lsn: Lsn) {
+    fn trim(&mut self, group: GroupId, index: Index, lsn: Lsn) {
+        let base = self.bases.entry(group).or_insert((index, lsn));
+        if base.1 <= lsn {
+            *base = (index, lsn);
+        }
         let Some(book) = self.books.get_mut(&group) else {
             return;
         };

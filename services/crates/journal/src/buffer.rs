@@ -99,6 +99,7 @@ impl Buffer {
             Sealable {
                 lsn: waiting.lsn,
                 location: waiting.location,
+                head_len: waiting.head_len,
                 header: header.expect("a header"),
                 body: &self.arena[start + HEADER_BYTES..start + HEADER_BYTES + in_arena],
                 payload: waiting.payload.as_deref().unwrap_or(&[]),
@@ -122,6 +123,7 @@ impl Buffer {
 pub(crate) struct Sealable<'a> {
     pub lsn: Lsn,
     pub location: Location,
+    head_len: usize,
     header: &'a [u8; HEADER_BYTES],
     /// The head, and a short payload.
     body: &'a [u8],
@@ -130,6 +132,14 @@ pub(crate) struct Sealable<'a> {
 }
 
 impl Sealable<'_> {
+    pub fn kind(&self) -> u8 {
+        self.header[30]
+    }
+
+    pub fn head(&self) -> &[u8] {
+        &self.body[..self.head_len]
+    }
+
     /// Appends the record with the lsn that is durable, and the checksum.
     pub fn seal(&self, durable_lsn: Lsn, salt: u64, image: &mut Image) {
         let mut header = *self.header;

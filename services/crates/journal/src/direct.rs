@@ -5,14 +5,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use aligned_vec::{AVec, ConstAlign};
-
+use crate::pages::{PAGE, Pages};
 use crate::record::PAGE_BYTES;
-
-/// Memory that a device can read from and write to by itself.
-pub type Pages = AVec<u8, ConstAlign<4096>>;
-
-pub(crate) const PAGE: usize = PAGE_BYTES as usize;
 
 /// A file that is written past the page cache, where the file system allows it: what is written once and hardly ever
 /// read again would only take memory and a copy there.
@@ -64,7 +58,7 @@ impl DirectFile {
         }
         let start = position - position % PAGE_BYTES;
         let end = (position + bytes.len() as u64).next_multiple_of(PAGE_BYTES);
-        let mut pages = Pages::new(PAGE);
+        let mut pages = Pages::new();
         pages.resize((end - start) as usize, 0);
         // Only what stays is read: pages in between may be what the device cannot read any more.
         let there = end.min(self.bytes()?);

@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::direct::{DirectFile, PAGE, Pages};
+use crate::direct::DirectFile;
+use crate::pages::{PAGE, Pages};
 use crate::record::PAGE_BYTES;
 
 /// What the journal is about to do to the disk.
@@ -73,7 +74,7 @@ impl Disk {
     /// Writes zeros over `range` and syncs them; overwriting written blocks needs no metadata in a later sync.
     pub fn fill(&self, file: &DirectFile, range: Range<u64>) -> io::Result<()> {
         self.check(Operation::Prepare)?;
-        let mut zeros = Pages::new(PAGE);
+        let mut zeros = Pages::new();
         zeros.resize(FILL_BYTES, 0);
         let whole = range.start.next_multiple_of(PAGE_BYTES).min(range.end);
         file.patch(&zeros[..(whole - range.start) as usize], range.start)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::contents::Reach;
 use crate::core::{Core, Registered};
 use crate::janitor::Job;
 use crate::record::{KIND_MARK, Location, Lsn, StoredRecord};
@@ -134,6 +135,11 @@ pub struct Sealed {
 impl Sealed {
     pub fn bytes(&self) -> u64 {
         self.source.bytes()
+    }
+
+    /// Whose records the segment has, and up to where; `None` if that is not known of all of them.
+    pub fn reaches(&self) -> Option<Vec<(u128, Reach)>> {
+        self.source.segment.contents.lock().expect("contents").reaches()
     }
 
     pub fn walk(self) -> Walk<SegmentSource> {

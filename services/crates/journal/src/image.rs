@@ -1,9 +1,8 @@
 //! Records in whole pages, as they will lie on disk: what a device can take from memory by itself.
 
-use crate::direct::Pages;
+use crate::pages::Pages;
 use crate::record::PAGE_BYTES;
 
-const PAGE: usize = PAGE_BYTES as usize;
 /// Laid out before it is written: enough for a device to be busy, little enough to stay in the processor's cache.
 const IMAGE_BYTES: usize = 2 << 20;
 
@@ -20,7 +19,7 @@ impl Image {
     /// Goes on at `position`, in front of which the page holds `before`.
     pub fn new(position: u64, before: &[u8]) -> Self {
         let mut image = Self {
-            pages: Pages::new(PAGE),
+            pages: Pages::new(),
             start: 0,
             written: 0,
         };
@@ -94,6 +93,7 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::PAGE;
     use crate::record::SEGMENT_HEAD_BYTES;
 
     #[test]

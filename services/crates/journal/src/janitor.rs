@@ -1,9 +1,10 @@
 //! The thread that prepares the next segment before it is needed, and frees old ones for reuse.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use crate::contents::Contents;
 use crate::core::Core;
 use crate::direct::DirectFile;
 use crate::disk::Disk;
@@ -165,6 +166,7 @@ impl Janitor {
             number,
             salt: rand::random(),
             file,
+            contents: Mutex::new(Contents::empty()),
         }))
     }
 

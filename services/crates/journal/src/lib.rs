@@ -32,6 +32,7 @@
 //! - treat `Event::Failed` as the end of persistent appends in this process.
 
 mod buffer;
+mod contents;
 mod core;
 mod direct;
 mod disk;
@@ -41,6 +42,7 @@ mod handle;
 mod image;
 mod janitor;
 mod open;
+mod pages;
 pub mod record;
 mod scan;
 mod segment;
@@ -53,10 +55,12 @@ use std::time::Duration;
 
 use quorate_types::limits;
 
-pub use direct::{DirectFile, Pages};
+pub use contents::{Reach, Tell};
+pub use direct::DirectFile;
 pub use disk::{Faults, Operation};
 pub use handle::{Journal, Sealed, SegmentSource, Stats, Submitted, Submitter};
 pub use image::Image;
+pub use pages::Pages;
 pub use record::{Location, Lsn, Record, StoredRecord};
 pub use scan::{Damage, End, Head, Recovery, Scanned, SegmentFile, Torn, scan};
 pub use source::{Source, Window, read_around};
@@ -78,6 +82,8 @@ pub struct Options {
     /// After so long without submissions, and when it closes, the journal states that all it holds is durable: damage
     /// to the last records is told from a torn end by that. `None`: never.
     pub mark_after: Option<Duration>,
+    /// Tells whose a record is. With it, each full segment tells whose records it has, and up to where ([`Sealed::reaches`]).
+    pub tell: Option<Tell>,
     /// For tests: asked before each operation on the disk, may make it fail.
     pub faults: Option<Arc<dyn Faults>>,
 }
@@ -92,6 +98,7 @@ impl Default for Options {
             reserve_bytes: 1 << 20,
             first_lsn: 1,
             mark_after: Some(Duration::from_secs(1)),
+            tell: None,
             faults: None,
         }
     }

@@ -149,6 +149,7 @@ fn adopt(
                     number: file.number,
                     salt: head.salt,
                     file: file.source.file,
+                    contents: Mutex::default(),
                 });
                 table.begin(begun.clone(), head.first_lsn);
                 if let Some(end) = end.filter(|end| end.segment == file.number) {

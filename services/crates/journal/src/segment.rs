@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use crate::contents::Contents;
 use crate::direct::DirectFile;
 use crate::record::{Lsn, SegmentHead};
 
@@ -12,6 +13,8 @@ pub(crate) struct Segment {
     /// Random per use; mixed into every checksum.
     pub salt: u64,
     pub file: DirectFile,
+    /// Noted by the writer.
+    pub contents: Mutex<Contents>,
 }
 
 impl Segment {

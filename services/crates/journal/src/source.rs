@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::direct::Pages;
+use crate::pages::Pages;
 use crate::record::PAGE_BYTES;
 
 /// The bytes of one segment, or of another file.
@@ -61,7 +61,7 @@ impl<S: Source> Window<S> {
     pub fn new(source: S) -> Self {
         Self {
             source,
-            bytes: Pages::new(PAGE_BYTES as usize),
+            bytes: Pages::new(),
             at: 0,
         }
     }

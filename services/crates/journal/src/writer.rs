@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use crate::Event;
 use crate::buffer::Buffer;
 use crate::core::Core;
-use crate::direct::Pages;
 use crate::image::Image;
 use crate::janitor::Job;
+use crate::pages::Pages;
 use crate::record::{Lsn, PAGE_BYTES, SEGMENT_HEAD_BYTES};
 use crate::segment::Segment;
 
@@ -98,6 +98,9 @@ fn commit(core: &Core, writing: &Buffer, at: &mut Position, durable_lsn: Lsn) ->
         assert_eq!(at.image.end(), position, "records follow one another");
         let segment = at.segment.as_ref().expect("changed above");
         record.seal(durable_lsn, segment.salt, &mut at.image);
+        let mut contents = segment.contents.lock().expect("contents");
+        contents.note(core.options.tell, record.lsn, record.kind(), record.head());
+        drop(contents);
         if at.image.is_full() {
             write(core, at)?;
         }
@@ -122,7 +125,7 @@ fn change_segment(
     let mut before = vec![0; (position % PAGE_BYTES) as usize];
     if core.table.get(number).is_none() {
         assert_eq!(position, SEGMENT_HEAD_BYTES, "a segment is begun at its start");
-        let mut head = Pages::new(PAGE_BYTES as usize);
+        let mut head = Pages::new();
         head.extend_from_slice(&next.head(first_lsn).encode());
         core.disk.write_pages(&next.file, &head, 0)?;
         core.table.begin(next.clone(), first_lsn);

@@ -87,6 +87,11 @@ impl Slot {
     }
 }
 
+fn headroom_of(promisable: Amounts, permille: u64) -> Amounts {
+    let kept = |all: u64| u64::try_from(u128::from(all) * u128::from(permille) / 1_000);
+    Amounts(promisable.0.map(|all| kept(all).expect("less than all")))
+}
+
 /// Servers with their allocations, ordered by dominant share. One fleet per region.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
@@ -122,6 +127,32 @@ impl Fleet {
         Self { choice, ..self }
     }
 
+    pub fn set_choice(&mut self, choice: Choice) {
+        self.choice = choice;
+    }
+
+    pub fn headroom_permille(&self) -> u64 {
+        self.headroom_permille
+    }
+
+    /// Keeps another share of each server for recovery. Where applicants have more than that leaves them, they keep it.
+    pub fn set_headroom(&mut self, permille: u64) {
+        assert!(permille < 1_000, "something is left for applicants");
+        if permille == self.headroom_permille {
+            return;
+        }
+        let ids: Vec<ServerId> = self.slots.keys().copied().collect();
+        for id in &ids {
+            self.unlist(*id);
+        }
+        self.headroom_permille = permille;
+        for id in ids {
+            let slot = self.slot_mut(id);
+            slot.headroom = headroom_of(slot.promisable, permille);
+            self.list(id);
+        }
+    }
+
     /// Adds a server, or changes one: what is allocated on it stays.
     pub fn set_server(
         &mut self,
@@ -133,8 +164,7 @@ impl Fleet {
     ) {
         let allocated = self.slots.get(&id).map_or(Amounts::ZERO, |slot| slot.allocated);
         self.unlist(id);
-        let kept = |all: u64| u64::try_from(u128::from(all) * u128::from(self.headroom_permille) / 1_000);
-        let headroom = Amounts(promisable.0.map(|all| kept(all).expect("less than all")));
+        let headroom = headroom_of(promisable, self.headroom_permille);
         if let Some(name) = &failure_domain
             && self.domains.len() < 63
         {

@@ -14,11 +14,42 @@ pub struct Profile {
     pub version: String,
     pub provisional: bool,
     pub source: String,
+    /// Where and of what it was measured; an estimate has neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers_version: Option<String>,
     pub safety_factor: f64,
     shard_cores: f64,
     network: Network,
     storage: Storage,
     cpu: Cpu,
+}
+
+/// What makes costs comparable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The processor's name.
+    pub cpu: String,
+    pub cores: u32,
+}
+
+impl Machine {
+    /// From the text of /proc/cpuinfo, and how many cores may be used.
+    pub fn of_cpuinfo(cpuinfo: &str, cores: usize) -> Self {
+        let named = |line: &str| {
+            let (field, name) = line.split_once(':')?;
+            (field.trim() == "model name").then(|| name.trim().to_string())
+        };
+        Self {
+            cpu: cpuinfo
+                .lines()
+                .find_map(named)
+                .unwrap_or_else(|| "unknown processor".to_string()),
+            cores: u32::try_from(cores).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +87,9 @@ struct Curves {
 struct Point {
     size_bytes: u32,
     cpu_ns: u32,
+    /// Of it, what falls to the busiest thread: that is what bounds one group. All of it when missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    busiest_ns: Option<u32>,
 }
 
 /// The profile file cannot be used: which field, and why.
@@ -89,8 +123,8 @@ impl RoleDemands {
     }
 }
 
-/// The format that this version reads.
-const FORMAT: u32 = 1;
+/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`.
+const FORMATS: std::ops::RangeInclusive<u32> = 1..=2;
 
 impl Profile {
     /// The profile that is used when none is named: an estimate, and marked as one.
@@ -113,7 +147,17 @@ impl Profile {
     fn validate(&self) -> Result<(), ProfileError> {
         let check =
             |ok: bool, field: &str, problem: &str| if ok { Ok(()) } else { Err(error(field, problem)) };
-        check(self.format == FORMAT, "format", "this version reads format 1")?;
+        check(
+            FORMATS.contains(&self.format),
+            "format",
+            "this version reads formats 1 and 2",
+        )?;
+        let measured = self.machine.is_some() && self.servers_version.is_some();
+        check(
+            self.provisional || self.format == 1 || measured,
+            "machine",
+            "a profile that is no estimate must have machine and servers_version",
+        )?;
         check(
             (1..=64).contains(&self.version.len()),
             "version",
@@ -154,6 +198,20 @@ impl Profile {
         Ok(())
     }
 
+    /// Why the profile is not that of this machine and version, if it is not. Nothing is known of an estimate.
+    pub fn foreign(&self, machine: &Machine, version: &str) -> Option<String> {
+        if let Some(own) = self.machine.as_ref().filter(|own| *own != machine) {
+            return Some(format!(
+                "it was measured on {} × {}, and this is {} × {}",
+                own.cores, own.cpu, machine.cores, machine.cpu
+            ));
+        }
+        let other = self.servers_version.as_ref().filter(|own| *own != version)?;
+        Some(format!(
+            "servers of version {other} were measured, and this is {version}"
+        ))
+    }
+
     /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
@@ -178,7 +236,8 @@ impl Profile {
         let degree = usize::from(sla.replication_degree);
         let dearest_ps = (0..degree)
             .map(|position| {
-                self.append_milli(sla.durability, role_at(position, degree), sla.request_size_bytes)[0]
+                let points = self.curve(sla.durability, role_at(position, degree));
+                ps_at(points, sla.request_size_bytes, false, Point::busiest_ns)
             })
             .max()
             .expect("a degree is at least 1");
@@ -202,7 +261,9 @@ impl Profile {
         let points = self.curve(sla.durability, role);
         let mut fixed_milli = cost_of(1);
         // The curve's first segment, drawn on to size 0, is what an append costs without its bytes.
-        fixed_milli[0] = ps_at(&points[..2], 0, true).min(declared[0]).max(1);
+        fixed_milli[0] = ps_at(&points[..2], 0, true, |point| point.cpu_ns)
+            .min(declared[0])
+            .max(1);
         fixed_milli[1] -= u64::from(copies(role)) * 1_000;
         let per_byte =
             |i: usize| (declared[i] - fixed_milli[i].min(declared[i])) / u64::from(sla.request_size_bytes);
@@ -218,7 +279,9 @@ impl Profile {
 
     /// Cost of one append in thousandths of tokens: ps of CPU, 1/1000 bytes, 1/1 000 000 operations.
     fn append_milli(&self, durability: Durability, role: Role, size_bytes: u32) -> [u64; 3] {
-        let cpu_ps = ps_at(self.curve(durability, role), size_bytes, false);
+        let cpu_ps = ps_at(self.curve(durability, role), size_bytes, false, |point| {
+            point.cpu_ns
+        });
         let network = &self.network;
         let spread = |bytes: u32| u64::from(bytes) * 1_000 / u64::from(network.entries_per_batch);
         let copy_milli = u64::from(size_bytes) * 1_000 + spread(network.batch_header_bytes);
@@ -272,22 +335,29 @@ fn acks(role: Role) -> u32 {
     }
 }
 
-/// CPU of one append in picoseconds: interpolated; the last segment goes on, the first when `extend_down`.
-fn ps_at(points: &[Point], size_bytes: u32, extend_down: bool) -> u64 {
+/// One append in picoseconds of what `ns` takes from each point: interpolated; the last segment goes on, the first when
+/// `extend_down`.
+fn ps_at(points: &[Point], size_bytes: u32, extend_down: bool, ns: fn(&Point) -> u32) -> u64 {
     let first = points[0];
     if size_bytes <= first.size_bytes && !extend_down {
-        return u64::from(first.cpu_ns) * 1_000;
+        return u64::from(ns(&first)) * 1_000;
     }
     let segment = points.windows(2).find(|pair| size_bytes <= pair[1].size_bytes);
     let (low, high) = match segment {
         Some(pair) => (pair[0], pair[1]),
         None => (points[points.len() - 2], points[points.len() - 1]),
     };
-    let rise_ps = i64::from(high.cpu_ns - low.cpu_ns) * 1_000;
+    let rise_ps = (i64::from(ns(&high)) - i64::from(ns(&low))) * 1_000;
     let run = i64::from(high.size_bytes - low.size_bytes);
     let beyond = i64::from(size_bytes) - i64::from(low.size_bytes);
-    let ps = i128::from(low.cpu_ns) * 1_000 + i128::from(rise_ps) * i128::from(beyond) / i128::from(run);
+    let ps = i128::from(ns(&low)) * 1_000 + i128::from(rise_ps) * i128::from(beyond) / i128::from(run);
     u64::try_from(ps.max(1)).expect("CPU of an append fits 64 bits of picoseconds")
+}
+
+impl Point {
+    fn busiest_ns(&self) -> u32 {
+        self.busiest_ns.unwrap_or(self.cpu_ns)
+    }
 }
 
 fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
@@ -300,6 +370,19 @@ fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
         }
         if point.cpu_ns == 0 {
             return Err(error(format!("{field}[{i}].cpu_ns"), "must be above 0"));
+        }
+        let busiest = point.busiest_ns();
+        if busiest == 0 || busiest > point.cpu_ns {
+            return Err(error(
+                format!("{field}[{i}].busiest_ns"),
+                "must be above 0, and at most cpu_ns",
+            ));
+        }
+        if i > 0 && busiest < points[i - 1].busiest_ns() {
+            return Err(error(
+                format!("{field}[{i}].busiest_ns"),
+                "must not be below the point before",
+            ));
         }
         if i > 0 && point.size_bytes <= points[i - 1].size_bytes {
             return Err(error(
@@ -380,6 +463,55 @@ mod tests {
     }
 
     #[test]
+    fn the_busiest_thread_bounds_a_group_and_all_threads_are_charged() {
+        let mut json: serde_json::Value =
+            serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
+        let sla = sla(Durability::InMemory, 3, 64, 1_000);
+        let plain = Profile::parse(&json.to_string()).unwrap();
+        for role in ["head", "follower", "tail"] {
+            for point in json["cpu"]["in_memory"][role].as_array_mut().unwrap() {
+                point["busiest_ns"] = (point["cpu_ns"].as_u64().unwrap() / 2).into();
+            }
+        }
+        let halved = Profile::parse(&json.to_string()).unwrap();
+        assert_eq!(halved.demands(&sla), plain.demands(&sla));
+        assert_eq!(halved.shard_peak_per_s(&sla), 1_066_666);
+        json["cpu"]["in_memory"]["tail"][0]["busiest_ns"] = 1_201.into();
+        let problem = Profile::parse(&json.to_string()).unwrap_err();
+        assert_eq!(problem.field, "cpu.in_memory.tail[0].busiest_ns");
+    }
+
+    #[test]
+    fn a_measured_profile_knows_its_machine_and_servers() {
+        let mut json: serde_json::Value =
+            serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
+        let here = Machine::of_cpuinfo("processor\t: 0\nmodel name\t: Some: CPU 7\n", 16);
+        assert_eq!((here.cpu.as_str(), here.cores), ("Some: CPU 7", 16));
+        assert_eq!(
+            Profile::default_profile().foreign(&here, "1.0"),
+            None,
+            "an estimate is nobody's"
+        );
+        json["format"] = 2.into();
+        json["provisional"] = false.into();
+        assert_eq!(Profile::parse(&json.to_string()).unwrap_err().field, "machine");
+        json["machine"] = serde_json::json!({"cpu": "Some: CPU 7", "cores": 16});
+        json["servers_version"] = "1.0".into();
+        let measured = Profile::parse(&json.to_string()).unwrap();
+        assert_eq!(measured.foreign(&here, "1.0"), None);
+        assert!(measured.foreign(&here, "1.1").unwrap().contains("version 1.0"));
+        let other = Machine { cores: 8, ..here };
+        assert!(
+            measured
+                .foreign(&other, "1.0")
+                .unwrap()
+                .contains("16 × Some: CPU 7")
+        );
+        let again: Profile = serde_json::from_str(&serde_json::to_string(&measured).unwrap()).unwrap();
+        assert_eq!(again, measured);
+    }
+
+    #[test]
     fn a_budget_passes_the_declared_rate_and_prices_other_sizes() {
         let profile = Profile::default_profile();
         for durability in [Durability::InMemory, Durability::Persistent] {
@@ -414,7 +546,7 @@ mod tests {
     fn a_bad_profile_names_the_field() {
         let good: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
         let cases = [
-            ("/format", serde_json::json!(2), "format"),
+            ("/format", serde_json::json!(3), "format"),
             ("/safety_factor", serde_json::json!(1.5), "safety_factor"),
             ("/shard_cores", serde_json::json!(0), "shard_cores"),
             ("/network/ack_bytes", serde_json::json!(-1), "network.ack_bytes"),

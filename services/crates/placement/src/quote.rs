@@ -187,17 +187,24 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
     let free = most_free.to_resources().to_array()[scarce];
     let role = called(not_placed.replica, sla);
     let (unit, name) = (UNITS[scarce], NAMES[scarce]);
+    let kept = match fleet.headroom_permille() {
+        0 => String::new(),
+        permille => format!(
+            ", beside the {} % kept for replicas of servers that fail",
+            permille as f64 / 10.0
+        ),
+    };
     let message = if needed > free {
         let (needed, free) = (rounded(needed), rounded(free));
         format!(
             "No server has enough {name} free for {role}: it needs {needed} {unit}, \
-             and the most that one server has left is {free}."
+             and the most that one server has left is {free}{kept}."
         )
     } else {
         let needed = rounded(needed);
         format!(
             "No one server has enough of everything free for {role}; \
-             most lack {name}, of which it needs {needed} {unit}."
+             most lack {name}, of which it needs {needed} {unit}{kept}."
         )
     };
     let fits = largest_that_fits(fleet, profile, sla, sla.rate_per_s - 1);

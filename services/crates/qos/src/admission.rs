@@ -127,6 +127,7 @@ impl<T> Admission<T> {
     pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
         let within_sla = self.offered.observe(now, cost) == Conformance::WithinSla;
         add(&mut self.flow.offered, cost);
+        self.flow.offers = self.flow.offers.wrapping_add(1);
         if self.window_open && self.waiting == 0 && self.take(now, cost) {
             return Offer::Admitted(item);
         }

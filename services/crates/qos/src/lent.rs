@@ -96,7 +96,8 @@ pub struct Flow {
     pub offered: [u64; 3],
     pub reserved: [u64; 3],
     pub lent: [u64; 3],
-    /// Requests that had to wait or were throttled.
+    /// How often something was offered, and how often it had to wait or was throttled.
+    pub offers: u64,
     pub held_back: u64,
 }
 
@@ -108,6 +109,7 @@ impl Flow {
             offered: less(self.offered, before.offered),
             reserved: less(self.reserved, before.reserved),
             lent: less(self.lent, before.lent),
+            offers: self.offers.wrapping_sub(before.offers),
             held_back: self.held_back.wrapping_sub(before.held_back),
         }
     }

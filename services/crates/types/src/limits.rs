@@ -134,6 +134,9 @@ pub const GROUP_LOG_FILE_BYTES: u32 = 16 << 20;
 pub const GROUP_LOG_ROUND_BYTES: u64 = 128 << 20;
 /// … but no more records than this, of whose new places 24 bytes each are kept until the round ends.
 pub const GROUP_LOG_ROUND_RECORDS_MAX: usize = 512 << 10;
+/// Full segments of the journal that are not copied yet: what groups trim meanwhile never is. And for how long at most.
+pub const GROUP_LOG_KEEP_SEGMENTS: usize = 4;
+pub const GROUP_LOG_KEEP_S: u64 = 30;
 /// Copying from the journal goes no faster while the journal is short: a disk's other work comes first. The rate
 /// doubles with each full segment that waits.
 pub const GROUP_LOG_COPY_BYTES_PER_S: u64 = 64 << 20;

@@ -135,15 +135,11 @@ impl Group {
             u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
         };
         let measured = if self.replica.is_head() {
-            let waits = self
-                .admission
-                .as_ref()
-                .is_some_and(|admission| !admission.is_empty());
             let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
             Measured {
                 accepted_per_s: per_s(both),
                 offered_per_s: per_s(since.offered),
-                was_held_back: since.held_back > 0 || waits,
+                was_held_back: since.held_back > since.offers / 2,
             }
         } else {
             Measured {
@@ -239,3 +235,7 @@ impl Group {
         budget.requests_of(since.lent)
     }
 }
+
+#[cfg(test)]
+#[path = "lending_tests.rs"]
+mod tests;

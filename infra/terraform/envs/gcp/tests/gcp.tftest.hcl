@@ -11,7 +11,7 @@ mock_provider "quorate" {
 
 variables {
   coordinator = "coordinator.example.com:7300"
-  redis_url   = "rediss://u:p@redis.example.com:6379/0"
+  redis_url   = "redis://u:p@redis.example.com:6379/0"
   release = {
     url    = "https://releases.example.com/quorate-replica"
     sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
+from opentelemetry.instrumentation.utils import suppress_instrumentation
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import QueuePool
 
@@ -26,7 +27,8 @@ class Dependencies:
 
     async def run(self) -> None:
         """One pass. Raises nothing that a dependency's absence could cause."""
-        found = await asyncio.gather(*(self._timed(probe) for probe in self._probes.values()))
+        with suppress_instrumentation():  # a trace of each probe would be noise
+            found = await asyncio.gather(*(self._timed(probe) for probe in self._probes.values()))
         answers = dict(zip(self._probes, found, strict=True))
         up = {name: float(dependency.state == "ok") for name, (dependency, _) in answers.items()}
         duration = {name: took_s for name, (_, took_s) in answers.items()}

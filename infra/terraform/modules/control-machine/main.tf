@@ -1,0 +1,130 @@
+# What the machine of coordinator, API, worker and collector does at its first start, as cloud-init's user data.
+
+locals {
+  folder  = "/usr/local/lib/quorate"
+  data    = "/var/lib/quorate"
+  secrets = "${local.data}/secrets"
+  scripts = "${path.module}/../machine/files"
+
+  environment = {
+    DATABASE_URL                   = var.database_url
+    REDIS_URL                      = var.redis_url
+    QUORATE_LISTEN                 = "0.0.0.0:${var.api_port}"
+    QUORATE_PUBLIC_URL             = var.public_url
+    QUORATE_COORDINATOR_URL        = "http://127.0.0.1:7401"
+    QUORATE_COORDINATOR_TOKEN_FILE = "${local.secrets}/coordinator-admin-token"
+    QUORATE_TOKEN_SIGNING_KEY_FILE = "${local.secrets}/token-signing-key.pem"
+    QUORATE_SECRET_FILE            = "${local.secrets}/api-secret"
+    QUORATE_OPERATOR_TOKEN_FILE    = "${local.secrets}/operator-token"
+    QUORATE_MIGRATIONS_DIR         = "/opt/quorate/migrations"
+    QUORATE_PORTAL_DIR             = "/opt/quorate/portal"
+    QUORATE_WORKER_NAME            = "${var.name}"
+    PYTHONPATH                     = "/opt/quorate/api/src"
+    OTEL_EXPORTER_OTLP_ENDPOINT    = "http://127.0.0.1:4318"
+  }
+
+  python = "/opt/quorate/venv/bin/python -m quorate_api.main"
+  services = {
+    quorate-secrets = {
+      about = "Quorate's keys, made once"
+      type  = "oneshot"
+      after = "quorate-disk.service"
+      run   = "${local.folder}/make-secrets ${local.secrets}"
+    }
+    quorate-coordinator = {
+      about = "Quorate's coordinator"
+      type  = "exec"
+      after = "quorate-secrets.service"
+      run = join(" ", [
+        "/usr/local/bin/quorate-coordinator",
+        "--data-dir ${local.data}/coordinator",
+        "--listen-control 0.0.0.0:${var.coordinator_port}",
+        "--listen-http 127.0.0.1:7401",
+        "--token-public-keys ${local.secrets}/token-public-keys.json",
+        "--admin-token-file ${local.secrets}/coordinator-admin-token",
+      ])
+    }
+    quorate-migrate = {
+      about = "Quorate's database schema, brought up to date"
+      type  = "oneshot"
+      after = "quorate-secrets.service"
+      run   = "${local.python} migrate"
+    }
+    quorate-api = {
+      about = "Quorate's API and portal"
+      type  = "exec"
+      after = "quorate-migrate.service"
+      run   = "${local.python} api"
+    }
+    quorate-worker = {
+      about = "Quorate's worker: usage, reports, invoices"
+      type  = "exec"
+      after = "quorate-migrate.service"
+      run   = "${local.python} worker"
+    }
+    quorate-collector = {
+      about = "OpenTelemetry's collector"
+      type  = "exec"
+      after = "network-online.target"
+      run   = "/usr/local/bin/otelcol --config /etc/quorate/collector.yaml"
+    }
+  }
+
+  files = concat(
+    [
+      for name, release in var.releases :
+      { path = "/etc/quorate/${name}.release", permissions = "0600", content = "${release.url}\n${release.sha256}\n" }
+    ],
+    [
+      {
+        path        = "/etc/quorate/control.env"
+        permissions = "0600"
+        content     = join("", [for name, value in local.environment : "${name}=\"${value}\"\n"])
+      },
+      { path = "/etc/quorate/collector.yaml", permissions = "0644", content = yamlencode(local.collector) },
+      {
+        path        = "/etc/systemd/system/quorate-disk.service"
+        permissions = "0644"
+        content = templatefile("${local.scripts}/quorate-disk.service.tftpl", {
+          folder = local.folder
+          data   = local.data
+          device = var.data_device
+        })
+      },
+    ],
+    [
+      for name in ["fetch-release", "install-release", "prepare-disk"] :
+      { path = "${local.folder}/${name}", permissions = "0755", content = file("${local.scripts}/${name}.sh") }
+    ],
+    [
+      for name in ["bootstrap", "install-api", "make-secrets"] :
+      { path = "${local.folder}/${name}", permissions = "0755", content = file("${path.module}/files/${name}.sh") }
+    ],
+    [
+      for name, service in local.services : {
+        path        = "/etc/systemd/system/${name}.service"
+        permissions = "0644"
+        content = templatefile("${path.module}/files/service.tftpl", merge(service, {
+          least_privilege = replace(file("${local.scripts}/least-privilege.conf"), "MemoryDenyWriteExecute=yes\n", "")
+        }))
+      }
+    ],
+  )
+
+  cloud_config = {
+    users       = ["default", { name = "quorate", system = true, no_create_home = true, shell = "/usr/sbin/nologin" }]
+    packages    = ["curl", "openssl", "python3.11-venv"]
+    write_files = [for file in local.files : merge(file, { owner = "root:root" })]
+    runcmd      = [["${local.folder}/bootstrap"]]
+  }
+
+  collector = {
+    receivers  = { otlp = { protocols = { http = { endpoint = "127.0.0.1:4318" } } } }
+    processors = { memory_limiter = { check_interval = "1s", limit_mib = 256 }, batch = {} }
+    exporters  = { otlphttp = { endpoint = var.telemetry_endpoint } }
+    service = { pipelines = {
+      for signal in ["traces", "metrics"] :
+      signal => { receivers = ["otlp"], processors = ["memory_limiter", "batch"], exporters = ["otlphttp"] }
+    } }
+  }
+}

@@ -1,0 +1,40 @@
+variables {
+  name               = "quorate"
+  database_url       = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
+  redis_url          = "redis://redis.example.com:6379/0"
+  public_url         = "https://quorate.example.com"
+  api_port           = 8080
+  coordinator_port   = 7300
+  telemetry_endpoint = "https://telemetry.example.com"
+  data_device        = "/dev/disk/by-id/control"
+  releases = {
+    coordinator = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    api         = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    collector   = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+  }
+}
+
+run "cloud_config" {
+  assert {
+    condition     = startswith(output.user_data, "#cloud-config\n") && can(yamldecode(output.user_data))
+    error_message = "cloud-init knows its configuration by the first line"
+  }
+}
+
+run "no_release_without_encryption" {
+  command = plan
+  variables {
+    releases = {
+      coordinator = { url = "http://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+      api         = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+      collector   = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    }
+  }
+  expect_failures = [var.releases]
+}
+
+run "no_second_variable_in_an_address" {
+  command = plan
+  variables { database_url = "postgresql://h/q\"\nLD_PRELOAD=\"/tmp/x" }
+  expect_failures = [var.database_url]
+}

@@ -1,0 +1,63 @@
+# One machine with coordinator, API, worker and collector. One, because there is one coordinator, whose HTTP interface is
+# not encrypted and stays on loopback; the API beside it costs no availability that it had. What a group appends passes
+# none of these: groups go on without them, unchanged.
+
+locals {
+  redis_url = "redis://${aws_elasticache_replication_group.control.primary_endpoint_address}:${local.ports.redis}/0"
+}
+
+module "machine" {
+  source             = "../control-machine"
+  name               = var.name
+  database_url       = "postgresql://${aws_db_instance.control.username}:${var.database_password}@${aws_db_instance.control.endpoint}/${aws_db_instance.control.db_name}?sslmode=require"
+  redis_url          = local.redis_url
+  public_url         = var.public_url
+  api_port           = local.ports.api
+  coordinator_port   = local.ports.coordinator
+  telemetry_endpoint = var.telemetry_endpoint
+  data_device        = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.control.id, "-", "")}"
+  releases           = var.releases
+}
+
+# Made apart from the machine, so that a machine that takes its place keeps the address that servers know.
+resource "aws_network_interface" "control" {
+  description     = "${var.name}-control"
+  subnet_id       = var.private_subnet_ids[0]
+  security_groups = [aws_security_group.roles["machine"].id]
+}
+
+# The coordinator's log of commands, and the keys: the one disk of this module that must not be lost.
+resource "aws_ebs_volume" "control" {
+  availability_zone = var.availability_zone
+  size              = 64
+  type              = "gp3"
+  encrypted         = true
+  tags              = { Name = "${var.name}-control" }
+  final_snapshot    = true
+}
+
+resource "aws_instance" "control" {
+  ami              = var.image_id
+  instance_type    = var.machine_type
+  key_name         = var.ssh_key_name
+  user_data_base64 = base64gzip(module.machine.user_data) # AWS takes 16 KiB
+  primary_network_interface {
+    network_interface_id = aws_network_interface.control.id
+  }
+  metadata_options {
+    http_tokens                 = "required" # user data holds the database's password
+    http_put_response_hop_limit = 1
+  }
+  tags = { Name = "${var.name}-control" }
+  lifecycle {
+    # Only the first start reads them.
+    ignore_changes = [user_data_base64, ami]
+  }
+}
+
+resource "aws_volume_attachment" "control" {
+  device_name                    = "/dev/sdf"
+  volume_id                      = aws_ebs_volume.control.id
+  instance_id                    = aws_instance.control.id
+  stop_instance_before_detaching = true
+}

@@ -1,0 +1,114 @@
+variable "name" {
+  description = "What everything is called by."
+  type        = string
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{0,18}[a-z0-9]$", var.name))
+    error_message = "A name has 2 to 20 small letters, digits and dashes, and begins with a letter."
+  }
+}
+
+variable "vpc_id" {
+  description = "The network."
+  type        = string
+}
+
+variable "private_subnet_ids" {
+  description = "For the databases: subnets in at least two zones. The machine is in the first."
+  type        = list(string)
+  validation {
+    condition     = length(var.private_subnet_ids) >= 2
+    error_message = "AWS wants a database's subnets to be in two zones."
+  }
+}
+
+variable "public_subnet_ids" {
+  description = "For the load balancer: subnets in at least two zones."
+  type        = list(string)
+  validation {
+    condition     = length(var.public_subnet_ids) >= 2
+    error_message = "AWS wants a load balancer's subnets to be in two zones."
+  }
+}
+
+variable "availability_zone" {
+  description = "The zone of the first private subnet: the machine's disk is made there."
+  type        = string
+}
+
+variable "server_cidrs" {
+  description = "Networks of the replica servers, which reach the coordinator and Redis."
+  type        = list(string)
+}
+
+variable "public_cidrs" {
+  description = "Who reaches the API and the portal."
+  type        = list(string)
+  default     = ["0.0.0.0/0"]
+}
+
+variable "public_url" {
+  description = "The API's address, https://…; its name must lead to the load balancer."
+  type        = string
+  validation {
+    condition     = can(regex("^https://[A-Za-z0-9.-]+$", var.public_url))
+    error_message = "It is https:// and a name, with nothing behind it."
+  }
+}
+
+variable "certificate_arn" {
+  description = "The certificate of that name, in AWS's certificate manager."
+  type        = string
+}
+
+variable "image_id" {
+  description = "An image of Debian 12, which has Python 3.11 and cloud-init."
+  type        = string
+}
+
+variable "machine_type" {
+  description = "The machine of coordinator, API and worker."
+  type        = string
+  default     = "m7a.large"
+}
+
+variable "ssh_key_name" {
+  description = "An EC2 key pair for admins, who come through the servers' networks; null: nobody logs in."
+  type        = string
+  default     = null
+}
+
+variable "releases" {
+  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the program otelcol of OpenTelemetry's collector."
+  type = object({
+    coordinator = object({ url = string, sha256 = string })
+    api         = object({ url = string, sha256 = string })
+    collector   = object({ url = string, sha256 = string })
+  })
+}
+
+variable "telemetry_endpoint" {
+  description = "Where the collector sends traces and metrics: OTLP over https."
+  type        = string
+}
+
+variable "database_password" {
+  description = "Of PostgreSQL's owner. Terraform's state holds it."
+  type        = string
+  sensitive   = true
+  validation {
+    condition     = can(regex("^[A-Za-z0-9_-]{24,}$", var.database_password))
+    error_message = "At least 24 letters, digits, dashes and underscores."
+  }
+}
+
+variable "database_type" {
+  description = "Size of PostgreSQL's machines; there are two, in two zones."
+  type        = string
+  default     = "db.m7g.large"
+}
+
+variable "redis_type" {
+  description = "Size of Redis's machines; there are two, in two zones."
+  type        = string
+  default     = "cache.m7g.large"
+}

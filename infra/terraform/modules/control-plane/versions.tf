@@ -1,0 +1,6 @@
+terraform {
+  required_version = ">= 1.9"
+  required_providers {
+    aws = { source = "hashicorp/aws", version = "~> 6.25" }
+  }
+}

@@ -1,0 +1,71 @@
+//! The cost profile (Filo §6.1): what an append costs each role, over durability × size, on real servers.
+//!
+//! - [`processes`]: what servers use, from /proc
+//! - [`cells`]: one durability and size after another, measured
+//! - [`fit`]: a profile file of what was measured
+//! - [`mixed`]: the profile's predictions beside what mixed workloads use
+
+pub mod cells;
+pub mod fit;
+pub mod mixed;
+pub mod processes;
+
+use std::collections::BTreeMap;
+
+use quorate_client::Handle;
+use quorate_types::{Durability, Role};
+
+use processes::Process;
+
+/// A group that is put load on: where its replicas are.
+pub struct Group {
+    pub handle: Handle,
+    pub durability: Durability,
+    /// The processes of its chain, head first.
+    pub chain: Vec<Process>,
+}
+
+impl Group {
+    /// `processes`: by the address that clients use.
+    pub fn new(
+        handle: Handle,
+        durability: Durability,
+        processes: &BTreeMap<String, u32>,
+    ) -> Result<Self, String> {
+        let process = |address: &str| -> Result<Process, String> {
+            let pid = processes.get(address);
+            let pid = pid.ok_or_else(|| format!("--server says no process for {address}"))?;
+            Ok(Process(*pid))
+        };
+        let place = |role: &str| match role {
+            "sole" | "head" => Ok(0),
+            "follower" => Ok(1),
+            "tail" => Ok(2),
+            other => Err(format!(
+                "the handle calls a replica {other:?}: the group is being repaired"
+            )),
+        };
+        let mut chain = Vec::new();
+        for endpoint in &handle.endpoints {
+            chain.push((place(&endpoint.role)?, process(&endpoint.address)?));
+        }
+        chain.sort_by_key(|(place, _)| *place);
+        if chain.first().is_none_or(|(place, _)| *place != 0) {
+            return Err("the handle names no head".to_string());
+        }
+        Ok(Self {
+            handle,
+            durability,
+            chain: chain.into_iter().map(|(_, process)| process).collect(),
+        })
+    }
+
+    pub fn role(&self, position: usize) -> Role {
+        quorate_placement::profile::role_at(position, self.chain.len())
+    }
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,238 @@
+//! The commands that make cost profiles: flags in, files out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use quorate_client::writer::Batching;
+use quorate_figures::Figures;
+use quorate_placement::{Machine, Profile};
+use quorate_types::Durability;
+use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
+
+use crate::entry::ENTRY_BYTES_MIN;
+use crate::measure::Workload;
+use crate::profile::cells::{Cell, Plan, length, measure_cells, sizes};
+use crate::profile::{Group, fit as fitting, mixed};
+use crate::{Keep, command_of, read_handle, seconds, text, write_json};
+
+#[derive(Args)]
+struct Groups {
+    /// File with the handle of an in-memory group of degree 3
+    #[arg(long = "in-memory", value_name = "HANDLE")]
+    in_memory: Vec<PathBuf>,
+    /// File with the handle of a persistent group of degree 3
+    #[arg(long = "persistent", value_name = "HANDLE")]
+    persistent: Vec<PathBuf>,
+    /// A server's address, as in the handles, and the id of its process
+    #[arg(long = "server", value_name = "HOST:PORT=PID", value_parser = server, required = true)]
+    servers: Vec<(String, u32)>,
+    /// Entries that share a batch at most: a promise should not rest on larger ones than tenants send
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
+    batch_entries_max: u32,
+    /// Length of one measurement
+    #[arg(long, default_value_t = 1.5)]
+    seconds: f64,
+    #[arg(long, default_value_t = 0.5)]
+    warmup: f64,
+    /// How long an append may take before its outcome is unknown
+    #[arg(long, default_value_t = 10.0)]
+    timeout: f64,
+}
+
+#[derive(Args)]
+pub struct ProfileFlags {
+    #[command(flatten)]
+    groups: Groups,
+    /// Shards of each server, as it was started
+    #[arg(long, default_value_t = 1)]
+    shards: u32,
+    /// Bytes of entries; by default 64 to 32768, each twice the one before
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(i64::from(ENTRY_BYTES_MIN)..=i64::from(ENTRY_BYTES_MAX)))]
+    sizes: Vec<u32>,
+    /// Entries outstanding in each group, and 2 MiB at most
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    outstanding: u32,
+    /// How often all is measured
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    repeats: u32,
+    /// Write the cells to this file
+    #[arg(long, value_name = "OUT")]
+    json: PathBuf,
+}
+
+#[derive(Args)]
+pub struct FitFlags {
+    /// Files of `profile --json`
+    #[arg(long = "cells", value_name = "FILE", required = true)]
+    cells: Vec<PathBuf>,
+    /// Name of the profile, shown in quotes
+    #[arg(long)]
+    version: String,
+    /// Where the numbers come from: commit and command
+    #[arg(long)]
+    source: String,
+    /// Version of the servers that were measured
+    #[arg(long, default_value = env!("CARGO_PKG_VERSION"))]
+    servers_version: String,
+    /// Share of what was measured that may be promised (Filo §6.1.1)
+    #[arg(long, default_value_t = 0.8)]
+    safety_factor: f64,
+    /// Write the profile to this file
+    #[arg(long, value_name = "OUT")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+pub struct ErrorFlags {
+    #[command(flatten)]
+    groups: Groups,
+    /// The profile
+    #[arg(long)]
+    profile: PathBuf,
+    /// How many mixes of sizes and rates
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    mixes: u32,
+    /// Write the result to this file
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    keep: Keep,
+}
+
+fn server(text: &str) -> Result<(String, u32), String> {
+    let (address, pid) = text.rsplit_once('=').ok_or("must be HOST:PORT=PID")?;
+    let pid = pid.parse().map_err(|_| format!("{pid:?} is no process id"))?;
+    Ok((address.to_string(), pid))
+}
+
+impl Groups {
+    fn read(&self, plaintext: bool) -> Result<Vec<Group>, String> {
+        let processes: BTreeMap<String, u32> = self.servers.iter().cloned().collect();
+        let mut groups = Vec::new();
+        for (durability, paths) in [
+            (Durability::InMemory, &self.in_memory),
+            (Durability::Persistent, &self.persistent),
+        ] {
+            for path in paths {
+                let group = Group::new(read_handle(path, plaintext)?, durability, &processes);
+                groups.push(group.map_err(|problem| format!("{}: {problem}", path.display()))?);
+            }
+        }
+        if groups.is_empty() {
+            return Err("--in-memory and --persistent say which groups to put load on".to_string());
+        }
+        Ok(groups)
+    }
+
+    fn workload(&self) -> Result<Workload, String> {
+        Ok(Workload {
+            size: 0,
+            outstanding: 0,
+            rate_per_s: None,
+            connections: 1,
+            batching: Batching {
+                entries_max: self.batch_entries_max,
+                ..Batching::default()
+            },
+            spin: std::time::Duration::ZERO,
+            warmup: seconds("--warmup", self.warmup, 0.0)?,
+            window: seconds("--seconds", self.seconds, 0.1)?,
+            timeout: seconds("--timeout", self.timeout, 0.1)?,
+            server_pids: self.servers.iter().map(|(_, pid)| *pid).collect(),
+        })
+    }
+}
+
+pub fn measure(flags: &ProfileFlags, plaintext: bool) -> Result<bool, String> {
+    let groups = flags.groups.read(plaintext)?;
+    let plan = Plan {
+        sizes: if flags.sizes.is_empty() {
+            sizes()
+        } else {
+            flags.sizes.clone()
+        },
+        shards: flags.shards,
+        rounds: flags.repeats,
+        outstanding: flags.outstanding,
+        workload: flags.groups.workload()?,
+    };
+    let durabilities = [&flags.groups.in_memory, &flags.groups.persistent];
+    let durabilities = durabilities
+        .into_iter()
+        .filter(|handles| !handles.is_empty())
+        .count();
+    let length_s = length(&plan, durabilities as u32).as_secs();
+    text::print(&format!("{length_s} s, or a little longer"));
+    let cells = measure_cells(&groups, &plan, |cell| text::print(&told(cell)))?;
+    write_json(Some(&flags.json), &cells)?;
+    Ok(true)
+}
+
+fn told(cell: &Cell) -> String {
+    let roles = cell
+        .roles
+        .iter()
+        .map(|one| format!("{:?} {:.0}", one.role, one.used.cpu_ns));
+    let roles = roles.collect::<Vec<_>>().join(", ");
+    let (durability, size, rate) = (
+        cell.durability,
+        text::size(cell.size_bytes),
+        text::grouped(cell.acked_per_s as u64),
+    );
+    let (batch, others) = (cell.batch_entries, cell.others_cores);
+    format!(
+        "{durability:?} {size}: {rate} appends/s in batches of {batch:.1}; ns of CPU: {roles}; others {others:.2} cores"
+    )
+}
+
+pub fn fit(flags: &FitFlags) -> Result<bool, String> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for path in &flags.cells {
+        let wrong = |what: String| format!("{}: {what}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        cells.extend(serde_json::from_str::<Vec<Cell>>(&text).map_err(|error| wrong(error.to_string()))?);
+    }
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let about = fitting::About {
+        version: flags.version.clone(),
+        source: flags.source.clone(),
+        machine: Machine::of_cpuinfo(
+            &cpuinfo,
+            std::thread::available_parallelism().map_or(0, usize::from),
+        ),
+        servers_version: flags.servers_version.clone(),
+        safety_factor: flags.safety_factor,
+    };
+    let text = fitting::profile(&cells, &about)?;
+    replace(&flags.out, &text)?;
+    Ok(true)
+}
+
+/// Whole or not at all: a coordinator may be watching the file.
+fn replace(path: &Path, text: &str) -> Result<(), String> {
+    let new = path.with_extension("new");
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+pub fn compare(flags: &ErrorFlags, plaintext: bool) -> Result<bool, String> {
+    let groups = flags.groups.read(plaintext)?;
+    let wrong = |what: String| format!("{}: {what}", flags.profile.display());
+    let text = fs::read_to_string(&flags.profile).map_err(|error| wrong(error.to_string()))?;
+    let profile = Profile::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    let found = mixed::compare(&groups, &profile, &flags.groups.workload()?, flags.mixes)?;
+    for mix in &found.mixes {
+        let server = |one: &mixed::Server| format!("{:.2} of {:.2}", one.predicted, one.measured);
+        let servers = mix.servers.iter().map(server).collect::<Vec<_>>().join(", ");
+        text::print(&format!("cores predicted of measured: {servers}"));
+    }
+    text::print(&format!(
+        "error {:.3} (median), {:.3} (worst)",
+        found.median, found.worst
+    ));
+    write_json(flags.json.as_deref(), &found)?;
+    let figures = Figures::new(&flags.keep.figures_dir, command_of(&flags.keep));
+    figures.write("cost_model_error", found.median, "ratio", None)
+}

@@ -1,0 +1,258 @@
+"""Filo's Figure 7 on real processes: three tenants on three servers, minutes compressed to seconds.
+
+Limiters off and on again; then, on servers that share what is idle: C uses a tenth of its SLA, B wants more, A wants
+more too, C comes back. Storage IO is what is scarce: three SLAs take all that admission promises, so whatever is
+lent is C's. Each phase is judged from what clients saw.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quorate_local.display import Display
+from quorate_local.options import ServerResources
+from quorate_paper.instances import profile
+from quorate_scenarios.claims.fleet import Fleet, fleet
+from quorate_scenarios.claims.steady import Steady, Window
+
+TENANTS = ("A", "B", "C")
+SLA_PER_S = 2_000
+SIZE_BYTES = 1_024
+IDLE_PART = 0.1
+CALM_PART = 0.95  # A before it wants more: at its whole SLA, any hiccup would have it held back, and want more
+WINDOW_S = 0.1
+RETURN_WINDOW_S = 0.05
+RETURN_CLOSELY_S = 1.0
+PHASE_S = 4.0
+SETTLE_S = 3.0  # six intervals: what is lent has been agreed on, and again
+INTERVAL_S = 0.5
+RETURNS = 5
+BACK_PART = 0.95  # of its SLA: a window of 100 ms holds 200 requests in batches
+WITHIN_PART = 0.9  # of its SLA, over an interval: below is a violation
+FLOOD = ("--outstanding", "2048")
+WANTS_MORE = ("--outstanding", "512", "--batch-entries-max", "16")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One tenant in one window; seconds since the figure began."""
+
+    tenant: str
+    phase: str
+    began_s: float
+    ended_s: float
+    acked_per_s: float
+    p99_us: int
+
+
+@dataclass
+class Seen:
+    samples: list[Sample] = field(default_factory=list)
+    # Of each return of C: seconds until it had its SLA, and until all tenants were within what servers promise.
+    owner_back_s: list[float] = field(default_factory=list)
+    taken_back_s: list[float] = field(default_factory=list)
+    # B beyond its SLA, since limiters are on.
+    victim_back_s: float = 0.0
+
+    def rate(self, tenant: str, phase: str) -> float:
+        """Over the phase's samples of the tenant, appends/s."""
+        return _mean(self.of(tenant, phase))
+
+    def p99_us(self, tenant: str, phase: str) -> float:
+        latencies = sorted(sample.p99_us for sample in self.of(tenant, phase))
+        return float(latencies[len(latencies) // 2])
+
+    def of(self, tenant: str, phase: str) -> list[Sample]:
+        return [sample for sample in self.samples if (sample.tenant, sample.phase) == (tenant, phase)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [asdict(sample) for sample in self.samples]
+
+
+def run(folder: Path, display: Display) -> Seen:
+    watch = Watch(time.time())
+    with (
+        _servers(folder / "limiters", display, share="off") as servers,
+        display.step("limiters off, and on"),
+    ):
+        _limiters(servers, watch)
+    with (
+        _servers(folder / "sharing", display, share="idle") as servers,
+        display.step("lending what C does not use, and taking it back"),
+    ):
+        _lending(servers, watch)
+    return watch.seen
+
+
+class Watch:
+    """Loads, observed window by window."""
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.seen = Seen()
+        self.loads: dict[str, Steady] = {}
+
+    def window(self, phase: str, seconds: float = WINDOW_S) -> dict[str, Window]:
+        """Of each load what it did since the last call, so many seconds ago."""
+        time.sleep(seconds)
+        windows = {tenant: load.mark(phase) for tenant, load in self.loads.items()}
+        for tenant, one in windows.items():
+            began_s, ended_s = (at / 1e6 - self.began for at in (one.began_us, one.ended_us))
+            self.seen.samples.append(Sample(tenant, phase, began_s, ended_s, one.acked_per_s, one.p99_us))
+        return windows
+
+    def phase(self, name: str, seconds: float = PHASE_S) -> None:
+        """What comes first, while it settles, is kept under the name and a `+`."""
+        for settles in (True, False):
+            until = time.monotonic() + (SETTLE_S if settles else seconds)
+            while time.monotonic() < until:
+                self.window(name + "+" if settles else name)
+
+
+def _servers(folder: Path, display: Display, share: str) -> Any:
+    promised = len(TENANTS) * SLA_PER_S * _operations() / float(profile()["safety_factor"])
+    # A thousandth more, or the last of three would not fit for rounding.
+    resources = ServerResources(storage_io_per_s=round(promised * 1.001))
+    env = {
+        "QUORATE_SHARE": share,
+        "QUORATE_SHARE_INTERVAL_MS": str(round(INTERVAL_S * 1_000)),
+        "QUORATE_MEASURE_ISOLATION": "true",
+    }
+    return fleet(folder, display, 3, server_env=env, server_resources=resources)
+
+
+def _operations() -> int:
+    storage = profile()["storage"]
+    return int(-(-SIZE_BYTES // storage["io_bytes"]) * storage["writes"])
+
+
+def _groups(servers: Fleet, tenants: tuple[str, ...]) -> dict[str, str]:
+    groups = {name: servers.create_group(name, "persistent", SLA_PER_S, SIZE_BYTES) for name in tenants}
+    servers.wait_whole(*groups.values())
+    return groups
+
+
+def _load(servers: Fleet, groups: dict[str, str], tenant: str, *flags: str) -> Steady:
+    return Steady(servers, f"{tenant}-{time.monotonic_ns()}", [groups[tenant]], "--size", str(SIZE_BYTES), *flags)
+
+
+def _rate(part: float = 1.0) -> tuple[str, ...]:
+    return ("--rate", str(SLA_PER_S * part))
+
+
+def _limiters(servers: Fleet, watch: Watch) -> None:
+    groups = _groups(servers, ("B", "C"))
+    with ExitStack() as stack:
+        _toggle(servers)
+        watch.loads = {name: stack.enter_context(_load(servers, groups, name, *_rate())) for name in groups}
+        watch.phase("both at their SLA, limiters off")
+        watch.loads.pop("B").stop()
+        watch.loads["B"] = stack.enter_context(_load(servers, groups, "B", *FLOOD))
+        watch.phase("B floods, limiters off")
+        _toggle(servers)
+        switched = time.time() - watch.began
+        watch.phase("B floods, limiters on")
+    after = [sample for sample in watch.seen.samples if sample.tenant == "C" and sample.began_s >= switched]
+    watch.seen.victim_back_s = _back_s(after) - switched
+    watch.loads = {}
+
+
+def _back_s(samples: list[Sample]) -> float:
+    """When the first interval begins over which the tenant had its SLA."""
+    for first in range(len(samples)):
+        stretch = next(_intervals(samples[first:]), [])
+        if stretch and _mean(stretch) >= BACK_PART * SLA_PER_S:
+            return stretch[0].began_s
+    return samples[-1].ended_s + PHASE_S
+
+
+def _mean(samples: list[Sample]) -> float:
+    time_s = sum(sample.ended_s - sample.began_s for sample in samples)
+    return sum(sample.acked_per_s * (sample.ended_s - sample.began_s) for sample in samples) / time_s
+
+
+def _toggle(servers: Fleet) -> None:
+    for pid in servers.pids():
+        os.kill(pid, signal.SIGUSR1)
+
+
+def _lending(servers: Fleet, watch: Watch) -> None:
+    groups = _groups(servers, TENANTS)
+    with ExitStack() as stack:
+
+        def load(tenant: str, *flags: str) -> None:
+            if tenant in watch.loads:
+                watch.loads.pop(tenant).stop()
+            watch.loads[tenant] = stack.enter_context(_load(servers, groups, tenant, *flags))
+
+        for tenant in TENANTS:
+            load(tenant, *_rate(IDLE_PART if tenant == "C" else CALM_PART))
+        load("B", *WANTS_MORE)
+        watch.phase("C idles, B wants more")
+        load("A", *WANTS_MORE)
+        watch.phase("C idles, A and B want more")
+        for number in range(RETURNS):
+            load("C", *_rate())
+            _return(watch, f"C is back, {number + 1}")
+            load("C", *_rate(IDLE_PART))
+            if number + 1 < RETURNS:
+                watch.phase(f"C idles again, {number + 1}", 1.0)
+    watch.loads = {}
+
+
+def _return(watch: Watch, phase: str) -> None:
+    """C appends at its SLA from now on, when its load has attached."""
+    began: float | None = None
+    owner: float | None = None
+    taken: float | None = None
+    start = time.monotonic()
+    while time.monotonic() < start + PHASE_S:
+        is_close = time.monotonic() < start + RETURN_CLOSELY_S
+        windows = watch.window(phase, RETURN_WINDOW_S if is_close else WINDOW_S)
+        began = began if began is not None else windows["C"].began_us / 1e6
+        ended = max(one.ended_us for one in windows.values()) / 1e6
+        if owner is None and windows["C"].acked_per_s >= BACK_PART * SLA_PER_S:
+            owner = ended - began
+        total = sum(one.acked_per_s for one in windows.values())
+        if taken is None and total <= len(TENANTS) * SLA_PER_S * (2 - BACK_PART):
+            taken = ended - began
+    watch.seen.owner_back_s.append(owner if owner is not None else PHASE_S)
+    watch.seen.taken_back_s.append(taken if taken is not None else PHASE_S)
+
+
+def violations(seen: Seen) -> tuple[int, int]:
+    """(violations, chances): of each tenant and interval while what is idle was shared, whether the tenant got less
+    than what it asked for within its SLA."""
+    shared = [sample for sample in seen.samples if sample.phase.startswith("C ")]
+    found = chances = 0
+    for tenant in TENANTS:
+        for chunk in _intervals([sample for sample in shared if sample.tenant == tenant]):
+            asks = _asks(tenant, chunk[0].phase)
+            chances += 1
+            found += _mean(chunk) < WITHIN_PART * asks * SLA_PER_S
+    return found, chances
+
+
+def _asks(tenant: str, phase: str) -> float:
+    if tenant == "C" and "idles" in phase:
+        return IDLE_PART
+    return CALM_PART if tenant == "A" and phase.startswith("C idles, B") else 1.0
+
+
+def _intervals(samples: list[Sample]) -> Iterator[list[Sample]]:
+    """Samples that follow one another, in one phase, as long as an interval."""
+    chunk: list[Sample] = []
+    for sample in samples:
+        if chunk and sample.phase != chunk[0].phase:
+            chunk = []
+        chunk.append(sample)
+        if chunk[-1].ended_s - chunk[0].began_s >= INTERVAL_S:
+            yield chunk
+            chunk = []

@@ -1,0 +1,212 @@
+//! A group's head, what it tells of itself, and what it may do above its SLA.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use quorate_chain::ClientRef;
+use quorate_journal::{Journal, Options};
+use quorate_tokens::Permission;
+use quorate_types::config::Member;
+use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::{Durability, GroupConfig};
+use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
+use uuid::Uuid;
+
+use super::*;
+use crate::disk::JournalPort;
+use crate::shard::ClientRequest;
+use crate::shared::{Plaintext, Shared};
+
+const GROUP: GroupId = GroupId(Uuid::from_u128(7));
+const ME: ServerId = ServerId(1);
+const CLIENT: ClientRef = ClientRef {
+    connection: 1,
+    channel: 1,
+};
+const RATE_PER_S: u64 = 10;
+const COST: AppendCost = AppendCost {
+    fixed_milli: [1_000, 0, 0],
+    per_byte_milli: [0; 3],
+};
+const HOUR_US: Micros = 3_600_000_000;
+
+struct Rig {
+    shard: Shard,
+    dir: std::path::PathBuf,
+    seq: u64,
+}
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("quorate-lending-{name}-{}", std::process::id()));
+        let options = Options {
+            segment_bytes: 20 << 20,
+            ..Options::default()
+        };
+        let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
+        let port = JournalPort::new(Arc::new(journal), |_| {});
+        let plaintext = Plaintext {
+            is_accepted: false,
+            is_dialed: false,
+        };
+        let (news, _) = tokio::sync::mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
+        shared.set_server_id(ME);
+        let (io, _work) = crate::shard::io::Io::new(0, shared, port);
+        let shard = Shard {
+            groups: HashMap::new(),
+            io,
+            parted: Vec::new(),
+            lost: HashSet::new(),
+        };
+        let mut rig = Self { shard, dir, seq: 0 };
+        rig.shard.configure(config(1));
+        let permission = Permission {
+            may_append: true,
+            may_read: true,
+            expires_at_s: u64::MAX,
+        };
+        let (number, session) = (1, 5);
+        rig.request(ClientRequest::Attach {
+            number,
+            session,
+            permission,
+        });
+        rig
+    }
+
+    fn request(&mut self, request: ClientRequest) {
+        self.shard.group_request(GROUP, CLIENT, request);
+        self.shard.flush();
+    }
+
+    fn append(&mut self, count: u64) {
+        for _ in 0..count {
+            self.seq += 1;
+            let payload = Bytes::from_static(&[1, 0, 0, 0, 9]);
+            let append = Append {
+                seq: self.seq,
+                floor_index: 0,
+                timeout_ms: 0,
+                entry_count: 1,
+                payload_crc: crc32fast::hash(&payload),
+                expected_offset: NO_EXPECTED_OFFSET,
+                fencing_token: 0,
+                payload,
+            };
+            let message = Message::Append(append);
+            self.request(ClientRequest::Message { message, trace: None });
+        }
+    }
+
+    fn lend(&mut self, epoch: Epoch, per_s: u64, until: Micros) {
+        self.shard.lending(Request::Lend(Lend {
+            group_id: GROUP,
+            epoch,
+            per_s,
+            until,
+        }));
+        self.shard.flush();
+    }
+
+    fn ordered(&self) -> u64 {
+        self.shard.groups[&GROUP].replica.log().next_offset()
+    }
+
+    fn load(&mut self) -> Load {
+        let (sender, mut receiver) = oneshot::channel();
+        self.shard.lending(Request::Loads(sender));
+        receiver.try_recv().expect("it answers at once").remove(0)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _left = std::fs::remove_dir_all(&self.dir).is_err();
+    }
+}
+
+fn config(epoch: Epoch) -> GroupConfig {
+    GroupConfig {
+        group_id: GROUP,
+        epoch,
+        durability: Durability::InMemory,
+        replication_degree: 1,
+        min_replicas: 1,
+        replicas: vec![Member {
+            server_id: ME,
+            address: "here".to_string(),
+        }],
+        learners: Vec::new(),
+        budget: Budget::for_rate(RATE_PER_S, 1, COST),
+        retention_bytes: u64::MAX,
+        retention_age_s: None,
+        beginning: None,
+    }
+}
+
+#[test]
+fn a_head_uses_what_is_lent_and_what_waits_passes_at_once() {
+    let mut rig = Rig::new("lent");
+    rig.append(200);
+    let own = rig.ordered();
+    assert!(
+        (RATE_PER_S..100).contains(&own),
+        "{own}: a second of its rate, and what came meanwhile"
+    );
+    rig.lend(2, 10_000, now_us() + HOUR_US);
+    assert!(rig.ordered() < 100, "of another epoch");
+    rig.lend(1, 10_000, now_us() + HOUR_US);
+    // Its queue holds what its budget lets through before two seconds are over; clients send the rest again.
+    assert!(
+        rig.ordered() >= own + RATE_PER_S,
+        "{} of {own} before",
+        rig.ordered()
+    );
+    assert_eq!(rig.shard.groups[&GROUP].rate_per_s(), RATE_PER_S + 10_000);
+    assert!(rig.shard.groups.get_mut(&GROUP).unwrap().lent_requests() > 0);
+    rig.lend(1, 0, 0);
+    assert_eq!(rig.shard.groups[&GROUP].rate_per_s(), RATE_PER_S);
+}
+
+#[test]
+fn nothing_more_passes_on_lent_capacity_when_an_owner_is_back_or_the_epoch_is_over() {
+    let mut rig = Rig::new("back");
+    rig.append(RATE_PER_S);
+    rig.shard.io.shared.lending.set_interval_us(HOUR_US);
+    rig.lend(1, 10_000, now_us() + HOUR_US);
+    rig.append(50);
+    assert!(rig.ordered() >= RATE_PER_S + 50);
+    let other = GroupId(Uuid::from_u128(8));
+    rig.shard.io.shared.lending.owner_returned(other, 1, now_us());
+    let before = rig.ordered();
+    let begun = now_us();
+    rig.append(15);
+    let own = RATE_PER_S * (now_us() - begun).div_ceil(1_000_000) + 1;
+    assert!(rig.ordered() <= before + own, "{} of {before}", rig.ordered());
+    rig.shard.configure(config(2));
+    assert_eq!(rig.shard.groups[&GROUP].rate_per_s(), RATE_PER_S);
+}
+
+#[test]
+fn a_head_tells_what_was_offered_and_whether_it_was_held_back() {
+    let mut rig = Rig::new("load");
+    rig.load();
+    let begun = now_us();
+    rig.append(100);
+    let load = rig.load();
+    let elapsed_us = now_us() - begun;
+    assert_eq!(load.key, (GROUP, 1));
+    assert_eq!(load.reserved_per_s, RATE_PER_S);
+    assert_eq!(load.places.len(), 1);
+    assert_eq!(load.places[0].cost, [1_000, 0, 0]);
+    assert!(load.measured.was_held_back);
+    assert!(load.measured.accepted_per_s < load.measured.offered_per_s);
+    assert!(
+        load.measured.offered_per_s * elapsed_us >= 10 * 1_000_000,
+        "{load:?}"
+    );
+    let calm = rig.load();
+    assert!(!calm.measured.was_held_back);
+    assert_eq!(calm.measured.offered_per_s, 0);
+}
