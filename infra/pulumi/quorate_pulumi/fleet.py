@@ -46,7 +46,7 @@ class FleetContract:
         version = _field(source, "version", int)
         if version != VERSION:
             raise FleetContractError(
-                f"quorate_fleet.version is {version}, and this package understands {VERSION}: renew the older of the two"
+                f"quorate_fleet.version is {version}, and this package understands {VERSION}: renew the older one"
             )
         rdma = _field(source, "rdma", Mapping)
         servers = _field(source, "servers", Mapping)
@@ -122,7 +122,7 @@ class LoadTestFleet(pulumi.ComponentResource):
 
     @property
     def handles(self) -> pulumi.Output[dict[str, str]]:
-        """The load driver's handles, as JSON, by group; each in a file of its own is what `quorate-load --handle` takes.
+        """The load driver's handles, as JSON, by group; `quorate-load --handle` takes each in a file of its own.
         Secret, and they end within the hour: take them right before the load."""
         return pulumi.Output.secret(pulumi.Output.all(**{group.name: group.handle for group in self.groups}))
 

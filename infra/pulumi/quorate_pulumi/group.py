@@ -17,6 +17,7 @@ from quorate_pulumi.sla import SLA
 from quorate_pulumi.words import explained
 
 Durability = Literal["persistent", "in_memory"]
+ENVIRONMENT = ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +48,8 @@ class _GroupResource(Resource, module="quorate", name="Group"):
 
 
 class Group(pulumi.ComponentResource):
-    """A group. It is deleted with its log when it leaves the stack, unless `protect` or `retain_on_delete` says
-    otherwise; both are passed on to what the component is made of."""
+    """A group. It is deleted with its log when it leaves the stack, unless the options `protect` or `retain_on_delete`
+    say otherwise; what the component is made of has them, too."""
 
     name: str
     group_id: pulumi.Output[str]
@@ -79,7 +80,6 @@ class Group(pulumi.ComponentResource):
             pulumi.ResourceOptions(
                 parent=self,
                 additional_secret_outputs=["api_key"],
-                protect=opts.protect if opts else None,
                 retain_on_delete=opts.retain_on_delete if opts else None,
             ),
         )
@@ -92,13 +92,11 @@ class Group(pulumi.ComponentResource):
         itself, each time that one expires. Secret as a whole."""
         if self._app_key is None:
             raise ValueError(
-                f"Group {self.name!r}: environment needs app_key, a key with the scopes append and read. It is not given "
-                "api_key instead: that one can delete the group"
+                f"Group {self.name!r}: environment needs app_key, a key with the scopes append and read. It is not "
+                "given api_key instead: that one can delete the group"
             )
         known = pulumi.Output.all(self._api_url, self._app_key, self.group_id)
-        return pulumi.Output.secret(
-            known.apply(lambda found: dict(zip(("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP"), found, strict=True)))
-        )
+        return pulumi.Output.secret(known.apply(lambda found: dict(zip(ENVIRONMENT, found, strict=True))))
 
     @property
     def handle(self) -> pulumi.Output[str]:

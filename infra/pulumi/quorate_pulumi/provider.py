@@ -58,8 +58,8 @@ class GroupProvider(ResourceProvider):
         for_life = [name for name in changed(before, after, FOR_LIFE) if after[name] != UNKNOWN]
         if for_life and not new_identity and after.get("on_sla_change") != "replace":
             raise GroupError(
-                f"the group {before['name']!r} has its {', '.join(for_life)} for life. Replacing the group would delete its "
-                "log: put the value back, make a second group and move to it, or agree to losing the log with "
+                f"the group {before['name']!r} has its {', '.join(for_life)} for life. Replacing it would delete "
+                "its log: put the value back, make a second group and move to it, or agree to losing the log with "
                 'on_sla_change="replace".',
                 for_life[0],
             )
@@ -122,7 +122,7 @@ class GroupProvider(ResourceProvider):
         async def delete(control: Control) -> None:
             await control.delete_group(id_)
             await _until_gone(control, id_)
-            raise GroupError(f"{doing}: it takes its time. The deletion is noted and goes on; run again to see its end.")
+            raise GroupError(f"{doing}: it takes its time. The deletion is noted and goes on; run again.")
 
         doing = f"deleting the group {found['name']!r}"
         try:
@@ -138,9 +138,8 @@ class GroupProvider(ResourceProvider):
 
     def _refuse_resize(self, id_: str, after: Json) -> None:
         for attribute, text in self._no_room(after, {"replaces_group_id": id_}):
-            raise GroupError(
-                f"resizing the group {after['name']!r}: {attribute}: {text} Nothing of the group was changed.", attribute
-            )
+            doing = f"resizing the group {after['name']!r}"
+            raise GroupError(f"{doing}: {attribute}: {text} Nothing of the group was changed.", attribute)
 
 
 class _Gone(Exception):

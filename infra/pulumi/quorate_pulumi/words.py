@@ -36,11 +36,11 @@ def explained(doing: str, problem: QuorateError) -> GroupError:
         return GroupError(f"{doing}: {attribute}: {text} {_trace(problem)}", attribute)
     if isinstance(problem, ApiUnreachable):
         return GroupError(
-            f"{doing}: {problem}. Whether the API did what was asked is unknown; run again: what it did is found again for "
-            "a day, and not done twice."
+            f"{doing}: {problem}. Whether the API did what was asked is unknown; run again: what it did is found again "
+            "for a day, and not done twice."
         )
     if isinstance(problem, AuthenticationFailed):
-        return GroupError(f"{doing}: api_key: the API does not know this key, or it was revoked. {_trace(problem)}", "api_key")
+        return GroupError(f"{doing}: api_key: the API does not know this key (any more). {_trace(problem)}", "api_key")
     if isinstance(problem, NotAllowed):
         return GroupError(f"{doing}: api_key: the key does not permit it; `manage` does. {_trace(problem)}", "api_key")
     if isinstance(problem, ApiError):

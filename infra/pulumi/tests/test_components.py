@@ -7,12 +7,13 @@ import json
 
 import pulumi
 import pytest
-from pulumi.runtime.rpc import is_rpc_secret, unwrap_rpc_secret
 from fake_api import PROJECT, RATE_MAX
-from quorate_pulumi import Group, GroupArgs, LoadTestFleet, LoadTestFleetArgs
-from quorate_pulumi.provider import GroupProvider
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.rpc import is_rpc_secret, unwrap_rpc_secret
 
 from quorate import Handle
+from quorate_pulumi import Group, GroupArgs, LoadTestFleet, LoadTestFleetArgs
+from quorate_pulumi.provider import GroupProvider
 
 FLEET = {
     "version": 1,
@@ -20,6 +21,7 @@ FLEET = {
     "rdma": {"kind": "none", "device": None, "ordered": False},
     "servers": {name: {"id": number, "address": f"10.4.0.{number}:7400"} for number, name in enumerate("abc", 1)},
 }
+RESOURCE = "pulumi-python:dynamic/quorate:Group"
 
 
 class Mocks(pulumi.runtime.Mocks):
@@ -28,10 +30,11 @@ class Mocks(pulumi.runtime.Mocks):
     def __init__(self) -> None:
         self.registered: list[pulumi.runtime.MockResourceArgs] = []
         self.secret: set[str] = set()
+        self.requests = {}
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs):
         self.registered.append(args)
-        if args.typ != "pulumi-python:dynamic/quorate:Group":
+        if args.typ != RESOURCE:
             return "", args.inputs
         self.secret = {name for name, value in args.inputs.items() if is_rpc_secret(value)}
         # The engine takes the secret's wrapping off for a provider that does not accept it.
@@ -46,9 +49,16 @@ class Mocks(pulumi.runtime.Mocks):
 
 
 @pytest.fixture
-def mocks() -> Mocks:
+def mocks(monkeypatch) -> Mocks:
     asyncio.set_event_loop(asyncio.new_event_loop())  # outputs belong to the loop of their test
     mocks = Mocks()
+    register = MockMonitor.RegisterResource
+
+    def keep(monitor, request):
+        mocks.requests[request.type, request.name] = request
+        return register(monitor, request)
+
+    monkeypatch.setattr(MockMonitor, "RegisterResource", keep)
     pulumi.runtime.set_mocks(mocks, project="shop", stack="dev")
     return mocks
 
@@ -117,6 +127,17 @@ def test_the_resource_under_a_component(api, mocks):
     assert resource.inputs["min_replicas"] == 2
     assert resource.inputs["owner"] == "shop/dev/orders"
     assert mocks.secret == {"api_key"}
+    assert list(mocks.requests[RESOURCE, "orders"].additionalSecretOutputs) == ["api_key"]
+
+
+def test_what_keeps_a_component_keeps_its_group(api, mocks):
+    opts = pulumi.ResourceOptions(protect=True, retain_on_delete=True)
+    run(lambda: {"id": Group("orders", args(api), opts).group_id})
+    request = mocks.requests[RESOURCE, "orders"]
+    assert (request.protect, request.retainOnDelete) == (True, True)
+    run(lambda: {"id": Group("others", args(api)).group_id})
+    request = mocks.requests[RESOURCE, "others"]
+    assert (request.protect, request.retainOnDelete) == (False, False)
 
 
 def test_a_load_test_has_its_groups_in_the_fleets_region(api, mocks):

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from quorate_pulumi import FleetContract, FleetContractError
 from quorate_pulumi.fleet import VERSION, Server
 

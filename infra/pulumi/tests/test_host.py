@@ -1,5 +1,5 @@
-"""The same provider in the process that Pulumi's SDK runs dynamic providers in (`python -m pulumi.dynamic`), spoken to over
-gRPC as Pulumi's engine does: pickled, with numbers as floats, in a process that has not imported our package."""
+"""The same provider in the process that Pulumi's SDK runs dynamic providers in (`python -m pulumi.dynamic`), spoken to
+over gRPC as Pulumi's engine does: pickled, with numbers as floats, where nobody has imported our package."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime.proto import provider_pb2 as messages
 from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderStub
+
 from quorate_pulumi.provider import GroupProvider
 
 URN = "urn:pulumi:dev::shop::pulumi-python:dynamic/quorate:Group::orders"
