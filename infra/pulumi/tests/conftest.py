@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+import pulumi
 import pytest
+from engine import Mocks
 from fake_api import PROJECT, FakeApi
+from pulumi.runtime.mocks import MockMonitor
 
 
 @pytest.fixture
@@ -30,3 +34,18 @@ def props(api: FakeApi) -> dict[str, Any]:
         "on_sla_change": "refuse",
         "owner": "shop/dev/orders",
     }
+
+
+@pytest.fixture
+def mocks(monkeypatch) -> Mocks:
+    asyncio.set_event_loop(asyncio.new_event_loop())  # outputs belong to the loop of their test
+    mocks = Mocks()
+    register = MockMonitor.RegisterResource
+
+    def keep(monitor, request):
+        mocks.requests[request.type, request.name] = request
+        return register(monitor, request)
+
+    monkeypatch.setattr(MockMonitor, "RegisterResource", keep)
+    pulumi.runtime.set_mocks(mocks, project="shop", stack="dev")
+    return mocks

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pulumi
 import pytest
+from engine import RESOURCE, run
 from fake_api import PROJECT, RATE_MAX
-from pulumi.runtime.mocks import MockMonitor
-from pulumi.runtime.rpc import is_rpc_secret, unwrap_rpc_secret
 
 from quorate import Handle
 from quorate_pulumi import Group, GroupArgs, LoadTestFleet, LoadTestFleetArgs
-from quorate_pulumi.provider import GroupProvider
 
 FLEET = {
     "version": 1,
@@ -21,62 +18,6 @@ FLEET = {
     "rdma": {"kind": "none", "device": None, "ordered": False},
     "servers": {name: {"id": number, "address": f"10.4.0.{number}:7400"} for number, name in enumerate("abc", 1)},
 }
-RESOURCE = "pulumi-python:dynamic/quorate:Group"
-
-
-class Mocks(pulumi.runtime.Mocks):
-    """Groups are made by the provider's own create; what is registered is kept."""
-
-    def __init__(self) -> None:
-        self.registered: list[pulumi.runtime.MockResourceArgs] = []
-        self.secret: set[str] = set()
-        self.requests = {}
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs):
-        self.registered.append(args)
-        if args.typ != RESOURCE:
-            return "", args.inputs
-        self.secret = {name for name, value in args.inputs.items() if is_rpc_secret(value)}
-        # The engine takes the secret's wrapping off for a provider that does not accept it.
-        asked = {name: unwrap_rpc_secret(value) for name, value in args.inputs.items() if name != "__provider"}
-        checked = GroupProvider().check({}, asked)
-        assert not [(failure.property, failure.reason) for failure in checked.failures]
-        made = GroupProvider().create(checked.inputs)
-        return made.id, made.outs
-
-    def call(self, args: pulumi.runtime.MockCallArgs):
-        raise AssertionError(args.token)
-
-
-@pytest.fixture
-def mocks(monkeypatch) -> Mocks:
-    asyncio.set_event_loop(asyncio.new_event_loop())  # outputs belong to the loop of their test
-    mocks = Mocks()
-    register = MockMonitor.RegisterResource
-
-    def keep(monitor, request):
-        mocks.requests[request.type, request.name] = request
-        return register(monitor, request)
-
-    monkeypatch.setattr(MockMonitor, "RegisterResource", keep)
-    pulumi.runtime.set_mocks(mocks, project="shop", stack="dev")
-    return mocks
-
-
-def run(program):
-    """The values of the outputs that a program returns, and whether each is secret."""
-    found = {}
-
-    async def look(outputs):
-        for name, output in outputs.items():
-            found[name] = (await output.future(), await output.is_secret())
-
-    @pulumi.runtime.test
-    def stack():
-        return look(program())
-
-    stack()
-    return found
 
 
 def args(api, **more) -> GroupArgs:
