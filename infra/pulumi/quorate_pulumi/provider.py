@@ -49,6 +49,8 @@ class GroupProvider(ResourceProvider):
         is_new = not olds.get("name")
         if not wrong and is_new and UNKNOWN not in found.values():
             wrong = self._no_room(found, {})
+            if wrong and self._is_there(found):
+                wrong = []  # its own reservation may be what is in the way, if an interrupted run made it: create tells
         return CheckResult(found, [CheckFailure(name, reason) for name, reason in wrong])
 
     def diff(self, id_: str, olds: Json, news: Json) -> DiffResult:
@@ -135,6 +137,12 @@ class GroupProvider(ResourceProvider):
         quote = _call(doing, found, lambda control: control.quote({**sla_of(found), **more}), gone_is_error=True)
         refusal = quote.get("refusal")
         return [refusal_in_words(refusal)] if refusal else []
+
+    def _is_there(self, found: Json) -> bool:
+        async def look(control: Control) -> bool:
+            return any([group["name"] == found["name"] async for group in control.groups(found["project_id"])])
+
+        return _call(f"looking for the group {found['name']!r}", found, look, gone_is_error=True)
 
     def _refuse_resize(self, id_: str, after: Json) -> None:
         for attribute, text in self._no_room(after, {"replaces_group_id": id_}):

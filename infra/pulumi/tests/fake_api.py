@@ -92,6 +92,9 @@ class FakeApi:
             case ("POST", "projects", project, "groups"):
                 self._hold(body, "NewGroup")
                 return self._make(project, body) if "manage" in scopes else problem(403, "permission_denied", "No.")
+            case ("GET", "projects", project, "groups"):
+                items = [group for group in self.groups.values() if group["project_id"] == project]
+                return 200, {"items": items, "next_cursor": None}
             case (_, "groups", group, *_) if group not in self.groups:
                 return problem(404, "not_found", "No such group.")
             case ("GET", "groups", group):

@@ -60,6 +60,14 @@ def test_what_an_interrupted_run_made_is_found_again(api, props):
     assert len({key for *_, key in api.called("POST", "/groups")}) == 1
 
 
+def test_what_an_interrupted_run_made_is_not_in_its_own_way(api, props):
+    props["rate_per_s"] = 6000.0
+    group_id, _ = create(props)
+    assert not failures(props)
+    assert create(props)[0] == group_id
+    assert list(failures({**props, "name": "second"})) == ["rate_per_s"]
+
+
 def test_another_stack_does_not_take_it_over(api, props):
     create(props)
     with pytest.raises(GroupError, match="name: the project has a group of this name already") as caught:
