@@ -227,10 +227,10 @@ def _return(watch: Watch, phase: str) -> None:
     watch.seen.taken_back_s.append(taken if taken is not None else PHASE_S)
 
 
-def violations(seen: Seen) -> tuple[int, int]:
-    """(violations, chances): of each tenant and interval while what is idle was shared, whether the tenant got less
-    than what it asked for within its SLA."""
-    shared = [sample for sample in seen.samples if sample.phase.startswith("C ")]
+def violations(seen: Seen, phases: str = "C ") -> tuple[int, int]:
+    """(violations, chances): of each tenant and interval, whether the tenant got less than what it asked for within
+    its SLA. `phases`: how their names begin; by default those in which what is idle was shared."""
+    shared = [sample for sample in seen.samples if sample.phase.startswith(phases)]
     found = chances = 0
     for tenant in TENANTS:
         for chunk in _intervals([sample for sample in shared if sample.tenant == tenant]):
