@@ -150,12 +150,19 @@ fn a_head_uses_what_is_lent_and_what_waits_passes_at_once() {
     let mut rig = Rig::new("lent");
     rig.append(200);
     let own = rig.ordered();
-    assert!((RATE_PER_S..100).contains(&own), "{own}: a second of its rate, and what came meanwhile");
+    assert!(
+        (RATE_PER_S..100).contains(&own),
+        "{own}: a second of its rate, and what came meanwhile"
+    );
     rig.lend(2, 10_000, now_us() + HOUR_US);
     assert!(rig.ordered() < 100, "of another epoch");
     rig.lend(1, 10_000, now_us() + HOUR_US);
     // Its queue holds what its budget lets through before two seconds are over; clients send the rest again.
-    assert!(rig.ordered() >= own + RATE_PER_S, "{} of {own} before", rig.ordered());
+    assert!(
+        rig.ordered() >= own + RATE_PER_S,
+        "{} of {own} before",
+        rig.ordered()
+    );
     assert_eq!(rig.shard.groups[&GROUP].rate_per_s(), RATE_PER_S + 10_000);
     assert!(rig.shard.groups.get_mut(&GROUP).unwrap().lent_requests() > 0);
     rig.lend(1, 0, 0);
@@ -195,7 +202,10 @@ fn a_head_tells_what_was_offered_and_whether_it_was_held_back() {
     assert_eq!(load.places[0].cost, [1_000, 0, 0]);
     assert!(load.measured.was_held_back);
     assert!(load.measured.accepted_per_s < load.measured.offered_per_s);
-    assert!(load.measured.offered_per_s * elapsed_us >= 10 * 1_000_000, "{load:?}");
+    assert!(
+        load.measured.offered_per_s * elapsed_us >= 10 * 1_000_000,
+        "{load:?}"
+    );
     let calm = rig.load();
     assert!(!calm.measured.was_held_back);
     assert_eq!(calm.measured.offered_per_s, 0);
