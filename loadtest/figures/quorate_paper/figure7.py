@@ -60,13 +60,16 @@ class Seen:
     taken_back_s: list[float] = field(default_factory=list)
     # B beyond its SLA, since limiters are on.
     victim_back_s: float = 0.0
+    # Of the machine, when the figure began: processes that wanted a core.
+    load_average: float = 0.0
 
     def rate(self, tenant: str, phase: str) -> float:
         """Over the phase's samples of the tenant, appends/s."""
         return _mean(self.of(tenant, phase))
 
     def p99_us(self, tenant: str, phase: str) -> float:
-        latencies = sorted(sample.p99_us for sample in self.of(tenant, phase))
+        # A window in which nothing was acknowledged has no latency: it waited at least as long as the window.
+        latencies = sorted(sample.p99_us or round(WINDOW_S * 1e6) for sample in self.of(tenant, phase))
         return float(latencies[len(latencies) // 2])
 
     def of(self, tenant: str, phase: str) -> list[Sample]:
@@ -78,6 +81,7 @@ class Seen:
 
 def run(folder: Path, display: Display) -> Seen:
     watch = Watch(time.time())
+    watch.seen.load_average = os.getloadavg()[0]
     with (
         _servers(folder / "limiters", display, share="off") as servers,
         display.step("limiters off, and on"),
