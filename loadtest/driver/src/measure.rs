@@ -157,13 +157,12 @@ impl Load {
     pub async fn wait_attached(&self, mut tell: impl FnMut(&str)) -> Result<(), String> {
         let (began, producers) = (Instant::now(), self.tasks.len());
         while (self.tally.borrow().attached as usize) < producers {
-            let tally = self.tally.borrow();
-            if began.elapsed() > PATIENCE || tally.is_stopped {
+            if began.elapsed() > PATIENCE || self.tally.borrow().is_stopped {
+                let tally = self.tally.borrow();
                 let reason = tally.last_failure.as_ref().map(ToString::to_string);
                 let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
                 return Err(format!("{} of {producers} connected: {reason}", tally.attached));
             }
-            drop(tally);
             tell("connecting");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
