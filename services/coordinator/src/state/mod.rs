@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 pub use membership::Refused;
 
-use command::{Command, Digest, Effect};
+use command::{Command, Digest, Effect, Reply};
 use event::{Event, EventKind, Events};
 use group::{Group, GroupStatus};
 use placement::Placement;
