@@ -10,7 +10,7 @@ use tokio::task::LocalSet;
 use super::Group;
 use super::processes::{Counters, Process, Used, disk_flushes, loopback_bytes};
 use crate::cpu::CpuSeconds;
-use crate::measure::{Load, PATIENCE, Workload, wait_attached};
+use crate::measure::{Load, PATIENCE, Workload};
 
 /// One durability and size, once. Amounts are for each append.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ async fn cell(groups: &[&Group], size_bytes: u32, plan: &Plan) -> Result<Cell, S
 }
 
 async fn window(groups: &[&Group], load: &Load, workload: &Workload) -> Result<Cell, String> {
-    wait_attached(workload, &load.tally, |_| ()).await?;
+    load.wait_attached(|_| ()).await?;
     tokio::time::sleep(workload.warmup).await;
     let processes: BTreeSet<Process> = groups
         .iter()

@@ -14,7 +14,7 @@ use tokio::task::LocalSet;
 use super::cells::outstanding;
 use super::processes::{Counters, Process};
 use super::{Group, median};
-use crate::measure::{Load, PATIENCE, Workload, wait_attached};
+use crate::measure::{Load, PATIENCE, Workload};
 
 #[derive(Debug, Serialize)]
 pub struct Error {
@@ -137,8 +137,8 @@ async fn observe(
     loads: &[Load],
     parts: &[Workload],
 ) -> Result<(Vec<f64>, BTreeMap<Process, f64>), String> {
-    for (load, part) in loads.iter().zip(parts) {
-        wait_attached(part, &load.tally, |_| ()).await?;
+    for load in loads {
+        load.wait_attached(|_| ()).await?;
     }
     tokio::time::sleep(parts[0].warmup).await;
     let mut before = BTreeMap::new();

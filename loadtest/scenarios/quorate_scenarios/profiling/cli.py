@@ -1,9 +1,9 @@
 """`make profile`: a cost profile of this machine, as the load driver measures it (Filo §6.1), and its error.
 
 Three servers with TLS and with budgets beyond reach, once with one shard each, from which roles are told apart, and
-once with two, with a group for each shard. Writes `loadtest/profiles/local.json`, which `make up` uses from then on and a running
-coordinator reads again, and the cells beside it, which `make figures ONLY=fig3` plots. Exits 0 only if the error is
-within its goal.
+once with two, with a group for each shard. Writes `loadtest/profiles/local.json`, which `make up` uses from then on
+and a running coordinator reads again, and the cells beside it, which `make figures ONLY=fig3` plots. Exits 0 only if
+the error is within its goal.
 """
 
 from __future__ import annotations
