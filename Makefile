@@ -82,7 +82,7 @@ bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashic
 profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, ten minutes, nothing else running (REPEATS=3)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
 
-figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=computed, ONLY=fig7 (real servers, 2 min), ONLY=fig3 (of make profile)
+figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, 2 min)
 	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY))
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught

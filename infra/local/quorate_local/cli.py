@@ -65,6 +65,11 @@ def _show_alerts(stack: Stack, display: Display) -> bool:
     if url is None:
         return True
     display.line(f"  Prometheus      {url}")
+    if stack.options.servers == 0:
+        display.line(
+            "  Without servers most series are missing: `quorate-observe check-alerts` tells when there are some."
+        )
+        return True
     display.line()
     with display.step("waiting for the series that alerts ask for"):
         works, table = observing.check_alerts(url)

@@ -157,13 +157,9 @@ impl Load {
     pub async fn wait_attached(&self, mut tell: impl FnMut(&str)) -> Result<(), String> {
         let (began, producers) = (Instant::now(), self.tasks.len());
         while (self.tally.borrow().attached as usize) < producers {
-            let tally = self.tally.borrow();
-            if began.elapsed() > PATIENCE || tally.is_stopped {
-                let reason = tally.last_failure.as_ref().map(ToString::to_string);
-                let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
-                return Err(format!("{} of {producers} connected: {reason}", tally.attached));
+            if began.elapsed() > PATIENCE || self.tally.borrow().is_stopped {
+                return Err(self.tally.borrow().why_not_attached(producers));
             }
-            drop(tally);
             tell("connecting");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

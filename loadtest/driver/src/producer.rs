@@ -81,6 +81,12 @@ impl Tally {
         }
     }
 
+    pub fn why_not_attached(&self, producers: usize) -> String {
+        let reason = self.last_failure.as_ref().map(ToString::to_string);
+        let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
+        format!("{} of {producers} connected: {reason}", self.attached)
+    }
+
     /// A window begins: what came before does not count in it.
     pub fn begin(&mut self) {
         self.acked = 0;

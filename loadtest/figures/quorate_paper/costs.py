@@ -71,8 +71,9 @@ def page(measured: dict[str, Any]) -> str:
 
 {measured["source"]}, on {machine["cores"]} × {machine["cpu"]}; profile `{measured["version"]}`, servers
 {measured["servers_version"]}. Three servers and the client share the machine, so throughput is that of all
-of them together and no server's own; CPU an append is what the cost profile uses. Its predictions were off by
-{error["median"]:.1%} on {len(error["mixes"])} mixed workloads (median of their servers; worst {error["worst"]:.1%}).
+of them together and no server's own; CPU an append is what the cost profile uses. Its predictions were off
+by {error["median"]:.1%} on {len(error["mixes"])} mixed workloads (median of their servers; the
+worst {error["worst"]:.1%}).
 
 ![what an append costs](figure-3.svg)
 

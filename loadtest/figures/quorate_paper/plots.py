@@ -113,31 +113,6 @@ def conservation(points: list[Shared], folder: Path) -> None:
         _finish(figure, tuple(axes.flat), folder / "figure-6")
 
 
-def costs(points: list[Cost], folder: Path) -> None:
-    """Figures 3 and 4: throughput, the server's CPU, CPU of an append, over the size."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
-        rate, cores, each = axes
-        for colour, durability in zip(COLOURS, DURABILITIES, strict=False):
-            for shards, line in zip(sorted({point.shards for point in points}), ("-", "--"), strict=False):
-                own = [point for point in points if (point.durability, point.shards) == (durability, shards)]
-                x = [point.size for point in own]
-                label = f"{durability.replace('_', ' ')}, {shards} shard{'s' if shards > 1 else ''}"
-                rate.plot(x, [point.per_s for point in own], line, marker="o", color=colour, label=label)
-                cores.plot(x, [point.cores for point in own], line, marker="o", color=colour, label=label)
-                cores.plot(x, [point.busiest for point in own], line, marker=".", color=colour, alpha=0.4)
-                heads = [(point.size, point.head_us) for point in own if point.head_us is not None]
-                each.plot([size for size, _ in heads], [us for _, us in heads], line, marker="o", color=colour)
-        rate.set_title("Appends/s")
-        cores.set_title("Cores of a server (pale: busiest thread)")
-        each.set_title("CPU of an append at the head, µs")
-        for one in axes:
-            one.set_xscale("log", base=2)
-        for one in (rate, each):
-            one.set_yscale("log")
-        _finish(figure, tuple(axes[:2]), folder / "figure-3", "bytes")
-
-
 def sharing(seen: Seen, folder: Path) -> None:
     """Figure 7: appends/s of each tenant over time, by phase."""
     with plt.rc_context(STYLE):
@@ -161,6 +136,31 @@ def sharing(seen: Seen, folder: Path) -> None:
         figure.savefig((folder / "figure-7").with_suffix(".svg"), metadata={"Date": None})
         figure.savefig((folder / "figure-7").with_suffix(".png"), dpi=110)
         plt.close(figure)
+
+
+def costs(points: list[Cost], folder: Path) -> None:
+    """Figures 3 and 4: throughput, the server's CPU, CPU of an append, over the size."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+        rate, cores, each = axes
+        for colour, durability in zip(COLOURS, DURABILITIES, strict=False):
+            for shards, line in zip(sorted({point.shards for point in points}), ("-", "--"), strict=False):
+                own = [point for point in points if (point.durability, point.shards) == (durability, shards)]
+                x = [point.size for point in own]
+                label = f"{durability.replace('_', ' ')}, {shards} shard{'s' if shards > 1 else ''}"
+                rate.plot(x, [point.per_s for point in own], line, marker="o", color=colour, label=label)
+                cores.plot(x, [point.cores for point in own], line, marker="o", color=colour, label=label)
+                cores.plot(x, [point.busiest for point in own], line, marker=".", color=colour, alpha=0.4)
+                heads = [(point.size, point.head_us) for point in own if point.head_us is not None]
+                each.plot([size for size, _ in heads], [us for _, us in heads], line, marker="o", color=colour)
+        rate.set_title("Appends/s")
+        cores.set_title("Cores of a server (pale: busiest thread)")
+        each.set_title("CPU of an append at the head, µs")
+        for one in axes:
+            one.set_xscale("log", base=2)
+        for one in (rate, each):
+            one.set_yscale("log")
+        _finish(figure, tuple(axes[:2]), folder / "figure-3", "bytes")
 
 
 def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applicants") -> None:

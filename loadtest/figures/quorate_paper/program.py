@@ -1,7 +1,5 @@
-"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc, Figure 7 on real servers, Figure 3 of `make profile`.
-
-Plots, JSON and pages to `docs/papers/filo/`.
-"""
+"""`make figures`: Figures 5 and 6 of Filo through quorate-alloc, Figure 7 on real servers, Figure 3 of what
+`make profile` measured; plots, JSON and pages to `docs/papers/filo/`."""
 
 from __future__ import annotations
 
@@ -158,8 +156,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-figures", description=__doc__)
     parser.add_argument(
         "--only",
-        choices=["computed", "fig7", "fig3"],
-        help="what is computed; what is measured on real servers; what `make profile` measured",
+        choices=["fig3", "computed", "fig7"],
+        help="what `make profile` measured, what is computed, or real servers",
     )
     parser.add_argument("--seeds", type=int, default=10, help="instances of Figure 5 (default %(default)s)")
     parser.add_argument("--seeds-shared", type=int, default=3, help="instances of Figure 6 (default %(default)s)")

@@ -82,7 +82,9 @@ function reportOf(mock: MockGroup, month: string, nowMs: number): SlaReport {
     100,
     clauses.reduce((sum, each) => sum + each.credit_percent, 0),
   )
-  return { group_id: mock.group.id, month, minutes_counted: counted, clauses, credit_percent, incidents }
+  const period = { start: new Date(startMs).toISOString(), end: new Date(endMs).toISOString(), sla: mock.group.sla }
+  const periods = startMs < endMs ? [period] : []
+  return { group_id: mock.group.id, month, periods, minutes_counted: counted, clauses, credit_percent, incidents }
 }
 
 function incidentsOf(story: number, startMs: number): Incident[] {

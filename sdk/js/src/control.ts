@@ -30,6 +30,15 @@ export interface Sla {
   retention_age_s?: number | null;
 }
 
+/** What of a group's SLA can be changed; what is left out stays. */
+export interface SlaChanges {
+  rate_per_s?: number;
+  request_size_bytes?: number;
+  min_replicas?: number | null;
+  retention_bytes?: number;
+  retention_age_s?: number | null;
+}
+
 /** A problem (RFC 9457) that the API answered with. */
 export class ApiError extends QuorateError {
   override name = "ApiError";
@@ -143,6 +152,11 @@ export class Control {
 
   group(groupId: string): Promise<Json> {
     return this.#call("GET", `groups/${encodeURIComponent(groupId)}`);
+  }
+
+  /** Changes an SLA in place; appends go on, at the new price. Rejects with AdmissionRefused; then nothing has changed. */
+  resizeGroup(groupId: string, changes: SlaChanges): Promise<Json> {
+    return this.#call("PATCH", `groups/${encodeURIComponent(groupId)}`, changes);
   }
 
   async deleteGroup(groupId: string): Promise<void> {

@@ -86,6 +86,16 @@ test("gives up after a bounded number of tries, and by its deadline", async () =
   await assert.rejects(limited.client.group("g"), /rate_limited/);
 });
 
+test("resizes", async () => {
+  const refused = json(409, { code: "admission_refused", refusal: { scarce_resource: "cpu" } });
+  const { client, requests } = api([new TypeError("fetch failed"), refused]);
+  await assert.rejects(client.resizeGroup("g/1", { rate_per_s: 10, retention_age_s: null }), control.AdmissionRefused);
+  assert.deepEqual(
+    requests.map(({ method, url }) => `${method} ${url.pathname}`),
+    ["PATCH /v1/groups/g%2F1", "PATCH /v1/groups/g%2F1"],
+  );
+});
+
 test("follows cursors, deletes and reports", async () => {
   const pages = [
     { items: [{ id: 1 }], next_cursor: "c" },

@@ -133,6 +133,15 @@ def test_follows_cursors():
     assert api.requests[1].url.query == b"cursor=c"
 
 
+def test_resizes():
+    api = Api(httpx2.ConnectError("refused"), problem(409, "admission_refused", refusal={"scarce_resource": "cpu"}))
+    with pytest.raises(control.AdmissionRefused):
+        call(api, lambda c: c.resize_group("g/1", {"rate_per_s": 10, "retention_age_s": None}))
+    (request,) = {(request.method, request.url.raw_path) for request in api.requests}
+    assert request == ("PATCH", b"/v1/groups/g%2F1")
+    assert json.loads(api.requests[1].content) == {"rate_per_s": 10, "retention_age_s": None}
+
+
 def test_deletes_and_reports():
     api = Api(httpx2.Response(204), *(httpx2.Response(200, json={"ok": True}) for _ in range(3)))
 

@@ -42,8 +42,8 @@ DASHBOARD = Dashboard(
         ),
         Figure(
             "Worker failures, 10 min", "none",
-            "Times that a task of the worker could not go on. More than 5: runbook of QuorateWorkerTaskFailing.",
-            "sum(increase(quorate_worker_task_failures_total[10m]))", red_from=6,
+            "Times that a task of the worker could not go on. More than 20: runbook of QuorateWorkerTaskFailing.",
+            "sum(increase(quorate_worker_task_failures_total[10m]))", red_from=21,
         ),
     ),
     graphs=(

@@ -1,4 +1,4 @@
-# An example of a fleet in AWS, in a network of its own. The control plane is elsewhere: connect the networks.
+# An example of a fleet in AWS, in the network that the control plane made (envs/aws-control).
 #
 # Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, and AWS's own.
 
@@ -20,8 +20,18 @@ variable "aws_region" {
   default     = "eu-north-1"
 }
 
+variable "vpc_id" {
+  description = "The network: `for_the_fleet.vpc_id` of the control plane."
+  type        = string
+}
+
+variable "subnet_id" {
+  description = "The servers' subnet: `for_the_fleet.subnet_id`."
+  type        = string
+}
+
 variable "availability_zone" {
-  description = "A zone of it that has the machines."
+  description = "Its zone, which must have the machines: `for_the_fleet.availability_zone`."
   type        = string
   default     = "eu-north-1b"
 }
@@ -63,19 +73,6 @@ variable "client_cidrs" {
   type        = list(string)
 }
 
-resource "aws_vpc" "fleet" {
-  cidr_block           = "10.65.0.0/20"
-  enable_dns_hostnames = true
-  tags                 = { Name = "quorate" }
-}
-
-resource "aws_subnet" "servers" {
-  vpc_id            = aws_vpc.fleet.id
-  availability_zone = var.availability_zone
-  cidr_block        = "10.65.0.0/24"
-  tags              = { Name = "quorate-servers" }
-}
-
 resource "quorate_join_token" "servers" {
   for_each = var.servers
   name     = each.key
@@ -84,8 +81,8 @@ resource "quorate_join_token" "servers" {
 module "machines" {
   source            = "../../modules/aws"
   name              = "quorate"
-  vpc_id            = aws_vpc.fleet.id
-  subnet_id         = aws_subnet.servers.id
+  vpc_id            = var.vpc_id
+  subnet_id         = var.subnet_id
   availability_zone = var.availability_zone
   image_id          = var.image_id
   region            = "aws-${var.aws_region}"

@@ -1,4 +1,5 @@
-# An example of a fleet in Azure, in a network of its own. The control plane is elsewhere: connect the networks.
+# An example of a fleet in Azure, in a network of its own. The control plane is elsewhere: connect
+# the networks, and give this one a way to the release.
 #
 # Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, and Azure's own.
 

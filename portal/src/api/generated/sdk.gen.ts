@@ -2,7 +2,7 @@
 
 import type { Client, Options as Options2, TDataShape } from './client';
 import { client } from './client.gen';
-import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceErrors, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
+import type { CallOffDrainData, CallOffDrainErrors, CallOffDrainResponses, CreateGroupData, CreateGroupErrors, CreateGroupResponses, CreateJoinTokenData, CreateJoinTokenErrors, CreateJoinTokenResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreateOrganizationKeyData, CreateOrganizationKeyErrors, CreateOrganizationKeyResponses, CreateProjectData, CreateProjectErrors, CreateProjectResponses, CreateQuoteData, CreateQuoteErrors, CreateQuoteResponses, DeleteGroupData, DeleteGroupErrors, DeleteGroupResponses, DeleteProjectData, DeleteProjectErrors, DeleteProjectResponses, DrainServerData, DrainServerErrors, DrainServerResponses, GetCapacityData, GetCapacityErrors, GetCapacityResponses, GetCurrentInvoiceData, GetCurrentInvoiceErrors, GetCurrentInvoiceResponses, GetGroupData, GetGroupErrors, GetGroupResponses, GetHandleData, GetHandleErrors, GetHandleResponses, GetHealthData, GetHealthErrors, GetHealthResponses, GetInvoiceData, GetInvoiceErrors, GetInvoiceResponses, GetMeData, GetMeErrors, GetMeResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPlacementData, GetPlacementErrors, GetPlacementResponses, GetProjectData, GetProjectErrors, GetProjectResponses, GetQuotasData, GetQuotasErrors, GetQuotasResponses, GetReadinessData, GetReadinessErrors, GetReadinessResponses, GetServerData, GetServerErrors, GetServerResponses, GetSlaReportData, GetSlaReportErrors, GetSlaReportResponses, GetUsageData, GetUsageErrors, GetUsageResponses, GiveUpServerData, GiveUpServerErrors, GiveUpServerResponses, ListGroupEventsData, ListGroupEventsErrors, ListGroupEventsResponses, ListGroupsData, ListGroupsErrors, ListGroupsResponses, ListInvoicesData, ListInvoicesErrors, ListInvoicesResponses, ListJoinTokensData, ListJoinTokensErrors, ListJoinTokensResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListOrganizationKeysData, ListOrganizationKeysErrors, ListOrganizationKeysResponses, ListProjectsData, ListProjectsErrors, ListProjectsResponses, ListServersData, ListServersErrors, ListServersResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ResizeGroupData, ResizeGroupErrors, ResizeGroupResponses, RevokeJoinTokenData, RevokeJoinTokenErrors, RevokeJoinTokenResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, SignUpData, SignUpErrors, SignUpResponses, StreamGroupData, StreamGroupErrors, StreamGroupResponse, StreamGroupResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -245,6 +245,22 @@ export const getGroup = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
+ * Resize Group
+ *
+ * Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
+ * `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+ */
+export const resizeGroup = <ThrowOnError extends boolean = false>(options: Options<ResizeGroupData, ThrowOnError>) => (options.client ?? client).patch<ResizeGroupResponses, ResizeGroupErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/groups/{group_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Reset Group
  *
  * Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
@@ -448,6 +464,17 @@ export const getCapacity = <ThrowOnError extends boolean = false>(options?: Opti
 });
 
 /**
+ * List Join Tokens
+ *
+ * Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+ */
+export const listJoinTokens = <ThrowOnError extends boolean = false>(options?: Options<ListJoinTokensData, ThrowOnError>) => (options?.client ?? client).get<ListJoinTokensResponses, ListJoinTokensErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/join-tokens',
+    ...options
+});
+
+/**
  * Create Join Token
  *
  * A token with which one server joins the fleet, once. It is in this answer only.
@@ -460,6 +487,17 @@ export const createJoinToken = <ThrowOnError extends boolean = false>(options: O
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Revoke Join Token
+ *
+ * Nobody joins with this token from now on. A server that has joined with it stays.
+ */
+export const revokeJoinToken = <ThrowOnError extends boolean = false>(options: Options<RevokeJoinTokenData, ThrowOnError>) => (options.client ?? client).delete<RevokeJoinTokenResponses, RevokeJoinTokenErrors, ThrowOnError, 'data'>({
+    responseStyle: 'data',
+    url: '/v1/operator/join-tokens/{token_id}',
+    ...options
 });
 
 /**

@@ -150,7 +150,7 @@ export type CreatedGroup = {
      */
     epoch: number;
     /**
-     * As agreed when the group was created.
+     * As agreed when the group was created, or resized last.
      */
     price: Price;
     /**
@@ -379,7 +379,7 @@ export type Group = {
      */
     epoch: number;
     /**
-     * As agreed when the group was created.
+     * As agreed when the group was created, or resized last.
      */
     price: Price;
     /**
@@ -708,6 +708,12 @@ export type InvoiceLine = {
  */
 export type JoinToken = {
     /**
+     * Id
+     *
+     * By which it is found again, and revoked. No secret.
+     */
+    id: string;
+    /**
      * Token
      *
      * One server joins with it, once. It is shown now and never again.
@@ -725,6 +731,16 @@ export type JoinToken = {
      * Expires At
      */
     expires_at: string;
+};
+
+/**
+ * JoinTokens
+ */
+export type JoinTokens = {
+    /**
+     * Items
+     */
+    items: Array<KnownJoinToken>;
 };
 
 /**
@@ -763,6 +779,40 @@ export type Key = {
      * To the minute; null if never used.
      */
     last_used_at: string | null;
+};
+
+/**
+ * KnownJoinToken
+ *
+ * A join token as it is known after it was made: without the token.
+ */
+export type KnownJoinToken = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Name
+     */
+    name: string | null;
+    /**
+     * Auxiliary
+     */
+    auxiliary: boolean;
+    /**
+     * State
+     */
+    state: 'outstanding' | 'used' | 'expired' | 'revoked';
+    /**
+     * Expires At
+     */
+    expires_at: string;
+    /**
+     * Server Id
+     *
+     * Who joined with it.
+     */
+    server_id: number | null;
 };
 
 /**
@@ -1501,6 +1551,44 @@ export type Reset = {
 };
 
 /**
+ * Resize
+ *
+ * What of the SLA is to change; the rest stays. Durability, replication degree and region are for life.
+ */
+export type Resize = {
+    /**
+     * Rate Per S
+     *
+     * Reserved appends of request_size_bytes, each second; null: as it is.
+     */
+    rate_per_s?: number | null;
+    /**
+     * Request Size Bytes
+     *
+     * Size of a typical entry; null: as it is.
+     */
+    request_size_bytes?: number | null;
+    /**
+     * Min Replicas
+     *
+     * Appends pause with fewer live replicas; null: a majority; left out: as it is.
+     */
+    min_replicas?: number | null;
+    /**
+     * Retention Bytes
+     *
+     * The log keeps its newest so many bytes; null: as it is.
+     */
+    retention_bytes?: number | null;
+    /**
+     * Retention Age S
+     *
+     * Entries older than so many seconds are discarded; null: none for their age; left out: as it is.
+     */
+    retention_age_s?: number | null;
+};
+
+/**
  * ResourceDemand
  *
  * Amounts of each resource.
@@ -1681,6 +1769,21 @@ export type SlaIncident = {
 };
 
 /**
+ * SlaPeriod
+ */
+export type SlaPeriod = {
+    /**
+     * Start
+     */
+    start: string;
+    /**
+     * End
+     */
+    end: string;
+    sla: ObservedSla;
+};
+
+/**
  * SlaReport
  */
 export type SlaReport = {
@@ -1692,6 +1795,12 @@ export type SlaReport = {
      * Month
      */
     month: string;
+    /**
+     * Periods
+     *
+     * What was promised, oldest first: each append is judged by what was promised at its time.
+     */
+    periods: Array<SlaPeriod>;
     /**
      * Minutes Counted
      */
@@ -2581,6 +2690,48 @@ export type GetGroupResponses = {
 
 export type GetGroupResponse = GetGroupResponses[keyof GetGroupResponses];
 
+export type ResizeGroupData = {
+    body: Resize;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * An ETag: 412 if the group has changed since.
+         */
+        'if-match'?: string | null;
+    };
+    path: {
+        /**
+         * Group Id
+         */
+        group_id: string;
+    };
+    query?: never;
+    url: '/v1/groups/{group_id}';
+};
+
+export type ResizeGroupErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ResizeGroupError = ResizeGroupErrors[keyof ResizeGroupErrors];
+
+export type ResizeGroupResponses = {
+    /**
+     * Successful Response
+     */
+    200: Group;
+};
+
+export type ResizeGroupResponse = ResizeGroupResponses[keyof ResizeGroupResponses];
+
 export type ResetGroupData = {
     body: Reset;
     headers?: {
@@ -3238,6 +3389,35 @@ export type GetCapacityResponses = {
 
 export type GetCapacityResponse = GetCapacityResponses[keyof GetCapacityResponses];
 
+export type ListJoinTokensData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/operator/join-tokens';
+};
+
+export type ListJoinTokensErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListJoinTokensError = ListJoinTokensErrors[keyof ListJoinTokensErrors];
+
+export type ListJoinTokensResponses = {
+    /**
+     * Successful Response
+     */
+    200: JoinTokens;
+};
+
+export type ListJoinTokensResponse = ListJoinTokensResponses[keyof ListJoinTokensResponses];
+
 export type CreateJoinTokenData = {
     body: NewJoinToken;
     headers?: {
@@ -3272,6 +3452,40 @@ export type CreateJoinTokenResponses = {
 };
 
 export type CreateJoinTokenResponse = CreateJoinTokenResponses[keyof CreateJoinTokenResponses];
+
+export type RevokeJoinTokenData = {
+    body?: never;
+    path: {
+        /**
+         * Token Id
+         */
+        token_id: string;
+    };
+    query?: never;
+    url: '/v1/operator/join-tokens/{token_id}';
+};
+
+export type RevokeJoinTokenErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type RevokeJoinTokenError = RevokeJoinTokenErrors[keyof RevokeJoinTokenErrors];
+
+export type RevokeJoinTokenResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type RevokeJoinTokenResponse = RevokeJoinTokenResponses[keyof RevokeJoinTokenResponses];
 
 export type GetHealthData = {
     body?: never;

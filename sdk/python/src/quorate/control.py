@@ -131,6 +131,11 @@ class Control:
     async def group(self, group_id: str) -> Json:
         return await self._call("GET", f"groups/{_id(group_id)}")
 
+    async def resize_group(self, group_id: str, changes: Json) -> Json:
+        """Change an SLA in place; appends go on, at the new price. `changes`: any of rate_per_s, request_size_bytes,
+        min_replicas, retention_bytes, retention_age_s. Raises AdmissionRefused; then nothing has changed."""
+        return await self._call("PATCH", f"groups/{_id(group_id)}", changes)
+
     async def delete_group(self, group_id: str) -> None:
         await self._call("DELETE", f"groups/{_id(group_id)}")
 

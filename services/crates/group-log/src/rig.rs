@@ -185,6 +185,16 @@ pub fn start_after(
     prepare: impl FnOnce(&Journal),
     respond: impl Fn(&Event) + Send + Sync + 'static,
 ) -> Result<Rig, crate::OpenError> {
+    start_on(dir, options, journal_options(), prepare, respond)
+}
+
+pub fn start_on(
+    dir: &Path,
+    options: Options,
+    journal_options: quorate_journal::Options,
+    prepare: impl FnOnce(&Journal),
+    respond: impl Fn(&Event) + Send + Sync + 'static,
+) -> Result<Rig, crate::OpenError> {
     let (mut contents, mut holes) = (Contents::new(), Vec::new());
     let opened = Opened::open(
         &dir.join("groups"),
@@ -212,7 +222,7 @@ pub fn start_after(
         },
     )?;
     let copied_lsn = opened.copied_lsn();
-    let (journal, recovery) = Journal::open(&dir.join("journal"), journal_options(), |r| {
+    let (journal, recovery) = Journal::open(&dir.join("journal"), journal_options, |r| {
         if r.lsn <= copied_lsn || r.kind == quorate_journal::record::KIND_MARK {
             return;
         }

@@ -39,7 +39,16 @@ impl Worker {
         if sealed.is_empty() {
             return Ok(false);
         }
-        self.check_space(sealed.iter().map(Sealed::bytes).sum())?;
+        let is_passed = |segment: &Sealed| self.passed(segment).is_some();
+        let is_read = |segment: &&Sealed| !is_passed(segment);
+        if let Err(error) = self.check_space(sealed.iter().filter(is_read).map(Sealed::bytes).sum()) {
+            // What takes no space gives the journal some.
+            let free = sealed.iter().take_while(|segment| is_passed(segment)).count();
+            if free == 0 {
+                return Err(error);
+            }
+            sealed.truncate(free);
+        }
         let spare = std::mem::take(&mut self.spare);
         let mut round = Round::new(self.core.clone(), sealed.len(), spare);
         let outcome = round.copy(self, sealed).and_then(|()| round.sync());
@@ -71,7 +80,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// How many of the full segments are to be copied now, from the oldest on.
+    /// How many of the full segments are to be copied now, from the oldest on: all, if the journal has no space left.
     fn due(&mut self, sealed: &[Sealed]) -> usize {
         let options = &self.core.options;
         let now = Instant::now();
@@ -83,7 +92,21 @@ impl Worker {
             .collect();
         let is_old = |since: &&Instant| now.duration_since(**since) >= options.keep_for;
         let old = self.waiting_since.values().take_while(is_old).count();
+        if self.journal.is_disk_full() {
+            return sealed.len();
+        }
         old.max(sealed.len().saturating_sub(options.keep_segments))
+    }
+
+    /// The groups of a segment of which nobody needs anything any more.
+    fn passed(&self, segment: &Sealed) -> Option<Vec<GroupId>> {
+        let reaches = segment.reaches()?;
+        let group_of = |owner: u128| GroupId(Uuid::from_u128(owner));
+        let is_trimmed = |(owner, reach): &(u128, Reach)| {
+            self.is_trimmed(group_of(*owner), reach.last_place, reach.last_lsn)
+        };
+        let owners = reaches.iter().map(|(owner, _)| group_of(*owner));
+        reaches.iter().all(is_trimmed).then(|| owners.collect())
     }
 
     /// Whether a durable base covers this record, and all that the group's log has before it: then it is the log's
@@ -98,6 +121,9 @@ impl Worker {
 
     fn check_space(&self, waiting_bytes: u64) -> io::Result<()> {
         let options = &self.core.options;
+        if waiting_bytes == 0 {
+            return Ok(());
+        }
         let needed = options.reserve_bytes + waiting_bytes.min(options.round_bytes);
         let free = self.core.disk.free_bytes()?;
         if free < needed {
@@ -374,19 +400,12 @@ impl Round {
 
     /// Passes over a segment of which nobody needs anything any more, without reading it; answers whether it did.
     fn pass(&mut self, worker: &mut Worker, segment: &Sealed) -> bool {
-        let follows = self.through > 0 && segment.first_lsn <= self.through + 1;
-        let Some(reaches) = segment.reaches().filter(|_| follows) else {
+        let follows = segment.first_lsn <= self.through + 1;
+        let Some(groups) = worker.passed(segment).filter(|_| follows) else {
             return false;
         };
-        let group_of = |owner: u128| GroupId(Uuid::from_u128(owner));
-        let is_trimmed = |(owner, reach): &(u128, Reach)| {
-            worker.is_trimmed(group_of(*owner), reach.last_place, reach.last_lsn)
-        };
-        if !reaches.iter().all(is_trimmed) {
-            return false;
-        }
-        for (owner, _) in reaches {
-            self.begin_anew(&mut worker.books, group_of(owner));
+        for group in groups {
+            self.begin_anew(&mut worker.books, group);
         }
         self.through = segment.end_lsn - 1;
         true

@@ -10,7 +10,7 @@ use quorate_types::GroupId;
 
 use crate::rig::{
     BASE, BATCH, CUT, Contents, DROPPED, Owned, Rig, Writer, assert_same, files, group, head_of, memory_dir,
-    options, payload, start, start_after,
+    options, payload, start, start_after, start_on,
 };
 use crate::{Answer, Event, OpenError, Options, ReadError, Rescued, StoredRecord};
 
@@ -603,4 +603,49 @@ fn a_segment_that_waits_for_long_is_copied_though_few_are_full() {
     fill(&rig, group(1), 1, 120);
     rig.settle();
     assert!(rig.logs().stats().records > 60);
+}
+
+/// Segments that are kept are given back when the journal needs them, also where nothing could be copied.
+#[test]
+fn a_full_journal_does_not_wait_for_what_is_trimmed() {
+    struct Full(AtomicBool);
+    impl Faults for Full {
+        fn before(&self, operation: Operation) -> std::io::Result<()> {
+            let is_growing = matches!(operation, Operation::Allocate { .. });
+            if is_growing && self.0.load(Ordering::SeqCst) {
+                return Err(std::io::Error::other("no space"));
+            }
+            Ok(())
+        }
+    }
+    let dir = memory_dir();
+    let full = Arc::new(Full(AtomicBool::new(false)));
+    let keeping = Options {
+        keep_segments: 1_000,
+        keep_for: Duration::from_secs(3_600),
+        // What is left of the device is less than that.
+        reserve_bytes: 1 << 60,
+        ..options()
+    };
+    let journal_options = quorate_journal::Options {
+        faults: Some(full.clone()),
+        ..crate::rig::journal_options()
+    };
+    let rig = start_on(dir.path(), keeping, journal_options, |_| {}, |_| {}).unwrap();
+    let written = fill(&rig, group(1), 1, 120);
+    let before = rig.journal.stats().segments;
+    assert!(before >= 4 && rig.journal.first_lsn() == Some(1));
+    rig.logs().trim(group(1), 120, written[119].lsn + 1);
+    full.0.store(true, Ordering::SeqCst);
+    let submitter = rig.journal.submitter(Arc::new(|_| {}));
+    let (head, body) = (head_of(group(1), 121), Bytes::from(payload(121, 900)));
+    rig.wait("the journal to be full", |rig| {
+        let _refused = submitter.submit(BATCH, &head, &body, 1).is_err();
+        rig.journal.is_disk_full() || rig.journal.first_lsn() > Some(1)
+    });
+    rig.wait("the journal to be given back", |rig| {
+        rig.journal.first_lsn() > Some(60)
+    });
+    assert_eq!(rig.logs().stats().records, 0);
+    rig.wait("the journal to go on", |rig| !rig.journal.is_disk_full());
 }

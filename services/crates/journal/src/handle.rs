@@ -101,6 +101,11 @@ impl Journal {
         Some(since.elapsed())
     }
 
+    /// Whether no further segment can be prepared: a release would help.
+    pub fn is_disk_full(&self) -> bool {
+        self.core.lock().disk_full.is_some()
+    }
+
     /// The oldest lsn still held.
     pub fn first_lsn(&self) -> Option<Lsn> {
         self.core.table.first_lsn()

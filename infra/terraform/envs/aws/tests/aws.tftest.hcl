@@ -21,6 +21,8 @@ variables {
   }
   admin        = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
   client_cidrs = ["10.0.0.0/8"]
+  vpc_id       = "vpc-1"
+  subnet_id    = "subnet-1"
   image_id     = "ami-1"
 }
 

@@ -1,0 +1,166 @@
+# An example of a control plane in AWS, with the network that a fleet in the same region uses as well (envs/aws).
+#
+# Credentials come from the environment: AWS's own. TF_VAR_database_password is the database's password.
+
+terraform {
+  required_version = ">= 1.9"
+  required_providers {
+    aws = { source = "hashicorp/aws", version = "~> 6.25" }
+  }
+}
+
+provider "aws" {
+  region = var.aws_region
+}
+
+variable "aws_region" {
+  description = "AWS's name of the region."
+  type        = string
+  default     = "eu-north-1"
+}
+
+variable "zones" {
+  description = "Two zones of it. The machines of control plane and fleet are in the first."
+  type        = list(string)
+  default     = ["eu-north-1b", "eu-north-1a"]
+  validation {
+    condition     = length(var.zones) == 2
+    error_message = "Two zones: databases and the load balancer are in both."
+  }
+}
+
+variable "public_url" {
+  description = "The API's address, https://…"
+  type        = string
+}
+
+variable "certificate_arn" {
+  description = "The certificate of its name."
+  type        = string
+}
+
+variable "image_id" {
+  description = "An image of Debian 12."
+  type        = string
+}
+
+variable "telemetry_endpoint" {
+  description = "Where traces and metrics go: OTLP over https."
+  type        = string
+}
+
+variable "releases" {
+  description = "What is installed; the SHA-256 are those that `make release` wrote."
+  type = object({
+    coordinator = object({ url = string, sha256 = string })
+    api         = object({ url = string, sha256 = string })
+    collector   = object({ url = string, sha256 = string })
+  })
+}
+
+variable "database_password" {
+  description = "Of PostgreSQL's owner."
+  type        = string
+  sensitive   = true
+}
+
+locals {
+  network = "10.65.0.0/20"
+  subnets = {
+    private-0 = { cidr = "10.65.1.0/24", zone = var.zones[0] }
+    private-1 = { cidr = "10.65.2.0/24", zone = var.zones[1] }
+    public-0  = { cidr = "10.65.3.0/24", zone = var.zones[0] }
+    public-1  = { cidr = "10.65.4.0/24", zone = var.zones[1] }
+    servers   = { cidr = "10.65.8.0/22", zone = var.zones[0] }
+  }
+}
+
+resource "aws_vpc" "quorate" {
+  cidr_block           = local.network
+  enable_dns_hostnames = true
+  tags                 = { Name = "quorate" }
+}
+
+resource "aws_subnet" "quorate" {
+  for_each          = local.subnets
+  vpc_id            = aws_vpc.quorate.id
+  availability_zone = each.value.zone
+  cidr_block        = each.value.cidr
+  tags              = { Name = "quorate-${each.key}" }
+}
+
+resource "aws_internet_gateway" "quorate" {
+  vpc_id = aws_vpc.quorate.id
+}
+
+resource "aws_eip" "nat" {
+  domain = "vpc"
+}
+
+# The way out for machines that nobody reaches from outside: to releases, packages and telemetry.
+resource "aws_nat_gateway" "quorate" {
+  subnet_id     = aws_subnet.quorate["public-0"].id
+  allocation_id = aws_eip.nat.id
+  depends_on    = [aws_internet_gateway.quorate]
+}
+
+resource "aws_route_table" "quorate" {
+  for_each = toset(["public", "private"])
+  vpc_id   = aws_vpc.quorate.id
+  tags     = { Name = "quorate-${each.key}" }
+}
+
+resource "aws_route" "public" {
+  route_table_id         = aws_route_table.quorate["public"].id
+  destination_cidr_block = "0.0.0.0/0"
+  gateway_id             = aws_internet_gateway.quorate.id
+}
+
+resource "aws_route" "private" {
+  route_table_id         = aws_route_table.quorate["private"].id
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.quorate.id
+}
+
+resource "aws_route_table_association" "quorate" {
+  for_each       = local.subnets
+  subnet_id      = aws_subnet.quorate[each.key].id
+  route_table_id = aws_route_table.quorate[startswith(each.key, "public") ? "public" : "private"].id
+}
+
+module "control_plane" {
+  source             = "../../modules/control-plane"
+  name               = "quorate"
+  vpc_id             = aws_vpc.quorate.id
+  private_subnet_ids = [for key in ["private-0", "private-1"] : aws_subnet.quorate[key].id]
+  public_subnet_ids  = [for key in ["public-0", "public-1"] : aws_subnet.quorate[key].id]
+  availability_zone  = var.zones[0]
+  server_cidrs       = [local.subnets.servers.cidr]
+  public_url         = var.public_url
+  certificate_arn    = var.certificate_arn
+  image_id           = var.image_id
+  telemetry_endpoint = var.telemetry_endpoint
+  releases           = var.releases
+  database_password  = var.database_password
+  depends_on         = [aws_route.private] # its machine installs when it starts
+}
+
+output "for_the_fleet" {
+  description = "What envs/aws takes."
+  value = {
+    vpc_id            = aws_vpc.quorate.id
+    subnet_id         = aws_subnet.quorate["servers"].id
+    availability_zone = var.zones[0]
+    coordinator       = module.control_plane.coordinator
+  }
+}
+
+output "redis_url" {
+  value     = module.control_plane.redis_url
+  sensitive = true
+}
+
+output "balancer" {
+  description = "Where the name of `public_url` must lead."
+  value       = module.control_plane.balancer
+}

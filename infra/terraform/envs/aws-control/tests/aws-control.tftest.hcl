@@ -1,0 +1,38 @@
+mock_provider "aws" {
+  mock_resource "aws_network_interface" {
+    defaults = { private_ip = "10.65.1.4" }
+  }
+  mock_resource "aws_ebs_volume" {
+    defaults = { id = "vol-0123456789abcdef0" }
+  }
+  mock_resource "aws_db_instance" {
+    defaults = { endpoint = "quorate.example.eu-north-1.rds.amazonaws.com:5432" }
+  }
+  mock_resource "aws_elasticache_replication_group" {
+    defaults = { primary_endpoint_address = "quorate.example.cache.amazonaws.com" }
+  }
+}
+
+variables {
+  public_url         = "https://quorate.example.com"
+  certificate_arn    = "arn:aws:acm:eu-north-1:000000000000:certificate/1"
+  image_id           = "ami-1"
+  telemetry_endpoint = "https://telemetry.example.com"
+  database_password  = "not-a-password-of-anything"
+  releases = {
+    coordinator = { url = "https://releases.example.com/c", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    api         = { url = "https://releases.example.com/a", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+    collector   = { url = "https://releases.example.com/o", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+  }
+}
+
+run "what_a_fleet_takes" {
+  assert {
+    condition     = output.for_the_fleet.coordinator == "10.65.1.4:7300" && output.for_the_fleet.subnet_id == aws_subnet.quorate["servers"].id
+    error_message = "a fleet is told of its network and of the coordinator"
+  }
+  assert {
+    condition     = alltrue([for key, association in aws_route_table_association.quorate : association.route_table_id == aws_route_table.quorate[startswith(key, "public") ? "public" : "private"].id])
+    error_message = "only the load balancer's subnets are reached from outside"
+  }
+}
