@@ -9,7 +9,6 @@ LINES_MAX = 70
 LONGER = {
     ("services/crates/types/src/codes.rs", "explanation"): 111,
     ("services/crates/wire/src/client/encode.rs", "put_head"): 83,
-    ("services/crates/group-log/src/rig.rs", "start_after"): 81,
     ("services/model/src/properties.rs", "reached"): 95,
 }
 BEGIN = re.compile(r"( *)(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe )*fn (\w+)")

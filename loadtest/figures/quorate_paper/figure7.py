@@ -60,13 +60,16 @@ class Seen:
     taken_back_s: list[float] = field(default_factory=list)
     # B beyond its SLA, since limiters are on.
     victim_back_s: float = 0.0
+    # Of the machine, when the figure began: processes that wanted a core.
+    load_average: float = 0.0
 
     def rate(self, tenant: str, phase: str) -> float:
         """Over the phase's samples of the tenant, appends/s."""
         return _mean(self.of(tenant, phase))
 
     def p99_us(self, tenant: str, phase: str) -> float:
-        latencies = sorted(sample.p99_us for sample in self.of(tenant, phase))
+        # A window in which nothing was acknowledged has no latency: it waited at least as long as the window.
+        latencies = sorted(sample.p99_us or round(WINDOW_S * 1e6) for sample in self.of(tenant, phase))
         return float(latencies[len(latencies) // 2])
 
     def of(self, tenant: str, phase: str) -> list[Sample]:
@@ -78,6 +81,7 @@ class Seen:
 
 def run(folder: Path, display: Display) -> Seen:
     watch = Watch(time.time())
+    watch.seen.load_average = os.getloadavg()[0]
     with (
         _servers(folder / "limiters", display, share="off") as servers,
         display.step("limiters off, and on"),
@@ -227,10 +231,10 @@ def _return(watch: Watch, phase: str) -> None:
     watch.seen.taken_back_s.append(taken if taken is not None else PHASE_S)
 
 
-def violations(seen: Seen) -> tuple[int, int]:
-    """(violations, chances): of each tenant and interval while what is idle was shared, whether the tenant got less
-    than what it asked for within its SLA."""
-    shared = [sample for sample in seen.samples if sample.phase.startswith("C ")]
+def violations(seen: Seen, phases: str = "C ") -> tuple[int, int]:
+    """(violations, chances): of each tenant and interval, whether the tenant got less than what it asked for within
+    its SLA. `phases`: how their names begin; by default those in which what is idle was shared."""
+    shared = [sample for sample in seen.samples if sample.phase.startswith(phases)]
     found = chances = 0
     for tenant in TENANTS:
         for chunk in _intervals([sample for sample in shared if sample.tenant == tenant]):

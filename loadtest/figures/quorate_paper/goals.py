@@ -107,6 +107,9 @@ def sharing(seen: Seen) -> Iterator[Figure]:
     yield Figure("fig7_owner_back_ms", 1_000 * max(seen.owner_back_s), "ms", 200, note=note)
     note = f"worst of {RETURNS}: until all three together are within what servers promise"
     yield Figure("fig7_taken_back_ms", 1_000 * max(seen.taken_back_s), "ms", 200, note=note)
+    found, chances = violations(seen, on)
+    note = f"{found} of {chances} intervals of tenants with limiters on and nothing shared: what the machine alone does"
+    yield Figure("fig7_control_violation_ratio", found / max(chances, 1), "ratio", note=note)
     found, chances = violations(seen)
     note = f"{found} of {chances} intervals of tenants while all that is idle was shared; paper: > 0.95 of tenants"
     yield Figure("idle_sla_violation_ratio", found / chances, "ratio", 0.01, note=note)

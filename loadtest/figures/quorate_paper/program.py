@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -44,15 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measured(display: Display, folder: Path) -> list[Figure]:
     seen = figure7.run(REPOSITORY / "build" / "fig7", display)
+    _write(folder / "figure-7.json", {**asdict(seen), "samples": seen.rows()})
+    return publish_seen(seen, folder)
+
+
+def publish_seen(seen: figure7.Seen, folder: Path) -> list[Figure]:
     figures = list(goals.sharing(seen))
     plots.sharing(seen, folder)
-    told = {"samples": seen.rows(), "owner_back_s": seen.owner_back_s, "taken_back_s": seen.taken_back_s}
-    _write(folder / "figure-7.json", told)
     page = PAGE_7.read_text().format(
         command=f"{COMMAND} ONLY=fig7",
         commit=commit(),
         machine=machine(),
         sla=figure7.SLA_PER_S,
+        load=seen.load_average,
         returns=figure7.RETURNS,
         figures="\n".join(markdown(figures)),
     )

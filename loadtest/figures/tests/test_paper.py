@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from quorate_paper import alloc, conservation, costs, goals, placement, program
+from quorate_paper import alloc, conservation, costs, figure7, goals, placement, program
 from quorate_paper.instances import KINDS, applicants, demands, servers
 from quorate_paper.solver import optimum
 
@@ -123,3 +123,22 @@ def test_demands_that_end_reproduce_the_efficiencies_of_the_paper() -> None:
 def test_what_the_tool_refuses_is_said() -> None:
     with pytest.raises(alloc.Refused, match=r"servers\[0\]\.capacity"):
         alloc.place({"servers": [{"id": "s", "capacity": [1]}]}, "online")
+
+
+def _sampled(tenant: str, phase: str, rates: list[float]) -> list[figure7.Sample]:
+    """Windows of 100 ms."""
+    return [figure7.Sample(tenant, phase, n / 10, (n + 1) / 10, rate, 5_000) for n, rate in enumerate(rates)]
+
+
+def test_an_interval_below_the_sla_is_a_violation() -> None:
+    sla = figure7.SLA_PER_S
+    samples = _sampled("B", "C idles, A and B want more", [sla] * 5 + [0.5 * sla] * 5 + [1.5 * sla] * 5)
+    samples += _sampled("C", "C idles, A and B want more", [0.1 * sla] * 10)
+    assert figure7.violations(figure7.Seen(samples)) == (1, 5)
+    assert figure7.violations(figure7.Seen(samples), "B floods") == (0, 0)
+
+
+def test_a_victim_is_back_when_an_interval_begins_at_its_sla() -> None:
+    sla = float(figure7.SLA_PER_S)
+    assert figure7._back_s(_sampled("C", "x", [0.2 * sla, 0.2 * sla, *[sla] * 6])) == pytest.approx(0.2)
+    assert figure7._back_s(_sampled("C", "x", [0.2 * sla] * 8)) > figure7.INTERVAL_S

@@ -20,6 +20,7 @@ def _found(**changed: Any) -> Found:
         found.floor[cell] = [{"p50_us": 30, "servers_cpu_s_per_m": 0.25}] * 3
     found.one_group = [replace(WINDOW, cpu=0.8)] * 3
     found.many_groups = [replace(WINDOW, cpu=cpu) for cpu in (1.0, 0.8, 0.84)]
+    found.shared_groups = [replace(WINDOW, cpu=cpu) for cpu in (0.4, 0.72, 0.9)]
     found.spinning[CELLS[-2]] = [replace(WINDOW, p50_us=p50) for p50 in (40, 70, 55)]
     return found
 
@@ -45,7 +46,8 @@ def test_ratios_are_of_windows_that_followed_one_another() -> None:
     kept = _by_name(_found())
     assert (kept["isolation_cpu_overhead_ratio"].value, kept["isolation_cpu_overhead_ratio"].met) == (1.01, True)
     assert abs(kept["append_64b_mem_100_groups_cpu_ratio"].value - 1.05) < 1e-9
-    assert abs(kept["append_64b_mem_100_groups_to_one_connection_cpu_ratio"].value - 1.4) < 1e-9
+    assert abs(kept["append_64b_mem_100_groups_shared_cpu_ratio"].value - 0.9) < 1e-9
+    assert abs(kept["append_64b_mem_100_groups_to_one_connection_cpu_ratio"].value - 0.8) < 1e-9
     assert kept["append_64b_mem_tls_cpu_ratio"].value == 1.0
     assert kept["append_64b_mem_out1_tls_p50_ratio"].value == 1.5
     assert abs(kept["append_64b_mem_floor_cpu_ratio"].value - 2.4) < 1e-9

@@ -31,7 +31,7 @@ pub struct Options {
     #[arg(
         long,
         env = "QUORATE_RECOVERY_HEADROOM",
-        default_value = "one-domain",
+        default_value = "0",
         value_name = "SHARE"
     )]
     pub recovery_headroom: Headroom,

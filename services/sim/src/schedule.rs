@@ -92,6 +92,12 @@ pub enum What {
         incarnation: u64,
         group: GroupId,
     },
+    /// A replica has held back what is committed for long enough.
+    NoticeDue {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+    },
     DiskWorks {
         server: usize,
         incarnation: u64,

@@ -270,6 +270,9 @@ impl World {
             | What::Wake {
                 server, incarnation, ..
             }
+            | What::NoticeDue {
+                server, incarnation, ..
+            }
             | What::ControlDial { server, incarnation }
             | What::FromClient {
                 server, incarnation, ..
@@ -315,6 +318,7 @@ impl World {
             What::Flush { server, .. } => self.flush(server),
             What::Tick { server, incarnation } => self.tick(server, incarnation),
             What::Wake { server, group, .. } => self.tick_group(server, group),
+            What::NoticeDue { server, group, .. } => self.notice_due(server, group),
             What::ControlDial { server, incarnation } => self.control_dial(server, incarnation),
             What::FromClient {
                 server,

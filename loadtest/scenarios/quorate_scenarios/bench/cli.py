@@ -145,6 +145,7 @@ def _round(plain: Fleet, tls: Fleet, groups: list[Path], found: Found) -> None:
         if cell is CELLS[0]:
             found.one_group.append(plain.target.append(cell, [plain.handles["mem"]], PACE, connections=GROUPS))
             found.many_groups.append(plain.target.append(cell, groups, PACE, connections=GROUPS))
+            found.shared_groups.append(plain.target.append(cell, groups, PACE))
 
 
 def _report(found: Found, display: Display, seconds: float) -> int:

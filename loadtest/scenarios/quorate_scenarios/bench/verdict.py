@@ -32,11 +32,12 @@ class Found:
     floor: dict[Cell, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
     many_groups: list[Measured] = field(default_factory=list)
+    shared_groups: list[Measured] = field(default_factory=list)  # the same groups by one connection
     isolation: list[float] = field(default_factory=list)
 
     def disturbed(self) -> float:
         """The greatest share of the machine that other processes used in a window."""
-        windows = [*self.one_group, *self.many_groups]
+        windows = [*self.one_group, *self.many_groups, *self.shared_groups]
         for cells in (self.plain, self.tls, self.spinning):
             windows += [one for of_cell in cells.values() for one in of_cell]
         return max((one.others_share for one in windows), default=0.0)
@@ -77,26 +78,35 @@ def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
 
 
 def _groups(found: Found) -> list[Figure]:
-    spread = median(many.cpu / one.cpu for many, one in zip(found.many_groups, found.one_group, strict=True))
-    alone = found.plain[CELLS[0]]
-    joined = median(many.cpu / one.cpu for many, one in zip(found.many_groups, alone, strict=True))
-    sizes = f"{_median(found.many_groups, 'batch_entries'):,.0f} against {_median(alone, 'batch_entries'):,.0f} entries"
+    name, alone = f"append_64b_mem_{GROUPS}_groups", found.plain[CELLS[0]]
+    small, large = (f"{_median(windows, 'batch_entries'):,.0f}" for windows in (found.shared_groups, alone))
     return [
         Figure(
-            f"append_64b_mem_{GROUPS}_groups_cpu_ratio",
-            spread,
+            f"{name}_cpu_ratio",
+            _cpu_ratio(found.many_groups, found.one_group),
             "ratio",
             GROUPS_CPU_RATIO,
             note=f"{GROUPS} connections to {GROUPS} groups, divided by {GROUPS} connections to one, same load",
         ),
         Figure(
-            f"append_64b_mem_{GROUPS}_groups_to_one_connection_cpu_ratio",
-            joined,
+            f"{name}_shared_cpu_ratio",
+            _cpu_ratio(found.shared_groups, found.one_group),
             "ratio",
             GROUPS_CPU_RATIO,
-            note=f"divided by one connection to one group: batches of {sizes}",
+            note=f"{GROUPS} groups on one connection, divided by {GROUPS} to one: batches of {small}",
+        ),
+        Figure(
+            f"{name}_to_one_connection_cpu_ratio",
+            _cpu_ratio(found.shared_groups, alone),
+            "ratio",
+            GROUPS_CPU_RATIO,
+            note=f"divided by one connection to one group: batches of {small} against {large} entries",
         ),
     ]
+
+
+def _cpu_ratio(ours: list[Measured], beside: list[Measured]) -> float:
+    return float(median(one.cpu / other.cpu for one, other in zip(ours, beside, strict=True)))
 
 
 def _beside_floor(cell: Cell, found: Found) -> list[Figure]:

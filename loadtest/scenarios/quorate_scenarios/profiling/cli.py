@@ -1,9 +1,9 @@
 """`make profile`: a cost profile of this machine, as the load driver measures it (Filo §6.1), and its error.
 
 Three servers with TLS and with budgets beyond reach, once with one shard each, from which roles are told apart, and
-once with two, with a group for each shard. Writes `loadtest/profiles/local.json`, which `make up` uses from then on and a running
-coordinator reads again, and the cells beside it, which `make figures ONLY=fig3` plots. Exits 0 only if the error is
-within its goal.
+once with two, with a group for each shard. Writes `loadtest/profiles/local.json`, which `make up` uses from then on
+and a running coordinator reads again, and the cells beside it, which `make figures ONLY=fig3` plots. Exits 0 only if
+the error is within its goal.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ def _remove(stack: Stack, folder: Path) -> None:
 def _drive(stack: Stack, chosen: argparse.Namespace, what: str, groups: dict[str, list[Path]], more: list[str]) -> None:
     flags = {"mem": "--in-memory", "sync": "--persistent"}
     handles = [text for mode, paths in groups.items() for path in paths for text in (flags[mode], str(path))]
-    names = stack.options.server_names()
-    servers = zip(names, stack.server_pids(), strict=True)
-    named = [text for name, pid in servers for text in ("--server", f"{stack.addresses[name]}={pid}")]
+    processes = stack.processes()
+    pids = {name: processes[name].identity.pid for name in stack.options.server_names()}
+    named = [text for name, pid in pids.items() for text in ("--server", f"{stack.addresses[name]}={pid}")]
     plaintext = ["--plaintext"] if chosen.plaintext else []
     _run([binary(stack.options, "quorate-load"), *plaintext, what, *handles, *named, *more])
 

@@ -90,6 +90,8 @@ pub enum Event {
     CatchupAllowance {
         bytes: u64,
     },
+    /// What was held back for the next batch to carry has waited long enough ([`crate::Replica::hold_notices`]).
+    NoticeDue,
     /// A tenth of a second or so has passed. `wall_us` since 1970, for retention by age.
     Tick {
         wall_us: u64,

@@ -7,6 +7,7 @@ use quorate_types::{Epoch, Index, Role, ServerId};
 use quorate_wire::{Batch, peer};
 
 use crate::command::Command;
+use crate::log::Log;
 use crate::replica::Replica;
 
 /// Batches read back from disk at once for a successor.
@@ -27,6 +28,8 @@ pub(crate) struct Stream {
     next: Index,
     /// What the successor said that it holds.
     arrived: Index,
+    /// Its weight, or less.
+    arrived_weight: u64,
     /// Payloads are being read back from disk.
     loading: bool,
     /// What a notice would have said, when it was last told.
@@ -81,6 +84,7 @@ impl Downstream {
                 server,
                 next: base_index + 1,
                 arrived: base_index,
+                arrived_weight: 0,
                 loading: false,
                 told: None,
             };
@@ -129,6 +133,7 @@ impl Replica {
             server: from,
             next: common_index + 1,
             arrived: common_index,
+            arrived_weight: 0,
             loading: false,
             told: None,
         });
@@ -223,10 +228,9 @@ impl Replica {
             return;
         };
         let last_index = self.log.last_index();
-        let arrived_weight = self.log.weight(stream.arrived);
         while !stream.loading && stream.next <= last_index {
             let sent = self.log.weight(stream.next - 1);
-            if sent.saturating_sub(arrived_weight) >= CATCHUP_WINDOW_BYTES {
+            if !stream.has_window(sent, &self.log) {
                 return;
             }
             let allowance = self.catchup_allowance.filter(|_| is_paced);
@@ -300,13 +304,35 @@ impl Replica {
         }
     }
 
+    /// From now on the successor is told of a commitment by the next batch, or after [`crate::Event::NoticeDue`], which
+    /// [`Replica::owes_notice`] asks for: appends that follow one another need no message for it. Nothing waits for it
+    /// but readers there. All else is told at once.
+    pub fn hold_notices(&mut self) {
+        self.holds_notices = true;
+    }
+
+    /// The successor has not been told what is committed, and no batch that could carry it is there.
+    pub fn owes_notice(&self) -> bool {
+        self.owes_notice
+    }
+
     /// What no batch carried.
     pub(crate) fn tell_successor(&mut self, out: &mut Vec<Command>) {
+        let may_wait = self.holds_notices && !std::mem::take(&mut self.is_notice_due);
+        self.owes_notice = false;
         let now = self.notice();
         let Downstream::Streaming(stream) = &mut self.downstream else {
             return;
         };
         if stream.told == Some(now) {
+            return;
+        }
+        let of_commit = |told: peer::ChainNotice| peer::ChainNotice {
+            commit_index: now.commit_index,
+            ..told
+        };
+        if may_wait && stream.told.map(of_commit) == Some(now) {
+            self.owes_notice = true;
             return;
         }
         stream.told = Some(now);
@@ -389,6 +415,16 @@ impl Joining {
 }
 
 impl Stream {
+    /// Whether more may be on its way to the successor, beyond what was `sent`. Neither what has arrived nor its weight
+    /// ever shrinks, so that what was known before suffices as long as it leaves room.
+    fn has_window(&mut self, sent: u64, log: &Log) -> bool {
+        let is_open = |arrived_weight: u64| sent.saturating_sub(arrived_weight) < CATCHUP_WINDOW_BYTES;
+        if !is_open(self.arrived_weight) {
+            self.arrived_weight = log.weight(self.arrived);
+        }
+        is_open(self.arrived_weight)
+    }
+
     fn send(&mut self, batch: Batch, now: peer::ChainNotice, last_index: Index, out: &mut Vec<Command>) {
         assert_eq!(batch.header.index, self.next, "the successor is fed in order");
         self.next += 1;

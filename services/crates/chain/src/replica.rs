@@ -74,6 +74,10 @@ pub struct Replica {
     /// Bytes that a learner may still be sent, negative when one batch overdrew it; `None`: as many as its window
     /// takes.
     pub(crate) catchup_allowance: Option<i64>,
+    /// What is committed waits for the next batch to carry it, and is told by itself only when that is due.
+    pub(crate) holds_notices: bool,
+    pub(crate) is_notice_due: bool,
+    pub(crate) owes_notice: bool,
     /// A request that came before this replica could answer it.
     pub(crate) parked: Option<(ServerId, Epoch, peer::SyncRequest)>,
 }
@@ -120,6 +124,9 @@ impl Replica {
             cut_off: CutOff::default(),
             feeds_learner: false,
             catchup_allowance: None,
+            holds_notices: false,
+            is_notice_due: false,
+            owes_notice: false,
             parked: None,
         }
     }
@@ -155,6 +162,7 @@ impl Replica {
             }
             Event::CoordinatorSilent(silent) => self.cut_off.coordinator_silent = silent,
             Event::CatchupAllowance { bytes } => self.allow_catchup(bytes),
+            Event::NoticeDue => self.is_notice_due = true,
             Event::Tick { wall_us } => self.tick(now, wall_us, out),
         }
     }
@@ -250,6 +258,7 @@ impl Replica {
             nonce: self.nonce,
             cuts: self.cuts,
             catchup_allowance: self.catchup_allowance,
+            holds_notices: self.holds_notices,
             parked: self.parked.take(),
             ..Self::new(self.me, self.durability)
         };
@@ -356,6 +365,7 @@ impl Replica {
     }
 
     fn tick(&mut self, now: Micros, wall_us: u64, out: &mut Vec<Command>) {
+        self.is_notice_due = true;
         self.ask_again(now, out);
         self.report_learner(out);
         self.report_progress(out);
@@ -584,6 +594,9 @@ impl Replica {
 
     /// Payload bytes ordered here and not yet committed.
     pub fn uncommitted_bytes(&self) -> u64 {
+        if self.commit_index == self.log.last_index() {
+            return 0;
+        }
         self.log.weight(self.log.last_index()) - self.log.weight(self.commit_index)
     }
 

@@ -5,9 +5,10 @@
 //! least recently *by index*. What makes forgetting safe is the floor (`sdk/contract/wire.md`): a
 //! session that may have been forgotten is refused, never ordered anew.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut, BytesMut};
+use quorate_types::ids::IdMap;
 use quorate_types::limits::{SESSION_WINDOW_BATCHES, SESSIONS_PER_GROUP_MAX};
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Index, Offset};
@@ -15,7 +16,7 @@ use quorate_wire::BatchHeader;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions {
-    table: HashMap<u64, Session>,
+    table: IdMap<u64, Session>,
     /// Greatest `last_index` of any session forgotten so far.
     forgotten_through: Index,
     /// Highest fencing token that any batch carried.
@@ -96,14 +97,17 @@ impl Sessions {
     /// Takes in the next batch of the log.
     pub fn apply(&mut self, header: &BatchHeader) {
         self.fence = self.fence.max(header.fencing_token);
-        if !self.table.contains_key(&header.session) {
-            self.make_room();
-        }
-        let session = self.table.entry(header.session).or_insert_with(|| Session {
-            last_seq: header.seq - 1,
-            last_index: 0,
-            recent: VecDeque::new(),
-        });
+        let session = match self.table.get_mut(&header.session) {
+            Some(session) => session,
+            None => {
+                self.make_room();
+                self.table.entry(header.session).or_insert_with(|| Session {
+                    last_seq: header.seq - 1,
+                    last_index: 0,
+                    recent: VecDeque::new(),
+                })
+            }
+        };
         assert_eq!(
             header.seq,
             session.last_seq + 1,
@@ -161,7 +165,7 @@ impl Sessions {
         let forgotten_through = bytes.try_get_u64_le().ok()?;
         let fence = bytes.try_get_u64_le().ok()?;
         let count = bytes.try_get_u32_le().ok()?;
-        let mut table = HashMap::new();
+        let mut table = IdMap::default();
         for _ in 0..count {
             let id = bytes.try_get_u64_le().ok()?;
             let last_seq = bytes.try_get_u64_le().ok()?;

@@ -196,50 +196,22 @@ pub fn start_on(
     respond: impl Fn(&Event) + Send + Sync + 'static,
 ) -> Result<Rig, crate::OpenError> {
     let (mut contents, mut holes) = (Contents::new(), Vec::new());
-    let opened = Opened::open(
-        &dir.join("groups"),
-        &dir.join("pair"),
-        options,
-        |group, found| match found {
-            Found::Record {
-                lsn,
-                kind,
-                head,
-                payload,
-                place,
-            } => {
-                let payload = if kind == BATCH { vec![] } else { payload.to_vec() };
-                let record = Owned {
-                    lsn,
-                    kind,
-                    head: head.to_vec(),
-                    payload,
-                    place: Some(place),
-                };
-                contents.entry(group).or_default().push(record);
-            }
-            Found::Hole => holes.push(group),
-        },
-    )?;
+    let (groups, pair) = (dir.join("groups"), dir.join("pair"));
+    let opened = Opened::open(&groups, &pair, options, |group, found| match found {
+        Found::Hole => holes.push(group),
+        record => keep_copied(&mut contents, group, record),
+    })?;
     let copied_lsn = opened.copied_lsn();
-    let (journal, recovery) = Journal::open(&dir.join("journal"), journal_options, |r| {
-        if r.lsn <= copied_lsn || r.kind == quorate_journal::record::KIND_MARK {
-            return;
+    let (journal, recovery) = Journal::open(&dir.join("journal"), journal_options, |record| {
+        if record.lsn > copied_lsn && record.kind != quorate_journal::record::KIND_MARK {
+            keep_journaled(
+                &mut contents,
+                record.lsn,
+                record.kind,
+                record.head,
+                record.payload,
+            );
         }
-        let (group, meaning) = classify(r.kind, r.head).unwrap();
-        if meaning == Meaning::Dropped {
-            contents.remove(&group);
-            return;
-        }
-        let (head, payload) = (r.head.to_vec(), r.payload.to_vec());
-        let record = Owned {
-            lsn: r.lsn,
-            kind: r.kind,
-            head,
-            payload,
-            place: None,
-        };
-        contents.entry(group).or_default().push(record);
     })
     .unwrap();
     let journal = Arc::new(journal);
@@ -269,6 +241,45 @@ pub fn start_on(
         copied_lsn,
         events,
     })
+}
+
+/// A batch's payload stays in its file.
+fn keep_copied(contents: &mut Contents, group: GroupId, found: Found) {
+    let Found::Record {
+        lsn,
+        kind,
+        head,
+        payload,
+        place,
+    } = found
+    else {
+        return;
+    };
+    let payload = if kind == BATCH { vec![] } else { payload.to_vec() };
+    let record = Owned {
+        lsn,
+        kind,
+        head: head.to_vec(),
+        payload,
+        place: Some(place),
+    };
+    contents.entry(group).or_default().push(record);
+}
+
+fn keep_journaled(contents: &mut Contents, lsn: Lsn, kind: u8, head: &[u8], payload: &[u8]) {
+    let (group, meaning) = classify(kind, head).unwrap();
+    if meaning == Meaning::Dropped {
+        contents.remove(&group);
+        return;
+    }
+    let record = Owned {
+        lsn,
+        kind,
+        head: head.to_vec(),
+        payload: payload.to_vec(),
+        place: None,
+    };
+    contents.entry(group).or_default().push(record);
 }
 
 impl Rig {

@@ -371,6 +371,18 @@ fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
         if point.cpu_ns == 0 {
             return Err(error(format!("{field}[{i}].cpu_ns"), "must be above 0"));
         }
+        if i > 0 && point.size_bytes <= points[i - 1].size_bytes {
+            return Err(error(
+                format!("{field}[{i}].size_bytes"),
+                "must be above the point before",
+            ));
+        }
+        if i > 0 && point.cpu_ns < points[i - 1].cpu_ns {
+            return Err(error(
+                format!("{field}[{i}].cpu_ns"),
+                "must not be below the point before",
+            ));
+        }
         let busiest = point.busiest_ns();
         if busiest == 0 || busiest > point.cpu_ns {
             return Err(error(
@@ -381,18 +393,6 @@ fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
         if i > 0 && busiest < points[i - 1].busiest_ns() {
             return Err(error(
                 format!("{field}[{i}].busiest_ns"),
-                "must not be below the point before",
-            ));
-        }
-        if i > 0 && point.size_bytes <= points[i - 1].size_bytes {
-            return Err(error(
-                format!("{field}[{i}].size_bytes"),
-                "must be above the point before",
-            ));
-        }
-        if i > 0 && point.cpu_ns < points[i - 1].cpu_ns {
-            return Err(error(
-                format!("{field}[{i}].cpu_ns"),
                 "must not be below the point before",
             ));
         }

@@ -4,6 +4,7 @@
 //! - [`config`]: a group's configuration in one epoch, roles, states
 //! - [`cost`]: what a request costs a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
+//! - [`ids`]: maps by numbers
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
@@ -13,6 +14,7 @@ pub mod codes;
 pub mod config;
 pub mod control;
 pub mod cost;
+pub mod ids;
 pub mod limits;
 pub mod names;
 pub mod planted;

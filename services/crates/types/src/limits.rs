@@ -15,6 +15,10 @@ pub const FRAME_BYTES_MAX: u32 = BATCH_BYTES_MAX + HEAD_BYTES_MAX;
 /// Batches in one ENTRIES frame, so that its head fits 16 bits of length.
 pub const READ_BATCHES_MAX: u32 = 1_024;
 
+/// How long a commitment waits for a batch to carry it to the successor, where only readers wait for it: longer than a
+/// client takes to append again, shorter than a reader there notices.
+pub const NOTICE_HOLD_MS: u64 = 2;
+
 /// Groups attached to one client connection.
 pub const CHANNELS_PER_CONNECTION_MAX: usize = 256;
 /// Client connections of one server; each costs two buffers.

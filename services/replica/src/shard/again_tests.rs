@@ -84,7 +84,7 @@ fn what_comes_again_stands_behind_the_drop() {
     shared.set_server_id(ME);
     let (io, _work) = Io::new(0, shared, port);
     let mut shard = Shard {
-        groups: HashMap::new(),
+        groups: Default::default(),
         io,
         parted: Vec::new(),
         lost: HashSet::new(),

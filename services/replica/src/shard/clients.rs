@@ -1,7 +1,6 @@
 //! Connections of clients: greeting, frames in, channels, and the tasks that read and write.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use quorate_chain::ClientRef;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
+use quorate_types::ids::IdMap;
 use quorate_types::limits::{
     BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, CLIENT_OUTBOX_BYTES_MAX,
     ENTRY_BYTES_MAX, FRAME_BYTES_MAX, HELLO_TIMEOUT_MS,
@@ -47,7 +47,7 @@ impl Connection {
 /// Which group each channel of a connection has attached.
 #[derive(Default)]
 struct Channels {
-    attached: HashMap<u32, Attachment>,
+    attached: IdMap<u32, Attachment>,
     attachments: u64,
 }
 
@@ -187,8 +187,9 @@ impl Shard {
     }
 
     pub fn group_request(&mut self, group_id: GroupId, client: ClientRef, request: ClientRequest) {
-        if self.groups.contains_key(&group_id) {
-            self.with_group(group_id, |group, io| group.client_request(io, client, request));
+        if let Some(group) = self.groups.get_mut(&group_id) {
+            group.client_request(&mut self.io, client, request);
+            group.mark(&mut self.io);
             return;
         }
         let code = if self.lost.contains(&group_id) {

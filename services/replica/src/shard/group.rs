@@ -1,7 +1,5 @@
 //! One group on this server: its replica, the queue in front of it, its clients; commands carried out.
 
-use std::collections::HashMap;
-
 use quorate_chain::{AppendRequest, ClientRef, Command, Event, Happened, Replica};
 use quorate_qos::{Admission, QueueLimits, Ready};
 use quorate_replica_log::record::{KIND_BASE, KIND_BATCH};
@@ -9,6 +7,7 @@ use quorate_replica_log::{Durable, Entry, Place, Places, is_whole};
 use quorate_telemetry::usage::Sample;
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::cost::Budget;
+use quorate_types::ids::IdMap;
 use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
 use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros};
 use quorate_wire::client::{self, kind};
@@ -36,9 +35,9 @@ pub struct Group {
     /// Set with the first configuration, which brings the budget.
     pub admission: Option<Admission<AppendRequest>>,
     pub budget: Option<Budget>,
-    pub channels: HashMap<ClientRef, Channel>,
+    pub channels: IdMap<ClientRef, Channel>,
     /// The channel that each session was attached on last: it alone may append.
-    pub sessions: HashMap<u64, ClientRef>,
+    pub sessions: IdMap<u64, ClientRef>,
     /// Attached with a session, and not answered before the ring has closed.
     pub attaching: Vec<ClientRef>,
     pub readers: Readers,
@@ -56,19 +55,22 @@ pub struct Group {
     acks: Vec<(ClientRef, u64, u64)>,
     commands: Vec<Command>,
     pub is_dirty: bool,
+    /// It is among those that owe their successors a notice.
+    pub is_owing: bool,
 }
 
 impl Group {
     pub fn new(id: GroupId, mut replica: Replica, places: Places, life: u64, now: Micros) -> Self {
         replica.pace_catchup();
+        replica.hold_notices();
         Self {
             id,
             life,
             replica,
             admission: None,
             budget: None,
-            channels: HashMap::new(),
-            sessions: HashMap::new(),
+            channels: IdMap::default(),
+            sessions: IdMap::default(),
             attaching: Vec::new(),
             readers: Readers::default(),
             places,
@@ -82,6 +84,19 @@ impl Group {
             acks: Vec::new(),
             commands: Vec::new(),
             is_dirty: false,
+            is_owing: false,
+        }
+    }
+
+    /// Has it flushed in this round.
+    pub fn mark(&mut self, io: &mut Io) {
+        if !self.is_dirty {
+            self.is_dirty = true;
+            io.dirty_groups.push(self.id);
+            // The first one's wake-up serves all.
+            if io.dirty_groups.len() == 1 {
+                io.wake_flush();
+            }
         }
     }
 
@@ -135,10 +150,15 @@ impl Group {
         if self.replica.catchup_wanted_bytes() > 0 {
             io.wants_catchup(self.id);
         }
+        if self.replica.owes_notice() && !std::mem::replace(&mut self.is_owing, true) {
+            io.owes_notice(self.id);
+        }
     }
 
     fn order_queue(&mut self, io: &mut Io) {
-        if io.shared.is_unisolated() && self.admission.as_ref().is_none_or(Admission::is_empty) {
+        // Only a head is offered anything.
+        let is_needed = self.replica.is_head() && !io.shared.is_unisolated();
+        if !is_needed && self.admission.as_ref().is_none_or(Admission::is_empty) {
             return;
         }
         let now = now_us();
@@ -235,6 +255,8 @@ impl Group {
     }
 
     fn carry_out(&mut self, io: &mut Io, commands: &mut Vec<Command>) {
+        // Of acknowledgements that come together.
+        let mut acked_at = None;
         for command in commands.drain(..) {
             match command {
                 Command::Send { to, message } => {
@@ -261,7 +283,7 @@ impl Group {
                     received_us,
                 } => {
                     if !io.shared.is_unisolated() {
-                        let latency_us = now_us().saturating_sub(received_us);
+                        let latency_us = acked_at.get_or_insert_with(now_us).saturating_sub(received_us);
                         self.counters.latency.record(latency_us, u64::from(entry_count));
                     }
                     self.acks.push((client, seq, base_offset));

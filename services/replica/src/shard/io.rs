@@ -1,12 +1,13 @@
 //! The shard's ways out: connections, links, the journal, other shards. Groups use them; they know no groups.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use quorate_chain::{ClientRef, Event};
 use quorate_qos::Pace;
+use quorate_types::ids::IdMap;
 use quorate_types::limits::{CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
 use quorate_types::{Code, GroupConfig, GroupId, Index, ServerId};
 use quorate_wire::{client, peer};
@@ -27,14 +28,20 @@ const CONNECTION_SHARD_SHIFT: u32 = 56;
 pub struct Io {
     pub shard: usize,
     pub shared: Arc<Shared>,
-    pub connections: HashMap<u64, Connection>,
-    pub links: HashMap<ServerId, Link>,
+    pub connections: IdMap<u64, Connection>,
+    pub links: IdMap<ServerId, Link>,
     /// Clients of other shards' connections.
     pub crossings: Crossings,
     pub journal: JournalPort,
     pub dirty_groups: Vec<GroupId>,
     dirty_connections: Vec<u64>,
     dirty_links: Vec<ServerId>,
+    /// A round is being carried out: it needs no other to write what it makes.
+    pub is_flushing: bool,
+    /// Groups that hold back what is committed for their next batch to carry.
+    pub owing: Vec<GroupId>,
+    /// Wakes the task that tells it when none comes.
+    pub notices: Rc<Notify>,
     /// Wakes the flush task.
     pub wake: Rc<Notify>,
     /// Wakes the timer task: something waits for its time.
@@ -101,13 +108,16 @@ impl Io {
         Self {
             shard,
             shared,
-            connections: HashMap::new(),
-            links: HashMap::new(),
+            connections: IdMap::default(),
+            links: IdMap::default(),
             crossings: Crossings::default(),
             journal,
             dirty_groups: Vec::new(),
             dirty_connections: Vec::new(),
             dirty_links: Vec::new(),
+            is_flushing: false,
+            owing: Vec::new(),
+            notices: Rc::new(Notify::new()),
             wake: Rc::new(Notify::new()),
             timer: Rc::new(Notify::new()),
             next_connection: 1,
@@ -127,6 +137,21 @@ impl Io {
     pub fn wants_catchup(&mut self, group_id: GroupId) {
         self.catching_up.insert(group_id);
         self.pacing.notify_one();
+    }
+
+    /// Something was made dirty.
+    pub fn wake_flush(&self) {
+        if !self.is_flushing {
+            self.wake.notify_one();
+        }
+    }
+
+    /// The group's successor has not been told what is committed.
+    pub fn owes_notice(&mut self, group_id: GroupId) {
+        if self.owing.is_empty() {
+            self.notices.notify_one();
+        }
+        self.owing.push(group_id);
     }
 
     /// Where a batch goes that was found damaged.
@@ -203,7 +228,7 @@ impl Io {
         if !connection.is_dirty {
             connection.is_dirty = true;
             self.dirty_connections.push(id);
-            self.wake.notify_one();
+            self.wake_flush();
         }
     }
 
@@ -234,7 +259,7 @@ impl Io {
         if !link.is_dirty {
             link.is_dirty = true;
             self.dirty_links.push(to);
-            self.wake.notify_one();
+            self.wake_flush();
         }
     }
 

@@ -54,7 +54,7 @@ impl Rig {
         shared.set_server_id(ME);
         let (io, _work) = crate::shard::io::Io::new(0, shared, port);
         let shard = Shard {
-            groups: HashMap::new(),
+            groups: HashMap::default(),
             io,
             parted: Vec::new(),
             lost: HashSet::new(),

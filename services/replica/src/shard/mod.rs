@@ -18,7 +18,7 @@ pub mod serve;
 pub mod slow;
 pub mod traced;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ use quorate_replica_log::{Entry, Places};
 use quorate_telemetry::usage::Sample;
 use quorate_transport::Detached;
 use quorate_types::control::GroupReport;
+use quorate_types::ids::IdMap;
 use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
 use quorate_wire::{TraceContext, client, peer};
 use tokio::sync::oneshot;
@@ -156,7 +157,7 @@ pub enum ClientRequest {
 }
 
 pub struct Shard {
-    pub groups: HashMap<GroupId, Group>,
+    pub groups: IdMap<GroupId, Group>,
     pub io: Io,
     /// Last samples of groups that left, until they are asked for.
     pub parted: Vec<Sample>,
@@ -171,11 +172,7 @@ impl Shard {
             return false;
         };
         act(group, &mut self.io);
-        if !group.is_dirty {
-            group.is_dirty = true;
-            self.io.dirty_groups.push(group_id);
-            self.io.wake.notify_one();
-        }
+        group.mark(&mut self.io);
         true
     }
 
@@ -301,8 +298,24 @@ impl Shard {
         }
     }
 
+    /// Tells successors what no batch has carried to them.
+    pub fn tell_late(&mut self) {
+        for group_id in std::mem::take(&mut self.io.owing) {
+            let Some(group) = self.groups.get_mut(&group_id) else {
+                continue;
+            };
+            group.is_owing = false;
+            if group.replica.owes_notice() {
+                group.step(&mut self.io, Event::NoticeDue);
+                group.mark(&mut self.io);
+            }
+        }
+    }
+
     /// One round: everything that was made dirty is carried out.
     pub fn flush(&mut self) {
+        // What it makes dirty it writes itself.
+        self.io.is_flushing = true;
         let mut dirty = std::mem::take(&mut self.io.dirty_groups);
         for group_id in dirty.drain(..) {
             if let Some(group) = self.groups.get_mut(&group_id) {
@@ -315,6 +328,7 @@ impl Shard {
         self.io.dirty_groups = dirty;
         self.submit_to_journal();
         self.io.write_dirty();
+        self.io.is_flushing = false;
     }
 
     fn submit_to_journal(&mut self) {

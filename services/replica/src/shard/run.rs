@@ -9,7 +9,7 @@ use std::time::Duration;
 use quorate_journal::Event as JournalEvent;
 use quorate_transport::spin::spin_for;
 use quorate_transport::{Detached, ReadHalf, WriteHalf};
-use quorate_types::limits::CATCHUP_PACE_MS;
+use quorate_types::limits::{CATCHUP_PACE_MS, NOTICE_HOLD_MS};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
@@ -49,6 +49,7 @@ pub fn run(
         spawn_local(tick_task(shard.clone()));
         spawn_local(timer_task(shard.clone()));
         spawn_local(pace_task(shard.clone()));
+        spawn_local(notice_task(shard.clone()));
         spawn_work(&shard, work);
         inbox_task(shard, inbox).await;
     });
@@ -117,6 +118,16 @@ async fn pace_task(shard: Rc<RefCell<Shard>>) {
             tokio::time::sleep(Duration::from_millis(CATCHUP_PACE_MS)).await;
             shard.borrow_mut().allow_catchup();
         }
+    }
+}
+
+/// Tells what is committed where no batch has carried it meanwhile.
+async fn notice_task(shard: Rc<RefCell<Shard>>) {
+    let notices = shard.borrow().io.notices.clone();
+    loop {
+        notices.notified().await;
+        tokio::time::sleep(Duration::from_millis(NOTICE_HOLD_MS)).await;
+        shard.borrow_mut().tell_late();
     }
 }
 

@@ -153,8 +153,8 @@ impl Group {
             Message::Trim {
                 request,
                 before_offset,
-            } => match self.may_append(client) {
-                Ok(()) => self.ask(io, client, request, Asked::Trim { before_offset }),
+            } => match self.may_append(client, wall_us()) {
+                Ok(_) => self.ask(io, client, request, Asked::Trim { before_offset }),
                 Err(code) => io.refuse(client, Refusal::new(kind::TRIM, u64::from(request), code)),
             },
             // Whatever else is a connection's business and was handled there.
@@ -169,10 +169,11 @@ impl Group {
         append: client::Append,
         trace: Option<TraceContext>,
     ) {
-        if let Err((code, detail)) = self.check_append(client, &append) {
-            return self.refuse_append(io, client, &append, code, detail);
-        }
-        let session = self.channels[&client].session;
+        let wall_us = wall_us();
+        let session = match self.check_append(client, &append, wall_us) {
+            Ok(session) => session,
+            Err((code, detail)) => return self.refuse_append(io, client, &append, code, detail),
+        };
         let timeout_ms = if append.timeout_ms == 0 {
             APPEND_TIMEOUT_MS_DEFAULT
         } else {
@@ -190,7 +191,7 @@ impl Group {
             payload: append.payload,
             payload_crc: append.payload_crc,
             received_us: now_us(),
-            wall_us: wall_us(),
+            wall_us,
             trace,
         };
         if !io.shared.is_unisolated() {
@@ -299,11 +300,15 @@ impl Group {
         is_behind
     }
 
-    /// What can be refused before anything is spent on the append.
-    fn check_append(&self, client: ClientRef, append: &client::Append) -> Result<(), (Code, Option<String>)> {
+    /// What can be refused before anything is spent on the append; the session that it is of.
+    fn check_append(
+        &self,
+        client: ClientRef,
+        append: &client::Append,
+        wall_us: u64,
+    ) -> Result<u64, (Code, Option<String>)> {
         let refuse = |code| Err((code, None));
-        self.may_append(client).map_err(|code| (code, None))?;
-        let channel = &self.channels[&client];
+        let channel = self.may_append(client, wall_us).map_err(|code| (code, None))?;
         if channel.session == 0 || append.seq == 0 {
             return refuse(Code::SessionMissing);
         }
@@ -330,19 +335,17 @@ impl Group {
                 let detail = format!("An entry has {longest} bytes; allowed are {ENTRY_BYTES_MAX}.");
                 Err((Code::EntryTooLarge, Some(detail)))
             }
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(channel.session),
         }
     }
 
     /// Also what it takes to trim: whoever may append can push out what is old anyway, by filling what is retained.
-    fn may_append(&self, client: ClientRef) -> Result<(), Code> {
+    fn may_append(&self, client: ClientRef, wall_us: u64) -> Result<&Channel, Code> {
         match self.channels.get(&client) {
             None => Err(Code::UnknownChannel),
             Some(channel) if !channel.permission.may_append => Err(Code::PermissionDenied),
-            Some(channel) if channel.permission.expires_at_s < wall_us() / 1_000_000 => {
-                Err(Code::TokenExpired)
-            }
-            Some(_) => Ok(()),
+            Some(channel) if channel.permission.expires_at_s < wall_us / 1_000_000 => Err(Code::TokenExpired),
+            Some(channel) => Ok(channel),
         }
     }
 

@@ -83,6 +83,8 @@ pub struct Hosted {
     /// It may lack what had been durable here, until it is a replica of the chain again.
     is_damaged: bool,
     is_dirty: bool,
+    /// It is to be told when what it holds back is due.
+    is_owing: bool,
     /// When its queue is looked at next.
     wake_at: Micros,
     /// Committed by this incarnation.
@@ -110,6 +112,7 @@ impl Hosted {
             attaching: Vec::new(),
             is_damaged: false,
             is_dirty: false,
+            is_owing: false,
             wake_at: 0,
             life: 0,
         }

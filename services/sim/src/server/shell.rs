@@ -14,6 +14,9 @@ use crate::schedule::What;
 use crate::trace::{self, brief};
 use crate::world::World;
 
+/// Longer than a server takes (`NOTICE_HOLD_MS`): what comes with no batch comes late, or with the next tick.
+const NOTICE_HOLD_US_MAX: u64 = 20_000;
+
 impl World {
     pub fn step(&mut self, s: usize, group_id: GroupId, event: Event) {
         let now = self.servers[s].clock_us(self.now);
@@ -74,8 +77,28 @@ impl World {
         hosted.is_dirty = false;
         let mut commands = Vec::new();
         hosted.replica.flush(&mut commands);
+        let owes_notice = hosted.replica.owes_notice() && !std::mem::replace(&mut hosted.is_owing, true);
         self.after(s, group_id, commands);
         self.answer_attaching(s, group_id);
+        if owes_notice {
+            let (incarnation, group) = (self.servers[s].incarnation, group_id);
+            let at = self.now + self.rng.random_range(1..NOTICE_HOLD_US_MAX);
+            self.at(
+                at,
+                What::NoticeDue {
+                    server: s,
+                    incarnation,
+                    group,
+                },
+            );
+        }
+    }
+
+    pub fn notice_due(&mut self, s: usize, group_id: GroupId) {
+        if let Some(hosted) = self.servers[s].groups.get_mut(&group_id) {
+            hosted.is_owing = false;
+            self.step(s, group_id, Event::NoticeDue);
+        }
     }
 
     /// What waits for the budget, as far as it goes.
@@ -470,8 +493,9 @@ impl World {
         }
     }
 
-    /// A replica whose learner is sent no more than the plan allows, if it says so.
+    /// A replica as a server has it; its learner is sent no more than the plan allows, if that says so.
     pub fn paced(&self, mut replica: Replica) -> Replica {
+        replica.hold_notices();
         if self.plan.catchup_bytes.is_some() {
             replica.pace_catchup();
         }

@@ -9,6 +9,7 @@ mod fencing;
 mod following;
 mod learners;
 mod log;
+mod notices;
 mod ordering;
 mod pace;
 mod reads;
