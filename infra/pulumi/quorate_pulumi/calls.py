@@ -1,6 +1,6 @@
 """Calls of the control client from code that is not async, each with a client of its own.
 
-Pulumi runs providers in threads and programs in an event loop that must not wait: so a call brings its own loop.
+In a thread with a loop of its own, since whoever calls may run within a loop already: Pulumi's mocks call providers so.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -105,7 +106,7 @@ class Group(pulumi.ComponentResource):
         a resource that is to stay as it is."""
         key = self._api_key if self._app_key is None else self._app_key
         known = pulumi.Output.all(self._api_url, key, self.group_id)
-        return pulumi.Output.secret(known.apply(lambda found: _handle(self.name, *found)))
+        return pulumi.Output.secret(known.apply(lambda found: asyncio.to_thread(_handle, self.name, *found)))
 
 
 def handle_json(handle: Handle) -> str:
