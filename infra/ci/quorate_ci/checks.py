@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorate_ci.commands import Command
+from quorate_ci.commands import PULUMI_PYTHON, Command
 
 PYTHON_FOLDERS = ["infra", "loadtest", "sdk", "services/api", "migrations"]  # nearest ruff settings win
 
@@ -66,6 +66,10 @@ CHECKS = [
     Check("Local stack types", _mypy("infra/local")),
     Check("CI types", _mypy("infra/ci")),
     Check("Observability types", _mypy("infra/observability")),
+    Check(
+        "Pulumi types",
+        Command(["mypy", "--python-executable", str(PULUMI_PYTHON)], "infra/pulumi", "infra/pulumi/pyproject.toml"),
+    ),
     Check("Scenario types", _mypy("loadtest/scenarios")),
     Check("Chaos types", _mypy("loadtest/chaos")),
     Check("Peers types", _mypy("loadtest/peers")),

@@ -14,6 +14,7 @@ from pathlib import Path
 from quorate_local.options import REPOSITORY
 
 VENV_BIN = Path(sys.executable).parent
+PULUMI_PYTHON = REPOSITORY / "build" / "venv-pulumi" / "bin" / "python"  # infra/setup/pulumi.sh
 POLL_S = 0.1
 EXIT_TIMED_OUT = 124  # what timeout(1) answers
 PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorate_ci.commands import Command, Finished
+from quorate_ci.commands import PULUMI_PYTHON, Command, Finished
 from quorate_ci.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest
 from quorate_local.options import REPOSITORY
 
@@ -85,6 +85,17 @@ PARTS = [
     ),
     _terraform_provider("terraform provider", "infra/terraform/provider"),
     _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
+    Part(
+        "pulumi",
+        "infra",
+        Command(
+            [str(PULUMI_PYTHON), "-m", "pytest", f"--junitxml={report_of('pulumi')}"],
+            "infra/pulumi",
+            "infra/pulumi/pyproject.toml",
+            timeout_s=300,
+        ),
+        _count_junit("pulumi"),
+    ),
     _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _pytest("peers", "unit", "loadtest/peers"),
     _pytest("paper figures", "unit", "loadtest/figures"),

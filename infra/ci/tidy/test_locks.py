@@ -18,5 +18,5 @@ def test_development_has_the_versions_of_production(texts: dict[Path, str]) -> N
 
 
 def test_every_pin_has_hashes(texts: dict[Path, str]) -> None:
-    for path in (PRODUCTION, DEVELOPMENT, Path("infra/setup/uv.txt")):
+    for path in (PRODUCTION, DEVELOPMENT, Path("infra/setup/pulumi.txt"), Path("infra/setup/uv.txt")):
         assert not HASHES_MISSING.findall(texts[path]), path

@@ -1,0 +1,96 @@
+"""What a group is asked for: fields, bounds and defaults as in sdk/contract/openapi.json. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Number:
+    least: int
+    most: int
+    required: bool = False
+    default: int | None = None
+
+
+NUMBERS: dict[str, Number] = {
+    "replication_degree": Number(1, 7, required=True),
+    "request_size_bytes": Number(1, 1 << 20, required=True),
+    "rate_per_s": Number(1, 100_000_000, required=True),
+    "min_replicas": Number(1, 7),
+    "retention_bytes": Number(1 << 20, 1 << 50, default=256 << 20),
+    "retention_age_s": Number(60, 3_162_240_000),
+}
+DURABILITIES = ("persistent", "in_memory")
+REGION_DEFAULT = "local"
+NAME_LENGTH_MAX = 100
+
+FOR_LIFE = ("durability", "replication_degree", "region")
+IN_PLACE = ("rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s")
+SLA = (*FOR_LIFE, *IN_PLACE)
+
+
+def normal(props: Mapping[str, Any], unknown: Any = None) -> tuple[Json, list[tuple[str, str]]]:
+    """The properties with defaults filled in and numbers whole, as Pulumi's engine keeps every number as a float;
+    and what is wrong, by property. What is `unknown` until the apply is left as it is."""
+    found = {name: value for name, value in props.items() if value is not None}
+    wrong: list[tuple[str, str]] = []
+    found.setdefault("region", REGION_DEFAULT)
+    for name, number in NUMBERS.items():
+        if number.default is not None:
+            found.setdefault(name, number.default)
+        if name not in found:
+            if number.required:
+                wrong.append((name, "is missing"))
+        elif found[name] != unknown:
+            problem = _whole(found, name, number)
+            if problem:
+                wrong.append((name, problem))
+    for name in ("api_url", "api_key", "project_id", "name", "durability", "region"):
+        value = found.get(name)
+        if not value or not isinstance(value, str):
+            wrong.append((name, "is missing" if not value else "must be text"))
+    wrong += [(name, reason) for name, reason in _texts(found, unknown)]
+    degree, least = found.get("replication_degree"), found.get("min_replicas")
+    if not wrong and isinstance(degree, int) and isinstance(least, int) and least > degree:
+        wrong.append(("min_replicas", f"is {least}, and there are only {degree} replicas"))
+    return found, wrong
+
+
+def _whole(found: Json, name: str, number: Number) -> str | None:
+    value = found[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        return f"must be a whole number, unlike {value!r}"
+    found[name] = int(value)
+    if not number.least <= value <= number.most:
+        return f"must be from {number.least} to {number.most}, unlike {int(value)}"
+    return None
+
+
+def _texts(found: Json, unknown: Any) -> list[tuple[str, str]]:
+    wrong = []
+    known = {name: value for name, value in found.items() if isinstance(value, str) and value != unknown}
+    if known.get("durability", DURABILITIES[0]) not in DURABILITIES:
+        wrong.append(("durability", f"must be {' or '.join(DURABILITIES)}, unlike {known['durability']!r}"))
+    if len(known.get("name", "")) > NAME_LENGTH_MAX:
+        wrong.append(("name", f"is longer than {NAME_LENGTH_MAX} characters"))
+    if not known.get("api_url", "https://").startswith(("https://", "http://")):
+        wrong.append(("api_url", "begins with https://"))
+    if not known.get("api_key", "qk_").startswith("qk_"):
+        wrong.append(("api_key", "begins with qk_"))
+    if known.get("on_sla_change", "refuse") not in ("refuse", "replace"):
+        wrong.append(("on_sla_change", f"must be refuse or replace, unlike {known['on_sla_change']!r}"))
+    return wrong
+
+
+def sla_of(props: Mapping[str, Any]) -> Json:
+    """The SLA as the API takes it."""
+    return {name: props[name] for name in SLA if props.get(name) is not None}
+
+
+def changed(before: Mapping[str, Any], after: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if before.get(name) != after.get(name)]

@@ -1,0 +1,55 @@
+"""What went wrong, in words for whoever wrote the Pulumi program."""
+
+from __future__ import annotations
+
+from quorate.control import AdmissionRefused, ApiError, ApiUnreachable, AuthenticationFailed, Json, NotAllowed
+from quorate.errors import QuorateError
+
+
+class GroupError(Exception):
+    """A group could not be made, changed, read or deleted. `attribute`: of the group, where one is at fault."""
+
+    def __init__(self, message: str, attribute: str | None = None) -> None:
+        self.attribute = attribute
+        super().__init__(message)
+
+
+def refusal_in_words(refusal: Json) -> tuple[str, str]:
+    """The attribute that asks for too much, and a text that names what is scarce."""
+    scarce = refusal.get("scarce_resource")
+    attribute = "rate_per_s"
+    if refusal.get("reason") == "too_few_servers" or scarce == "servers":
+        attribute = "replication_degree"
+    elif refusal.get("reason") == "unknown_region":
+        attribute = "region"
+    text = f"the fleet cannot promise this SLA now. Scarce: {scarce}. {refusal.get('message', '')}".rstrip()
+    fits = refusal.get("largest_sla_that_fits")
+    if fits:
+        text += f" The largest that fits now: rate_per_s = {fits.get('rate_per_s')}."
+    return attribute, text
+
+
+def explained(doing: str, problem: QuorateError) -> GroupError:
+    """`doing`: what was being done, to which group."""
+    if isinstance(problem, AdmissionRefused):
+        attribute, text = refusal_in_words(problem.refusal)
+        return GroupError(f"{doing}: {attribute}: {text} {_trace(problem)}", attribute)
+    if isinstance(problem, ApiUnreachable):
+        return GroupError(
+            f"{doing}: {problem}. Whether the API did what was asked is unknown; run again: what it did is found again "
+            "for a day, and not done twice."
+        )
+    if isinstance(problem, AuthenticationFailed):
+        return GroupError(f"{doing}: api_key: the API does not know this key (any more). {_trace(problem)}", "api_key")
+    if isinstance(problem, NotAllowed):
+        return GroupError(f"{doing}: api_key: the key does not permit it; `manage` does. {_trace(problem)}", "api_key")
+    if isinstance(problem, ApiError):
+        if problem.code == "name_taken":
+            return GroupError(f"{doing}: name: the project has a group of this name already. {_trace(problem)}", "name")
+        fields = [str(error.get("field", "")).rpartition(".")[2] for error in problem.errors]
+        return GroupError(f"{doing}: {problem}", fields[0] if fields else None)
+    return GroupError(f"{doing}: {problem}")
+
+
+def _trace(problem: ApiError) -> str:
+    return f"({problem.code}, request {problem.request_id})"
