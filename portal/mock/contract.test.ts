@@ -20,7 +20,11 @@ const NOT_USED = new Set([
   'POST /v1/operator/servers/:id/drain',
   'DELETE /v1/operator/servers/:id/drain',
   'GET /v1/operator/capacity',
+  'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
+  'DELETE /v1/operator/join-tokens/:id',
+  // Groups are resized through SDKs and Terraform.
+  'PATCH /v1/groups/:id',
 ])
 
 function operations(): string[] {
