@@ -17,6 +17,7 @@ VENV_BIN = Path(sys.executable).parent
 PULUMI_PYTHON = REPOSITORY / "build" / "venv-pulumi" / "bin" / "python"  # infra/setup/pulumi.sh
 POLL_S = 0.1
 EXIT_TIMED_OUT = 124  # what timeout(1) answers
+EXIT_NOT_FOUND = 127  # what shells answer
 PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file
 
 
@@ -53,18 +54,22 @@ def run(command: Command, log: Path, while_running: Callable[[float], None]) -> 
     missing = command.missing()
     if missing:
         log.write_text(missing + "\n")
-        return Finished(127, 0.0, log)
+        return Finished(EXIT_NOT_FOUND, 0.0, log)
     env = {**os.environ, **PLAIN, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
     with log.open("wb") as stream:
-        child = subprocess.Popen(
-            command.argv,
-            cwd=REPOSITORY / command.cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        try:
+            child = subprocess.Popen(
+                command.argv,
+                cwd=REPOSITORY / command.cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            stream.write(f"{command.argv[0]} is not there: `make setup` or `make test` fetches it\n".encode())
+            return Finished(EXIT_NOT_FOUND, time.monotonic() - begun, log)
         try:
             code = _wait(child, begun, command.timeout_s, while_running)
         finally:

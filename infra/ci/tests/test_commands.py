@@ -40,3 +40,9 @@ def test_a_missing_part_says_so(tmp_path: Path) -> None:
     finished = run(Command(["true"], needs="no/such/folder"), tmp_path / "log", ignore)
     assert finished.exit_code == 127
     assert "no/such/folder is not in this checkout" in finished.output()
+
+
+def test_a_missing_program_says_so(tmp_path: Path) -> None:
+    finished = run(Command([str(tmp_path / "absent")]), tmp_path / "log", ignore)
+    assert finished.exit_code == 127
+    assert "absent is not there" in finished.output()
