@@ -89,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:  # said, so that the client does not send its next request into a closing connection
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
