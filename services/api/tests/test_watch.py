@@ -72,6 +72,22 @@ async def test_the_fleet_by_its_gravest_state(watch: Watch, coordinator: FakeCoo
     assert all(0 <= share <= 1 for share in shares.values())
 
 
+async def test_a_server_that_was_drained_and_has_stopped_has_not_failed(
+    watch: Watch, coordinator: FakeCoordinator, series: Series
+) -> None:
+    at = datetime.now(UTC).isoformat()
+    drain = {"state": "draining", "since": at, "drained_at": None, "moving": 0, "waiting": 0, "message": "Dropping."}
+    coordinator.servers[2].update(alive=False, draining=True, drain=drain)
+    await watch.run()
+    assert series("quorate.fleet.servers")["failed"] == 1, "it died on the way"
+    drain.update(state="drained", drained_at=at)
+    await watch.run()
+    assert series("quorate.fleet.servers") == {"alive": 2, "slow": 0, "draining": 0, "storage_fault": 0, "failed": 0}
+    coordinator.servers[2]["alive"] = True
+    await watch.run()
+    assert series("quorate.fleet.servers")["draining"] == 1, "its machine still runs"
+
+
 async def test_what_cannot_be_read_has_no_series(watch: Watch, coordinator: FakeCoordinator, series: Series) -> None:
     await watch.run()
     assert series("quorate.fleet.servers")

@@ -309,6 +309,26 @@ fn a_drain_is_asked_for_shown_and_called_off() {
 }
 
 #[test]
+fn a_server_that_is_given_up_is_known_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start(folder.path());
+    let mut servers: Vec<Server> = (1..=2)
+        .map(|n| Server::join(&coordinator, &format!("s{n}")))
+        .collect();
+    drop(servers.pop());
+    live_until(&mut servers, "the second server to have failed", |_| {
+        let listed = coordinator.call("GET", "/v1/servers", None).1;
+        (listed[1]["alive"] == json!(false)).then_some(())
+    });
+    assert_eq!(coordinator.call("DELETE", "/v1/servers/2", None).0, 204);
+    assert_eq!(coordinator.call("DELETE", "/v1/servers/2", None).0, 204);
+    assert_eq!(coordinator.call("GET", "/v1/servers/2", None).0, 404);
+    assert_eq!(coordinator.call("POST", "/v1/servers/2/drain", None).0, 404);
+    let listed = coordinator.call("GET", "/v1/servers", None).1;
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+}
+
+#[test]
 fn a_peer_token_verifies_with_the_keys_of_the_welcome() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start(folder.path());

@@ -410,6 +410,28 @@ fn a_server_that_is_given_up_takes_what_only_it_held_with_it() {
 }
 
 #[test]
+fn a_server_that_is_given_up_is_shown_no_more_until_its_name_joins_again() {
+    let mut world = World::new(4);
+    let shown = |world: &World| -> Vec<u32> {
+        let views = world.state.server_views();
+        views.iter().map(|view| view.server_id.0).collect()
+    };
+    world.fail(&[4]);
+    assert_eq!(shown(&world), [1, 2, 3, 4], "it may come back");
+    world.apply(Command::Forget { server: server(4) });
+    assert_eq!(shown(&world), [1, 2, 3]);
+    assert_eq!(world.state.server_view_of(server(4)), None);
+    // Its number is nobody else's, and a restart from a snapshot changes nothing of this.
+    let snapshot = serde_json::to_string(&world.state).unwrap();
+    world.state = serde_json::from_str(&snapshot).unwrap();
+    world.state.restore();
+    assert_eq!(shown(&world), [1, 2, 3]);
+    assert_eq!(world.join(5, "i1"), Ok(server(5)));
+    assert_eq!(world.join(4, "i2"), Ok(server(4)));
+    assert_eq!(shown(&world), [1, 2, 3, 4, 5]);
+}
+
+#[test]
 fn all_servers_restart_at_once() {
     let mut world = World::new(5);
     for n in 1..=6 {

@@ -335,7 +335,7 @@ impl Change<'_> {
             return self.effects.push(Effect::Reply(reply));
         }
         self.effects.push(Effect::Reply(Reply::Done));
-        if server.credential_digest.is_empty() {
+        if server.is_given_up() {
             return;
         }
         for group_id in self.groups_of(id) {

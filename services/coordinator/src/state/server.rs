@@ -21,6 +21,7 @@ pub struct Server {
     pub capacity: ResourceVector,
     /// Takes replacements of failed replicas only.
     pub auxiliary: bool,
+    /// Empty once it was given up ([`Server::is_given_up`]).
     pub credential_digest: Digest,
     /// Random per start of the process.
     pub incarnation: String,
@@ -54,6 +55,12 @@ impl Server {
     /// Whether new replicas may be placed on it.
     pub fn takes_replicas(&self) -> bool {
         self.alive && self.storage_fault.is_none() && self.drain.is_none() && self.slow.is_none()
+    }
+
+    /// It cannot come back: no credential is its. Its entry stays, as its number must not become another's, and as a
+    /// server that joins under its name takes the entry over; it is shown to nobody.
+    pub fn is_given_up(&self) -> bool {
+        self.credential_digest.is_empty()
     }
 
     pub fn is_drained(&self) -> bool {

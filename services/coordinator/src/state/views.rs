@@ -141,6 +141,18 @@ impl State {
         }
     }
 
+    /// The fleet's servers, those that failed too; not those that were given up.
+    pub fn server_views(&self) -> Vec<ServerView> {
+        let known = self.servers.values().filter(|server| !server.is_given_up());
+        known.map(|server| self.server_view(server)).collect()
+    }
+
+    /// One of them.
+    pub fn server_view_of(&self, id: ServerId) -> Option<ServerView> {
+        let known = self.servers.get(&id).filter(|server| !server.is_given_up())?;
+        Some(self.server_view(known))
+    }
+
     pub fn server_view(&self, server: &Server) -> ServerView {
         let groups = self.derived.groups_of.get(&server.server_id);
         ServerView {

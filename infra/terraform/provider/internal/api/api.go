@@ -67,6 +67,14 @@ func HasCode(err error, code string) bool {
 	return errors.As(err, &problem) && string(problem.Code) == code
 }
 
+// Passing tells whether it may go better in a while: whoever waits for something goes on waiting.
+func Passing(err error) bool {
+	var problem *Problem
+	var unreachable *Unreachable
+	return (errors.As(err, &problem) && problem.Retryable) ||
+		(errors.As(err, &unreachable) && !errors.Is(err, context.Canceled))
+}
+
 // Client of one API, with one credential.
 type Client struct {
 	*gen.Client

@@ -31,16 +31,17 @@ type object = map[string]any
 type API struct {
 	URL string
 
-	mu       sync.Mutex
-	t        *testing.T
-	server   *httptest.Server
-	projects map[string]object
-	groups   map[string]object
-	keys     map[string]object
-	servers  map[string]object
-	tokens   map[string]object
-	answers  map[string]stored
-	calls    []string
+	mu         sync.Mutex
+	t          *testing.T
+	server     *httptest.Server
+	projects   map[string]object
+	groups     map[string]object
+	keys       map[string]object
+	servers    map[string]object
+	registered int
+	tokens     map[string]object
+	answers    map[string]stored
+	calls      []string
 
 	loseAnswers   int // of POSTs: the work is done, and the connection breaks
 	refuseResizes bool
@@ -77,7 +78,8 @@ func (f *API) Garble(page string) { f.with(func() { f.garbage = page }) }
 // Register has a server join the fleet.
 func (f *API) Register(name string) {
 	f.with(func() {
-		id := len(f.servers) + 1
+		f.registered++
+		id := f.registered
 		zero := object{"cpu": 1, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
 		resources := object{"nominal": zero, "promisable": zero, "allocated": zero, "free": zero}
 		f.servers[name] = object{
@@ -91,6 +93,17 @@ func (f *API) Register(name string) {
 
 // StopServer ends a server's process.
 func (f *API) StopServer(name string) { f.with(func() { f.servers[name]["alive"] = false }) }
+
+// KillServer has it die with replicas of which `waiting` groups have no other.
+func (f *API) KillServer(name string, waiting int) {
+	f.with(func() { f.servers[name]["alive"], f.servers[name]["replicas"] = false, waiting })
+}
+
+// ReviveServer starts it again.
+func (f *API) ReviveServer(name string) { f.with(func() { f.servers[name]["alive"] = true }) }
+
+// GiveUp does so behind Terraform's back.
+func (f *API) GiveUp(name string) { f.with(func() { delete(f.servers, name) }) }
 
 // DeleteGroups behind Terraform's back.
 func (f *API) DeleteGroups() { f.with(func() { clear(f.groups) }) }
@@ -449,8 +462,8 @@ func (f *API) listServers(name string) (int, any) {
 			continue
 		}
 		items = append(items, server)
-		if drain, ok := server["drain"].(object); ok && server["replicas"].(int) > 0 { // one leaves at each look
-			server["replicas"] = server["replicas"].(int) - 1
+		if drain, ok := server["drain"].(object); ok && server["alive"] == true { // one leaves at each look
+			server["replicas"] = max(0, server["replicas"].(int)-1)
 			if server["replicas"] == 0 {
 				drain["state"], drain["drained_at"] = "drained", now()
 			}
@@ -472,6 +485,9 @@ func (f *API) drain(number string, begin bool) (int, any) {
 	server := f.byNumber(number)
 	if server == nil {
 		return problem(404, "not_found", "No such server.", nil)
+	}
+	if begin && server["drain"] != nil {
+		return 200, server
 	}
 	server["draining"], server["drain"] = begin, nil
 	if begin {

@@ -351,7 +351,7 @@ func TestAccServersJoinAndAreDrained(t *testing.T) {
 					if _, _, _, left := fake.Count(); left != 1 {
 						return fmt.Errorf("%d servers are registered", left)
 					}
-					fake.StopServer("s1") // its machine ends before the last step's destroy
+					fake.KillServer("s1", 0) // its machine ends before the last step's destroy
 					return nil
 				},
 			},
@@ -359,5 +359,65 @@ func TestAccServersJoinAndAreDrained(t *testing.T) {
 	})
 	if _, _, _, left := fake.Count(); left != 0 {
 		t.Errorf("%d servers stay registered", left)
+	}
+}
+
+func TestAccADeadServerIsRemoved(t *testing.T) {
+	fake := fakeapi.Start(t)
+	more := func(config, arguments string) string {
+		return strings.Replace(config, "instance_id ", arguments+"\n  instance_id ", 1)
+	}
+	kept := more(servers(5, "s3"), "give_up_if_dead = false\n  drain_timeout_s = 1")
+	token := func(name string) string {
+		return fmt.Sprintf("resource \"quorate_join_token\" %[1]q { name = %[1]q }\n", name)
+	}
+	left := func(want int) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if _, _, _, count := fake.Count(); count != want {
+				return fmt.Errorf("%d servers are registered, not %d", count, want)
+			}
+			return nil
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{
+				PreConfig: func() { fake.Register("s1"); fake.Register("s2"); fake.Register("s3") },
+				Config:    to(fake) + servers(5, "s1", "s2") + kept,
+			},
+			{ // no group needs it: it is given up, without a drain
+				PreConfig: func() { fake.KillServer("s2", 0) }, Config: to(fake) + servers(5, "s1") + kept + token("s2"), Check: left(2),
+			},
+			{
+				PreConfig: func() { fake.KillServer("s3", 0) }, Config: to(fake) + servers(5, "s1") + token("s3"),
+				ExpectError: regexp.MustCompile(`(?s)s3 does not run.*DELETE\s+/v1/operator/servers/3`),
+			},
+			{
+				PreConfig: func() { fake.KillServer("s3", 2) }, Config: to(fake) + servers(5, "s1") + token("s3"),
+				ExpectError: regexp.MustCompile(`(?s)groups wait for its disk.*2 groups.*DELETE\s+/v1/operator/servers/3`),
+			},
+			{ // it is back: the drain ends, and Terraform sees it
+				PreConfig: func() { fake.ReviveServer("s3") }, Config: to(fake) + servers(5, "s1") + token("s3"), Check: left(2),
+			},
+			{PreConfig: func() { fake.StopServer("s3") }, Config: to(fake) + servers(5, "s1"), Check: left(1)},
+			{ // given up by somebody else: the plan shows it, and the apply waits for it
+				PreConfig: func() { fake.GiveUp("s1") }, Config: to(fake) + servers(1, "s1"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_server.s1", plancheck.ResourceActionCreate),
+				}},
+				ExpectError: regexp.MustCompile(`(?s)s1 does not join.*no server of this name is registered`),
+			},
+			{
+				PreConfig: func() { fake.Register("s1") }, Config: to(fake) + servers(5, "s1"),
+				Check: func(*terraform.State) error { fake.KillServer("s1", 0); return nil },
+			},
+		},
+	})
+	if drains := fake.Calls("POST", "/drain"); drains != 2 {
+		t.Errorf("%d drains were asked for: of s3, dead and alive again", drains)
+	}
+	if err := left(0)(nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -72,7 +72,8 @@ FLEET_SERVERS = Metric(
     "gauge",
     "{server}",
     ("worker",),
-    "Servers that the coordinator knows, each in the gravest state it is in. None while the coordinator is away.",
+    "Servers that the coordinator knows, each in the gravest state it is in; not those that stopped after"
+    " a drain. None while the coordinator is away.",
 )
 FLEET_PROMISED = Metric(
     "quorate.fleet.promised",

@@ -20,7 +20,7 @@ async def list_servers(
     services: Environment,
     name: Annotated[str | None, Query(max_length=200, description="Only the server of this name.")] = None,
 ) -> Servers:
-    """The fleet's servers, those that failed too."""
+    """The fleet's servers, those that failed too; not those that were given up."""
     return await service.servers(work, services, name)
 
 

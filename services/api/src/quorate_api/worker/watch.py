@@ -105,11 +105,14 @@ class Watch:
 
 
 def by_state(servers: list[ServerView]) -> dict[str, float]:
+    """Of servers that serve, or should. One that has stopped in order is in no state: nothing is to be done about it."""
     found = Counter(_state(server) for server in servers)
     return {state: float(found[state]) for state in STATES}
 
 
 def _state(server: ServerView) -> str:
+    if not server.alive and server.drain is not None and server.drain.state == "drained":
+        return "stopped"
     signs = {
         "failed": not server.alive,
         "storage_fault": server.storage_fault is not None,

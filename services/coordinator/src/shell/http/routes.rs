@@ -191,14 +191,7 @@ pub async fn delete(State(context): State<Context>, Path(id): Path<String>) -> A
 }
 
 pub async fn servers(State(context): State<Context>) -> Answer<Json<Vec<ServerView>>> {
-    let views = context.handle.read(|state| {
-        state
-            .servers
-            .values()
-            .map(|server| state.server_view(server))
-            .collect()
-    });
-    Ok(Json(views.await?))
+    Ok(Json(context.handle.read(|state| state.server_views()).await?))
 }
 
 pub async fn server(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<ServerView>> {
@@ -219,23 +212,29 @@ pub async fn call_off_drain(
     change_server(&context, server, Command::CallOffDrain { server }).await
 }
 
-pub async fn forget(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<ServerView>> {
+/// Repeating it is harmless. Nothing else answers for the server from then on.
+pub async fn forget(State(context): State<Context>, Path(id): Path<String>) -> Answer<StatusCode> {
     let server = server_id(&id)?;
-    change_server(&context, server, Command::Forget { server }).await
+    match context.handle.command(Command::Forget { server }).await? {
+        Reply::Done => Ok(StatusCode::NO_CONTENT),
+        Reply::Unknown => Err(no_server()),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to giving a server up: {other:?}"),
+    }
 }
 
+/// Begins or calls off a drain.
 async fn change_server(context: &Context, server: ServerId, command: Command) -> Answer<Json<ServerView>> {
+    server_view(context, server).await?; // of one that was given up there is nothing to change
     match context.handle.command(command).await? {
         Reply::Done => Ok(Json(server_view(context, server).await?)),
         Reply::Unknown => Err(no_server()),
-        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
         other => unreachable!("not an answer to a change of a server: {other:?}"),
     }
 }
 
 async fn server_view(context: &Context, id: ServerId) -> Answer<ServerView> {
-    let look =
-        move |state: &mut crate::state::State| state.servers.get(&id).map(|server| state.server_view(server));
+    let look = move |state: &mut crate::state::State| state.server_view_of(id);
     context.handle.read(look).await?.ok_or_else(no_server)
 }
 

@@ -2037,7 +2037,7 @@ type ClientInterface interface {
 
 	// ListServers List Servers
 	//
-	// The fleet's servers, those that failed too.
+	// The fleet's servers, those that failed too; not those that were given up.
 	//
 	// Corresponds with GET /v1/operator/servers (the `ListServers` operationId).
 	ListServers(ctx context.Context, params *ListServersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2716,7 +2716,7 @@ func (c *Client) RevokeJoinToken(ctx context.Context, tokenId string, reqEditors
 
 // ListServers List Servers
 //
-// The fleet's servers, those that failed too.
+// The fleet's servers, those that failed too; not those that were given up.
 //
 // Corresponds with GET /v1/operator/servers (the `ListServers` operationId).
 func (c *Client) ListServers(ctx context.Context, params *ListServersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5452,7 +5452,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListServersWithResponse List Servers
 	//
-	// The fleet's servers, those that failed too.
+	// The fleet's servers, those that failed too; not those that were given up.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8355,7 +8355,7 @@ func (c *ClientWithResponses) RevokeJoinTokenWithResponse(ctx context.Context, t
 
 // ListServersWithResponse List Servers
 //
-// The fleet's servers, those that failed too.
+// The fleet's servers, those that failed too; not those that were given up.
 //
 // Returns a wrapper object for the known response body format(s).
 //
