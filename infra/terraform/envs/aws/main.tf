@@ -37,7 +37,7 @@ variable "availability_zone" {
 }
 
 variable "image_id" {
-  description = "An image with cloud-init and EFA's driver."
+  description = "An image with systemd 247 or newer, cloud-init and EFA's driver."
   type        = string
 }
 

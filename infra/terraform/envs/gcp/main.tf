@@ -27,7 +27,7 @@ variable "zone" {
 }
 
 variable "image" {
-  description = "An image with cloud-init and the driver of H4D's RDMA interface."
+  description = "An image with systemd 247 or newer, cloud-init and the driver of H4D's RDMA interface."
   type        = string
 }
 

@@ -61,7 +61,7 @@ variable "certificate_arn" {
 }
 
 variable "image_id" {
-  description = "An image of Debian 12, which has Python 3.11 and cloud-init."
+  description = "An image with Python 3.11, cloud-init and systemd 247 or newer: Debian 12's."
   type        = string
 }
 

@@ -6,9 +6,10 @@ locals {
   data   = "/var/lib/quorate"
 
   options = {
-    "data-dir"            = local.data
-    "coordinator"         = var.coordinator
-    "join-token-file"     = "%d/join-token" # systemd's copy for this unit, in memory
+    "data-dir"    = local.data
+    "coordinator" = var.coordinator
+    # systemd's copy for this unit, in memory. Not "%d", which systemd knows since 251 only.
+    "join-token-file"     = "$${CREDENTIALS_DIRECTORY}/join-token"
     "listen"              = var.listen
     "name"                = var.name
     "region"              = var.region

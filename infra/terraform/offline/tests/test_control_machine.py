@@ -109,6 +109,10 @@ def test_services_have_little_privilege_and_an_order(machine: Machine) -> None:
     }
 
 
+def test_units_are_for_the_oldest_systemd_that_images_may_have(machine: Machine) -> None:
+    assert machine.too_new_for_systemd() == []
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("name", SERVICES)
 def test_systemd_finds_little_exposure(machine: Machine, tmp_path: Path, name: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from cloud_config import CLOUD_CONFIG, Machine
+from cloud_config import CLOUD_CONFIG, SYSTEMD_MIN, Machine, too_new
 from releases import Releases, serve
 
 from conftest import Configuration
@@ -138,6 +138,23 @@ def test_systemd_finds_little_exposure(machine: Machine, tmp_path: Path) -> None
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     assert "Unknown key" not in done.stderr, done.stderr
+
+
+def test_units_are_for_the_oldest_systemd_that_images_may_have(machine: Machine) -> None:
+    assert machine.too_new_for_systemd() == []
+    assert "--join-token-file ${CREDENTIALS_DIRECTORY}/join-token" in machine.text
+    newer = "[Service]\nLoadCredentialEncrypted=a:b\nExecStart=/bin/true %d/join-token %%d %y\n"
+    assert too_new(newer) == ["LoadCredentialEncrypted", "%d", "%y"], "it would be noticed"
+
+
+@pytest.mark.parametrize(
+    "folder", ["modules/azure", "modules/aws", "modules/gcp", "modules/control-plane", "envs/aws", "envs/gcp"]
+)
+def test_whoever_chooses_an_image_is_told_of_systemd(folder: str) -> None:
+    text = "".join(path.read_text() for path in (mirror.TERRAFORM / folder).glob("*.tf"))
+    (description,) = re.findall(r'^variable "image(?:_id)?" {\n  description = "(.*)"', text, re.MULTILINE)
+    assert "systemd" in description
+    assert f"{SYSTEMD_MIN} or newer" in description
 
 
 def test_a_disk_of_its_own_comes_before_the_server(machines: dict[str, Machine]) -> None:
