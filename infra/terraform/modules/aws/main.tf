@@ -131,6 +131,14 @@ resource "aws_instance" "servers" {
     id      = aws_launch_template.servers[each.key].id
     version = aws_launch_template.servers[each.key].latest_version
   }
+  # What lets it reach others, and others it, is there before it, and goes after it.
+  depends_on = [
+    aws_vpc_security_group_ingress_rule.peers,
+    aws_vpc_security_group_ingress_rule.clients,
+    aws_vpc_security_group_ingress_rule.admins,
+    aws_vpc_security_group_egress_rule.peers,
+    aws_vpc_security_group_egress_rule.anywhere,
+  ]
   lifecycle {
     # Only the first start reads it; a new release or token must not replace machines that serve.
     ignore_changes = [launch_template]

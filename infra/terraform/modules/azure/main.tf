@@ -149,6 +149,14 @@ resource "azurerm_linux_virtual_machine" "servers" {
     sku       = var.image.sku
     version   = var.image.version
   }
+  # What lets others reach it is there before it, and goes after it.
+  depends_on = [
+    azurerm_network_interface_security_group_association.servers,
+    azurerm_network_interface_application_security_group_association.servers,
+    azurerm_network_security_rule.peers,
+    azurerm_network_security_rule.inbound,
+    azurerm_network_security_rule.nobody_else,
+  ]
   lifecycle {
     # Only the first start reads it; a new release or token must not replace machines that serve.
     ignore_changes = [custom_data, source_image_reference]

@@ -49,6 +49,12 @@ resource "aws_instance" "control" {
     http_put_response_hop_limit = 1
   }
   tags = { Name = "${var.name}-control" }
+  # It installs when it starts, and servers reach it until it is gone.
+  depends_on = [
+    aws_vpc_security_group_egress_rule.anywhere,
+    aws_vpc_security_group_ingress_rule.groups,
+    aws_vpc_security_group_ingress_rule.networks,
+  ]
   lifecycle {
     # Only the first start reads them.
     ignore_changes = [user_data_base64, ami]

@@ -137,6 +137,8 @@ resource "google_compute_instance" "servers" {
     ssh-keys               = "${var.admin.user}:${var.admin.ssh_public_key}"
     block-project-ssh-keys = "true"
   }
+  # What lets others reach it is there before it, and goes after it.
+  depends_on = [google_compute_firewall.peers, google_compute_firewall.inbound]
   lifecycle {
     # Only the first start reads them; a new release or token must not touch machines that serve.
     ignore_changes = [metadata["user-data"], boot_disk[0].initialize_params[0].image]
