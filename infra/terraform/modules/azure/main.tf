@@ -52,6 +52,7 @@ resource "azurerm_network_security_rule" "inbound" {
     for name, rule in {
       clients = { port = var.port, cidrs = var.client_cidrs, priority = 110 }
       admins  = { port = 22, cidrs = var.admin.cidrs, priority = 120 }
+      metrics = { port = 9464, cidrs = var.prometheus_cidrs, priority = 130 }
     } : name => rule if length(rule.cidrs) > 0
   }
   name                                       = each.key
@@ -120,6 +121,7 @@ module "machine" {
   capacity       = var.capacity
   redis_url      = var.redis_url
   otlp_endpoint  = var.otlp_endpoint
+  collector      = var.collector
   data_device    = "/dev/disk/azure/scsi1/lun0"
   rdma_expected  = true
 }

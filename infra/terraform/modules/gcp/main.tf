@@ -50,6 +50,7 @@ resource "google_compute_firewall" "inbound" {
     for name, rule in {
       clients = { port = var.port, cidrs = var.client_cidrs }
       admins  = { port = 22, cidrs = var.admin.cidrs }
+      metrics = { port = 9464, cidrs = var.prometheus_cidrs }
     } : name => rule if length(rule.cidrs) > 0
   }
   project       = var.project
@@ -96,6 +97,7 @@ module "machine" {
   capacity       = var.capacity
   redis_url      = var.redis_url
   otlp_endpoint  = var.otlp_endpoint
+  collector      = var.collector
   data_device    = "/dev/disk/by-id/google-${local.disk}"
   rdma_expected  = true
 }

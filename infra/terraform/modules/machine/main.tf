@@ -1,6 +1,13 @@
 # What a machine does at its first start, as cloud-init's user data: install the release that is named, prepare the disk,
 # register. Nothing that is secret stands in a command or in what cloud-init logs.
 
+module "collector" {
+  source          = "../collector"
+  count           = var.collector == null ? 0 : 1
+  release         = { url = var.collector.url, sha256 = var.collector.sha256 }
+  traces_endpoint = var.collector.traces_endpoint
+}
+
 locals {
   folder = "/usr/local/lib/quorate"
   data   = "/var/lib/quorate"
@@ -54,6 +61,7 @@ locals {
         folder = local.folder, data = local.data, device = var.data_device
       })
     }],
+    flatten(module.collector[*].files),
   )
 
   cloud_config = {
