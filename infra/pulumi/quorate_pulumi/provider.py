@@ -96,7 +96,7 @@ class GroupProvider(ResourceProvider):
         try:
             made = _call(doing, found, make, idempotency_key=_derived_key(found, body))
         except _Gone:
-            # Under this key a group was made within a day and deleted since (its name is free once it is gone); or there is no such project, which the
+            # Under this key a group was made within a day and deleted since; or there is no such project, which the
             # second answer says again.
             made = _call(doing, found, make, idempotency_key=f"pulumi-{uuid.uuid4()}", gone_is_error=True)
         return CreateResult(str(made["id"]), _outs(found, made))

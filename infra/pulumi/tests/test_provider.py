@@ -116,7 +116,7 @@ def test_an_over_ask_is_refused_before_anything_is_made(api, props):
     reasons = failures({**props, "rate_per_s": 20_000.0})
     assert list(reasons) == ["rate_per_s"]
     assert "Scarce: cpu" in reasons["rate_per_s"]
-    assert list(failures({**props, "region": "mars"})) == ["replication_degree"]
+    assert list(failures({**props, "region": "mars"})) == ["region"]
     assert not api.called("POST", "/groups")
 
 
