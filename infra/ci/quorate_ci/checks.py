@@ -32,6 +32,7 @@ def _npm(folder: str, script: str) -> Command:
 
 PROVIDER = "infra/terraform/provider"
 STUB = "infra/terraform/offline/stub"
+PEERS = "loadtest/peers/go"
 PROVIDER_LOCAL = "infra/terraform/provider-local"
 
 
@@ -80,6 +81,12 @@ CHECKS = [
         fix=_go("gofmt", "-w", "."),
     ),
     Check("Go lints", _go("go", "vet", "./...")),
+    Check(
+        "Peers' Go format",
+        _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=PEERS),
+        fix=_go("gofmt", "-w", ".", folder=PEERS),
+    ),
+    Check("Peers' window lints", _go("go", "vet", "./window", folder=PEERS)),
     Check(
         "Provider format",
         _go("sh", "-c", 'found=$(gofmt -l .); echo "$found"; test -z "$found"', folder=PROVIDER),

@@ -98,6 +98,13 @@ PARTS = [
     ),
     _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _pytest("peers", "unit", "loadtest/peers"),
+    Part(
+        "peers' window",
+        "unit",
+        # The packages beside it need every peer's own libraries.
+        Command(["go", "test", "-count=1", "-v", "./window"], "loadtest/peers/go", "loadtest/peers/go/go.mod"),
+        lambda finished: of_go_test(finished.output()),
+    ),
     _pytest("paper figures", "unit", "loadtest/figures"),
     Part(
         "rust",

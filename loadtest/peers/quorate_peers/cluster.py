@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,6 +19,8 @@ BUILD = REPOSITORY / "build" / "peers"
 BINARIES = BUILD / "bin"
 LOOPBACK = "127.0.0.1"
 READY_S = 60.0
+FIRST_PORT, ROW_ATTEMPTS = 10_000, 100
+KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
 STOP_GRACE_S = 10.0  # a Kafka broker takes more than 4 s
 DIED = "{name} ended with code {code} before it was ready; its log ends:\n{tail}"
 
@@ -90,6 +93,28 @@ def free_ports(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
+
+
+def free_row_of_ports(count: int) -> int:
+    """The first of so many ports in a row that nobody uses now, neither by TCP nor by UDP.
+
+    Below those that the kernel gives to whoever asks for any: none of the row is taken until it is used.
+    """
+    ceiling = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(ROW_ATTEMPTS):
+        first = random.randrange(FIRST_PORT, max(ceiling, FIRST_PORT + 10_000) - count)
+        if all(_is_free(port, kind) for port in range(first, first + count) for kind in KINDS):
+            return first
+    raise PeerFailed(f"found no {count} free ports in a row")
+
+
+def _is_free(port: int, kind: socket.SocketKind) -> bool:
+    with socket.socket(socket.AF_INET, kind) as one:
+        try:
+            one.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
 
 
 def accepts(port: int) -> bool:

@@ -8,16 +8,23 @@ import selectors
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from quorate_peers.processor import ProcessorTime
+from quorate_peers.pace import Load
+from quorate_scenarios.bench.processor import ProcessorTime
 
-PATIENCE_S = 90.0  # beyond warming up and window
+PATIENCE_S = 45.0  # beyond warming up and window
 
 
 class MeasureFailed(Exception):
     """The client did not finish its window; the message ends with what it said."""
+
+
+class NotLeader(MeasureFailed):
+    """The load was given to a server that is not the leader."""
 
 
 @dataclass(frozen=True)
@@ -26,42 +33,68 @@ class Measured:
 
     acked: int
     per_s: float
-    p50_us: int
-    p99_us: int
+    p50_us: float
+    p99_us: float
     servers_cpu_s_per_m: float
     client_cpu_s_per_m: float
     others_share: float  # of the machine's processor time in the window
     attempts: int = 1
 
 
-def run_client(
-    command: Sequence[str], servers: Sequence[int], duration_s: float, env: dict[str, str] | None = None
-) -> Measured:
-    """Run a client that says `begin` and `end` on stdout (loadtest/peers/go/window)."""
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}
-    ) as client:
+class Client:
+    """A process that takes one load after another on stdin, and says `begin` and `end` of each window on stdout.
+
+    `counted`: its own processor time is the client's; else it is one of the servers. `log`: what it says on stderr.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path, counted: bool = True) -> None:
+        self.process = process
+        self._log = log
+        self._counted = counted
+        self._lines = Lines(process.stdout)
+
+    @classmethod
+    def start(cls, command: Sequence[str], log: Path) -> Client:
+        with log.open("wb") as stream:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream)
+        return cls(process, log)
+
+    def run(self, load: Load, servers: Sequence[int]) -> Measured:
         try:
-            return _follow(client, servers, duration_s)
-        except MeasureFailed as error:
-            client.kill()
-            said = (client.stderr.read() if client.stderr else b"").decode(errors="replace")
-            raise MeasureFailed(f"{error}: {said[-800:] or 'it said nothing'}") from None
-        finally:
-            if client.poll() is None:
-                client.terminate()
-                try:
-                    client.wait(10)
-                except subprocess.TimeoutExpired:
-                    client.kill()
+            return self._follow(load, servers)
+        except NotLeader:
+            raise
+        except (MeasureFailed, OSError) as error:
+            said = self._log.read_text(errors="replace")[-800:] if self._log.exists() else ""
+            raise MeasureFailed(f"{error}: {said or 'it said nothing'}") from None
 
+    def _follow(self, load: Load, servers: Sequence[int]) -> Measured:
+        deadline = time.monotonic() + load.duration_s + PATIENCE_S
+        self.tell(load.line())
+        if self._lines.await_event(deadline, "begin", "not_leader")["event"] == "not_leader":
+            raise NotLeader("it is not the leader")
+        client = self.process.pid if self._counted else None
+        before = ProcessorTime.now(servers, client)
+        end = self._lines.await_event(deadline, "end")
+        return of_window(end, ProcessorTime.now(servers, client).since(before))
 
-def _follow(client: subprocess.Popen[bytes], servers: Sequence[int], duration_s: float) -> Measured:
-    lines = Lines(client.stdout, time.monotonic() + duration_s + PATIENCE_S)
-    lines.await_event("begin")
-    before = ProcessorTime.now(servers, client.pid)
-    end = lines.await_event("end")
-    return of_window(end, ProcessorTime.now(servers, client.pid).since(before))
+    def tell(self, line: str) -> None:
+        assert self.process.stdin is not None, "a client is told its loads on stdin"
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+
+    def await_event(self, timeout_s: float, wanted: str) -> dict[str, Any]:
+        return self._lines.await_event(time.monotonic() + timeout_s, wanted)
+
+    def stop(self) -> None:
+        """Ends the process, at once: it has no state that matters."""
+        self.process.kill()
+        self.process.wait(10)
+        self._lines.close()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with suppress(OSError):  # of what it was told last, and never read
+                    stream.close()
 
 
 def of_window(end: dict[str, Any], used: ProcessorTime) -> Measured:
@@ -83,19 +116,18 @@ def of_window(end: dict[str, Any], used: ProcessorTime) -> Measured:
 
 
 class Lines:
-    """JSON lines from a pipe, with a deadline."""
+    """JSON lines from a pipe."""
 
-    def __init__(self, stream: Any, deadline: float) -> None:
+    def __init__(self, stream: Any) -> None:
         self._fd = stream.fileno()
         os.set_blocking(self._fd, False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._fd, selectors.EVENT_READ)
-        self._deadline = deadline
         self._buffer = b""
 
-    def await_event(self, *wanted: str) -> dict[str, Any]:
+    def await_event(self, deadline: float, *wanted: str) -> dict[str, Any]:
         while True:
-            line = self._line()
+            line = self._line(deadline)
             try:
                 said = json.loads(line)
             except ValueError:
@@ -103,9 +135,12 @@ class Lines:
             if isinstance(said, dict) and said.get("event") in wanted:
                 return said
 
-    def _line(self) -> bytes:
+    def close(self) -> None:
+        self._selector.close()
+
+    def _line(self, deadline: float) -> bytes:
         while b"\n" not in self._buffer:
-            left_s = self._deadline - time.monotonic()
+            left_s = deadline - time.monotonic()
             if left_s <= 0 or not self._selector.select(left_s):
                 raise MeasureFailed("the client did not finish in time")
             read = os.read(self._fd, 65536)

@@ -1,145 +1,214 @@
 """`make bench-peers`: every peer in turn, several times round, Quorate among them; a table and figures.
 
-Each peer runs as three processes on loopback with nothing beside it. A cell in which other processes
-used more than 5 % of the machine is measured again.
+Each peer runs as three processes on loopback with nothing beside it. A cell in which other processes used more than 5 %
+of the machine is measured again. What cannot be measured is told at the end, and does not keep the rest from it.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import TypeVar
 
 from quorate_local.display import Display
-from quorate_local.figures import commit
 from quorate_local.figures import table as figures_table
 from quorate_local.options import REPOSITORY
-from quorate_peers.cells import CELLS, MODES, Cell, Mode
 from quorate_peers.cluster import BUILD, PeerFailed
 from quorate_peers.goals import judged
 from quorate_peers.measure import Measured, MeasureFailed
+from quorate_peers.pace import QUICK, USUAL
 from quorate_peers.peers import PEERS
 from quorate_peers.peers.peer import Peer
-from quorate_peers.report import publish, table
-from quorate_peers.results import Results
+from quorate_peers.report import beside_seen, publish, table
+from quorate_peers.results import Results, measured_commit
+from quorate_scenarios.bench.cells import CELLS, MODES, Cell, Mode
+from quorate_scenarios.bench.quiet import Quiet
 
 REPEATS = 3
-OTHERS_SHARE_MAX = 0.05
 ATTEMPTS_MAX = 4
 QUIET_WAIT_S = 10.0  # before a disturbed cell is measured again
+QUIET_BUDGET_S = 600.0  # for all attempts beyond the first: a machine that is never quiet still ends the run
+SETTLE_S = 3.0  # a cluster that has just started may have no leader yet
 NEEDED = ("go", "java", "javac", "mvn")
+RESULTS = REPOSITORY / "loadtest" / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _arguments(arguments)
-    display = Display()
-    kept = BUILD / f"rounds-{commit()}.jsonl"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped then too
+    display, commit = Display(), measured_commit()
+    kept = BUILD / f"rounds-{commit}{'-quick' if chosen.quick else ''}.jsonl"
     if not chosen.resume:
         kept.unlink(missing_ok=True)
-    results = Results(kept)
-    failures: list[str] = []
+    results, failures = Results(kept), list[str]()
     try:
-        _build(chosen.peers, display)
-        for turn in _turns(chosen, results):
-            title = f"{PEERS[turn.peer].title}, {turn.mode}, round {turn.round_number} of {chosen.repeats}"
+        built = _build(chosen.peers, display, failures)
+        quiet = Quiet(1 if chosen.quick else ATTEMPTS_MAX, QUIET_WAIT_S, QUIET_BUDGET_S)
+        for turn in _turns(chosen, built, results):
+            peer = PEERS[turn.peer]
+            title = f"{peer.title}, {turn.mode}, round {turn.round_number} of {chosen.repeats}"
             try:
                 with display.step(title):
-                    results.add(turn.peer, turn.mode, _measure(PEERS[turn.peer](turn.mode)))
-            except (PeerFailed, MeasureFailed) as error:
-                failures.append(f"{title}: {error}")
-    except (PeerFailed, OSError) as error:
-        failures.append(str(error))
+                    for cell, measured in _measure(peer(turn.mode, chosen.pace), turn.cells, quiet):
+                        results.add(turn.peer, cell, measured)
+            except Exception as error:  # whatever it is: the other peers can still be measured
+                failures.append(f"{title}: {type(error).__name__}: {error}")
+                display.line(f"  {failures[-1]}")
+    except KeyboardInterrupt:
+        failures.append("interrupted")
     finally:
         shutil.rmtree(BUILD / "run", ignore_errors=True)
-    _tell(results, chosen.publish, display)
-    for failure in failures:
-        display.line(f"\nnot measured: {failure}\nRESUME=1 measures what is missing, and keeps the rest")
-    return 1 if failures else 0
+    missed = _missed(chosen, results)
+    _tell(results, _folder(chosen, results), commit, missed, display)
+    for failure in (*failures, *missed):
+        display.line(f"not measured: {failure}")
+    if failures or missed:
+        display.line("\nRESUME=1 measures what is missing, and keeps the rest.")
+    return 1 if failures or missed else 0
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One start of one peer."""
+    """One start of one peer, and what to measure of it."""
 
     round_number: int
     mode: Mode
     peer: str
+    cells: Sequence[Cell]
 
 
-def _turns(chosen: argparse.Namespace, results: Results) -> Iterator[Turn]:
+def _turns(chosen: argparse.Namespace, peers: Sequence[str], results: Results) -> Iterator[Turn]:
     """All that is not measured yet, in the order of the rounds."""
-    done = {(peer, mode): results.rounds(peer, mode) for peer in chosen.peers for mode in chosen.modes}
+    done = {(peer, cell): results.rounds(peer, cell) for peer in peers for cell in CELLS}
     for round_number in range(1, chosen.repeats + 1):
-        for mode in chosen.modes:
-            for peer in chosen.peers:
-                if round_number > done[peer, mode]:
-                    yield Turn(round_number, mode, peer)
+        for mode in MODES:
+            for peer in peers:
+                wanted = [cell for cell in _cells(chosen, peer) if cell.mode == mode]
+                missing = [cell for cell in wanted if round_number > done[peer, cell]]
+                if missing:
+                    yield Turn(round_number, mode, peer, missing)
 
 
-def _tell(results: Results, folder: Path, display: Display) -> None:
+def _cells(chosen: argparse.Namespace, peer: str) -> list[Cell]:
+    return [cell for cell in PEERS[peer].cells if cell in chosen.cells]
+
+
+def _missed(chosen: argparse.Namespace, results: Results) -> list[str]:
+    counts = {(peer, cell): results.rounds(peer, cell) for peer in chosen.peers for cell in _cells(chosen, peer)}
+    return [
+        f"{peer} {cell.key}: {count} of {chosen.repeats} rounds"
+        for (peer, cell), count in counts.items()
+        if count < chosen.repeats
+    ]
+
+
+def _folder(chosen: argparse.Namespace, results: Results) -> Path:
+    """Only what has every cell of every peer replaces what is published."""
+    is_whole = all(results.rounds(name, cell) for name, peer in PEERS.items() for cell in peer.cells)
+    folder: Path | None = chosen.publish
+    return folder or (RESULTS if is_whole and not chosen.quick else BUILD)
+
+
+def _tell(results: Results, folder: Path, commit: str, missed: list[str], display: Display) -> None:
     if not results.peers():
         return
     display.line("")
     for mode in MODES:
         display.line(table(results, mode))
-    for line in figures_table(judged(results)):
+    goals = list(judged(results))
+    for line in figures_table(goal.figure for goal in goals):
         display.line(line)
-    display.line(f"written to {publish(results, folder)}")
+    disturbed = [goal.figure.name for goal in goals if goal.is_disturbed]
+    if disturbed:
+        display.line(f"\njudged on disturbed windows: {', '.join(disturbed)}")
+    display.line(f"\n{beside_seen(results)}")
+    display.line(f"written to {publish(results, folder, commit, missed)}")
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quorate-bench-peers", description=__doc__)
-    parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS), metavar="PEER")
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE")
+    names = f"peers ({', '.join(PEERS)}) and cells ({', '.join(cell.key for cell in CELLS)}; or '*_out1')"
+    parser.add_argument("--only", default="", metavar="NAMES", help=f"{names}, with commas")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="rounds; the median counts (default %(default)s)")
     parser.add_argument("--resume", action="store_true", help="keep what was measured at this commit, and go on")
-    folder = REPOSITORY / "loadtest" / "results"
-    parser.add_argument("--publish", type=Path, default=folder, help="folder of the table and the figures")
-    return parser.parse_args(arguments)
+    parser.add_argument("--quick", action="store_true", help="windows of a second, hardly warmed: does it work?")
+    parser.add_argument("--publish", type=Path, help=f"folder of table and figures (whole: {RESULTS}, else {BUILD})")
+    chosen = parser.parse_args(arguments)
+    try:
+        chosen.peers, chosen.cells = choose(chosen.only)
+    except ValueError as error:
+        parser.error(str(error))
+    if not 1 <= chosen.repeats <= 100:
+        parser.error("--repeats must be 1 to 100")
+    chosen.pace = QUICK if chosen.quick else USUAL
+    return chosen
 
 
-def _build(names: Sequence[str], display: Display) -> None:
+def choose(only: str) -> tuple[list[str], list[Cell]]:
+    """Peers and cells of a list of both; all of a kind of which none is named. A cell's name may be a pattern."""
+    names = only.replace(",", " ").split()
+    peers = [peer for peer in PEERS if peer in names]
+    patterns = [name for name in names if name not in PEERS]
+    for pattern in patterns:
+        if not any(fnmatch(cell.key, pattern) for cell in CELLS):
+            raise ValueError(f"{pattern} is neither a peer nor a cell")
+    cells = [cell for cell in CELLS if not patterns or any(fnmatch(cell.key, pattern) for pattern in patterns)]
+    return peers or list(PEERS), cells
+
+
+def _build(names: Sequence[str], display: Display, failures: list[str]) -> list[str]:
+    """Those that could be built."""
     for tool in NEEDED:
         if shutil.which(tool) is None:
-            raise PeerFailed(f"{tool} is needed to build the peers and was not found; install it")
+            display.line(f"  {tool} was not found: peers that need it cannot be built")
+    built = []
     for name in names:
-        with display.step(f"building {PEERS[name].title}"):
-            PEERS[name].build()
+        try:
+            with display.step(f"building {PEERS[name].title}"):
+                PEERS[name].build()
+            built.append(name)
+        except (PeerFailed, OSError) as error:
+            failures.append(f"{name}: {error}")
+    return built
 
 
-def _measure(peer: Peer) -> dict[Cell, Measured]:
+def _measure(peer: Peer, cells: Sequence[Cell], quiet: Quiet) -> Iterator[tuple[Cell, Measured]]:
     try:
-        _patiently(peer.start)
-        _patiently(peer.warm)
-        return {cell: _undisturbed(peer, cell) for cell in CELLS}
+        peer.start()
+        for cell in cells:
+            yield cell, undisturbed(peer, cell, quiet)
     finally:
         peer.stop()
 
 
-T = TypeVar("T")
+def undisturbed(peer: Peer, cell: Cell, quiet: Quiet) -> Measured:
+    """Of several attempts, the one that others disturbed least."""
+    _warm(peer, cell)
+    best, attempts = quiet.least_disturbed(lambda: _try(peer, cell))
+    return replace(best, attempts=attempts)
 
 
-def _patiently(act: Callable[[], T]) -> T:
-    """A cluster that has just started may have no leader yet: one more try."""
+def _try(peer: Peer, cell: Cell) -> Measured:
+    """A client that failed is replaced once, and is cold then."""
     try:
-        return act()
+        return peer.measure(cell)
     except MeasureFailed:
-        time.sleep(3)
-        return act()
+        _warm(peer, cell)
+        return peer.measure(cell)
 
 
-def _undisturbed(peer: Peer, cell: Cell) -> Measured:
-    for attempt in range(1, ATTEMPTS_MAX + 1):
-        measured = replace(_patiently(lambda: peer.measure(cell)), attempts=attempt)
-        if measured.others_share <= OTHERS_SHARE_MAX:
-            break
-        time.sleep(QUIET_WAIT_S)
-    return measured
+def _warm(peer: Peer, cell: Cell) -> None:
+    try:
+        peer.warm(cell)
+    except MeasureFailed:
+        time.sleep(SETTLE_S)
+        peer.warm(cell)
 
 
 if __name__ == "__main__":

@@ -3,65 +3,73 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from quorate_peers.cells import CELLS, Cell, Mode
+from quorate_local.options import REPOSITORY
 from quorate_peers.measure import Measured
+from quorate_scenarios.bench.cells import CELLS, Cell, What
 
 OURS = "quorate"
-WHATS: dict[str, tuple[str, Callable[[Measured], float]]] = {
-    "per_s": ("appends/s", lambda cell: cell.per_s),
-    "cpu_s_per_m": ("CPU s per million appends", lambda cell: cell.servers_cpu_s_per_m),
-    "client_cpu_s_per_m": ("CPU s per million appends", lambda cell: cell.client_cpu_s_per_m),
-    "p50_us": ("µs", lambda cell: cell.p50_us),
-    "p99_us": ("µs", lambda cell: cell.p99_us),
+OURS_SPINNING = "quorate-spin"
+OF_CELL: dict[What, Callable[[Measured], float]] = {
+    "per_s": lambda cell: cell.per_s,
+    "cpu_s_per_m": lambda cell: cell.servers_cpu_s_per_m,
+    "client_cpu_s_per_m": lambda cell: cell.client_cpu_s_per_m,
+    "p50_us": lambda cell: cell.p50_us,
+    "p99_us": lambda cell: cell.p99_us,
 }
-Key = tuple[str, Mode, Cell]
 
 
 class Results:
-    """By peer, mode and cell, in the order of the rounds. `kept`: the file that holds each line by line."""
+    """By peer and cell, in the order of the rounds. `kept`: the file that holds each line by line."""
 
     def __init__(self, kept: Path | None = None) -> None:
-        self._cells: dict[Key, list[Measured]] = defaultdict(list)
+        self._cells: dict[tuple[str, Cell], list[Measured]] = defaultdict(list)
         self._kept = kept
+        by_key = {cell.key: cell for cell in CELLS}
         for line in kept.read_text().splitlines() if kept is not None and kept.exists() else []:
-            self._take(json.loads(line))
+            said = json.loads(line)
+            self._cells[said["peer"], by_key[said["cell"]]].append(Measured(**said["measured"]))
 
-    def _take(self, line: dict[str, Any]) -> None:
-        cells = {cell.title: cell for cell in CELLS}
-        for title, values in line["cells"].items():
-            self._cells[line["peer"], line["mode"], cells[title]].append(Measured(**values))
-
-    def add(self, peer: str, mode: Mode, measured: dict[Cell, Measured]) -> None:
-        """One start of one peer, with all its cells: what an interruption leaves of one is not counted."""
-        for cell, one in measured.items():
-            self._cells[peer, mode, cell].append(one)
+    def add(self, peer: str, cell: Cell, measured: Measured) -> None:
+        self._cells[peer, cell].append(measured)
         if self._kept is not None:
             self._kept.parent.mkdir(parents=True, exist_ok=True)
-            cells = {cell.title: asdict(one) for cell, one in measured.items()}
             with self._kept.open("a") as stream:
-                stream.write(json.dumps({"peer": peer, "mode": mode, "cells": cells}) + "\n")
+                line = {"peer": peer, "cell": cell.key, "measured": asdict(measured)}
+                stream.write(json.dumps(line) + "\n")
 
-    def rounds(self, peer: str, mode: Mode) -> int:
-        """How often the peer was measured in all its cells."""
-        return min(len(self._cells[peer, mode, cell]) for cell in CELLS)
+    def rounds(self, peer: str, cell: Cell) -> int:
+        return len(self._cells.get((peer, cell), ()))
 
-    def median(self, peer: str, mode: Mode, cell: Cell, what: str) -> float | None:
-        of = WHATS[what][1]
-        measured = self._cells.get((peer, mode, cell))
-        return median(of(one) for one in measured) if measured else None
+    def median(self, peer: str, cell: Cell, what: What) -> float | None:
+        measured = self._cells.get((peer, cell))
+        return median(OF_CELL[what](one) for one in measured) if measured else None
 
-    def disturbed(self, peer: str, mode: Mode, cell: Cell) -> float:
-        """The greatest share of the machine that others used in one of the windows."""
-        return max((one.others_share for one in self._cells[peer, mode, cell]), default=0.0)
+    def others_share(self, peer: str, cell: Cell) -> float:
+        """The greatest share of the machine that others used in one of the windows that count."""
+        return max((one.others_share for one in self._cells.get((peer, cell), ())), default=0.0)
 
     def peers(self) -> list[str]:
         """Those measured, ours first, the others by their names."""
-        measured = {key[0] for key, cells in self._cells.items() if cells}
-        return sorted(measured, key=lambda peer: (peer != OURS, peer))
+        measured = {peer for (peer, _), cells in self._cells.items() if cells}
+        return sorted(measured, key=lambda peer: (peer not in (OURS, OURS_SPINNING), peer))
+
+
+def measured_commit() -> str:
+    """What was measured: the commit, and whether anything that can change a figure is changed since.
+
+    Pages and published results are not such: a run that wrote its own would not find its rounds again.
+    """
+    head = _git("rev-parse", "--short", "HEAD").stdout.strip() or "unknown"
+    changed = _git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)loadtest/results", ":(exclude)*.md").returncode
+    return f"{head}-dirty" if changed else head
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)

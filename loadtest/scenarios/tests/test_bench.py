@@ -5,19 +5,20 @@ from typing import Any
 
 from quorate_local.figures import Figure
 from quorate_scenarios.bench.cells import CELLS, COMPARED
-from quorate_scenarios.bench.driver import Measured
+from quorate_scenarios.bench.driver import Floor, Isolation, Measured
+from quorate_scenarios.bench.quiet import Quiet
 from quorate_scenarios.bench.verdict import Found, figures
 
 WINDOW = Measured(per_s=2e6, p50_us=60, p99_us=900, cpu=0.5, client_cpu=0.1, batch_entries=256, others_share=0.01)
 
 
 def _found(**changed: Any) -> Found:
-    found = Found(isolation=[1.03, 1.00, 1.01])
+    found = Found(isolation=Isolation([1.03, 1.00, 1.01], 0.02))
     for cell in CELLS:
         found.plain[cell] = [replace(WINDOW, cpu=cpu, **changed) for cpu in (0.5, 0.9, 0.6)]
     for cell in COMPARED:
         found.tls[cell] = [replace(WINDOW, cpu=cpu, p50_us=90) for cpu in (0.75, 0.9, 0.6)]
-        found.floor[cell] = [{"p50_us": 30, "servers_cpu_s_per_m": 0.25}] * 3
+        found.floor[cell] = [Floor(p50_us=30, cpu=0.25, others_share=0.01)] * 3
     found.one_group = [replace(WINDOW, cpu=0.8)] * 3
     found.many_groups = [replace(WINDOW, cpu=cpu) for cpu in (1.0, 0.8, 0.84)]
     found.shared_groups = [replace(WINDOW, cpu=cpu) for cpu in (0.4, 0.72, 0.9)]
@@ -56,3 +57,37 @@ def test_ratios_are_of_windows_that_followed_one_another() -> None:
 
 def test_what_disturbed_is_told() -> None:
     assert _found(others_share=0.2).disturbed() == 0.2
+    floor, isolation = _found(), _found()
+    floor.floor[COMPARED[0]].append(Floor(30, 0.25, others_share=0.3))
+    isolation.isolation = Isolation([1.0], others_share=0.4)
+    assert (floor.disturbed(), isolation.disturbed()) == (0.3, 0.4)
+
+
+def _quiet(shares: list[float], budget_s: float = 100.0) -> tuple[float, int, list[float]]:
+    """What counts of windows that others disturbed so much, each of which takes 10 s; and the attempts' waits."""
+    windows = [replace(WINDOW, others_share=share) for share in shares]
+    clock, waits = iter(range(0, 1000, 10)), list[float]()
+    quiet = Quiet(3, 2.0, budget_s, now=lambda: float(next(clock)), sleep=waits.append)
+    window, attempts = quiet.least_disturbed(lambda: windows.pop(0))
+    return window.others_share, attempts, waits
+
+
+def test_the_least_disturbed_attempt_counts() -> None:
+    assert _quiet([0.01]) == (0.01, 1, [])
+    assert _quiet([0.3, 0.04]) == (0.04, 2, [2.0])
+    assert _quiet([0.3, 0.1, 0.2]) == (0.1, 3, [2.0, 2.0])
+
+
+def test_attempts_end_with_the_budget() -> None:
+    assert _quiet([0.3, 0.2, 0.01], budget_s=5.0) == (0.2, 2, [2.0])
+    assert _quiet([0.3, 0.01], budget_s=0.0) == (0.3, 1, [])
+
+
+def test_goals_rest_on_the_best_peer_that_was_seen() -> None:
+    kept = {figure.name: figure for figure in figures(_found())}
+    assert kept["append_64b_mem_per_s"].goal == 2 * 904e3
+    assert kept["append_16k_mem_per_s"].goal == 1.5 * 27e3
+    assert kept["append_64b_sync_p99_us"].goal == 3632
+    assert kept["append_64b_mem_out1_p50_us"].goal == 0.5 * 205, "not of hashicorp/raft, which has no client's hop"
+    assert kept["append_64b_sync_out1_p50_us"].goal == 0.6 * 523
+    assert "NATS" in kept["append_64b_mem_out1_spin_p50_us"].note

@@ -19,9 +19,9 @@ const connectionsMax = 16
 func main() {
 	log.SetFlags(0)
 	endpoints := flag.String("endpoints", "", "addresses of all servers, with commas between")
-	load := window.Flags()
 	flag.Parse()
-	if err := run(strings.Split(*endpoints, ","), load); err != nil {
+	servers := strings.Split(*endpoints, ",")
+	if err := window.Serve(func(load *window.Load) error { return run(servers, load) }); err != nil {
 		log.Fatalf("etcdbench: %v", err)
 	}
 }

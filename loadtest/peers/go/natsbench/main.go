@@ -1,10 +1,14 @@
-// Command natsbench appends to a replicated JetStream stream and waits for each publish acknowledgement.
+// Command natsbench appends to a replicated JetStream stream and waits for each publish acknowledgement. It talks to
+// the server that leads the stream: any other would pass each message on, and cost a hop.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -12,42 +16,90 @@ import (
 	"quorate.dev/loadtest/peers/window"
 )
 
-const streamBytesMax = 1 << 30
+const (
+	streamName = "bench"
+	patience   = 30 * time.Second
+)
 
 func main() {
 	log.SetFlags(0)
-	url := flag.String("url", "", "a server's address")
+	servers := flag.String("servers", "", "NAME=URL of each server, with commas between")
 	storage := flag.String("storage", "memory", "memory or file")
-	load := window.Flags()
+	retention := flag.Int64("retention", 64<<20, "bytes that the stream keeps")
 	flag.Parse()
-	if err := run(*url, *storage, load); err != nil {
+	bench, err := newBench(*servers, *storage, *retention)
+	if err == nil {
+		err = window.Serve(bench.run)
+	}
+	if err != nil {
 		log.Fatalf("natsbench: %v", err)
 	}
 }
 
-func run(url, storage string, load *window.Load) error {
-	connection, err := nats.Connect(url, nats.Timeout(10*time.Second))
-	if err != nil {
-		return err
-	}
-	defer connection.Close()
-	stream, err := jetstream.New(connection, jetstream.WithPublishAsyncMaxPending(load.Outstanding+1))
-	if err != nil {
-		return err
-	}
-	config := jetstream.StreamConfig{
-		Name: "bench", Subjects: []string{"bench"}, Replicas: 3, MaxBytes: streamBytesMax,
+type bench struct {
+	urls       map[string]string
+	config     jetstream.StreamConfig
+	connection *nats.Conn
+	// connected is the name of the server that connection leads to.
+	connected string
+}
+
+func newBench(servers, storage string, retention int64) (*bench, error) {
+	b := &bench{urls: map[string]string{}, config: jetstream.StreamConfig{
+		Name: streamName, Subjects: []string{streamName}, Replicas: 3, MaxBytes: retention,
 		Discard: jetstream.DiscardOld, Storage: jetstream.MemoryStorage, Duplicates: 100 * time.Millisecond,
-	}
+	}}
 	if storage == "file" {
-		config.Storage = jetstream.FileStorage
+		b.config.Storage = jetstream.FileStorage
 	}
-	if err := create(stream, config); err != nil {
+	for _, server := range strings.Split(servers, ",") {
+		name, url, isPair := strings.Cut(server, "=")
+		if !isPair {
+			return nil, fmt.Errorf("no server: %q", server)
+		}
+		b.urls[name] = url
+		if b.connected == "" {
+			b.connected = name
+		}
+	}
+	return b, b.connect(b.connected)
+}
+
+func (b *bench) connect(name string) error {
+	url, isKnown := b.urls[name]
+	if !isKnown {
+		return fmt.Errorf("the stream's leader is %q, which is no server of ours", name)
+	}
+	// A lost connection ends the run: it would come back to a server that need not lead.
+	connection, err := nats.Connect(url, nats.Timeout(10*time.Second), nats.NoReconnect())
+	if err != nil {
 		return err
 	}
+	if b.connection != nil {
+		b.connection.Close()
+	}
+	b.connection, b.connected = connection, name
+	return nil
+}
+
+func (b *bench) run(load *window.Load) error {
+	leader, err := b.leader()
+	if err != nil {
+		return err
+	}
+	if leader != b.connected {
+		if err := b.connect(leader); err != nil {
+			return err
+		}
+	}
+	stream, err := jetstream.New(b.connection, jetstream.WithPublishAsyncMaxPending(load.Outstanding+1))
+	if err != nil {
+		return err
+	}
+	defer stream.CleanupPublisher()
 	payload := load.Payload()
 	return load.Loop(func() (func() error, error) {
-		future, err := stream.PublishAsync("bench", payload)
+		future, err := stream.PublishAsync(streamName, payload)
 		if err != nil {
 			return nil, err
 		}
@@ -62,17 +114,37 @@ func run(url, storage string, load *window.Load) error {
 	})
 }
 
-// create makes the stream; servers that have just started refuse it until they have a leader.
-func create(stream jetstream.JetStream, config jetstream.StreamConfig) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+// leader makes the stream if there is none, and waits until somebody leads it; servers that have just started refuse
+// it until they have a leader of their own.
+func (b *bench) leader() (string, error) {
+	streams, err := jetstream.New(b.connection)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		attempt, done := context.WithTimeout(ctx, 5*time.Second)
-		_, err := stream.CreateOrUpdateStream(attempt, config)
-		done()
+		leader, err := b.tryLeader(ctx, streams)
 		if err == nil || ctx.Err() != nil {
-			return err
+			return leader, err
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+func (b *bench) tryLeader(ctx context.Context, streams jetstream.JetStream) (string, error) {
+	attempt, done := context.WithTimeout(ctx, 5*time.Second)
+	defer done()
+	stream, err := streams.CreateOrUpdateStream(attempt, b.config)
+	if err != nil {
+		return "", err
+	}
+	info, err := stream.Info(attempt)
+	if err != nil {
+		return "", err
+	}
+	if info.Cluster == nil || info.Cluster.Leader == "" {
+		return "", errors.New("the stream has no leader")
+	}
+	return info.Cluster.Leader, nil
 }

@@ -3,9 +3,7 @@
 package main
 
 import (
-	"bufio"
 	"flag"
-	"fmt"
 	"io"
 	"log"
 	"os"
@@ -18,6 +16,8 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"quorate.dev/loadtest/peers/window"
 )
+
+const entriesRetained = 4096
 
 func main() {
 	log.SetFlags(0)
@@ -35,30 +35,19 @@ func run(me int, peers []string, dir string) error {
 	if err != nil {
 		return err
 	}
-	// Each line on stdin is a load for the leader, as flags; the end of stdin is the end of the node.
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
+	// Each line on stdin is a load for the leader; the end of stdin is the end of the node.
+	err = window.Serve(func(load *window.Load) error {
 		if node.State() != raft.Leader {
-			fmt.Println(`{"event":"not_leader"}`)
-			continue
-		}
-		load, err := parse(lines.Text())
-		if err != nil {
-			return err
+			load.Say(map[string]any{"event": "not_leader"})
+			return nil
 		}
 		payload := load.Payload()
-		err = load.Loop(func() (func() error, error) { return node.Apply(payload, 30*time.Second).Error, nil })
-		if err != nil {
-			return err
-		}
+		return load.Loop(func() (func() error, error) { return node.Apply(payload, 30*time.Second).Error, nil })
+	})
+	if err != nil {
+		return err
 	}
 	return node.Shutdown().Error()
-}
-
-func parse(line string) (*window.Load, error) {
-	flag.CommandLine = flag.NewFlagSet("load", flag.ContinueOnError)
-	load := window.Flags()
-	return load, flag.CommandLine.Parse(strings.Fields(line))
 }
 
 func start(me int, peers []string, dir string) (*raft.Raft, error) {
@@ -66,6 +55,9 @@ func start(me int, peers []string, dir string) (*raft.Raft, error) {
 	config.LocalID = raft.ServerID(peers[me])
 	config.MaxAppendEntries = 512
 	config.BatchApplyCh = true
+	// What is retained: as many entries as fill 64 MiB at 16 KB, looked at each second.
+	config.TrailingLogs, config.SnapshotThreshold = entriesRetained, entriesRetained
+	config.SnapshotInterval = time.Second
 	config.HeartbeatTimeout, config.ElectionTimeout = 5*time.Second, 5*time.Second
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: os.Stderr})
 	logs, stable, err := stores(dir)

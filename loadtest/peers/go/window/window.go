@@ -1,15 +1,18 @@
-// Package window is what the load clients of all peers written in Go have in common: flags, a closed loop of a
-// fixed number of outstanding requests, and the window in which requests are counted.
+// Package window is what the load clients of all peers written in Go have in common: the loads that they are told, a
+// closed loop of a fixed number of outstanding requests, and the window in which requests are counted.
 //
-// The client says {"event":"begin"} on stdout when the window begins and {"event":"end", …} with its figures when
-// it ends, so that whoever started it can read the processor time of all processes at the same moments.
+// A client reads loads on stdin, one a line: "size outstanding warmup_s window_s". It says {"event":"begin"} on stdout
+// when the window begins and {"event":"end", …} with its figures at the moment it ends, so that whoever started it can
+// read the processor time of all processes at the same moments.
 package window
 
 import (
+	"bufio"
 	"encoding/json"
-	"flag"
 	"fmt"
+	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,16 +28,36 @@ type Load struct {
 	Outstanding int
 	Warmup      time.Duration
 	Window      time.Duration
+	said        io.Writer
 }
 
-// Flags registers the load's flags; read it after flag.Parse.
-func Flags() *Load {
-	load := &Load{}
-	flag.IntVar(&load.SizeBytes, "size", 64, "bytes of each request")
-	flag.IntVar(&load.Outstanding, "outstanding", 1024, "requests in flight")
-	flag.DurationVar(&load.Warmup, "warmup", 2*time.Second, "time before the window")
-	flag.DurationVar(&load.Window, "window", 5*time.Second, "time in which requests are counted")
-	return load
+// Serve runs each load that stdin names, one after another, until stdin ends.
+func Serve(run func(*Load) error) error {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		load, err := parse(lines.Text())
+		if err != nil {
+			return err
+		}
+		if err := run(load); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func parse(line string) (*Load, error) {
+	load := &Load{said: os.Stdout}
+	var warmupS, windowS float64
+	if _, err := fmt.Sscan(line, &load.SizeBytes, &load.Outstanding, &warmupS, &windowS); err != nil {
+		return nil, fmt.Errorf("no load: %q: %w", line, err)
+	}
+	if load.SizeBytes < 1 || load.Outstanding < 1 || warmupS < 0 || windowS <= 0 {
+		return nil, fmt.Errorf("no load: %q", line)
+	}
+	load.Warmup = time.Duration(warmupS * float64(time.Second))
+	load.Window = time.Duration(windowS * float64(time.Second))
+	return load, nil
 }
 
 // Payload is a request of the load's size.
@@ -46,17 +69,28 @@ func (l *Load) Payload() []byte {
 	return payload
 }
 
+// Say writes one event for whoever started this process.
+func (l *Load) Say(line map[string]any) {
+	if err := json.NewEncoder(l.said).Encode(line); err != nil {
+		panic(err)
+	}
+}
+
 // Loop puts the load on the servers by send, which returns what waits for the request's acknowledgement. It keeps
-// load.Outstanding requests in flight: one goroutine sends, another waits for the answers in the same order.
+// load.Outstanding requests in flight: one goroutine sends, another waits for the answers in the same order. It returns
+// when everything that was sent is acknowledged.
 func (l *Load) Loop(send func() (wait func() error, err error)) error {
+	if l.Outstanding == 1 {
+		return l.oneByOne(send)
+	}
 	type pending struct {
 		wait func() error
 		at   time.Time
 	}
 	// The receiver holds one more than the channel does.
-	queue := make(chan pending, max(l.Outstanding-1, 0))
+	queue := make(chan pending, l.Outstanding-1)
 	slots := make(chan struct{}, l.Outstanding)
-	meter := newMeter(l)
+	meter := newMeter(l, time.Now())
 	var stopped atomic.Bool
 	failed := make(chan error, 1)
 	go func() {
@@ -81,22 +115,46 @@ func (l *Load) Loop(send func() (wait func() error, err error)) error {
 			stopped.Store(true)
 		}
 	}
+	return firstOf(failed)
+}
+
+func firstOf(failed <-chan error) error {
 	select {
 	case err := <-failed:
 		return err
 	default:
-		return meter.report()
+		return nil
 	}
 }
 
-// Workers puts the load on the servers by one goroutine for each outstanding request, each of which calls do.
+// oneByOne has no second goroutine, whose waking would be counted as the peer's latency.
+func (l *Load) oneByOne(send func() (wait func() error, err error)) error {
+	meter := newMeter(l, time.Now())
+	for {
+		at := time.Now()
+		wait, err := send()
+		if err != nil {
+			return err
+		}
+		if err := wait(); err != nil {
+			return err
+		}
+		if meter.acked(at, time.Now()) {
+			return nil
+		}
+	}
+}
+
+// Workers puts the load on the servers by one goroutine for each outstanding request, each of which calls do. It
+// returns when all have ended.
 func (l *Load) Workers(do func(worker int) error) error {
 	type sample struct{ began, ended time.Time }
 	samples := make(chan sample, 4*l.Outstanding)
 	failed := make(chan error, l.Outstanding)
 	var stopped atomic.Bool
+	var working sync.WaitGroup
 	for worker := range l.Outstanding {
-		go func() {
+		working.Go(func() {
 			for !stopped.Load() {
 				began := time.Now()
 				if err := do(worker); err != nil {
@@ -105,49 +163,57 @@ func (l *Load) Workers(do func(worker int) error) error {
 				}
 				samples <- sample{began, time.Now()}
 			}
-		}()
+		})
 	}
-	meter := newMeter(l)
+	go func() {
+		working.Wait()
+		close(samples)
+	}()
+	meter := newMeter(l, time.Now())
 	for {
 		select {
 		case err := <-failed:
 			return err
-		case s := <-samples:
+		case s, isOpen := <-samples:
+			if !isOpen {
+				return firstOf(failed)
+			}
 			if meter.acked(s.began, s.ended) {
 				stopped.Store(true)
-				return meter.report()
 			}
 		}
 	}
 }
 
+// meter counts what is acknowledged in the window, and says when it begins and ends.
 type meter struct {
+	load       *Load
 	begin, end time.Time
-	isOpen     bool
 	opened     time.Time
-	closed     time.Time
+	isClosed   bool
 	count      int64
 	latencyUS  *hdrhistogram.Histogram
 }
 
-func newMeter(l *Load) *meter {
-	begin := time.Now().Add(l.Warmup)
-	return &meter{begin: begin, end: begin.Add(l.Window), latencyUS: hdrhistogram.New(1, latencyMaxUS, 3)}
+func newMeter(l *Load, now time.Time) *meter {
+	begin := now.Add(l.Warmup)
+	return &meter{load: l, begin: begin, end: begin.Add(l.Window), latencyUS: hdrhistogram.New(1, latencyMaxUS, 3)}
 }
 
-// acked counts one acknowledgement; true: the window is over.
+// acked takes one acknowledgement; true: the window is over. The first one after its begin opens it and is counted, the
+// first one after its end closes it and is not: as many are counted as there are spans between them.
 func (m *meter) acked(sent, now time.Time) bool {
-	if now.Before(m.begin) {
-		return false
+	if m.isClosed || now.Before(m.begin) {
+		return m.isClosed
 	}
-	if !m.isOpen {
-		m.isOpen, m.opened = true, now
-		say(map[string]any{"event": "begin"})
+	if m.opened.IsZero() {
+		m.opened = now
+		m.load.Say(map[string]any{"event": "begin"})
 	}
 	if !now.Before(m.end) {
-		if m.closed.IsZero() {
-			m.closed = now
-		}
+		// At once: what is still on its way is waited for after the window, not in it.
+		m.isClosed = true
+		m.report(now)
 		return true
 	}
 	m.count++
@@ -159,20 +225,10 @@ func (m *meter) acked(sent, now time.Time) bool {
 	return false
 }
 
-func (m *meter) report() error {
-	if m.closed.IsZero() {
-		return fmt.Errorf("the load ended before its window did")
-	}
-	say(map[string]any{
-		"event": "end", "acked": m.count, "window_s": m.closed.Sub(m.opened).Seconds(),
+func (m *meter) report(closed time.Time) {
+	m.load.Say(map[string]any{
+		"event": "end", "acked": m.count, "window_s": closed.Sub(m.opened).Seconds(),
 		"p50_us": m.latencyUS.ValueAtQuantile(50), "p99_us": m.latencyUS.ValueAtQuantile(99),
 		"p999_us": m.latencyUS.ValueAtQuantile(99.9),
 	})
-	return nil
-}
-
-func say(line map[string]any) {
-	if err := json.NewEncoder(os.Stdout).Encode(line); err != nil {
-		panic(err)
-	}
 }

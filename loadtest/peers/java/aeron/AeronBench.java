@@ -4,29 +4,24 @@ import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
 import io.aeron.logbuffer.Header;
 import org.agrona.DirectBuffer;
-import org.agrona.concurrent.BackoffIdleStrategy;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** Sends to the cluster and waits for its echoes. Arguments: folder base-port size outstanding warmup_s window_s. */
+/** Sends to the cluster and waits for its echoes. Arguments: folder base-port. Loads: stdin (Window). */
 public final class AeronBench implements EgressListener {
     private static final int MTU_BYTES = 8192;
     private static final int PORTS_PER_NODE = 10;
     private static final long PATIENCE_NS = 30_000_000_000L;
 
-    private final Window window;
+    private Window window;
     private int outstanding;
 
-    private AeronBench(Window.Load load) {
-        window = new Window(load);
-    }
-
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws Exception {
         int basePort = Integer.parseInt(arguments[1]);
-        Window.Load load = Window.Load.of(arguments, 2);
         MediaDriver.Context driver = new MediaDriver.Context()
                 .aeronDirectoryName(arguments[0])
                 .threadingMode(ThreadingMode.SHARED)
+                .sharedIdleStrategy(Idle.strategy())
                 .publicationTermBufferLength(16 << 20)
                 .mtuLength(MTU_BYTES)
                 .dirDeleteOnStart(true)
@@ -36,30 +31,28 @@ public final class AeronBench implements EgressListener {
             endpoints.append(node == 0 ? "" : ",").append(node).append("=localhost:").append(basePort + node * PORTS_PER_NODE + 1);
         }
         try (MediaDriver media = MediaDriver.launch(driver)) {
-            AeronBench[] bench = new AeronBench[1];
-            EgressListener relay = (session, time, buffer, offset, length, header) ->
-                    bench[0].onMessage(session, time, buffer, offset, length, header);
+            AeronBench bench = new AeronBench();
             AeronCluster.Context context = new AeronCluster.Context()
                     .aeronDirectoryName(arguments[0])
-                    .egressListener(relay)
+                    .egressListener(bench)
                     .egressChannel("aeron:udp?endpoint=localhost:0")
                     .ingressChannel("aeron:udp?term-length=16m")
                     .messageTimeoutNs(PATIENCE_NS)
                     .ingressEndpoints(endpoints.toString());
             try (AeronCluster cluster = AeronCluster.connect(context)) {
-                bench[0] = new AeronBench(load);
-                bench[0].run(cluster, load);
+                Window.serve(load -> bench.run(cluster, load));
             }
         }
     }
 
     private void run(AeronCluster cluster, Window.Load load) {
+        window = new Window(load);
         UnsafeBuffer message = new UnsafeBuffer(load.payload());
-        IdleStrategy idle = new BackoffIdleStrategy(10, 20, 1_000, 100_000);
+        IdleStrategy idle = Idle.strategy();
         long progressNs = System.nanoTime();
-        while (!window.isOver()) {
+        while (!window.isOver() || outstanding > 0) {
             int work = cluster.pollEgress();
-            while (outstanding < load.outstanding()) {
+            while (!window.isOver() && outstanding < load.outstanding()) {
                 message.putLong(0, System.nanoTime());
                 if (cluster.offer(message, 0, load.sizeBytes()) < 0) {
                     break;

@@ -13,28 +13,35 @@ import io.aeron.cluster.service.ClusteredServiceContainer;
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
 import io.aeron.logbuffer.Header;
+import java.io.BufferedReader;
 import java.io.File;
+import java.io.InputStreamReader;
 import java.util.concurrent.TimeUnit;
 import org.agrona.DirectBuffer;
 import org.agrona.concurrent.NoOpLock;
-import org.agrona.concurrent.ShutdownSignalBarrier;
 
-/** One of three nodes, whose service answers each message with its first eight bytes. Arguments: node folder base-port sync. */
+/**
+ * One of three nodes, whose service answers each message with its first eight bytes. Arguments: node folder
+ * driver-folder base-port sync. A line "purge" on stdin: take a snapshot and give back the log before it. The end of
+ * stdin is the node's end.
+ */
 public final class AeronNode {
     private static final int MTU_BYTES = 8192;
     private static final int ACK_BYTES = Long.BYTES;
     private static final int PORTS_PER_NODE = 10;
+    private static final int LOG_TERM_BYTES = 64 << 20;
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws Exception {
         int node = Integer.parseInt(arguments[0]);
         File folder = new File(arguments[1]);
-        int basePort = Integer.parseInt(arguments[2]);
+        String aeronFolder = arguments[2];
+        int basePort = Integer.parseInt(arguments[3]);
         // 1: data is forced to disk; 0: it is left to the page cache.
-        int syncLevel = Integer.parseInt(arguments[3]);
-        String aeronFolder = new File(folder, "driver").getPath();
+        int syncLevel = Integer.parseInt(arguments[4]);
         MediaDriver.Context driver = new MediaDriver.Context()
                 .aeronDirectoryName(aeronFolder)
                 .threadingMode(ThreadingMode.SHARED)
+                .sharedIdleStrategy(Idle.strategy())
                 .publicationTermBufferLength(16 << 20)
                 .ipcMtuLength(MTU_BYTES)
                 .mtuLength(MTU_BYTES)
@@ -47,6 +54,8 @@ public final class AeronNode {
                 .replicationChannel("aeron:udp?endpoint=localhost:0")
                 .recordingEventsEnabled(false)
                 .threadingMode(ArchiveThreadingMode.SHARED)
+                .idleStrategySupplier(Idle::strategy)
+                .segmentFileLength(LOG_TERM_BYTES)
                 .fileSyncLevel(syncLevel)
                 .catalogFileSyncLevel(syncLevel);
         AeronArchive.Context archiveClient = new AeronArchive.Context()
@@ -61,19 +70,31 @@ public final class AeronNode {
                 .clusterDir(new File(folder, "cluster"))
                 .archiveContext(archiveClient.clone())
                 .ingressChannel("aeron:udp?term-length=16m")
-                .logChannel("aeron:udp?term-length=64m|control-mode=manual|control=localhost:" + port(basePort, node, 6))
+                .logChannel("aeron:udp?term-length=" + LOG_TERM_BYTES + "|control-mode=manual|control=localhost:" + port(basePort, node, 6))
                 .replicationChannel("aeron:udp?endpoint=localhost:0")
                 .leaderHeartbeatTimeoutNs(TimeUnit.SECONDS.toNanos(20))
+                // The client waits between loads, and says nothing then.
+                .sessionTimeoutNs(TimeUnit.MINUTES.toNanos(10))
+                .idleStrategySupplier(Idle::strategy)
                 .fileSyncLevel(syncLevel);
         ClusteredServiceContainer.Context service = new ClusteredServiceContainer.Context()
                 .aeronDirectoryName(aeronFolder)
                 .archiveContext(archiveClient.clone())
                 .clusterDir(new File(folder, "cluster"))
+                .idleStrategySupplier(Idle::strategy)
                 .clusteredService(new Echo());
-        try (ShutdownSignalBarrier barrier = new ShutdownSignalBarrier();
-                ClusteredMediaDriver cluster = ClusteredMediaDriver.launch(driver, archive, consensus);
+        try (ClusteredMediaDriver cluster = ClusteredMediaDriver.launch(driver, archive, consensus);
                 ClusteredServiceContainer container = ClusteredServiceContainer.launch(service)) {
-            barrier.await();
+            Retention retention = new Retention(cluster.consensusModule().context(), archiveClient, LOG_TERM_BYTES);
+            BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+            String line;
+            while ((line = lines.readLine()) != null) {
+                if (line.equals("purge")) {
+                    retention.purge();
+                    System.out.println("{\"event\":\"purged\"}");
+                    System.out.flush();
+                }
+            }
         }
     }
 

@@ -9,17 +9,20 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** Appends to one partition with three replicas, acks=all. Arguments: bootstrap size outstanding warmup_s window_s. */
+/** Appends to one partition with three replicas, acks=all. Argument: bootstrap. Loads: stdin (Window). */
 public final class KafkaBench {
     private static final String TOPIC = "bench";
 
     public static void main(String[] arguments) throws Exception {
-        Window.Load load = Window.Load.of(arguments, 1);
         create(arguments[0]);
+        Window.serve(load -> run(arguments[0], load));
+    }
+
+    private static void run(String bootstrap, Window.Load load) throws Exception {
         // What waits shares batches; one at a time it should not wait for others.
         String lingerMs = load.outstanding() > 1 ? "1" : "0";
         Map<String, Object> settings = Map.of(
-                "bootstrap.servers", arguments[0],
+                "bootstrap.servers", bootstrap,
                 "acks", "all",
                 "linger.ms", lingerMs,
                 "batch.size", "131072",
@@ -41,6 +44,7 @@ public final class KafkaBench {
                     slots.release();
                 });
             }
+            slots.acquire(load.outstanding());
         }
     }
 

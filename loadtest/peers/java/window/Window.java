@@ -1,4 +1,6 @@
-import java.util.concurrent.TimeUnit;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -8,27 +10,38 @@ import org.HdrHistogram.Histogram;
 final class Window {
     private static final long LATENCY_MAX_US = 120_000_000;
 
+    private final PrintStream out;
     private final long beginNs;
     private final long endNs;
     private final Histogram latencyUs = new Histogram(1, LATENCY_MAX_US, 3);
+    private boolean isOpen;
+    private boolean isClosed;
     private long openedNs;
-    private long closedNs;
     private long acked;
 
     Window(Load load) {
-        beginNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(load.warmupS());
-        endNs = beginNs + TimeUnit.SECONDS.toNanos(load.windowS());
+        this(load, System.nanoTime(), System.out);
+    }
+
+    Window(Load load, long nowNs, PrintStream out) {
+        this.out = out;
+        beginNs = nowNs + load.warmupNs();
+        endNs = beginNs + load.windowNs();
     }
 
     /** What to put on the servers. */
-    record Load(int sizeBytes, int outstanding, int warmupS, int windowS) {
-        /** From four arguments, beginning at {@code first}. */
-        static Load of(String[] arguments, int first) {
-            int[] values = new int[4];
-            for (int i = 0; i < values.length; i++) {
-                values[i] = Integer.parseInt(arguments[first + i]);
+    record Load(int sizeBytes, int outstanding, long warmupNs, long windowNs) {
+        /** From a line: size outstanding warmup_s window_s. */
+        static Load of(String line) {
+            String[] values = line.trim().split(" ");
+            if (values.length != 4) {
+                throw new IllegalArgumentException("no load: " + line);
             }
-            return new Load(values[0], values[1], values[2], values[3]);
+            return new Load(Integer.parseInt(values[0]), Integer.parseInt(values[1]), ns(values[2]), ns(values[3]));
+        }
+
+        private static long ns(String seconds) {
+            return Math.round(Double.parseDouble(seconds) * 1e9);
         }
 
         byte[] payload() {
@@ -40,35 +53,57 @@ final class Window {
         }
     }
 
+    /** What puts a load on the servers; returns when all that it sent is acknowledged. */
+    interface Bench {
+        void run(Load load) throws Exception;
+    }
+
+    /** Runs each load that stdin names, one after another, in this one JVM, until stdin ends. */
+    static void serve(Bench bench) throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        String line;
+        while ((line = lines.readLine()) != null) {
+            bench.run(Load.of(line));
+        }
+    }
+
     synchronized boolean isOver() {
-        return closedNs != 0;
+        return isClosed;
     }
 
     /** Counts one acknowledgement of a request that was sent at {@code sentNs}. */
-    synchronized void acked(long sentNs) {
-        long now = System.nanoTime();
-        if (now < beginNs || closedNs != 0) {
+    void acked(long sentNs) {
+        acked(sentNs, System.nanoTime());
+    }
+
+    /**
+     * The first acknowledgement after its begin opens the window and is counted, the first one after its end closes it
+     * and is not: as many are counted as there are spans between them.
+     */
+    synchronized void acked(long sentNs, long nowNs) {
+        if (isClosed || nowNs - beginNs < 0) {
             return;
         }
-        if (openedNs == 0) {
-            openedNs = now;
-            System.out.println("{\"event\":\"begin\"}");
-            System.out.flush();
+        if (!isOpen) {
+            isOpen = true;
+            openedNs = nowNs;
+            out.println("{\"event\":\"begin\"}");
+            out.flush();
         }
-        if (now >= endNs) {
-            closedNs = now;
-            report();
+        if (nowNs - endNs >= 0) {
+            isClosed = true;
+            report(nowNs);
             return;
         }
         acked++;
-        latencyUs.recordValue(Math.min(Math.max((now - sentNs) / 1_000, 1), LATENCY_MAX_US));
+        latencyUs.recordValue(Math.min(Math.max((nowNs - sentNs) / 1_000, 1), LATENCY_MAX_US));
     }
 
-    private void report() {
-        System.out.printf(
+    private void report(long closedNs) {
+        out.printf(
                 "{\"event\":\"end\",\"acked\":%d,\"window_s\":%.6f,\"p50_us\":%d,\"p99_us\":%d,\"p999_us\":%d}%n",
                 acked, (closedNs - openedNs) / 1e9, latencyUs.getValueAtPercentile(50),
                 latencyUs.getValueAtPercentile(99), latencyUs.getValueAtPercentile(99.9));
-        System.out.flush();
+        out.flush();
     }
 }

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 from typing import ClassVar
 
-from quorate_peers.cells import Cell, Mode
-from quorate_peers.cluster import build_java, free_ports, java, memory_folder
-from quorate_peers.peers.peer import Peer, java_load
+from quorate_peers.cluster import build_java, free_row_of_ports, java, memory_folder
+from quorate_peers.measure import Client
+from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import Mode
 
 OPENS = [
     *("--add-opens", "java.base/jdk.internal.misc=ALL-UNNAMED"),
     *("--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED"),
 ]
 ELECTED = "cluster"
+PORTS_PER_NODE = 10
+PURGE_TIMEOUT_S = 20.0
 
 
 class Aeron(Peer):
@@ -29,26 +33,37 @@ class Aeron(Peer):
         build_java("aeron")
 
     def start(self) -> None:
-        # Thirty ports in a row: 10 for each node. A port found free stands at their beginning.
-        self._base_port = min(free_ports(1)[0], 65_000)
+        self._base_port = free_row_of_ports(3 * PORTS_PER_NODE)
         sync_level = "1" if self.mode == "sync" else "0"
+        self._nodes: list[Client] = []
         for node in range(3):
             folder = self.cluster.folder / f"n{node}"
             folder.mkdir()
-            arguments = ["AeronNode", str(node), str(folder), str(self._base_port), sync_level]
-            self.cluster.start(f"n{node}", java("aeron", *OPENS, *arguments))
+            # Drivers talk to their clients by files that are memory, not data: they belong on tmpfs in both modes.
+            arguments = [str(node), str(folder), str(self._media_folder(f"n{node}")), str(self._base_port), sync_level]
+            command = java("aeron", *OPENS, "AeronNode", *arguments)
+            process = self.cluster.start(f"n{node}", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._nodes.append(Client(process, self.cluster.folder / f"n{node}.log", counted=False))
         marks = [self.cluster.folder / f"n{node}" / ELECTED for node in range(3)]
         self.cluster.wait_ready(lambda: all(mark.exists() for mark in marks))
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-        load = java_load(cell, warmup_s, window_s)
-        return java("aeron", *OPENS, "AeronBench", self._media_folder, str(self._base_port), *load)
+    def client(self) -> list[str]:
+        return java("aeron", *OPENS, "AeronBench", self._media_folder("client"), str(self._base_port))
 
-    @property
-    def _media_folder(self) -> Path:
-        return memory_folder("aeron-client")
+    def rest(self) -> None:
+        """A cluster keeps its log until a snapshot, and forever if nobody purges: both between loads, in no window."""
+        for node in self._nodes:
+            node.tell("purge\n")
+        for node in self._nodes:
+            node.await_event(PURGE_TIMEOUT_S, "purged")
+
+    @staticmethod
+    def _media_folder(whose: str) -> Path:
+        return memory_folder(f"aeron-driver-{whose}")
 
     def stop(self) -> None:
+        self._end_client()
         # SIGTERM alone leaves the JVMs waiting for one another.
         self.cluster.stop(signal.SIGKILL)
-        shutil.rmtree(self._media_folder, ignore_errors=True)
+        for whose in ("n0", "n1", "n2", "client"):
+            shutil.rmtree(self._media_folder(whose), ignore_errors=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from quorate_peers.cells import Cell, Mode
 from quorate_peers.cluster import BINARIES, LOOPBACK, accepts, build_go, free_ports
-from quorate_peers.peers.peer import Peer, go_load
+from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import Mode
 
 QUOTA_BYTES = 8 << 30
 
@@ -49,6 +49,5 @@ class Etcd(Peer):
             self.cluster.start(f"n{node}", command)
         self.cluster.wait_ready(lambda: all(accepts(port) for port in ports))
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-        target = ["-endpoints", ",".join(self._clients)]
-        return [str(BINARIES / "etcdbench"), *target, *go_load(cell, warmup_s, window_s)]
+    def client(self) -> list[str]:
+        return [str(BINARIES / "etcdbench"), "-endpoints", ",".join(self._clients)]

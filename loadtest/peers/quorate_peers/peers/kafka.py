@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
-from quorate_peers.cells import Cell, Mode
 from quorate_peers.cluster import LOOPBACK, PeerFailed, accepts, build_java, free_ports, java
-from quorate_peers.peers.peer import Peer, java_load
+from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import Mode
+from quorate_scenarios.bench.unbudgeted import RETENTION_BYTES
 
 CLUSTER_ID = "UXVvcmF0ZS1iZW5jaC0wMQ"
 HEAP = "-Xmx1g"
-RETENTION_BYTES = 512 << 20
-SEGMENT_BYTES = 128 << 20
+SEGMENT_BYTES = RETENTION_BYTES // 2  # what is retained is bounded by whole segments
 FORMAT_TIMEOUT_S = 60
 
 
@@ -30,15 +32,37 @@ class Kafka(Peer):
         ports = free_ports(6)
         self._clients, controllers = ports[:3], ports[3:]
         voters = ",".join(f"{node}@{LOOPBACK}:{port}" for node, port in enumerate(controllers))
-        for node in range(3):
-            config = self.cluster.folder / f"n{node}.properties"
+        configs = [self.cluster.folder / f"n{node}.properties" for node in range(3)]
+        for node, config in enumerate(configs):
             config.write_text(self._config(node, controllers[node], voters))
-            tool = java("kafka", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", config)
-            done = subprocess.run(tool, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S, check=False)
-            if done.returncode != 0:
-                raise PeerFailed(f"Kafka's storage could not be formatted:\n{(done.stdout + done.stderr)[-800:]}")
+        self._format(configs)
+        for node, config in enumerate(configs):
             self.cluster.start(f"n{node}", java("kafka", HEAP, "kafka.Kafka", config))
         self.cluster.wait_ready(lambda: all(accepts(port) for port in self._clients))
+
+    def _format(self, configs: Sequence[Path]) -> None:
+        """All at once: each is a JVM's start."""
+        tools = [
+            subprocess.Popen(
+                java("kafka", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", config),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for config in configs
+        ]
+        try:
+            for tool in tools:
+                said, _ = tool.communicate(timeout=FORMAT_TIMEOUT_S)
+                if tool.returncode != 0:
+                    raise PeerFailed(f"Kafka's storage could not be formatted:\n{said[-800:]}")
+        except subprocess.TimeoutExpired:
+            raise PeerFailed(f"Kafka's storage was not formatted within {FORMAT_TIMEOUT_S} s") from None
+        finally:
+            for tool in tools:
+                if tool.poll() is None:
+                    tool.kill()
+                    tool.wait(10)
 
     def _config(self, node: int, controller: int, voters: str) -> str:
         settings = {
@@ -59,6 +83,5 @@ class Kafka(Peer):
             settings["log.flush.interval.messages"] = 1
         return "\n".join(f"{name}={value}" for name, value in settings.items()) + "\n"
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-        bootstrap = ",".join(f"{LOOPBACK}:{port}" for port in self._clients)
-        return java("kafka", "KafkaBench", bootstrap, *java_load(cell, warmup_s, window_s))
+    def client(self) -> list[str]:
+        return java("kafka", "KafkaBench", ",".join(f"{LOOPBACK}:{port}" for port in self._clients))

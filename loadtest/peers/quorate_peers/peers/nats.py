@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from quorate_peers.cells import Cell, Mode
 from quorate_peers.cluster import BINARIES, LOOPBACK, accepts, build_go, free_ports
-from quorate_peers.peers.peer import Peer, go_load
+from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import Mode
+from quorate_scenarios.bench.unbudgeted import RETENTION_BYTES
 
 MEMORY_BYTES_MAX = 4 << 30
 FILE_BYTES_MAX = 6 << 30
@@ -42,7 +43,9 @@ jetstream {{ store_dir: "{self.cluster.folder}/n{node}", max_mem: {MEMORY_BYTES_
   {sync} }}
 """
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
+    def client(self) -> list[str]:
+        # By the servers' names: the client connects to the one that leads the stream.
+        servers = ",".join(f"n{node}=nats://{LOOPBACK}:{port}" for node, port in enumerate(self._clients))
         storage = "file" if self.mode == "sync" else "memory"
-        target = ["-url", f"nats://{LOOPBACK}:{self._clients[0]}", "-storage", storage]
-        return [str(BINARIES / "natsbench"), *target, *go_load(cell, warmup_s, window_s)]
+        retention = ["-retention", str(RETENTION_BYTES)]
+        return [str(BINARIES / "natsbench"), "-servers", servers, "-storage", storage, *retention]

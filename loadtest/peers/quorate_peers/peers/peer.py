@@ -5,23 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from quorate_peers.cells import JVM_WARMUP_S, WARMUP_S, WINDOW_S, Cell, Mode
 from quorate_peers.cluster import Cluster, disk_folder, memory_folder
-from quorate_peers.measure import Measured, run_client
+from quorate_peers.measure import Client, Measured, MeasureFailed
+from quorate_peers.pace import USUAL, Load, Pace
+from quorate_scenarios.bench.cells import CELLS, Cell, Mode
 
 
 class Peer(ABC):
-    """One system, started in one mode: `build` once, then `start`, `measure` each cell, `stop`."""
+    """One system, started in one mode: `build` once, then `start`; `warm` and `measure` each cell; `stop`.
+
+    One client process serves all cells of a start: its JVM, or its heap, is as warm as the servers'.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     modes: ClassVar[dict[Mode, str]]  # what each mode means for this system
+    cells: ClassVar[tuple[Cell, ...]] = CELLS
     is_java: ClassVar[bool] = False
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, pace: Pace = USUAL) -> None:
         self.mode = mode
+        self.pace = pace
         folder = memory_folder(self.name) if mode == "mem" else disk_folder(self.name)
         self.cluster = Cluster(self.title, folder)
+        self._client: Client | None = None
 
     @classmethod
     @abstractmethod
@@ -32,32 +39,37 @@ class Peer(ABC):
     def start(self) -> None: ...
 
     @abstractmethod
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
+    def client(self) -> list[str]:
         """The command of the load client."""
 
-    def warm(self) -> None:
-        """A JVM compiles what runs often: it gets its load some time before it counts."""
-        if self.is_java:
-            self._run(Cell("64b", 64, 1024), JVM_WARMUP_S, 1)
+    def warm(self, cell: Cell) -> None:
+        """A run that does not count. What was never used is slow: memory, files, code of a JVM."""
+        self._run(self.pace.warmup(cell, self.is_java))
+        self.rest()
 
     def measure(self, cell: Cell) -> Measured:
-        return self._run(cell, WARMUP_S, WINDOW_S)
+        measured = self._run(self.pace.measured(cell))
+        self.rest()
+        return measured
+
+    def rest(self) -> None:
+        """After each load: give back what retention does not bound by itself."""
+        return
 
     def stop(self) -> None:
+        self._end_client()
         self.cluster.stop()
 
-    def _run(self, cell: Cell, warmup_s: int, window_s: int) -> Measured:
-        return run_client(self.client(cell, warmup_s, window_s), self.cluster.pids, warmup_s + window_s)
+    def _run(self, load: Load) -> Measured:
+        if self._client is None:
+            self._client = Client.start(self.client(), self.cluster.folder / "client.log")
+        try:
+            return self._client.run(load, self.cluster.pids)
+        except MeasureFailed:
+            self._end_client()  # one that failed is not used again
+            raise
 
-
-def go_load(cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-    """The flags of loadtest/peers/go/window."""
-    return [
-        *("-size", str(cell.size_bytes), "-outstanding", str(cell.outstanding)),
-        *("-warmup", f"{warmup_s}s", "-window", f"{window_s}s"),
-    ]
-
-
-def java_load(cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-    """The arguments of loadtest/peers/java/window."""
-    return [str(cell.size_bytes), str(cell.outstanding), str(warmup_s), str(window_s)]
+    def _end_client(self) -> None:
+        if self._client is not None:
+            self._client.stop()
+            self._client = None

@@ -4,61 +4,106 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
+import httpx2
+
+from quorate_local import ProcessFailed, Stack
 from quorate_local.components import binary
 from quorate_local.display import Display
-from quorate_peers.cells import Cell, Mode
-from quorate_peers.cluster import BUILD
+from quorate_local.options import BadOptions
+from quorate_peers.cluster import PeerFailed, disk_folder
 from quorate_peers.measure import PATIENCE_S, Measured, MeasureFailed
+from quorate_peers.pace import USUAL, Load, Pace
 from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import ALONE, SPIN_US, Cell, Mode
 from quorate_scenarios.bench.unbudgeted import create_group, unbudgeted_stack
-from quorate_scenarios.customer import Customer
+from quorate_scenarios.customer import Customer, Refused
+
+NOT_STARTED = (BadOptions, ProcessFailed, Refused, TimeoutError, httpx2.HTTPError, subprocess.SubprocessError)
 
 
 class Quorate(Peer):
     name = "quorate"
     title = "Quorate"
     modes: ClassVar[dict[Mode, str]] = {"mem": "in_memory", "sync": "persistent"}
+    spin_us: ClassVar[int] = 0
+
+    def __init__(self, mode: Mode, pace: Pace = USUAL) -> None:
+        super().__init__(mode, pace)
+        self._folder = disk_folder(f"{self.name}-{mode}")
+        self._stack: Stack | None = None
 
     @classmethod
     def build(cls) -> None:
         """`make bench-peers` has built it."""
 
     def start(self) -> None:
-        folder = BUILD / "run" / f"quorate-{self.mode}"
-        # No peer has TLS in this comparison, so neither has Quorate: its servers here, its client below.
-        self._stack = unbudgeted_stack(folder, Display(), is_plaintext=True)
-        self._stack.wipe()
-        self._stack.__enter__()
-        with Customer(self._stack.api_url, "bench") as customer:
-            self._handle = create_group(customer, "bench", self.mode, folder)
-        self._result = folder / "result.json"
+        with _translated():
+            # No peer has TLS in this comparison, so neither has Quorate: its servers here, its client below.
+            env = {"QUORATE_SPIN_US": str(self.spin_us)}
+            self._stack = unbudgeted_stack(self._folder, Display(quiet=True), is_plaintext=True, server_env=env)
+            self._stack.start()
+            with Customer(self._stack.api_url, "bench") as customer:
+                self._handle = create_group(customer, "bench", self.mode, self._folder)
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-        load = ["append", "--plaintext", "--handle", str(self._handle), "--size", str(cell.size_bytes)]
-        load += ["--outstanding", str(cell.outstanding), "--warmup", str(warmup_s), "--seconds", str(window_s)]
-        pids = ",".join(str(pid) for pid in self._stack.server_pids())
-        return [binary(self._stack.options, "quorate-load"), *load, "--server-pids", pids, "--json", str(self._result)]
+    def client(self) -> list[str]:
+        raise NotImplementedError("quorate-load takes one load, and is not slower for being new")
 
-    def _run(self, cell: Cell, warmup_s: int, window_s: int) -> Measured:
+    def _run(self, load: Load) -> Measured:
         """The driver reads processor time itself, at the same moments as the other clients' starter does."""
-        command, timeout_s = self.client(cell, warmup_s, window_s), warmup_s + window_s + PATIENCE_S
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        assert self._stack is not None, "measured before it was started"
+        result = self._folder / "result.json"
+        pids = ",".join(str(pid) for pid in self._stack.server_pids())
+        command = [binary(self._stack.options, "quorate-load"), "append", "--plaintext", "--handle", str(self._handle)]
+        command += ["--size", str(load.size_bytes), "--outstanding", str(load.outstanding)]
+        command += ["--warmup", f"{load.warmup_s:g}", "--seconds", f"{load.window_s:g}"]
+        command += ["--spin-us", str(self.spin_us), "--server-pids", pids, "--json", str(result)]
+        try:
+            timeout_s = load.duration_s + PATIENCE_S
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        except (subprocess.SubprocessError, OSError) as error:
+            raise MeasureFailed(f"quorate-load did not finish: {error}") from error
         if done.returncode != 0:
             raise MeasureFailed(f"quorate-load ended with code {done.returncode}: {done.stderr[-800:]}")
-        result = json.loads(self._result.read_text())
+        said = json.loads(result.read_text())
         return Measured(
-            acked=result["acked"],
-            per_s=result["acked_per_s"],
-            p50_us=result["p50_us"],
-            p99_us=result["p99_us"],
-            servers_cpu_s_per_m=result["servers_cpu_s_per_m"],
-            client_cpu_s_per_m=result["client_cpu_s_per_m"],
-            others_share=result["others_cores"] / (os.cpu_count() or 1),
+            acked=said["acked"],
+            per_s=said["acked_per_s"],
+            p50_us=said["p50_us"],
+            p99_us=said["p99_us"],
+            servers_cpu_s_per_m=said["servers_cpu_s_per_m"],
+            client_cpu_s_per_m=said["client_cpu_s_per_m"],
+            others_share=said["others_cores"] / (os.cpu_count() or 1),
         )
 
     def stop(self) -> None:
-        self._stack.__exit__(None, None, None)
-        self._stack.wipe()
+        try:
+            if self._stack is not None:
+                with _translated():
+                    self._stack.wipe()
+        finally:
+            super().stop()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class SpinningQuorate(Quorate):
+    """Servers and client look for what comes before they sleep: for one append at a time."""
+
+    name = "quorate-spin"
+    title = f"Quorate, spinning {SPIN_US} µs"
+    cells: ClassVar[tuple[Cell, ...]] = tuple(ALONE.values())
+    spin_us = SPIN_US
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """What goes wrong in a stack, as what goes wrong with a peer."""
+    try:
+        yield
+    except NOT_STARTED as error:
+        raise PeerFailed(f"Quorate: {error}") from error

@@ -6,11 +6,11 @@ import subprocess
 import time
 from typing import ClassVar
 
-from quorate_peers.cells import Cell, Mode
 from quorate_peers.cluster import BINARIES, LOOPBACK, PeerFailed, accepts, build_go, free_ports
-from quorate_peers.measure import PATIENCE_S, Lines, Measured, of_window
-from quorate_peers.peers.peer import Peer, go_load
-from quorate_peers.processor import ProcessorTime
+from quorate_peers.measure import Client, Measured, NotLeader
+from quorate_peers.pace import Load
+from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import Mode
 
 ELECTION_S = 30.0
 
@@ -27,27 +27,24 @@ class HashicorpRaft(Peer):
     def start(self) -> None:
         ports = free_ports(3)
         addresses = ",".join(f"{LOOPBACK}:{port}" for port in ports)
+        self._nodes: list[Client] = []
         for node in (1, 2, 0):  # the first to be asked for votes are there when the cluster is made
             folder = ["-dir", str(self.cluster.folder / f"n{node}")] if self.mode == "sync" else []
             command = [str(BINARIES / "raftnode"), "-node", str(node), "-peers", addresses, *folder]
-            self.cluster.start(f"n{node}", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            process = self.cluster.start(f"n{node}", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._nodes.append(Client(process, self.cluster.folder / f"n{node}.log", counted=False))
         self.cluster.wait_ready(lambda: all(accepts(port) for port in ports))
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
+    def client(self) -> list[str]:
         raise NotImplementedError("the load runs inside the leader")
 
-    def _run(self, cell: Cell, warmup_s: int, window_s: int) -> Measured:
-        load = (" ".join(go_load(cell, warmup_s, window_s)) + "\n").encode()
+    def _run(self, load: Load) -> Measured:
         election = time.monotonic() + ELECTION_S
         while time.monotonic() < election:
-            for node in self.cluster.processes:
-                assert node.stdin is not None
-                node.stdin.write(load)
-                node.stdin.flush()
-                lines = Lines(node.stdout, time.monotonic() + warmup_s + window_s + PATIENCE_S)
-                if lines.await_event("begin", "not_leader")["event"] == "begin":
-                    before = ProcessorTime.now(self.cluster.pids, None)
-                    end = lines.await_event("end")
-                    return of_window(end, ProcessorTime.now(self.cluster.pids, None).since(before))
+            for node in self._nodes:
+                try:
+                    return node.run(load, self.cluster.pids)
+                except NotLeader:
+                    continue
             time.sleep(0.2)
         raise PeerFailed(f"{self.title}: no leader within {ELECTION_S:.0f} s")

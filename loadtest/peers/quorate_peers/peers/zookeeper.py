@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from quorate_peers.cells import Cell, Mode
 from quorate_peers.cluster import LOOPBACK, accepts, build_java, free_ports, java
-from quorate_peers.peers.peer import Peer, java_load
+from quorate_peers.peers.peer import Peer
+from quorate_scenarios.bench.cells import Mode
 
 OUTSTANDING_MAX = 2048  # of the server; beyond, it stops reading
 
@@ -42,6 +42,5 @@ class Zookeeper(Peer):
             self.cluster.start(f"n{node}", java("zookeeper", *options, main, config))
         self.cluster.wait_ready(lambda: all(accepts(port) for port in self._clients))
 
-    def client(self, cell: Cell, warmup_s: int, window_s: int) -> list[str]:
-        connect = ",".join(f"{LOOPBACK}:{port}" for port in self._clients)
-        return java("zookeeper", "ZookeeperBench", connect, *java_load(cell, warmup_s, window_s))
+    def client(self) -> list[str]:
+        return java("zookeeper", "ZookeeperBench", ",".join(f"{LOOPBACK}:{port}" for port in self._clients))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from quorate_scenarios.bench.cells import Cell
+from quorate_scenarios.bench.processor import ProcessorTime
+from quorate_scenarios.bench.quiet import Quiet, W
 
 TIMEOUT_S = 60.0
 
@@ -33,6 +37,23 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Floor:
+    """One window of bare sockets."""
+
+    p50_us: float
+    cpu: float
+    others_share: float
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """Of each pair of windows, processor time an append with isolation, divided by that without."""
+
+    ratios: Sequence[float]
+    others_share: float
+
+
+@dataclass(frozen=True)
 class Pace:
     warmup_s: float
     window_s: float
@@ -43,38 +64,33 @@ class Pace:
 
 @dataclass(frozen=True)
 class Target:
-    """Servers to be loaded: the driver's path, the servers' pids; whether the driver, too, does without TLS."""
+    """Servers to be loaded: the driver's path, the servers' pids; whether the driver, too, does without TLS.
+
+    What other processes disturbed is measured again.
+    """
 
     binary: str
     pids: Sequence[int]
     folder: Path
     is_plaintext: bool
+    quiet: Quiet
 
     def append(
         self, cell: Cell, handles: Sequence[Path], pace: Pace, connections: int = 1, spin_us: int = 0
     ) -> Measured:
-        load = ["--size", str(cell.size_bytes), "--outstanding", str(cell.outstanding)]
-        load += ["--connections", str(connections), "--spin-us", str(spin_us), *self._to(handles)]
-        found = self._run("append", [*load, *pace.flags(), *self._pids()])
-        return Measured(
-            per_s=found["acked_per_s"],
-            p50_us=found["p50_us"],
-            p99_us=found["p99_us"],
-            cpu=found["servers_cpu_s_per_m"],
-            client_cpu=found["client_cpu_s_per_m"],
-            batch_entries=found["batch_entries"],
-            others_share=found["others_cores"] / (os.cpu_count() or 1),
-        )
+        load = ["--connections", str(connections), "--spin-us", str(spin_us), *self._to(handles), *self._pids()]
+        return self._undisturbed(lambda: _appended(self._run("append", cell, pace, load).said))
 
-    def isolation(self, cell: Cell, handle: Path, pairs: int, pace: Pace) -> list[float]:
-        """Of each pair of windows, processor time an append with isolation, divided by that without."""
-        load = ["--size", str(cell.size_bytes), "--outstanding", str(cell.outstanding), *self._to([handle])]
-        found = self._run("isolation", [*load, "--pairs", str(pairs), *pace.flags(), *self._pids()])
-        return [pair["on"] / pair["off"] for pair in found["pairs"]]
+    def isolation(self, cell: Cell, handle: Path, pairs: int, pace: Pace) -> Isolation:
+        load = ["--pairs", str(pairs), *self._to([handle]), *self._pids()]
+        return self._undisturbed(lambda: _isolated(self._run("isolation", cell, pace, load)))
 
-    def floor(self, cell: Cell, batch_entries: int, pace: Pace) -> dict[str, Any]:
-        load = ["--size", str(cell.size_bytes), "--outstanding", str(cell.outstanding)]
-        return self._run("floor", [*load, "--batch-entries", str(batch_entries), *pace.flags()])
+    def floor(self, cell: Cell, batch_entries: int, pace: Pace) -> Floor:
+        load = ["--batch-entries", str(batch_entries)]
+        return self._undisturbed(lambda: _floored(self._run("floor", cell, pace, load)))
+
+    def _undisturbed(self, measure: Callable[[], W]) -> W:
+        return self.quiet.least_disturbed(measure)[0]
 
     def _to(self, handles: Sequence[Path]) -> list[str]:
         named = [text for handle in handles for text in ("--handle", str(handle))]
@@ -83,10 +99,12 @@ class Target:
     def _pids(self) -> list[str]:
         return ["--server-pids", ",".join(str(pid) for pid in self.pids)]
 
-    def _run(self, command: str, flags: Sequence[str]) -> dict[str, Any]:
+    def _run(self, command: str, cell: Cell, pace: Pace, flags: Sequence[str]) -> _Ran:
         result = self.folder / f"{command}.json"
+        size = ["--size", str(cell.size_bytes), "--outstanding", str(cell.outstanding)]
+        before, begun, children_s = ProcessorTime.now(self.pids, None), time.monotonic(), _children_s()
         done = subprocess.run(
-            [self.binary, command, *flags, "--json", str(result)],
+            [self.binary, command, *size, *flags, *pace.flags(), "--json", str(result)],
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
@@ -94,4 +112,42 @@ class Target:
         )
         if done.returncode != 0:
             raise DriverFailed(f"quorate-load {command} ended with code {done.returncode}: {done.stderr[-800:]}")
-        return dict(json.loads(result.read_text()))
+        used = ProcessorTime.now(self.pids, None).since(before)
+        ours_s = used.servers_s + _children_s() - children_s
+        others_s = max(used.machine_s - ours_s, 0.0)
+        share = others_s / ((time.monotonic() - begun) * (os.cpu_count() or 1))
+        return _Ran(dict(json.loads(result.read_text())), share)
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What the driver said, and what others used of the machine while it ran, from its start to its end."""
+
+    said: dict[str, Any]
+    others_share: float
+
+
+def _children_s() -> float:
+    """Processor time of all children that ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _appended(said: dict[str, Any]) -> Measured:
+    return Measured(
+        per_s=said["acked_per_s"],
+        p50_us=said["p50_us"],
+        p99_us=said["p99_us"],
+        cpu=said["servers_cpu_s_per_m"],
+        client_cpu=said["client_cpu_s_per_m"],
+        batch_entries=said["batch_entries"],
+        others_share=said["others_cores"] / (os.cpu_count() or 1),
+    )
+
+
+def _isolated(ran: _Ran) -> Isolation:
+    return Isolation([pair["on"] / pair["off"] for pair in ran.said["pairs"]], ran.others_share)
+
+
+def _floored(ran: _Ran) -> Floor:
+    return Floor(ran.said["p50_us"], ran.said["servers_cpu_s_per_m"], ran.others_share)

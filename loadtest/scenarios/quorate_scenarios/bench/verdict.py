@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
 
 from quorate_local.figures import Figure
 from quorate_scenarios.bench.cells import (
@@ -14,12 +13,18 @@ from quorate_scenarios.bench.cells import (
     GROUPS,
     GROUPS_CPU_RATIO,
     ISOLATION_CPU_RATIO,
-    SPINNING_P50_US,
+    SPIN_US,
+    UNITS,
+    WHATS,
+    WHATS_ALONE,
     Cell,
+    What,
 )
-from quorate_scenarios.bench.driver import Measured
+from quorate_scenarios.bench.driver import Floor, Isolation, Measured
+from quorate_scenarios.bench.quiet import Window
+from quorate_scenarios.bench.seen import goal
 
-PER_MILLION = "CPU s per million appends"
+OF_WINDOW: dict[What, str] = {"cpu_s_per_m": "cpu", "client_cpu_s_per_m": "client_cpu"}
 
 
 @dataclass
@@ -29,32 +34,36 @@ class Found:
     plain: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
     tls: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
     spinning: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
-    floor: dict[Cell, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    floor: dict[Cell, list[Floor]] = field(default_factory=lambda: defaultdict(list))
     one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
     many_groups: list[Measured] = field(default_factory=list)
     shared_groups: list[Measured] = field(default_factory=list)  # the same groups by one connection
-    isolation: list[float] = field(default_factory=list)
+    isolation: Isolation | None = None
 
     def disturbed(self) -> float:
         """The greatest share of the machine that other processes used in a window."""
-        windows = [*self.one_group, *self.many_groups, *self.shared_groups]
-        for cells in (self.plain, self.tls, self.spinning):
+        windows: list[Window] = [*self.one_group, *self.many_groups, *self.shared_groups]
+        for cells in (self.plain, self.tls, self.spinning, self.floor):
             windows += [one for of_cell in cells.values() for one in of_cell]
+        if self.isolation is not None:
+            windows.append(self.isolation)
         return max((one.others_share for one in windows), default=0.0)
 
 
 def figures(found: Found) -> list[Figure]:
     """Medians over the repeats; ratios are medians of ratios of windows that followed one another."""
     kept = [figure for cell in CELLS for figure in _of_cell(cell, found.plain[cell])]
-    note = "looking for what comes 200 µs long before sleeping; servers and client"
+    note = f"looking for what comes {SPIN_US} µs long before sleeping; servers and client"
     for cell, windows in found.spinning.items():
-        goal = SPINNING_P50_US if cell.mode == "mem" else None
-        kept.append(Figure(cell.figure("spin_p50_us"), _median(windows, "p50_us"), "µs", goal, note=note))
+        wanted, peer = goal(cell, "p50_us", is_spinning=True)
+        said = f"{note}; {peer}" if peer else note
+        name = cell.figure("p50_us", is_spinning=True)
+        kept.append(Figure(name, _median(windows, "p50_us"), "µs", wanted, note=said))
     kept += _groups(found)
-    note = f"with isolation, divided by without; {len(found.isolation)} pairs of windows"
-    kept.append(
-        Figure("isolation_cpu_overhead_ratio", median(found.isolation), "ratio", ISOLATION_CPU_RATIO, note=note)
-    )
+    if found.isolation is not None:
+        ratios = found.isolation.ratios
+        note = f"with isolation, divided by without; {len(ratios)} pairs of windows"
+        kept.append(Figure("isolation_cpu_overhead_ratio", median(ratios), "ratio", ISOLATION_CPU_RATIO, note=note))
     for cell in COMPARED:
         kept += _beside_floor(cell, found)
         kept.append(_beside_tls(cell, found))
@@ -62,19 +71,13 @@ def figures(found: Found) -> list[Figure]:
 
 
 def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
-    goals, note = cell.goals, cell.title
-    beside = f"{cell.title}; the peer: {cell.peer}"
-    p50 = Figure(cell.figure("p50_us"), _median(windows, "p50_us"), "µs", goals.p50_us, note=note)
-    if cell.is_alone:
-        return [Figure(p50.name, p50.value, p50.unit, p50.goal, note=beside)]
-    per_s = _median(windows, "per_s")
-    return [
-        Figure(cell.figure("cpu_s_per_m"), _median(windows, "cpu"), PER_MILLION, goals.cpu, note=note),
-        Figure(cell.figure("per_s"), per_s, "appends/s", goals.per_s, more_is_better=True, note=beside),
-        p50,
-        Figure(cell.figure("p99_us"), _median(windows, "p99_us"), "µs", goals.p99_us, note=note),
-        Figure(cell.figure("client_cpu_s_per_m"), _median(windows, "client_cpu"), PER_MILLION, note="the driver's"),
-    ]
+    kept = []
+    for what in WHATS_ALONE if cell.is_alone else WHATS:
+        wanted, peer = goal(cell, what)
+        note = "the driver's" if what == "client_cpu_s_per_m" else "; ".join(filter(None, (cell.title, peer)))
+        value = _median(windows, OF_WINDOW.get(what, what))
+        kept.append(Figure(cell.figure(what), value, UNITS[what], wanted, more_is_better=what == "per_s", note=note))
+    return kept
 
 
 def _groups(found: Found) -> list[Figure]:
@@ -111,12 +114,12 @@ def _cpu_ratio(ours: list[Measured], beside: list[Measured]) -> float:
 
 def _beside_floor(cell: Cell, found: Found) -> list[Figure]:
     pairs = list(zip(found.plain[cell], found.floor[cell], strict=True))
-    p50 = median(ours.p50_us / floor["p50_us"] for ours, floor in pairs)
-    p50_note = f"the floor's: {median(floor['p50_us'] for _, floor in pairs):,.0f} µs"
+    p50 = median(ours.p50_us / floor.p50_us for ours, floor in pairs)
+    p50_note = f"the floor's: {median(floor.p50_us for _, floor in pairs):,.0f} µs"
     if cell.is_alone:
         return [Figure(cell.figure("floor_p50_ratio"), p50, "ratio", note=p50_note)]
-    cpu = median(ours.cpu / floor["servers_cpu_s_per_m"] for ours, floor in pairs)
-    cpu_note = f"the floor's: {median(floor['servers_cpu_s_per_m'] for _, floor in pairs):.3g} s"
+    cpu = median(ours.cpu / floor.cpu for ours, floor in pairs)
+    cpu_note = f"the floor's: {median(floor.cpu for _, floor in pairs):.3g} s"
     return [Figure(cell.figure("floor_cpu_ratio"), cpu, "ratio", note=cpu_note)]
 
 

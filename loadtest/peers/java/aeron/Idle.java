@@ -1,0 +1,19 @@
+import org.agrona.concurrent.BackoffIdleStrategy;
+import org.agrona.concurrent.IdleStrategy;
+
+/**
+ * How every agent waits for work: a few turns of looking, then short sleeps. What Aeron does by itself backs off to a
+ * millisecond, which one request at a time pays at each hop; agents that never sleep want a core each.
+ */
+final class Idle {
+    private static final long SPINS = 10;
+    private static final long YIELDS = 20;
+    private static final long PARK_NS_MIN = 1_000;
+    private static final long PARK_NS_MAX = 50_000;
+
+    private Idle() {}
+
+    static IdleStrategy strategy() {
+        return new BackoffIdleStrategy(SPINS, YIELDS, PARK_NS_MIN, PARK_NS_MAX);
+    }
+}

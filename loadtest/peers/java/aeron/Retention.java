@@ -1,0 +1,53 @@
+import io.aeron.archive.client.AeronArchive;
+import io.aeron.cluster.ClusterControl;
+import io.aeron.cluster.ConsensusModule;
+import io.aeron.cluster.RecordingLog;
+import io.aeron.cluster.service.Cluster;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** Gives back a node's log up to a new snapshot, which the leader has the whole cluster take. */
+final class Retention {
+    private static final long PATIENCE_NS = 15_000_000_000L;
+    private static final int POLL_MS = 10;
+
+    private final ConsensusModule.Context consensus;
+    private final AeronArchive.Context archive;
+    private final int segmentBytes;
+
+    Retention(ConsensusModule.Context consensus, AeronArchive.Context archive, int segmentBytes) {
+        this.consensus = consensus;
+        this.archive = archive;
+        this.segmentBytes = segmentBytes;
+    }
+
+    void purge() throws InterruptedException {
+        long before = snapshotPosition();
+        if (consensus.clusterNodeRoleCounter().get() == Cluster.Role.LEADER.code()) {
+            ClusterControl.ToggleState.SNAPSHOT.toggle(consensus.controlToggleCounter());
+        }
+        long deadlineNs = System.nanoTime() + PATIENCE_NS;
+        while (snapshotPosition() <= before) {
+            if (System.nanoTime() - deadlineNs > 0) {
+                throw new IllegalStateException("no snapshot after 15 s");
+            }
+            Thread.sleep(POLL_MS);
+        }
+        try (RecordingLog log = new RecordingLog(consensus.clusterDir(), false);
+                AeronArchive client = AeronArchive.connect(archive.clone().lock(new ReentrantLock()))) {
+            long recording = log.findLastTermRecordingId();
+            long start = client.getStartPosition(recording);
+            long kept = AeronArchive.segmentFileBasePosition(start, snapshotPosition(), segmentBytes, segmentBytes);
+            if (kept > start) {
+                client.purgeSegments(recording, kept);
+            }
+        }
+    }
+
+    /** Up to where the latest snapshot holds; -1: there is none. */
+    private long snapshotPosition() {
+        try (RecordingLog log = new RecordingLog(consensus.clusterDir(), false)) {
+            RecordingLog.Entry latest = log.getLatestSnapshot(ConsensusModule.Configuration.SERVICE_ID);
+            return latest == null ? -1 : latest.logPosition;
+        }
+    }
+}
