@@ -79,7 +79,7 @@ claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=f
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): PEERS= ROUNDS=3 RESUME=1
 	@$(venv)/quorate-bench-peers $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(RESUME),--resume)
 
-profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, ten minutes, nothing else running (REPEATS=3)
+profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, nothing else running (REPEATS=3)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
 
 figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, 2 min)
