@@ -79,7 +79,7 @@ claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=f
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
 	@$(venv)/quorate-bench-peers $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(QUICK)),--quick)
 
-profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, ten minutes, nothing else running (REPEATS=3)
+profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, nothing else running (REPEATS=3)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
 
 figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, 2 min)

@@ -66,7 +66,7 @@ pub fn floor(load: &Load) -> Result<Floor, String> {
     let began = Instant::now();
     client.run(load.window)?;
     let used = CpuSeconds::now(&hops.pids())?.since(&before);
-    let acked = client.acked_batches as f64 * f64::from(load.batch_entries);
+    let acked = client.acked as f64;
     let quantile = |q| client.latency_us.value_at_quantile(q);
     Ok(Floor {
         size_bytes: load.size,
@@ -82,41 +82,51 @@ pub fn floor(load: &Load) -> Result<Floor, String> {
 
 struct Client {
     stream: TcpStream,
-    batch_bytes: u64,
-    window_bytes: u64,
+    load: Load,
+    /// Bytes.
     sent: u64,
     seen: u64,
-    /// Where each batch on its way ends, and since when.
-    batches: VecDeque<(u64, Instant)>,
+    /// Entries on their way, and the batches in which they are.
+    outstanding: u32,
+    batches: VecDeque<Batch>,
     buffer: Vec<u8>,
-    acked_batches: u64,
+    /// Entries.
+    acked: u64,
     latency_us: Histogram<u64>,
+}
+
+struct Batch {
+    /// Where it ends among all that is sent.
+    end: u64,
+    entries: u32,
+    since: Instant,
 }
 
 impl Client {
     fn connect(head: SocketAddr, load: &Load) -> std::io::Result<Self> {
         let stream = connect(head)?;
-        let batch_bytes = u64::from(load.batch_entries) * (u64::from(load.size) + 4) + FRAME_BYTES;
-        let batches = u64::from((load.outstanding / load.batch_entries).max(1));
+        let batches = u64::from(load.outstanding.div_ceil(load.batch_entries));
+        let window_bytes = bytes(load, load.outstanding) + (batches - 1) * FRAME_BYTES;
         Ok(Self {
             stream,
-            batch_bytes,
-            window_bytes: batches * batch_bytes,
+            load: *load,
             sent: 0,
             seen: 0,
+            outstanding: 0,
             batches: VecDeque::new(),
-            buffer: vec![0x5a; (batches * batch_bytes) as usize],
-            acked_batches: 0,
+            buffer: vec![0x5a; window_bytes as usize],
+            acked: 0,
             latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("the bounds are sound"),
         })
     }
 
     fn begin(&mut self) {
-        self.acked_batches = 0;
+        self.acked = 0;
         self.latency_us.reset();
     }
 
-    /// Keeps the window full for a while: all batches that fit go in one write.
+    /// Keeps as many entries outstanding as there should be, for a while: all batches that are due go in one write,
+    /// the last of them shorter where the number is no multiple.
     fn run(&mut self, span: Duration) -> Result<(), String> {
         let until = Instant::now() + span;
         while Instant::now() < until {
@@ -128,15 +138,19 @@ impl Client {
 
     fn turn(&mut self) -> std::io::Result<()> {
         let now = Instant::now();
-        let fitting = (self.window_bytes - (self.sent - self.seen_batches())) / self.batch_bytes;
-        if fitting > 0 {
-            for _ in 0..fitting {
-                self.sent += self.batch_bytes;
-                self.batches.push_back((self.sent, now));
-            }
-            self.stream
-                .write_all(&self.buffer[..(fitting * self.batch_bytes) as usize])?;
+        let before = self.sent;
+        while self.outstanding < self.load.outstanding {
+            let entries = self.load.batch_entries.min(self.load.outstanding - self.outstanding);
+            self.outstanding += entries;
+            self.sent += bytes(&self.load, entries);
+            self.batches.push_back(Batch {
+                end: self.sent,
+                entries,
+                since: now,
+            });
         }
+        self.stream
+            .write_all(&self.buffer[..(self.sent - before) as usize])?;
         let mut counts = [0; 64 * COUNT_BYTES];
         let mut filled = self.stream.read(&mut counts)?;
         if filled == 0 {
@@ -153,12 +167,10 @@ impl Client {
             .expect("at least one count");
         self.seen = u64::from_le_bytes(*last);
         let now = Instant::now();
-        while let Some((end, since)) = self.batches.front().copied()
-            && end <= self.seen
-        {
-            self.batches.pop_front();
-            self.acked_batches += 1;
-            let latency_us = (now - since).as_micros() as u64;
+        while let Some(batch) = self.batches.pop_front_if(|batch| batch.end <= self.seen) {
+            self.outstanding -= batch.entries;
+            self.acked += u64::from(batch.entries);
+            let latency_us = (now - batch.since).as_micros() as u64;
             self.latency_us
                 .record(latency_us.clamp(1, LATENCY_US_MAX))
                 .expect("clamped to the bounds");
@@ -166,10 +178,11 @@ impl Client {
         Ok(())
     }
 
-    /// Bytes of the batches that were wholly seen.
-    fn seen_batches(&self) -> u64 {
-        self.sent - self.batches.len() as u64 * self.batch_bytes
-    }
+}
+
+/// Of one batch.
+fn bytes(load: &Load, entries: u32) -> u64 {
+    u64::from(entries) * (u64::from(load.size) + 4) + FRAME_BYTES
 }
 
 /// Three processes of this very program.
@@ -224,19 +237,24 @@ impl Drop for Hops {
 
 /// One hop, until its connections end. `next`: for the middle the tail, for the head the middle and the tail.
 pub fn hop(hop: Hop, next: &[SocketAddr]) -> Result<(), String> {
+    let listening = || {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        println!("{}", listener.local_addr()?);
+        Ok(listener)
+    };
     let ended = match (hop, next) {
-        (Hop::Tail, []) => tail(),
-        (Hop::Middle, [tail]) => middle(*tail),
-        (Hop::Head, [middle, tail]) => head(*middle, *tail),
+        (Hop::Tail, []) => listening().and_then(|own| tail(&own)),
+        (Hop::Middle, [next]) => listening().and_then(|own| middle(&own, *next)),
+        (Hop::Head, [next, tail]) => listening().and_then(|own| head(&own, *next, *tail)),
         _ => return Err("a hop is told whom to connect to".to_string()),
     };
     ended.map_err(|error| format!("{hop:?}: {error}"))
 }
 
-fn head(middle: SocketAddr, tail: SocketAddr) -> std::io::Result<()> {
+fn head(own: &TcpListener, middle: SocketAddr, tail: SocketAddr) -> std::io::Result<()> {
     let (forward, mut counts) = (connect(middle)?, connect(tail)?);
     counts.write_all(b"h")?;
-    let client = accept(&listen()?)?;
+    let client = accept(own)?;
     let back = client.try_clone()?;
     let answers = std::thread::spawn(move || pump(counts, back));
     pump(client, forward)?;
@@ -244,17 +262,16 @@ fn head(middle: SocketAddr, tail: SocketAddr) -> std::io::Result<()> {
     Ok(())
 }
 
-fn middle(tail: SocketAddr) -> std::io::Result<()> {
+fn middle(own: &TcpListener, tail: SocketAddr) -> std::io::Result<()> {
     let mut forward = connect(tail)?;
     forward.write_all(b"m")?;
-    pump(accept(&listen()?)?, forward)
+    pump(accept(own)?, forward)
 }
 
 /// Tells the head how much has come from the middle.
-fn tail() -> std::io::Result<()> {
-    let listener = listen()?;
-    let mut first = accept(&listener)?;
-    let mut second = accept(&listener)?;
+fn tail(own: &TcpListener) -> std::io::Result<()> {
+    let mut first = accept(own)?;
+    let mut second = accept(own)?;
     let mut name = [0; 1];
     first.read_exact(&mut name)?;
     let is_middle = name == *b"m";
@@ -291,13 +308,6 @@ fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// On a free port, which is told.
-fn listen() -> std::io::Result<TcpListener> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    println!("{}", listener.local_addr()?);
-    Ok(listener)
-}
-
 fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     let (stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
@@ -308,19 +318,44 @@ fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
 mod tests {
     use super::*;
 
+    fn listener() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
     #[test]
-    fn what_goes_in_is_counted_at_the_tail() {
-        // Threads instead of processes: the addresses are told on stdout, so the hops are wired up here.
-        let (listener, end) = (listen().unwrap(), listen().unwrap());
-        let (middle_at, tail_at) = (listener.local_addr().unwrap(), end.local_addr().unwrap());
-        let forwarding = std::thread::spawn(move || pump(accept(&listener)?, connect(tail_at)?));
-        let mut client = connect(middle_at).unwrap();
-        let mut tail = accept(&end).unwrap();
-        client.write_all(&[7; 300_000]).unwrap();
+    fn what_goes_in_at_the_head_is_counted_at_the_tail_and_told_to_the_client() {
+        let [(own_head, head_at), (own_middle, middle_at), (own_tail, tail_at)] =
+            std::array::from_fn(|_| listener());
+        let hops = [
+            std::thread::spawn(move || tail(&own_tail)),
+            std::thread::spawn(move || middle(&own_middle, tail_at)),
+            std::thread::spawn(move || head(&own_head, middle_at, tail_at)),
+        ];
+        // Ten entries by four: the last batch is shorter, and all ten are outstanding.
+        let load = Load {
+            size: 100,
+            batch_entries: 4,
+            outstanding: 10,
+            warmup: Duration::ZERO,
+            window: Duration::from_millis(50),
+        };
+        let mut client = Client::connect(head_at, &load).unwrap();
+        assert_eq!(client.buffer.len() as u64, 10 * 104 + 3 * FRAME_BYTES);
+        client.turn().unwrap();
+        let under_way: u32 = client.batches.iter().map(|batch| batch.entries).sum();
+        assert_eq!(under_way + client.acked as u32, 10);
+        client.run(load.window).unwrap();
+        client.begin();
+        client.run(load.window).unwrap();
+        assert!(client.acked > 10, "{}", client.acked);
+        assert!(client.latency_us.max() > 0 && client.seen <= client.sent);
+        let under_way: Vec<u32> = client.batches.iter().map(|batch| batch.entries).collect();
+        assert!(under_way.iter().all(|entries| [2, 4].contains(entries)), "{under_way:?}");
         drop(client);
-        let mut seen = Vec::new();
-        tail.read_to_end(&mut seen).unwrap();
-        assert_eq!(seen, vec![7; 300_000]);
-        forwarding.join().unwrap().unwrap();
+        for hop in hops {
+            hop.join().unwrap().unwrap();
+        }
     }
 }

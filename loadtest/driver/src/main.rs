@@ -1,6 +1,5 @@
 //! `quorate-load`: puts a known load on groups and says what they made of it.
 
-mod bench;
 mod cpu;
 mod entry;
 mod floor;
@@ -26,7 +25,6 @@ use quorate_client::writer::Batching;
 use quorate_figures::Figures;
 use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 
-use crate::bench::{Plan, bench};
 use crate::entry::ENTRY_BYTES_MIN;
 use crate::floor::{Hop, floor};
 use crate::history::{HistoryFlags, ReadbackFlags};
@@ -54,15 +52,15 @@ enum Command {
     Steady(SteadyFlags),
     /// Read a log back and check its order and completeness
     Verify(VerifyFlags),
-    /// Measure the standard workloads, print a table, write the figures
-    Bench(BenchFlags),
     /// Measure what isolation costs: with it and without, in turn, on servers with --measure-isolation
     Isolation(IsolationFlags),
     /// Measure what an append costs each role of a chain, over durability and size: the cells of a cost profile
     Profile(profiling::ProfileFlags),
-    /// Write a cost profile of measured cells
+    /// Measure mixes of groups, sizes and durabilities: to calibrate a cost profile on, and others to judge it by
+    ProfileMixes(profiling::MixesFlags),
+    /// Write a cost profile of measured cells and mixes
     Fit(profiling::FitFlags),
-    /// Compare what a cost profile says of mixed workloads with what they use
+    /// Compare what a cost profile says of measured mixes with what they used
     ProfileError(profiling::ErrorFlags),
     /// The same bytes through three hops of bare sockets: what cannot be undercut
     Floor(FloorFlags),
@@ -204,28 +202,6 @@ struct VerifyFlags {
     results: Vec<PathBuf>,
 }
 
-#[derive(Args)]
-struct BenchFlags {
-    /// File with the handle of an in-memory group
-    #[arg(long, value_name = "HANDLE", required_unless_present = "persistent")]
-    in_memory: Option<PathBuf>,
-    /// File with the handle of a persistent group
-    #[arg(long, value_name = "HANDLE")]
-    persistent: Option<PathBuf>,
-    #[command(flatten)]
-    servers: Servers,
-    /// Seconds that each measurement lasts
-    #[arg(long, default_value_t = 5.0)]
-    seconds: f64,
-    #[arg(long, default_value_t = 2.0)]
-    warmup: f64,
-    /// How often each is measured; the median counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
-    repeats: u32,
-    #[command(flatten)]
-    keep: Keep,
-}
-
 /// 0: good. 1: it ran, and something is wrong with what was found. 2: it could not run.
 fn main() -> ExitCode {
     let Flags { command, plaintext } = Flags::parse();
@@ -233,11 +209,11 @@ fn main() -> ExitCode {
         Command::Append(flags) => append(&flags, plaintext),
         Command::Steady(flags) => run_steady(&flags, plaintext),
         Command::Verify(flags) => verify(&flags, plaintext),
-        Command::Bench(flags) => run_bench(flags, plaintext),
         Command::Isolation(flags) => run_isolation(&flags, plaintext),
         Command::Profile(flags) => profiling::measure(&flags, plaintext),
         Command::Fit(flags) => profiling::fit(&flags),
-        Command::ProfileError(flags) => profiling::compare(&flags, plaintext),
+        Command::ProfileMixes(flags) => profiling::mixes(&flags, plaintext),
+        Command::ProfileError(flags) => profiling::compare(&flags),
         Command::Floor(flags) => run_floor(&flags),
         Command::FloorHop { hop, next } => floor::hop(hop, &next).map(|()| true),
         Command::History(flags) => history::history(&flags, plaintext),
@@ -423,24 +399,6 @@ fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
     let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     serde_json::from_value(json["runs"].clone())
         .map_err(|error| wrong(format!("not a result of append or steady: {error}")))
-}
-
-fn run_bench(flags: BenchFlags, plaintext: bool) -> Result<bool, String> {
-    let read = |path: &Option<PathBuf>| {
-        let path = path.as_ref();
-        path.map(|path| read_handle(path, plaintext)).transpose()
-    };
-    let plan = Plan {
-        in_memory: read(&flags.in_memory)?,
-        persistent: read(&flags.persistent)?,
-        server_pids: flags.servers.server_pids.clone(),
-        window: seconds("--seconds", flags.seconds, 0.1)?,
-        warmup: seconds("--warmup", flags.warmup, 0.0)?,
-        repeats: flags.repeats,
-        figures_folder: &flags.keep.figures_dir,
-        command: command_of(&flags.keep),
-    };
-    bench(&plan)
 }
 
 fn read_handle(path: &Path, plaintext: bool) -> Result<Handle, String> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use quorate_client::feed::{FeedConnections, FeedOptions, run_feed};
 use quorate_client::writer::Batching;
-use quorate_client::{Handle, Wake};
+use quorate_client::{Handle, Wake, now_us};
 use quorate_types::GroupId;
 use serde::Serialize;
 use tokio::task::{JoinHandle, LocalSet};
@@ -240,6 +240,7 @@ async fn observe(load: &Load, workload: &Workload, title: &str) -> Result<Measur
     pass(workload.window, tally, &mut progress, "measuring").await?;
     let cpu = CpuSeconds::now(&workload.server_pids)?.since(&cpu_before);
     let window_s = began.elapsed().as_secs_f64();
+    tally.borrow_mut().end(now_us());
     let tally = tally.borrow();
     let per_million = 1e6 / tally.acked.max(1) as f64;
     let has_servers = !workload.server_pids.is_empty();

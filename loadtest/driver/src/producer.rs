@@ -2,11 +2,12 @@
 //!
 //! *Closed loop*: each acknowledged entry is replaced by a new one, so that a fixed number is outstanding.
 //! *Open loop*: entries are due at fixed times whatever the servers do; latency counts from when an entry was due,
-//! so that a stall is seen by every entry that it held up (no coordinated omission).
+//! so that a stall is seen by every entry that it held up (no coordinated omission). What is still due or outstanding
+//! when a measurement ends has waited so long at least, and counts as that.
 //!
 //! Which numbers were acknowledged is kept as stretches: one for each run, and one more for each failure in it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -46,7 +47,40 @@ pub struct Tally {
     pub gap: Option<Gap>,
     /// Of this window.
     pub link_events: Vec<LinkEvent>,
+    /// How far each open loop is.
+    open: Vec<Rc<Cell<Open>>>,
 }
+
+/// An open loop: what was due, and what of it has no outcome yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Open {
+    interval_ns: u64,
+    began_us: Micros,
+    /// Appends that the client took.
+    count: u64,
+    outstanding: u32,
+}
+
+impl Open {
+    fn due_us(&self, number: u64) -> Micros {
+        self.began_us + (u128::from(self.interval_ns) * u128::from(number) / 1_000) as Micros
+    }
+
+    /// How long each entry has waited that is outstanding or due, and so many of them have waited about as long.
+    /// Outcomes come in the order of appends, but for failures: so the last ones are outstanding.
+    fn waiting(&self, now: Micros) -> impl Iterator<Item = (Micros, u64)> {
+        let first = self.count - u64::from(self.outstanding);
+        let due = u128::from(now.saturating_sub(self.began_us)) * 1_000 / u128::from(self.interval_ns.max(1));
+        let end = (due as u64 + 1).max(self.count);
+        let step = (end - first).div_ceil(WAITING_STEPS).max(1);
+        let open = *self;
+        let each = (first..end).step_by(step as usize);
+        each.map(move |number| (now.saturating_sub(open.due_us(number)), step.min(end - number)))
+    }
+}
+
+/// Entries that wait are counted one by one up to here, and in groups beyond.
+const WAITING_STEPS: u64 = 100_000;
 
 /// Two acknowledgements with none between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +112,7 @@ impl Tally {
             acked_at: None,
             gap: None,
             link_events: Vec::new(),
+            open: Vec::new(),
         }
     }
 
@@ -94,6 +129,17 @@ impl Tally {
         self.latency_us.reset();
         self.gap = None;
         self.link_events.clear();
+    }
+
+    /// A measurement ends: what an open loop has outstanding or due has waited since then, and longer in the end.
+    pub fn end(&mut self, now: Micros) {
+        for open in &self.open {
+            for (waited_us, count) in open.get().waiting(now) {
+                let latency_us = waited_us.clamp(1, LATENCY_US_MAX);
+                let recorded = self.latency_us.record_n(latency_us, count);
+                recorded.expect("clamped to the bounds");
+            }
+        }
     }
 
     /// Entries were acknowledged.
@@ -126,20 +172,18 @@ pub enum Arrivals {
     Closed {
         outstanding: u32,
     },
-    Open {
-        interval_ns: u64,
-        began_us: Micros,
-        count: u64,
-    },
+    /// Shared with the tally, which counts what waits at the end.
+    Open(Rc<Cell<Open>>),
 }
 
 impl Arrivals {
     pub fn open(rate_per_s: f64) -> Self {
-        Arrivals::Open {
+        Arrivals::Open(Rc::new(Cell::new(Open {
             interval_ns: (1e9 / rate_per_s) as u64,
             began_us: now_us(),
             count: 0,
-        }
+            outstanding: 0,
+        })))
     }
 }
 
@@ -167,6 +211,9 @@ impl Producer {
         let run = rand::random();
         let entries = EntryWriter::new(run, size);
         let (outstanding, has_attached) = (0, false);
+        if let Arrivals::Open(open) = &arrivals {
+            tally.borrow_mut().open.push(open.clone());
+        }
         Self {
             tally,
             arrivals,
@@ -192,10 +239,16 @@ impl Producer {
         self.outstanding += taken;
         taken
     }
-}
 
-fn due_us(began_us: Micros, interval_ns: u64, count: u64) -> Micros {
-    began_us + (u128::from(interval_ns) * u128::from(count) / 1_000) as Micros
+    fn answered(&mut self, count: u32) {
+        self.outstanding -= count;
+        if let Arrivals::Open(open) = &self.arrivals {
+            open.update(|open| Open {
+                outstanding: self.outstanding,
+                ..open
+            });
+        }
+    }
 }
 
 impl Feed for Producer {
@@ -205,36 +258,32 @@ impl Feed for Producer {
         if self.tally.borrow().is_stopped {
             return;
         }
-        match self.arrivals {
+        match &self.arrivals {
             Arrivals::Closed { outstanding } => {
+                let outstanding = *outstanding;
                 while self.outstanding < outstanding {
                     if self.append(writer, now, now, outstanding - self.outstanding) == 0 {
                         return;
                     }
                 }
             }
-            Arrivals::Open {
-                interval_ns,
-                began_us,
-                mut count,
-            } => {
-                let mut due = due_us(began_us, interval_ns, count);
+            Arrivals::Open(shared) => {
+                let shared = shared.clone();
+                let mut open = shared.get();
+                let mut due = open.due_us(open.count);
                 // What the client does not take stays due since then.
                 while due <= now && self.append(writer, due, now, 1) == 1 {
-                    count += 1;
-                    due = due_us(began_us, interval_ns, count);
+                    open.count += 1;
+                    due = open.due_us(open.count);
                 }
-                self.arrivals = Arrivals::Open {
-                    interval_ns,
-                    began_us,
-                    count,
-                };
+                open.outstanding = self.outstanding;
+                shared.set(open);
             }
         }
     }
 
     fn acked(&mut self, share: Share<Ticket>, _base_offset: Offset, now: Micros) {
-        self.outstanding -= share.count;
+        self.answered(share.count);
         Stretch::extend(&mut self.acked, share.ticket.first, u64::from(share.count));
         let mut tally = self.tally.borrow_mut();
         tally.acked += u64::from(share.count);
@@ -248,7 +297,7 @@ impl Feed for Producer {
     }
 
     fn failed(&mut self, share: Share<Ticket>, failure: &Failure, is_unknown: bool, _now: Micros) {
-        self.outstanding -= share.count;
+        self.answered(share.count);
         let mut tally = self.tally.borrow_mut();
         let counts = if is_unknown {
             &mut tally.unknown
@@ -260,12 +309,11 @@ impl Feed for Producer {
     }
 
     fn wake_at(&self) -> Micros {
-        match self.arrivals {
-            Arrivals::Open {
-                interval_ns,
-                began_us,
-                count,
-            } if !self.tally.borrow().is_stopped => due_us(began_us, interval_ns, count),
+        match &self.arrivals {
+            Arrivals::Open(open) if !self.tally.borrow().is_stopped => {
+                let open = open.get();
+                open.due_us(open.count)
+            }
             _ => NEVER,
         }
     }
@@ -307,5 +355,54 @@ impl Drop for Producer {
             entries,
             acked,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(open: Open) -> Tally {
+        let mut tally = Tally::new();
+        tally.open.push(Rc::new(Cell::new(open)));
+        tally
+    }
+
+    #[test]
+    fn a_stall_that_outlives_its_window_is_seen() {
+        // A thousand a second for two seconds; half a second went well, then nothing was answered or taken.
+        let mut tally = tally(Open {
+            interval_ns: 1_000_000,
+            began_us: 5_000_000,
+            count: 600,
+            outstanding: 100,
+        });
+        tally.latency_us.record_n(300, 500).unwrap();
+        tally.end(7_000_000);
+        assert_eq!(tally.latency_us.len(), 500 + 1_501, "the 500th to the 2000th");
+        let longest = tally.latency_us.max();
+        assert!((1_500_000..1_502_000).contains(&longest), "{longest}");
+        let median = tally.latency_us.value_at_quantile(0.5);
+        assert!((480_000..520_000).contains(&median), "{median}");
+    }
+
+    #[test]
+    fn what_is_due_later_does_not_count_and_many_are_counted_in_groups() {
+        let nothing = Open {
+            interval_ns: 1_000_000_000,
+            began_us: 5_000_000,
+            count: 1,
+            outstanding: 0,
+        };
+        let mut calm = tally(nothing);
+        calm.end(5_900_000);
+        assert_eq!(calm.latency_us.len(), 0);
+        let mut many = tally(Open {
+            interval_ns: 10,
+            count: 0,
+            ..nothing
+        });
+        many.end(7_000_000);
+        assert_eq!(many.latency_us.len(), 200_000_001);
     }
 }

@@ -14,7 +14,9 @@ use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::entry::ENTRY_BYTES_MIN;
 use crate::measure::Workload;
 use crate::profile::cells::{Cell, Plan, length, measure_cells, sizes};
-use crate::profile::{Group, fit as fitting, mixed};
+use crate::profile::error::judge;
+use crate::profile::mixed::{Mix, measure_mixes};
+use crate::profile::{Group, fit as fitting};
 use crate::{Keep, command_of, read_handle, seconds, text, write_json};
 
 #[derive(Args)]
@@ -67,6 +69,9 @@ pub struct FitFlags {
     /// Files of `profile --json`
     #[arg(long = "cells", value_name = "FILE", required = true)]
     cells: Vec<PathBuf>,
+    /// Files of `profile-mixes --json`, to calibrate it on: what sharing a server costs
+    #[arg(long = "mixes", value_name = "FILE", required = true)]
+    mixes: Vec<PathBuf>,
     /// Name of the profile, shown in quotes
     #[arg(long)]
     version: String,
@@ -85,15 +90,28 @@ pub struct FitFlags {
 }
 
 #[derive(Args)]
-pub struct ErrorFlags {
+pub struct MixesFlags {
     #[command(flatten)]
     groups: Groups,
+    /// How many mixes of groups, sizes and entries outstanding
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    mixes: u32,
+    /// Draws them: another one draws others
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the mixes to this file
+    #[arg(long, value_name = "OUT")]
+    json: PathBuf,
+}
+
+#[derive(Args)]
+pub struct ErrorFlags {
     /// The profile
     #[arg(long)]
     profile: PathBuf,
-    /// How many mixes of sizes and rates
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    mixes: u32,
+    /// Files of `profile-mixes --json`: not those that the profile was calibrated on
+    #[arg(long = "mixes", value_name = "FILE", required = true)]
+    mixes: Vec<PathBuf>,
     /// Write the result to this file
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
@@ -188,12 +206,7 @@ fn told(cell: &Cell) -> String {
 }
 
 pub fn fit(flags: &FitFlags) -> Result<bool, String> {
-    let mut cells: Vec<Cell> = Vec::new();
-    for path in &flags.cells {
-        let wrong = |what: String| format!("{}: {what}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        cells.extend(serde_json::from_str::<Vec<Cell>>(&text).map_err(|error| wrong(error.to_string()))?);
-    }
+    let (cells, mixes) = (read::<Cell>(&flags.cells)?, read::<Mix>(&flags.mixes)?);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let about = fitting::About {
         version: flags.version.clone(),
@@ -205,9 +218,21 @@ pub fn fit(flags: &FitFlags) -> Result<bool, String> {
         servers_version: flags.servers_version.clone(),
         safety_factor: flags.safety_factor,
     };
-    let text = fitting::profile(&cells, &about)?;
+    let (text, sharing) = fitting::profile(&cells, &mixes, &about)?;
+    text::print(&format!("groups that share a server use {sharing:.3} times what they do alone"));
     replace(&flags.out, &text)?;
     Ok(true)
+}
+
+/// The lists of several files as one.
+fn read<T: serde::de::DeserializeOwned>(paths: &[PathBuf]) -> Result<Vec<T>, String> {
+    let mut found = Vec::new();
+    for path in paths {
+        let wrong = |what: String| format!("{}: {what}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        found.extend(serde_json::from_str::<Vec<T>>(&text).map_err(|error| wrong(error.to_string()))?);
+    }
+    Ok(found)
 }
 
 /// Whole or not at all: a coordinator may be watching the file.
@@ -217,20 +242,41 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-pub fn compare(flags: &ErrorFlags, plaintext: bool) -> Result<bool, String> {
+pub fn mixes(flags: &MixesFlags, plaintext: bool) -> Result<bool, String> {
     let groups = flags.groups.read(plaintext)?;
+    let mixes = measure_mixes(&groups, &flags.groups.workload()?, flags.seed, flags.mixes, |mix| {
+        text::print(&told_mix(mix));
+    })?;
+    write_json(Some(&flags.json), &mixes)?;
+    Ok(true)
+}
+
+fn told_mix(mix: &Mix) -> String {
+    let part = |part: &crate::profile::mixed::Part| {
+        let rate = text::grouped(part.acked_per_s as u64);
+        let (durability, size) = (part.durability, text::size(part.size_bytes));
+        format!("{durability:?} {size} {rate}/s by {:.1}", part.batch_entries)
+    };
+    let parts = mix.parts.iter().map(part).collect::<Vec<_>>().join(", ");
+    let cores = mix.servers.iter().map(|server| format!("{:.2}", server.cores));
+    let cores = cores.collect::<Vec<_>>().join(", ");
+    format!("{parts}; cores {cores}; others {:.2} cores", mix.others_cores)
+}
+
+pub fn compare(flags: &ErrorFlags) -> Result<bool, String> {
     let wrong = |what: String| format!("{}: {what}", flags.profile.display());
     let text = fs::read_to_string(&flags.profile).map_err(|error| wrong(error.to_string()))?;
     let profile = Profile::parse(&text).map_err(|error| wrong(error.to_string()))?;
-    let found = mixed::compare(&groups, &profile, &flags.groups.workload()?, flags.mixes)?;
+    let found = judge(&profile, &read::<Mix>(&flags.mixes)?)?;
     for mix in &found.mixes {
-        let server = |one: &mixed::Server| format!("{:.2} of {:.2}", one.predicted, one.measured);
+        let server = |one: &crate::profile::error::Both| format!("{:.2} of {:.2}", one.predicted, one.measured);
         let servers = mix.servers.iter().map(server).collect::<Vec<_>>().join(", ");
         text::print(&format!("cores predicted of measured: {servers}"));
     }
     text::print(&format!(
-        "error {:.3} (median), {:.3} (worst)",
-        found.median, found.worst
+        "error {:.3} (median), {:.3} (worst); measured at most {:.3} times what was predicted; bytes written {:.3}, \
+         over the network {:.3} (medians)",
+        found.median, found.worst, found.understated, found.storage_median, found.network_median
     ));
     write_json(flags.json.as_deref(), &found)?;
     let figures = Figures::new(&flags.keep.figures_dir, command_of(&flags.keep));

@@ -23,7 +23,7 @@ pub struct Options {
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
-    /// What to do with a profile of another machine or another version than this one
+    /// What to do with a profile of another processor, number of cores or version than the servers'
     #[arg(long, env = "QUORATE_FOREIGN_PROFILE", value_enum, default_value_t = ForeignProfile::Warn)]
     pub foreign_profile: ForeignProfile,
     /// What of each server new groups do not get, so that replicas of servers that fail find room: one-domain (an

@@ -108,6 +108,7 @@ fn candidate(connection: u64, proof: &Proof) -> Candidate {
         region: "local".into(),
         held: Vec::new(),
         version: "0.1.0".into(),
+        machine: None,
         certificate_request_pem: Some("a request".into()),
     };
     Candidate {

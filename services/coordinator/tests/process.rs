@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use process::{Coordinator, Server, arguments, live_until, register, run_to_end};
 use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
-use quorate_types::{Durability, GroupId};
+use quorate_types::{Durability, GroupId, Machine};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -591,22 +591,46 @@ fn a_new_profile_is_used_without_a_restart_and_a_broken_one_is_not() {
 }
 
 #[test]
-fn a_profile_of_another_machine_is_flagged_or_refused_as_configured() {
+fn a_profile_of_other_machines_than_the_servers_is_flagged_or_refused_as_configured() {
     let folder = tempfile::tempdir().unwrap();
-    let foreign = json!({"format": 2, "provisional": false, "servers_version": "0.0.0",
-        "machine": {"cpu": "Another CPU", "cores": 999}});
-    let path = profile_file(folder.path(), "foreign", foreign);
+    let measured = |cores: u32| {
+        json!({"format": 2, "provisional": false, "servers_version": "0.1.0",
+            "machine": {"cpu": "A server's CPU", "cores": cores}})
+    };
+    let path = profile_file(folder.path(), "own", measured(64));
+    let refuse = ["--profile", &path, "--foreign-profile", "refuse"];
+    // Whatever the coordinator itself runs on: the profile is of servers.
+    let coordinator = Coordinator::start_with(folder.path(), &refuse);
+    let server = Register {
+        join_token: Some(coordinator.join_token()),
+        machine: Some(Machine {
+            cpu: "A server's CPU".into(),
+            cores: 64,
+        }),
+        ..register("s1")
+    };
+    let _own = Server::connect(&coordinator, server).welcomed();
+    let version = || coordinator.call("GET", "/v1/capacity", None).1["profile_version"].clone();
+    profile_file(folder.path(), "foreign", measured(32));
+    std::thread::sleep(Duration::from_millis(2_500));
+    assert_eq!(version(), "own", "a profile of other servers changes nothing");
+    coordinator.kill();
+
     let mut refusing = arguments(folder.path());
-    refusing.extend(["--profile", &path, "--foreign-profile", "refuse"].map(String::from));
+    refusing.extend(refuse.map(String::from));
     let (code, said) = run_to_end(&refusing);
     assert_eq!(code, 2, "{said}");
     assert!(
-        said.contains("999 × Another CPU") && said.contains("--foreign-profile warn"),
+        said.contains("32 × A server's CPU") && said.contains("--foreign-profile warn"),
         "{said}"
     );
+    // The first format does not say where it was measured.
+    profile_file(folder.path(), "unknown", json!({"format": 1, "provisional": false}));
+    let (code, said) = run_to_end(&refusing);
+    assert!(code == 2 && said.contains("does not say where"), "{code} {said}");
+
+    profile_file(folder.path(), "foreign", measured(32));
     let coordinator = Coordinator::start_with(folder.path(), &["--profile", &path]);
-    assert_eq!(
-        coordinator.call("GET", "/v1/capacity", None).1["profile_version"],
-        "foreign"
-    );
+    let version = coordinator.call("GET", "/v1/capacity", None).1["profile_version"].clone();
+    assert_eq!(version, "foreign");
 }

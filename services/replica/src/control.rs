@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
+use quorate_types::Machine;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
 use tokio::net::TcpStream;
@@ -153,6 +154,13 @@ fn refusal_of(error: &std::io::Error) -> Failure {
     }
 }
 
+/// What this server runs on: what admission promises of it rests on a profile of such machines.
+fn own_machine() -> Machine {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    Machine::of_cpuinfo(&cpuinfo, cores)
+}
+
 async fn register(
     me: &mut Me,
     shared: &Shared,
@@ -180,6 +188,7 @@ async fn register(
         held: me.held.clone(),
         previous_incarnations: me.previous_incarnations.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
+        machine: Some(own_machine()),
         certificate_request_pem: Some(me.certificates.request_pem()),
     });
     send(&mut connection, &message).await?;

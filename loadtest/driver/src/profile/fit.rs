@@ -1,11 +1,20 @@
-//! A profile file of measured cells: the median of each, and never less for a larger size.
+//! A profile file of what was measured: the median of each cell, and never less for a larger size, times what an
+//! append costs more where several groups share a server.
+//!
+//! A cell has one group, which keeps a server's threads busy: each time one wakes, much is there to do. Groups that
+//! share a server wake it for less each time, and share its caches. By how much that is dearer is one number, from
+//! mixes that are for this alone (`mixed`): the upper quartile over their servers of what they used, divided by what
+//! the cells say. So three of four servers of such mixes use no more than the profile says, and its safety factor is
+//! for the fourth.
 
 use quorate_placement::{Machine, Profile};
 use quorate_types::{Durability, Role};
 use serde_json::{Value, json};
 
 use super::cells::Cell;
+use super::error::each_append;
 use super::median;
+use super::mixed::Mix;
 
 /// Bytes of an acknowledgement's frame and segment headers; the rest of what is measured beside payloads falls to
 /// batches.
@@ -22,8 +31,46 @@ pub struct About {
     pub safety_factor: f64,
 }
 
-/// The file's text. Only cells with one group on servers of one shard tell roles apart.
-pub fn profile(cells: &[Cell], about: &About) -> Result<String, String> {
+/// Of the servers of mixes that a profile is calibrated on, so many use no more than it says.
+const QUANTILE: f64 = 0.75;
+
+/// The file's text, and what sharing a server costs. Only cells with one group on servers of one shard tell roles
+/// apart.
+pub fn profile(cells: &[Cell], mixes: &[Mix], about: &About) -> Result<(String, f64), String> {
+    let alone = of_cells(cells, 1.0, about)?;
+    let profile = parse(&alone)?;
+    let sharing = sharing(&profile, mixes)?;
+    let shared = of_cells(cells, sharing, about)?;
+    parse(&shared)?;
+    Ok((shared, sharing))
+}
+
+fn parse(text: &str) -> Result<Profile, String> {
+    Profile::parse(text).map_err(|error| format!("what was measured makes no profile: {error}"))
+}
+
+/// What servers of several groups use, divided by what their groups would alone. Never less than that.
+fn sharing(profile: &Profile, mixes: &[Mix]) -> Result<f64, String> {
+    let mut ratios = Vec::new();
+    for mix in mixes {
+        let mut alone = vec![0.0; mix.servers.len()];
+        for part in &mix.parts {
+            for (server, cost) in part.chain.iter().zip(each_append(profile, part)) {
+                alone[*server] += cost.cpu_ns * part.acked_per_s / 1e9;
+            }
+        }
+        let used = mix.servers.iter().zip(&alone).filter(|(_, alone)| **alone > 0.0);
+        ratios.extend(used.map(|(server, alone)| server.cores / alone));
+    }
+    if ratios.is_empty() {
+        return Err("no mixes: what sharing a server costs is not known".to_string());
+    }
+    ratios.sort_by(f64::total_cmp);
+    let at = ((ratios.len() as f64 * QUANTILE).ceil() as usize).clamp(1, ratios.len()) - 1;
+    Ok(ratios[at].max(1.0))
+}
+
+fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, String> {
     let single: Vec<&Cell> = cells
         .iter()
         .filter(|cell| cell.shards == 1 && cell.groups == 1)
@@ -46,7 +93,7 @@ pub fn profile(cells: &[Cell], about: &About) -> Result<String, String> {
             ("follower", Role::Follower),
             ("tail", Role::Tail),
         ];
-        let curves = roles.map(|(name, role)| (name.to_string(), curve(&cells, role)));
+        let curves = roles.map(|(name, role)| (name.to_string(), curve(&cells, role, sharing)));
         cpu.insert(name.to_string(), Value::Object(curves.into_iter().collect()));
     }
     let batch = median(single.iter().map(|cell| cell.batch_entries).collect())
@@ -58,7 +105,7 @@ pub fn profile(cells: &[Cell], about: &About) -> Result<String, String> {
     };
     let header = median(single.iter().map(over).collect());
     let text = json!({
-        "format": 2,
+        "format": 3,
         "version": about.version,
         "provisional": false,
         "source": about.source,
@@ -71,19 +118,35 @@ pub fn profile(cells: &[Cell], about: &About) -> Result<String, String> {
             "ack_bytes": ACK_BYTES as u32,
             "entries_per_batch": batch as u32,
         },
-        "storage": {"io_bytes": 8_192, "writes": 2},
+        "storage": {"io_bytes": 8_192, "writes": 2, "written": written(&single)},
         "cpu": cpu,
     });
-    let text = format!("{text:#}\n");
-    Profile::parse(&text).map_err(|error| format!("what was measured makes no profile: {error}"))?;
-    Ok(text)
+    Ok(format!("{text:#}\n"))
 }
 
-/// Points with rising sizes. A larger size that measured cheaper costs what the smaller one did.
-fn curve(cells: &[&Cell], role: Role) -> Value {
+/// Bytes that a server writes for a persistent append of each size, the commits that share a page among them.
+fn written(cells: &[&Cell]) -> Value {
+    let cells = cells.iter().copied();
+    let cells: Vec<&Cell> = cells.filter(|cell| cell.durability == Durability::Persistent).collect();
+    let mut most = 1;
+    let point = |size: u32| {
+        let own = cells.iter().filter(|cell| cell.size_bytes == size);
+        let bytes = own.flat_map(|cell| cell.roles.iter().map(|one| one.used.written_bytes));
+        most = most.max(median(bytes.collect()).ceil() as u32);
+        json!({"size_bytes": size, "written_bytes": most})
+    };
+    Value::Array(sizes(&cells).into_iter().map(point).collect())
+}
+
+fn sizes(cells: &[&Cell]) -> Vec<u32> {
     let mut sizes: Vec<u32> = cells.iter().map(|cell| cell.size_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
+    sizes
+}
+
+/// Points with rising sizes. A larger size that measured cheaper costs what the smaller one did.
+fn curve(cells: &[&Cell], role: Role, sharing: f64) -> Value {
     let (mut cpu, mut busiest) = (1, 1);
     let point = |size: u32| {
         let own = cells.iter().filter(|cell| cell.size_bytes == size);
@@ -95,17 +158,19 @@ fn curve(cells: &[&Cell], role: Role) -> Value {
                     .map(|one| one.used)
             })
             .collect();
-        cpu = cpu.max(median(used.iter().map(|used| used.cpu_ns).collect()).ceil() as u32);
-        busiest = busiest.max(median(used.iter().map(|used| used.busiest_ns).collect()).ceil() as u32);
+        let ns = |each: Vec<f64>| (sharing * median(each)).ceil() as u32;
+        cpu = cpu.max(ns(used.iter().map(|used| used.cpu_ns).collect()));
+        busiest = busiest.max(ns(used.iter().map(|used| used.busiest_ns).collect()));
         json!({"size_bytes": size, "cpu_ns": cpu, "busiest_ns": busiest.min(cpu)})
     };
-    Value::Array(sizes.into_iter().map(point).collect())
+    Value::Array(sizes(cells).into_iter().map(point).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::cells::OfRole;
     use super::super::processes::Used;
+    use super::super::mixed::{Part, Server};
     use super::*;
     use quorate_types::Sla;
 
@@ -113,7 +178,11 @@ mod tests {
         let used = |part: f64| Used {
             cpu_ns: head_ns * part,
             busiest_ns: head_ns * part / 2.0,
-            written_bytes: 0.0,
+            written_bytes: if durability == Durability::Persistent {
+                2.0 * f64::from(size_bytes)
+            } else {
+                0.0
+            },
         };
         let roles = [(Role::Head, 1.0), (Role::Follower, 0.8), (Role::Tail, 0.6)];
         Cell {
@@ -153,6 +222,28 @@ mod tests {
         }
     }
 
+    /// One in-memory group of 64 bytes, whose servers use as much as its cells say, times `dearer` each.
+    fn mix(dearer: [f64; 3]) -> Mix {
+        let alone = [1_100.0, 880.0, 660.0];
+        Mix {
+            parts: vec![Part {
+                durability: Durability::InMemory,
+                size_bytes: 64,
+                outstanding: 16,
+                chain: vec![0, 1, 2],
+                acked_per_s: 1e5,
+                batch_entries: 8.0,
+            }],
+            servers: std::array::from_fn::<_, 3, _>(|n| Server {
+                cores: alone[n] * 1e5 / 1e9 * dearer[n],
+                written_bytes_per_s: 0.0,
+            })
+            .to_vec(),
+            loopback_bytes_per_s: 0.0,
+            others_cores: 0.0,
+        }
+    }
+
     #[test]
     fn a_profile_charges_the_median_of_what_was_measured() {
         let mut cells = Vec::new();
@@ -167,7 +258,7 @@ mod tests {
                 cells.push(cell(durability, size, ns));
             }
         }
-        let text = profile(&cells, &about()).unwrap();
+        let (text, _) = profile(&cells, &[mix([1.0; 3])], &about()).unwrap();
         let profile = Profile::parse(&text).unwrap();
         let sla: Sla = serde_json::from_value(json!({
             "durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 1_000}))
@@ -186,18 +277,47 @@ mod tests {
         // What measured cheaper than a smaller size costs as much as that.
         let large = Sla {
             request_size_bytes: 4_096,
-            ..sla
+            ..sla.clone()
         };
         assert_eq!(profile.demands(&large).at(0).0[0], 2_000_000);
+        // What was written: 128 bytes for 64, in operations of 8 KiB.
+        let persistent = Sla {
+            durability: Durability::Persistent,
+            rate_per_s: 64_000,
+            ..sla
+        };
+        assert_eq!(profile.demands(&persistent).at(0).0[2], 1_000_000);
+    }
+
+    #[test]
+    fn what_sharing_costs_is_the_upper_quartile_of_the_mixes_and_never_below_one() {
+        let cells: Vec<Cell> = [Durability::InMemory, Durability::Persistent]
+            .into_iter()
+            .flat_map(|durability| [(64, 1_100.0), (1_024, 2_000.0)].map(|(size, ns)| cell(durability, size, ns)))
+            .collect();
+        let mixes = [mix([1.0, 1.1, 1.2]), mix([1.3, 1.4, 1.5]), mix([1.6, 1.7, 9.0])];
+        let (text, sharing) = profile(&cells, &mixes, &about()).unwrap();
+        assert!((sharing - 1.6).abs() < 1e-9, "the seventh of nine: {sharing}");
+        let shared: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(shared["cpu"]["in_memory"]["head"][0]["cpu_ns"], 1_760);
+        assert_eq!(shared["cpu"]["persistent"]["tail"][0]["busiest_ns"], 528);
+        let (_, sharing) = profile(&cells, &[mix([0.5; 3])], &about()).unwrap();
+        assert_eq!(sharing, 1.0);
+        assert!(profile(&cells, &[], &about()).is_err());
     }
 
     #[test]
     fn what_tells_no_roles_makes_no_profile() {
         let mut several = cell(Durability::InMemory, 64, 1.0);
         several.roles.clear();
-        assert!(profile(&[several], &about()).is_err());
+        assert!(profile(&[several], &[mix([1.0; 3])], &about()).is_err());
         assert!(
-            profile(&[cell(Durability::InMemory, 64, 1.0)], &about()).is_err(),
+            profile(
+                &[cell(Durability::InMemory, 64, 1.0)],
+                &[mix([1.0; 3])],
+                &about()
+            )
+            .is_err(),
             "persistent is missing"
         );
     }

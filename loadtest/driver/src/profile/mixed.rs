@@ -1,185 +1,207 @@
-//! How good the profile is: groups of several sizes and both durabilities under load at once, what the profile says
-//! that their servers use, and what they use.
+//! Mixed workloads, as a fleet has them: several groups at once, of several sizes and both durabilities. Measured
+//! only; a profile is calibrated on some of them (`fit`) and judged by others (`error`).
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
-use quorate_placement::Profile;
-use quorate_types::{Durability, Sla};
+use quorate_types::Durability;
 use rand::rngs::StdRng;
+use rand::seq::index;
 use rand::{Rng, SeedableRng};
-use serde::Serialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
+use super::Group;
 use super::cells::outstanding;
-use super::processes::{Counters, Process};
-use super::{Group, median};
+use super::processes::{Counters, Process, Used, loopback_bytes};
+use crate::cpu::CpuSeconds;
 use crate::measure::{Load, PATIENCE, Workload};
 
-#[derive(Debug, Serialize)]
-pub struct Error {
-    /// Median over mixes and servers of |predicted − measured| ÷ measured.
-    pub median: f64,
-    pub worst: f64,
-    pub mixes: Vec<Mix>,
-}
-
-#[derive(Debug, Serialize)]
+/// One mix, measured. Rates are of the window, each second.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Mix {
     pub parts: Vec<Part>,
+    /// Every server that a part's chain names.
     pub servers: Vec<Server>,
+    /// Over the loopback interface, each copy once.
+    pub loopback_bytes_per_s: f64,
+    /// Cores that other processes used meanwhile: what disturbs.
+    pub others_cores: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
     pub durability: Durability,
     pub size_bytes: u32,
+    pub outstanding: u32,
+    /// Which servers its replicas are on, head first.
+    pub chain: Vec<usize>,
     pub acked_per_s: f64,
+    pub batch_entries: f64,
 }
 
-/// Cores.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Server {
-    pub predicted: f64,
-    pub measured: f64,
+    pub cores: f64,
+    pub written_bytes_per_s: f64,
 }
 
-impl Server {
-    fn error(&self) -> f64 {
-        (self.predicted - self.measured).abs() / self.measured.max(1e-9)
-    }
+/// Which group a part of a mix is, and its load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Drawn {
+    group: usize,
+    size_bytes: u32,
+    outstanding: u32,
 }
 
-/// As many groups as there are, each with a size of its own between the profile's.
-pub fn compare(
+/// A mix has two groups at least, and as many as there are at most.
+const PARTS_MIN: usize = 2;
+
+/// The same seed draws the same mixes; another one others. Sizes are even over the powers, so that small ones are as
+/// frequent as large ones, and hardly ever the profile's own.
+fn draw(seed: u64, mixes: u32, groups: usize) -> Vec<Vec<Drawn>> {
+    let mut drawn = StdRng::seed_from_u64(seed);
+    let mut mix = || {
+        let count = drawn.random_range(PARTS_MIN.min(groups)..=groups);
+        let mut chosen = index::sample(&mut drawn, groups, count).into_vec();
+        chosen.sort_unstable();
+        let part = |group| {
+            let size_bytes = 2_f64.powf(drawn.random_range(6.0..15.0)) as u32;
+            Drawn {
+                group,
+                size_bytes,
+                outstanding: outstanding(size_bytes, drawn.random_range(16..=512)),
+            }
+        };
+        chosen.into_iter().map(part).collect()
+    };
+    (0..mixes).map(|_| mix()).collect()
+}
+
+pub fn measure_mixes(
     groups: &[Group],
-    profile: &Profile,
     workload: &Workload,
+    seed: u64,
     mixes: u32,
-) -> Result<Error, String> {
+    mut tell: impl FnMut(&Mix),
+) -> Result<Vec<Mix>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
-    let mut drawn = StdRng::seed_from_u64(1);
     let mut found = Vec::new();
-    for _ in 0..mixes {
-        // Evenly over the powers, so that small ones are as frequent as large ones; not the profile's own sizes.
-        let sizes: Vec<u32> = groups
-            .iter()
-            .map(|_| 2_f64.powf(drawn.random_range(6.0..15.0)) as u32)
-            .collect();
-        let most: Vec<u32> = groups.iter().map(|_| drawn.random_range(16..=512)).collect();
-        found.push(LocalSet::new().block_on(&runtime, mix(groups, &sizes, &most, profile, workload))?);
+    for drawn in draw(seed, mixes, groups.len()) {
+        let mix = LocalSet::new().block_on(&runtime, mix(groups, &drawn, workload))?;
+        tell(&mix);
+        found.push(mix);
     }
-    let errors: Vec<f64> = found
-        .iter()
-        .flat_map(|mix| mix.servers.iter().map(Server::error))
-        .collect();
-    Ok(Error {
-        worst: errors.iter().copied().fold(0.0, f64::max),
-        median: median(errors),
-        mixes: found,
-    })
+    Ok(found)
 }
 
-async fn mix(
-    groups: &[Group],
-    sizes: &[u32],
-    most: &[u32],
-    profile: &Profile,
-    workload: &Workload,
-) -> Result<Mix, String> {
-    let parts: Vec<Workload> = sizes
-        .iter()
-        .zip(most)
-        .map(|(size, most)| Workload {
-            size: *size,
-            outstanding: outstanding(*size, *most),
+async fn mix(groups: &[Group], drawn: &[Drawn], workload: &Workload) -> Result<Mix, String> {
+    let load = |one: &Drawn| {
+        let own = Workload {
+            size: one.size_bytes,
+            outstanding: one.outstanding,
             connections: 1,
             ..workload.clone()
-        })
-        .collect();
-    let loads: Vec<Load> = groups
-        .iter()
-        .zip(&parts)
-        .map(|(group, part)| Load::start(std::slice::from_ref(&group.handle), part))
-        .collect();
-    let seen = observe(groups, &loads, &parts).await;
+        };
+        Load::start(std::slice::from_ref(&groups[one.group].handle), &own)
+    };
+    let loads: Vec<Load> = drawn.iter().map(load).collect();
+    let seen = observe(groups, drawn, &loads, workload).await;
     let mut ended = Ok(());
     for load in loads {
         ended = ended.and(load.stop(PATIENCE).await);
     }
-    let (rates, measured) = seen?;
+    let mix = seen?;
     ended?;
-    let mut predicted: BTreeMap<Process, f64> = BTreeMap::new();
-    for ((group, size), rate) in groups.iter().zip(sizes).zip(&rates) {
-        for (process, cores) in cores(profile, group, *size, *rate) {
-            *predicted.entry(process).or_default() += cores;
-        }
-    }
-    let part = |((group, size), rate): ((&Group, &u32), &f64)| Part {
-        durability: group.durability,
-        size_bytes: *size,
-        acked_per_s: *rate,
-    };
-    let server = |(process, measured): (&Process, &f64)| Server {
-        predicted: predicted[process],
-        measured: *measured,
-    };
-    Ok(Mix {
-        parts: groups.iter().zip(sizes).zip(&rates).map(part).collect(),
-        servers: measured.iter().map(server).collect(),
-    })
+    Ok(mix)
 }
 
-/// Appends/s of each group, and cores of each process, over one and the same window.
 async fn observe(
     groups: &[Group],
+    drawn: &[Drawn],
     loads: &[Load],
-    parts: &[Workload],
-) -> Result<(Vec<f64>, BTreeMap<Process, f64>), String> {
+    workload: &Workload,
+) -> Result<Mix, String> {
     for load in loads {
         load.wait_attached(|_| ()).await?;
     }
-    tokio::time::sleep(parts[0].warmup).await;
+    tokio::time::sleep(workload.warmup).await;
+    let chains = drawn.iter().flat_map(|one| &groups[one.group].chain);
     let mut before = BTreeMap::new();
-    for process in groups.iter().flat_map(|group| &group.chain) {
+    for process in chains {
         before.entry(*process).or_insert(Counters::of(*process)?);
     }
+    let pids: Vec<u32> = before.keys().map(|process| process.0).collect();
+    let (machine, bytes) = (CpuSeconds::now(&pids)?, loopback_bytes());
     for load in loads {
         load.tally.borrow_mut().begin();
     }
-    let began = std::time::Instant::now();
-    tokio::time::sleep(parts[0].window).await;
+    let began = Instant::now();
+    tokio::time::sleep(workload.window).await;
     let window_s = began.elapsed().as_secs_f64();
-    let mut cores = BTreeMap::new();
+    let bytes = loopback_bytes().wrapping_sub(bytes);
+    let mut servers = Vec::new();
     for (process, before) in &before {
-        let used = Counters::of(*process)?.since(before);
-        cores.insert(*process, used.cpu_ns / 1e9 / window_s);
+        servers.push(server(Counters::of(*process)?.since(before), window_s));
     }
-    let mut rates = Vec::new();
-    for load in loads {
-        let tally = load.tally.borrow();
-        if !tally.refused.is_empty() || !tally.unknown.is_empty() {
-            return Err("appends failed: this is no measurement".to_string());
-        }
-        rates.push(tally.acked as f64 / window_s);
+    let machine = CpuSeconds::now(&pids)?.since(&machine);
+    let mut parts = Vec::new();
+    for (one, load) in drawn.iter().zip(loads) {
+        parts.push(part(one, &groups[one.group], load, &pids, window_s)?);
     }
-    Ok((rates, cores))
+    Ok(Mix {
+        parts,
+        servers,
+        loopback_bytes_per_s: bytes as f64 / window_s,
+        others_cores: (machine.machine - machine.servers - machine.client).max(0.0) / window_s,
+    })
 }
 
-/// What the profile says that a group's servers use.
-fn cores(profile: &Profile, group: &Group, size_bytes: u32, rate_per_s: f64) -> Vec<(Process, f64)> {
-    // Of a million appends a second, so that rounding to whole appends is nothing.
-    const MILLION: u32 = 1_000_000;
-    let sla: Sla = serde_json::from_value(json!({
-        "durability": group.durability, "replication_degree": group.chain.len(),
-        "request_size_bytes": size_bytes, "rate_per_s": MILLION,
-    }))
-    .expect("an SLA of these fields");
-    let demands = profile.demands(&sla);
-    let of = |(position, process): (usize, &Process)| {
-        let cpu_ns_per_s = demands.at(position).0[0] as f64 / f64::from(MILLION) * rate_per_s;
-        (*process, cpu_ns_per_s / 1e9)
+fn server(used: Used, window_s: f64) -> Server {
+    Server {
+        cores: used.cpu_ns / 1e9 / window_s,
+        written_bytes_per_s: used.written_bytes / window_s,
+    }
+}
+
+fn part(drawn: &Drawn, group: &Group, load: &Load, pids: &[u32], window_s: f64) -> Result<Part, String> {
+    let tally = load.tally.borrow();
+    if tally.acked == 0 || !tally.refused.is_empty() || !tally.unknown.is_empty() {
+        let codes: Vec<_> = tally.refused.keys().chain(tally.unknown.keys()).collect();
+        return Err(format!(
+            "{} appends succeeded, and some failed ({codes:?}): this is no measurement",
+            tally.acked
+        ));
+    }
+    let place = |process: &Process| {
+        let at = pids.iter().position(|pid| *pid == process.0);
+        at.expect("all of the chain are counted")
     };
-    group.chain.iter().enumerate().map(of).collect()
+    Ok(Part {
+        durability: group.durability,
+        size_bytes: drawn.size_bytes,
+        outstanding: drawn.outstanding,
+        chain: group.chain.iter().map(place).collect(),
+        acked_per_s: tally.acked as f64 / window_s,
+        batch_entries: tally.acked as f64 / tally.batches.max(1) as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_seed_draws_other_mixes() {
+        let (own, again, other) = (draw(1, 50, 6), draw(1, 50, 6), draw(2, 50, 6));
+        assert_eq!(own, again);
+        assert!(own.iter().all(|mix| !other.contains(mix)), "nothing is in both");
+        let counts: std::collections::BTreeSet<usize> = own.iter().map(Vec::len).collect();
+        assert_eq!(counts, (2..=6).collect(), "from two groups to all of them");
+        for part in own.iter().flatten() {
+            assert!((64..32 << 10).contains(&part.size_bytes) && (16..=512).contains(&part.outstanding));
+        }
+        assert!(own.iter().all(|mix| mix.windows(2).all(|two| two[0].group < two[1].group)));
+    }
 }

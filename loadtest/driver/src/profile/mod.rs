@@ -2,10 +2,12 @@
 //!
 //! - [`processes`]: what servers use, from /proc
 //! - [`cells`]: one durability and size after another, measured
+//! - [`mixed`]: several groups at once, measured: to calibrate a profile, and others to judge it
 //! - [`fit`]: a profile file of what was measured
-//! - [`mixed`]: the profile's predictions beside what mixed workloads use
+//! - [`error`]: what a profile says of mixed workloads beside what they used
 
 pub mod cells;
+pub mod error;
 pub mod fit;
 pub mod mixed;
 pub mod processes;

@@ -127,6 +127,11 @@ pub enum Note {
         server: ServerId,
         name: String,
     },
+    /// The cost profile in use is not that of its machine, or of its version.
+    Foreign {
+        server: ServerId,
+        how: String,
+    },
     Refused {
         name: String,
         code: RefuseCode,

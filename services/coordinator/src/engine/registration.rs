@@ -60,6 +60,9 @@ impl Engine {
     ) {
         let name = name.to_string();
         self.batch.notes.push(Note::Registered { server, name });
+        if let Some(how) = self.state.foreign(server) {
+            self.batch.notes.push(Note::Foreign { server, how });
+        }
         if let Some(old) = self.connection_of.insert(server, connection) {
             self.close(old);
         }
@@ -137,5 +140,6 @@ fn registration_of(candidate: Candidate) -> Result<Registration, Refused> {
         held: register.held,
         previous_incarnations: register.previous_incarnations,
         version: register.version,
+        machine: register.machine,
     })
 }

@@ -56,7 +56,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;
     let read_keys = client_keys.clone();
     create_data_dir(&options.data_dir)?;
-    let (log, state) = recover(&options.data_dir, profile, placement)?;
+    let (log, state) = recover(&options.data_dir, profile, &profiles, placement)?;
     let peer_key = PeerKey::load_or_create(&options.data_dir)?;
     let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
     let authority = Arc::new(authority);
@@ -119,7 +119,12 @@ fn create_data_dir(data_dir: &Path) -> Result<(), Failure> {
 }
 
 /// The state as the log has it, with the profile in use; the log is rewritten as a snapshot when it is long.
-fn recover(data_dir: &Path, profile: Profile, placement: Placement) -> Result<(DurableLog, State), Failure> {
+fn recover(
+    data_dir: &Path,
+    profile: Profile,
+    profiles: &profile_file::Source,
+    placement: Placement,
+) -> Result<(DurableLog, State), Failure> {
     let (mut log, recovered) = DurableLog::open(data_dir)?;
     let fresh = recovered.snapshot.is_none() && recovered.commands.is_empty();
     let mut state = recovered.snapshot.unwrap_or_else(|| State::new(profile.clone()));
@@ -140,6 +145,7 @@ fn recover(data_dir: &Path, profile: Profile, placement: Placement) -> Result<(D
             "cut a torn record from the end of the log: it had not been acted on"
         );
     }
+    profiles.check(&profile, &state)?;
     let mut changes = Vec::new();
     if fresh || state.profile != profile {
         changes.push(Command::UseProfile { profile });

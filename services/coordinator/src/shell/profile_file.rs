@@ -1,35 +1,36 @@
 //! The cost profile: read at the start, and again when its file changes, so that a new measurement needs no restart.
 //! Groups keep what they were admitted with.
+//!
+//! A profile is of a processor, a number of cores and a version: those that servers name when they register, and not
+//! the coordinator's own.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use quorate_placement::{Machine, Profile};
+use quorate_placement::Profile;
 use tracing::{error, info, warn};
 
 use super::engine::Handle;
 use crate::exit::Failure;
 use crate::options::{ForeignProfile, Options};
+use crate::state::State;
 use crate::state::command::Command;
 
 /// A measurement takes minutes; whoever made one does not wait long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Where the profile comes from, and what it must be of.
+/// Where the profile comes from, and what is done with one of other servers than there are.
+#[derive(Clone)]
 pub struct Source {
     path: Option<PathBuf>,
     foreign: ForeignProfile,
-    machine: Machine,
 }
 
 impl Source {
     pub fn of(options: &Options) -> Self {
-        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let cores = std::thread::available_parallelism().map_or(0, usize::from);
         Self {
             path: options.profile.clone(),
             foreign: options.foreign_profile,
-            machine: Machine::of_cpuinfo(&cpuinfo, cores),
         }
     }
 
@@ -37,21 +38,43 @@ impl Source {
         let Some(path) = &self.path else {
             return Ok(Profile::default_profile());
         };
-        let wrong =
-            |problem: String| Failure::configuration(format!("--profile {}: {problem}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-        let profile = Profile::parse(&text).map_err(|e| wrong(e.to_string()))?;
-        let foreign = profile.foreign(&self.machine, env!("CARGO_PKG_VERSION"));
-        match (foreign, self.foreign) {
-            (Some(how), ForeignProfile::Refuse) => Err(wrong(format!(
-                "{how}: measure again (make profile), or allow it with --foreign-profile warn"
-            ))),
-            (Some(how), ForeignProfile::Warn) => {
-                warn!(version = profile.version, "the cost profile is another's: {how}");
-                Ok(profile)
-            }
-            (None, _) => Ok(profile),
+        let text = std::fs::read_to_string(path).map_err(|e| self.wrong(e.to_string()))?;
+        let profile = Profile::parse(&text).map_err(|e| self.wrong(e.to_string()))?;
+        if self.foreign == ForeignProfile::Refuse && !profile.knows_its_machine() {
+            return Err(self.wrong(
+                "format: 1 does not say where it was measured, and --foreign-profile refuse must know".to_string(),
+            ));
         }
+        Ok(profile)
+    }
+
+    /// Whether the profile may be used for the servers that are there. Of servers that are not there, or do not say
+    /// what they run on, nothing is known: they are looked at when they register.
+    pub fn check(&self, profile: &Profile, state: &State) -> Result<(), Failure> {
+        let mut foreign = state.servers.values().filter(|server| server.alive).filter_map(|server| {
+            let how = profile.foreign(server.machine.as_ref(), &server.version)?;
+            Some((&server.name, how))
+        });
+        let Some((name, how)) = foreign.next() else {
+            return Ok(());
+        };
+        let others = foreign.count();
+        match self.foreign {
+            ForeignProfile::Refuse => Err(self.wrong(format!(
+                "{name} and {others} more servers: {how}: measure again (make profile), or allow it with \
+                 --foreign-profile warn"
+            ))),
+            ForeignProfile::Warn => {
+                let version = &profile.version;
+                warn!(version, name, others, "the cost profile is of other servers: {how}");
+                Ok(())
+            }
+        }
+    }
+
+    fn wrong(&self, problem: String) -> Failure {
+        let path = self.path.as_deref().unwrap_or(std::path::Path::new("(built in)"));
+        Failure::configuration(format!("--profile {}: {problem}", path.display()))
     }
 }
 
@@ -80,7 +103,20 @@ pub async fn follow(source: Source, engine: Handle) {
             continue;
         }
         seen = found;
-        let profile = match source.read() {
+        let checked = match source.read() {
+            Ok(profile) => {
+                let own = source.clone();
+                let looked = engine.read(move |state| own.check(&profile, state).map(|()| profile));
+                let Ok(checked) = looked.await else {
+                    // Too busy, or stopping: look again.
+                    seen = None;
+                    continue;
+                };
+                checked
+            }
+            Err(failure) => Err(failure),
+        };
+        let profile = match checked {
             Ok(profile) => profile,
             Err(failure) => {
                 error!("{}; the profile in use stays", failure.message);

@@ -4,7 +4,7 @@ use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
 use quorate_types::cost::ResourceVector;
 use quorate_types::sla::{Refusal, Sla};
-use quorate_types::{Epoch, GroupId, Offset, ServerId};
+use quorate_types::{Epoch, GroupId, Machine, Offset, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -172,6 +172,9 @@ pub struct Registration {
     #[serde(default)]
     pub previous_incarnations: Vec<String>,
     pub version: String,
+    /// Older servers do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

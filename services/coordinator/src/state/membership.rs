@@ -79,6 +79,7 @@ impl Change<'_> {
             credential_digest: credential.to_string(),
             incarnation: registration.incarnation.clone(),
             version: registration.version.clone(),
+            machine: registration.machine.clone(),
             alive: true,
             storage_fault: None,
             drain: None,
@@ -118,6 +119,7 @@ impl Change<'_> {
         server.capacity = registration.capacity;
         server.incarnation = registration.incarnation.clone();
         server.version = registration.version.clone();
+        server.machine = registration.machine.clone();
         server.alive = true;
         server.failed_at_ms = None;
         if !same_process {

@@ -103,6 +103,12 @@ pub fn apply(state: &mut State, now_ms: u64, command: &Command) -> Vec<Effect> {
 }
 
 impl State {
+    /// Why the cost profile in use is not that of this server, if it is not.
+    pub fn foreign(&self, server: ServerId) -> Option<String> {
+        let server = self.servers.get(&server)?;
+        self.profile.foreign(server.machine.as_ref(), &server.version)
+    }
+
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,

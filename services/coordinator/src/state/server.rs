@@ -6,7 +6,8 @@ use quorate_types::control::DrainState;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{HELD_GROUPS_MAX, INCARNATIONS_KEPT_MAX};
 use quorate_types::sla::ScarceResource;
-use quorate_types::{Epoch, GroupId, ServerId};
+use quorate_types::machine::CPU_NAME_CHARS_MAX;
+use quorate_types::{Epoch, GroupId, Machine, ServerId};
 use serde::{Deserialize, Serialize};
 
 use super::command::{Digest, JoinTokenTerms, Registration};
@@ -26,6 +27,9 @@ pub struct Server {
     /// Random per start of the process.
     pub incarnation: String,
     pub version: String,
+    /// What it runs on, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// Has its lease. Whether it is connected just now is not part of the state.
     pub alive: bool,
     pub storage_fault: Option<String>,
@@ -134,6 +138,10 @@ impl Registration {
             return Some(format!(
                 "previous_incarnations must be at most {INCARNATIONS_KEPT_MAX}"
             ));
+        }
+        let cpu = self.machine.as_ref().map(|machine| machine.cpu.as_str());
+        if cpu.is_some_and(|cpu| cpu.chars().count() > CPU_NAME_CHARS_MAX || cpu.chars().any(char::is_control)) {
+            return Some("machine.cpu must have at most 128 visible characters".into());
         }
         if self.version.len() > VERSION_CHARS_MAX || !self.version.chars().all(|c| c.is_ascii_graphic()) {
             return Some("version must have at most 64 visible ASCII characters".into());

@@ -52,6 +52,7 @@ pub fn registration(proof: Proof, n: u32, incarnation: &str) -> Registration {
         held: Vec::new(),
         previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
+        machine: None,
     }
 }
 

@@ -196,6 +196,7 @@ pub fn register(name: &str) -> Register {
         held: Vec::<HeldGroup>::new(),
         previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
+        machine: None,
         certificate_request_pem: None,
     }
 }

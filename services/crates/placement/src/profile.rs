@@ -1,6 +1,7 @@
 //! The cost profile: what one append costs each role (Filo §6.1.1). Format: `profiles/README.md`.
 
 use quorate_types::cost::{AppendCost, Budget};
+pub use quorate_types::machine::Machine;
 use quorate_types::{Durability, Role, Sla};
 use serde::{Deserialize, Serialize};
 
@@ -26,32 +27,6 @@ pub struct Profile {
     cpu: Cpu,
 }
 
-/// What makes costs comparable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Machine {
-    /// The processor's name.
-    pub cpu: String,
-    pub cores: u32,
-}
-
-impl Machine {
-    /// From the text of /proc/cpuinfo, and how many cores may be used.
-    pub fn of_cpuinfo(cpuinfo: &str, cores: usize) -> Self {
-        let named = |line: &str| {
-            let (field, name) = line.split_once(':')?;
-            (field.trim() == "model name").then(|| name.trim().to_string())
-        };
-        Self {
-            cpu: cpuinfo
-                .lines()
-                .find_map(named)
-                .unwrap_or_else(|| "unknown processor".to_string()),
-            cores: u32::try_from(cores).unwrap_or(u32::MAX),
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Network {
@@ -65,6 +40,16 @@ struct Network {
 struct Storage {
     io_bytes: u32,
     writes: u32,
+    /// What one append was seen to write, where that was measured: then that counts, in operations of `io_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    written: Option<Vec<Written>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    size_bytes: u32,
+    written_bytes: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,8 +108,21 @@ impl RoleDemands {
     }
 }
 
-/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`.
-const FORMATS: std::ops::RangeInclusive<u32> = 1..=2;
+/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`, the third
+/// `storage.written`.
+const FORMATS: std::ops::RangeInclusive<u32> = 1..=3;
+/// From this one on a profile says where it was measured.
+const FORMAT_WITH_MACHINE: u32 = 2;
+
+// What no server is, so that whatever passes can be multiplied.
+const SHARD_CORES_MAX: f64 = 1_024.0;
+const BYTES_MAX: u32 = 1 << 30;
+const ENTRIES_MAX: u32 = 1 << 20;
+const WRITES_MAX: u32 = 64;
+/// One append: a second of CPU.
+const CPU_NS_MAX: u32 = 1_000_000_000;
+/// And beyond the largest measured size, ten.
+const MILLI_MAX: i128 = 10_000_000_000_000;
 
 impl Profile {
     /// The profile that is used when none is named: an estimate, and marked as one.
@@ -150,11 +148,11 @@ impl Profile {
         check(
             FORMATS.contains(&self.format),
             "format",
-            "this version reads formats 1 and 2",
+            "this version reads formats 1 to 3",
         )?;
         let measured = self.machine.is_some() && self.servers_version.is_some();
         check(
-            self.provisional || self.format == 1 || measured,
+            self.provisional || self.format < FORMAT_WITH_MACHINE || measured,
             "machine",
             "a profile that is no estimate must have machine and servers_version",
         )?;
@@ -170,19 +168,22 @@ impl Profile {
         )?;
         let safe = self.safety_factor > 0.0 && self.safety_factor <= 1.0;
         check(safe, "safety_factor", "must be above 0 and at most 1")?;
-        let cores = self.shard_cores.is_finite() && self.shard_cores > 0.0;
-        check(cores, "shard_cores", "must be above 0")?;
-        check(
-            self.network.entries_per_batch >= 1,
-            "network.entries_per_batch",
-            "must be at least 1",
-        )?;
-        check(
-            self.storage.io_bytes >= 512,
-            "storage.io_bytes",
-            "must be at least 512",
-        )?;
-        check(self.storage.writes >= 1, "storage.writes", "must be at least 1")?;
+        let cores = self.shard_cores > 0.0 && self.shard_cores <= SHARD_CORES_MAX;
+        check(cores, "shard_cores", "must be above 0 and at most 1024")?;
+        let (network, storage) = (&self.network, &self.storage);
+        for (field, value, least, most) in [
+            ("network.batch_header_bytes", network.batch_header_bytes, 0, BYTES_MAX),
+            ("network.ack_bytes", network.ack_bytes, 0, BYTES_MAX),
+            ("network.entries_per_batch", network.entries_per_batch, 1, ENTRIES_MAX),
+            ("storage.io_bytes", storage.io_bytes, 512, BYTES_MAX),
+            ("storage.writes", storage.writes, 1, WRITES_MAX),
+        ] {
+            let problem = format!("must be {least} to {most}");
+            check((least..=most).contains(&value), field, &problem)?;
+        }
+        if let Some(written) = &storage.written {
+            validate_written(written)?;
+        }
         for (mode, curves) in [
             ("in_memory", &self.cpu.in_memory),
             ("persistent", &self.cpu.persistent),
@@ -198,9 +199,12 @@ impl Profile {
         Ok(())
     }
 
-    /// Why the profile is not that of this machine and version, if it is not. Nothing is known of an estimate.
-    pub fn foreign(&self, machine: &Machine, version: &str) -> Option<String> {
-        if let Some(own) = self.machine.as_ref().filter(|own| *own != machine) {
+    /// Why the profile is not that of a server with this machine and version, if it is not. Nothing is known of an
+    /// estimate, and of a server that does not say what it runs on only its version.
+    pub fn foreign(&self, machine: Option<&Machine>, version: &str) -> Option<String> {
+        if let (Some(own), Some(machine)) = (&self.machine, machine)
+            && own != machine
+        {
             return Some(format!(
                 "it was measured on {} × {}, and this is {} × {}",
                 own.cores, own.cpu, machine.cores, machine.cpu
@@ -210,6 +214,16 @@ impl Profile {
         Some(format!(
             "servers of version {other} were measured, and this is {version}"
         ))
+    }
+
+    /// Whether it can be told from another machine's: an estimate is nobody's, and the first format does not say.
+    pub fn knows_its_machine(&self) -> bool {
+        self.provisional || self.machine.is_some()
+    }
+
+    /// How many bytes are one operation of storage.
+    pub fn io_bytes(&self) -> u32 {
+        self.storage.io_bytes
     }
 
     /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate.
@@ -237,7 +251,9 @@ impl Profile {
         let dearest_ps = (0..degree)
             .map(|position| {
                 let points = self.curve(sla.durability, role_at(position, degree));
-                ps_at(points, sla.request_size_bytes, false, Point::busiest_ns)
+                milli_at(points, sla.request_size_bytes, false, |point| {
+                    (point.size_bytes, point.busiest_ns())
+                })
             })
             .max()
             .expect("a degree is at least 1");
@@ -261,7 +277,7 @@ impl Profile {
         let points = self.curve(sla.durability, role);
         let mut fixed_milli = cost_of(1);
         // The curve's first segment, drawn on to size 0, is what an append costs without its bytes.
-        fixed_milli[0] = ps_at(&points[..2], 0, true, |point| point.cpu_ns)
+        fixed_milli[0] = milli_at(&points[..2], 0, true, |point| (point.size_bytes, point.cpu_ns))
             .min(declared[0])
             .max(1);
         fixed_milli[1] -= u64::from(copies(role)) * 1_000;
@@ -279,19 +295,19 @@ impl Profile {
 
     /// Cost of one append in thousandths of tokens: ps of CPU, 1/1000 bytes, 1/1 000 000 operations.
     fn append_milli(&self, durability: Durability, role: Role, size_bytes: u32) -> [u64; 3] {
-        let cpu_ps = ps_at(self.curve(durability, role), size_bytes, false, |point| {
-            point.cpu_ns
+        let cpu_ps = milli_at(self.curve(durability, role), size_bytes, false, |point| {
+            (point.size_bytes, point.cpu_ns)
         });
         let network = &self.network;
         let spread = |bytes: u32| u64::from(bytes) * 1_000 / u64::from(network.entries_per_batch);
         let copy_milli = u64::from(size_bytes) * 1_000 + spread(network.batch_header_bytes);
         let network_milli =
             u64::from(copies(role)) * copy_milli + u64::from(acks(role)) * spread(network.ack_bytes);
-        let operations = match durability {
+        let storage_milli = match durability {
             Durability::InMemory => 0,
-            Durability::Persistent => size_bytes.div_ceil(self.storage.io_bytes) * self.storage.writes,
+            Durability::Persistent => self.storage.append_milli(size_bytes),
         };
-        [cpu_ps, network_milli, u64::from(operations) * 1_000_000]
+        [cpu_ps, network_milli, storage_milli]
     }
 
     fn curve(&self, durability: Durability, role: Role) -> &[Point] {
@@ -305,6 +321,20 @@ impl Profile {
             Role::Tail => &curves.tail,
             Role::Learner | Role::None => unreachable!("a demand is for a place in the chain"),
         }
+    }
+}
+
+impl Storage {
+    /// Millionths of operations.
+    fn append_milli(&self, size_bytes: u32) -> u64 {
+        let Some(written) = &self.written else {
+            let operations = u64::from(size_bytes.div_ceil(self.io_bytes)) * u64::from(self.writes);
+            return operations * 1_000_000;
+        };
+        let bytes_milli = milli_at(written, size_bytes, false, |point| {
+            (point.size_bytes, point.written_bytes)
+        });
+        (bytes_milli * 1_000).div_ceil(u64::from(self.io_bytes))
     }
 }
 
@@ -335,23 +365,21 @@ fn acks(role: Role) -> u32 {
     }
 }
 
-/// One append in picoseconds of what `ns` takes from each point: interpolated; the last segment goes on, the first when
+/// Thousandths of what `point` gives for an append of this size: interpolated; the last segment goes on, the first when
 /// `extend_down`.
-fn ps_at(points: &[Point], size_bytes: u32, extend_down: bool, ns: fn(&Point) -> u32) -> u64 {
-    let first = points[0];
-    if size_bytes <= first.size_bytes && !extend_down {
-        return u64::from(ns(&first)) * 1_000;
+fn milli_at<P>(points: &[P], size_bytes: u32, extend_down: bool, point: fn(&P) -> (u32, u32)) -> u64 {
+    let (first_size, first) = point(&points[0]);
+    if size_bytes <= first_size && !extend_down {
+        return u64::from(first) * 1_000;
     }
-    let segment = points.windows(2).find(|pair| size_bytes <= pair[1].size_bytes);
-    let (low, high) = match segment {
-        Some(pair) => (pair[0], pair[1]),
-        None => (points[points.len() - 2], points[points.len() - 1]),
-    };
-    let rise_ps = (i64::from(ns(&high)) - i64::from(ns(&low))) * 1_000;
-    let run = i64::from(high.size_bytes - low.size_bytes);
-    let beyond = i64::from(size_bytes) - i64::from(low.size_bytes);
-    let ps = i128::from(ns(&low)) * 1_000 + i128::from(rise_ps) * i128::from(beyond) / i128::from(run);
-    u64::try_from(ps.max(1)).expect("CPU of an append fits 64 bits of picoseconds")
+    let segment = points.windows(2).find(|pair| size_bytes <= point(&pair[1]).0);
+    let pair = segment.unwrap_or(&points[points.len() - 2..]);
+    let ((low_size, low), (high_size, high)) = (point(&pair[0]), point(&pair[1]));
+    let rise_milli = (i64::from(high) - i64::from(low)) * 1_000;
+    let run = i64::from(high_size - low_size);
+    let beyond = i64::from(size_bytes) - i64::from(low_size);
+    let milli = i128::from(low) * 1_000 + i128::from(rise_milli) * i128::from(beyond) / i128::from(run);
+    u64::try_from(milli.clamp(1, MILLI_MAX)).expect("it is clamped to 64 bits")
 }
 
 impl Point {
@@ -360,16 +388,41 @@ impl Point {
     }
 }
 
+fn validate_written(points: &[Written]) -> Result<(), ProfileError> {
+    let field = "storage.written";
+    if points.len() < 2 {
+        return Err(error(field, "needs at least two points"));
+    }
+    for (i, point) in points.iter().enumerate() {
+        let before = i.checked_sub(1).map(|before| points[before]);
+        let is_larger = before.is_none_or(|before| point.size_bytes > before.size_bytes);
+        if !is_larger || !(1..=BYTES_MAX).contains(&point.size_bytes) {
+            return Err(error(
+                format!("{field}[{i}].size_bytes"),
+                "must be 1 to 1073741824, and above the point before",
+            ));
+        }
+        let least = before.map_or(1, |before| before.written_bytes);
+        if !(least..=BYTES_MAX).contains(&point.written_bytes) {
+            return Err(error(
+                format!("{field}[{i}].written_bytes"),
+                "must be 1 to 1073741824, and not below the point before",
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
     if points.len() < 2 {
         return Err(error(field, "needs at least two points"));
     }
     for (i, point) in points.iter().enumerate() {
-        if point.size_bytes == 0 {
-            return Err(error(format!("{field}[{i}].size_bytes"), "must be above 0"));
+        if !(1..=BYTES_MAX).contains(&point.size_bytes) {
+            return Err(error(format!("{field}[{i}].size_bytes"), "must be 1 to 1073741824"));
         }
-        if point.cpu_ns == 0 {
-            return Err(error(format!("{field}[{i}].cpu_ns"), "must be above 0"));
+        if !(1..=CPU_NS_MAX).contains(&point.cpu_ns) {
+            return Err(error(format!("{field}[{i}].cpu_ns"), "must be 1 to 1000000000"));
         }
         if i > 0 && point.size_bytes <= points[i - 1].size_bytes {
             return Err(error(
@@ -488,7 +541,7 @@ mod tests {
         let here = Machine::of_cpuinfo("processor\t: 0\nmodel name\t: Some: CPU 7\n", 16);
         assert_eq!((here.cpu.as_str(), here.cores), ("Some: CPU 7", 16));
         assert_eq!(
-            Profile::default_profile().foreign(&here, "1.0"),
+            Profile::default_profile().foreign(Some(&here), "1.0"),
             None,
             "an estimate is nobody's"
         );
@@ -498,12 +551,13 @@ mod tests {
         json["machine"] = serde_json::json!({"cpu": "Some: CPU 7", "cores": 16});
         json["servers_version"] = "1.0".into();
         let measured = Profile::parse(&json.to_string()).unwrap();
-        assert_eq!(measured.foreign(&here, "1.0"), None);
-        assert!(measured.foreign(&here, "1.1").unwrap().contains("version 1.0"));
+        assert_eq!(measured.foreign(Some(&here), "1.0"), None);
+        assert_eq!(measured.foreign(None, "1.0"), None, "an older server does not say");
+        assert!(measured.foreign(Some(&here), "1.1").unwrap().contains("version 1.0"));
         let other = Machine { cores: 8, ..here };
         assert!(
             measured
-                .foreign(&other, "1.0")
+                .foreign(Some(&other), "1.0")
                 .unwrap()
                 .contains("16 × Some: CPU 7")
         );
@@ -546,7 +600,7 @@ mod tests {
     fn a_bad_profile_names_the_field() {
         let good: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
         let cases = [
-            ("/format", serde_json::json!(3), "format"),
+            ("/format", serde_json::json!(4), "format"),
             ("/safety_factor", serde_json::json!(1.5), "safety_factor"),
             ("/shard_cores", serde_json::json!(0), "shard_cores"),
             ("/network/ack_bytes", serde_json::json!(-1), "network.ack_bytes"),
@@ -568,6 +622,13 @@ mod tests {
                 "cpu.persistent.tail[1].cpu_ns",
             ),
             ("/source", serde_json::json!(" "), "source"),
+            ("/storage/writes", serde_json::json!(u32::MAX), "storage.writes"),
+            ("/shard_cores", serde_json::json!(1e300), "shard_cores"),
+            (
+                "/cpu/in_memory/head/0/cpu_ns",
+                serde_json::json!(u32::MAX),
+                "cpu.in_memory.head[0].cpu_ns",
+            ),
         ];
         for (pointer, value, field) in cases {
             let mut bad = good.clone();

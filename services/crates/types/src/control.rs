@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
+use crate::machine::Machine;
 use crate::sla::Durability;
 use crate::{Epoch, Index, Offset};
 
@@ -54,6 +55,9 @@ pub struct Register {
     /// What it holds from before: persistent groups found in its journal.
     pub held: Vec<HeldGroup>,
     pub version: String,
+    /// What it runs on, so that a cost profile of other machines is noticed. Older servers do not say.
+    #[serde(default)]
+    pub machine: Option<Machine>,
     /// A certificate signing request for the server's own key, in PEM. Of it only the key counts.
     #[serde(default)]
     pub certificate_request_pem: Option<String>,

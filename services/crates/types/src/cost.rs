@@ -68,7 +68,10 @@ pub struct AppendCost {
 impl AppendCost {
     /// Cost of `entries` entries with `bytes` bytes together.
     pub fn of(&self, entries: u64, bytes: u64) -> [u64; 3] {
-        std::array::from_fn(|i| self.fixed_milli[i] * entries + self.per_byte_milli[i] * bytes)
+        std::array::from_fn(|i| {
+            let fixed = self.fixed_milli[i].saturating_mul(entries);
+            fixed.saturating_add(self.per_byte_milli[i].saturating_mul(bytes))
+        })
     }
 }
 
@@ -95,7 +98,7 @@ impl Budget {
             rate_per_s,
             request_size_bytes,
             cost,
-            tokens_per_s_milli: one.map(|c| c * rate_per_s),
+            tokens_per_s_milli: one.map(|c| c.saturating_mul(rate_per_s)),
             replica_milli: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@
 //! - [`cost`]: what a request costs a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
 //! - [`ids`]: maps by numbers
+//! - [`machine`]: what a server runs on
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
@@ -16,12 +17,14 @@ pub mod control;
 pub mod cost;
 pub mod ids;
 pub mod limits;
+pub mod machine;
 pub mod names;
 pub mod planted;
 pub mod sla;
 
 pub use codes::Code;
 pub use config::{GroupConfig, GroupId, GroupState, Member, Role, ServerId};
+pub use machine::Machine;
 pub use sla::{Durability, Sla};
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.

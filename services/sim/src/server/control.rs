@@ -66,6 +66,7 @@ impl World {
             region: "local".into(),
             held: server.held.clone(),
             version: "0.1.0".into(),
+            machine: None,
             previous_incarnations: server.previous_starts.clone(),
             certificate_request_pem: None,
         };

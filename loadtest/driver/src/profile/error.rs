@@ -1,0 +1,181 @@
+//! How good a profile is: what it says that mixed workloads use, beside what they used. Pure.
+
+use quorate_placement::Profile;
+use quorate_types::Sla;
+use serde::Serialize;
+use serde_json::json;
+
+use super::median;
+use super::mixed::{Mix, Part};
+
+#[derive(Debug, Serialize)]
+pub struct Error {
+    /// Of the servers' cores. Median over mixes and servers of |predicted − measured| ÷ measured.
+    pub median: f64,
+    pub worst: f64,
+    /// The largest measured ÷ predicted: beyond one divided by the profile's safety factor, a promise is broken.
+    pub understated: f64,
+    /// Medians: of bytes that servers wrote (of servers with persistent replicas), and of bytes over the network.
+    pub storage_median: f64,
+    pub network_median: f64,
+    pub mixes: Vec<Compared>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    pub parts: Vec<Part>,
+    pub servers: Vec<Cores>,
+    pub written_bytes_per_s: Vec<Both>,
+    pub loopback_bytes_per_s: Both,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Both {
+    pub predicted: f64,
+    pub measured: f64,
+}
+
+pub type Cores = Both;
+
+impl Both {
+    fn error(&self) -> f64 {
+        (self.predicted - self.measured).abs() / self.measured.max(1e-9)
+    }
+}
+
+/// Whatever is written less than this is not the groups' data.
+const WRITTEN_BYTES_PER_S_MIN: f64 = 1e5;
+
+pub fn judge(profile: &Profile, mixes: &[Mix]) -> Result<Error, String> {
+    if mixes.is_empty() || mixes.iter().any(|mix| mix.servers.is_empty()) {
+        return Err("there are no mixes to compare with".to_string());
+    }
+    let compared: Vec<Compared> = mixes.iter().map(|mix| compare(profile, mix)).collect();
+    let servers: Vec<Both> = compared.iter().flat_map(|mix| mix.servers.clone()).collect();
+    let written = compared.iter().flat_map(|mix| mix.written_bytes_per_s.clone());
+    let written = written.filter(|both| both.measured > WRITTEN_BYTES_PER_S_MIN);
+    let network = compared.iter().map(|mix| mix.loopback_bytes_per_s);
+    let of = |all: &mut dyn Iterator<Item = Both>| all.map(|both| both.error()).collect::<Vec<f64>>();
+    let errors = of(&mut servers.iter().copied());
+    Ok(Error {
+        worst: errors.iter().copied().fold(0.0, f64::max),
+        median: median(errors),
+        understated: servers
+            .iter()
+            .map(|both| both.measured / both.predicted.max(1e-9))
+            .fold(0.0, f64::max),
+        storage_median: median(of(&mut written.into_iter())),
+        network_median: median(of(&mut network.into_iter())),
+        mixes: compared,
+    })
+}
+
+fn compare(profile: &Profile, mix: &Mix) -> Compared {
+    let mut predicted = vec![[0.0; 2]; mix.servers.len()];
+    let mut loopback = 0.0;
+    for part in &mix.parts {
+        let costs = each_append(profile, part);
+        for (server, cost) in part.chain.iter().zip(&costs) {
+            predicted[*server][0] += cost.cpu_ns * part.acked_per_s / 1e9;
+            predicted[*server][1] += cost.written_bytes * part.acked_per_s;
+        }
+        loopback += once(&costs) * part.acked_per_s;
+    }
+    let both = |at: usize, measured: fn(&super::mixed::Server) -> f64| {
+        let pair = |(predicted, server): (&[f64; 2], _)| Both {
+            predicted: predicted[at],
+            measured: measured(server),
+        };
+        predicted.iter().zip(&mix.servers).map(pair).collect()
+    };
+    Compared {
+        parts: mix.parts.clone(),
+        servers: both(0, |server| server.cores),
+        written_bytes_per_s: both(1, |server| server.written_bytes_per_s),
+        loopback_bytes_per_s: Both {
+            predicted: loopback,
+            measured: mix.loopback_bytes_per_s,
+        },
+    }
+}
+
+/// What the profile says that one append costs one replica.
+pub struct Cost {
+    pub cpu_ns: f64,
+    network_bytes: f64,
+    written_bytes: f64,
+}
+
+/// Of each replica, head first.
+pub fn each_append(profile: &Profile, part: &Part) -> Vec<Cost> {
+    let sla: Sla = serde_json::from_value(json!({
+        "durability": part.durability, "replication_degree": part.chain.len(),
+        "request_size_bytes": part.size_bytes, "rate_per_s": 1,
+    }))
+    .expect("an SLA of these fields");
+    let cost = |[cpu_ps, network, storage]: [u64; 3]| Cost {
+        cpu_ns: cpu_ps as f64 / 1e3,
+        network_bytes: network as f64 / 1e3,
+        written_bytes: storage as f64 / 1e6 * f64::from(profile.io_bytes()),
+    };
+    profile.request_milli(&sla).into_iter().map(cost).collect()
+}
+
+/// Bytes between processes, each once: a server is charged what it sends and what it receives. What comes to the
+/// head and what goes on from it are all its copies; every follower sends one more.
+fn once(costs: &[Cost]) -> f64 {
+    let followers = &costs[1..costs.len().saturating_sub(1).max(1)];
+    costs[0].network_bytes + followers.iter().map(|cost| cost.network_bytes / 2.0).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::Durability;
+
+    use super::super::mixed::Server;
+    use super::*;
+
+    fn part(durability: Durability, size_bytes: u32, chain: [usize; 3], acked_per_s: f64) -> Part {
+        Part {
+            durability,
+            size_bytes,
+            outstanding: 16,
+            chain: chain.to_vec(),
+            acked_per_s,
+            batch_entries: 16.0,
+        }
+    }
+
+    #[test]
+    fn predictions_are_summed_by_server_and_judged() {
+        let profile = Profile::default_profile();
+        // 64 B: 1.5 µs at the head, 1.2 µs elsewhere; persistent 1.95 and 1.56.
+        let parts = vec![
+            part(Durability::InMemory, 64, [0, 1, 2], 100_000.0),
+            part(Durability::Persistent, 64, [2, 0, 1], 10_000.0),
+        ];
+        let costs: Vec<Vec<f64>> = parts
+            .iter()
+            .map(|part| each_append(&profile, part).iter().map(|cost| cost.cpu_ns).collect())
+            .collect();
+        assert_eq!(costs[0], [1_500.0, 1_200.0, 1_200.0]);
+        let first = 0.15 + costs[1][1] / 1e5;
+        let server = |cores| Server {
+            cores,
+            written_bytes_per_s: 10_000.0 * 2.0 * 8_192.0,
+        };
+        let mix = Mix {
+            servers: vec![server(2.0 * first), server(0.1), server(0.1)],
+            // 96 bytes a copy with its part of the header, three copies, and two acknowledgements of 8.
+            loopback_bytes_per_s: 110_000.0 * (3.0 * 96.0 + 2.0 * 8.0),
+            parts,
+            others_cores: 0.0,
+        };
+        let found = judge(&profile, std::slice::from_ref(&mix)).unwrap();
+        assert!((found.mixes[0].servers[0].predicted - first).abs() < 1e-9);
+        assert!((found.understated - 2.0).abs() < 1e-9, "the first uses twice what is predicted");
+        assert!(found.worst >= 0.5 && found.median > 0.3);
+        assert_eq!((found.storage_median, found.network_median), (0.0, 0.0));
+        assert!(judge(&profile, &[]).is_err());
+    }
+}
