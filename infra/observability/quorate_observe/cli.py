@@ -9,6 +9,10 @@ from pathlib import Path
 from quorate_local.options import REPOSITORY
 from quorate_observe import bridge, dashboards, live, metrics, names
 
+COLLECTOR = metrics.FOLDER / "collector.yaml"
+# Terraform's modules are used without the rest of the repository, so they have a copy.
+MACHINES_COLLECTOR = REPOSITORY / "infra/terraform/modules/collector/files/collector.yaml"
+
 
 def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
@@ -18,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def generated_files() -> dict[Path, str]:
     known = metrics.load()
-    return {**names.generated(known), **dashboards.generated()}
+    return {**names.generated(known), **dashboards.generated(), MACHINES_COLLECTOR: COLLECTOR.read_text()}
 
 
 def generate(chosen: argparse.Namespace) -> int:

@@ -93,6 +93,8 @@ class LoadTestFleetArgs:
     rate_per_s: pulumi.Input[int]
     """Of each group."""
     retention_bytes: pulumi.Input[int] | None = None
+    allow_http: bool = False
+    """As a group's."""
 
 
 class LoadTestFleet(pulumi.ComponentResource):
@@ -138,5 +140,6 @@ def _group(args: LoadTestFleetArgs, fleet: FleetContract) -> GroupArgs:
         rate_per_s=args.rate_per_s,
         retention_bytes=args.retention_bytes,
         region=fleet.region,
+        allow_http=args.allow_http,
         on_sla_change="replace",
     )

@@ -41,6 +41,8 @@ class GroupArgs:
     """What a changed durability, degree or region does: an error, or another group, without the log."""
     app_key: pulumi.Input[str] | None = None
     """The application's key, with the scopes `append` and `read` only. Without it there is no `environment`."""
+    allow_http: bool = False
+    """Whether `api_url` may be http to another machine, which has the keys sent unencrypted."""
 
 
 class _GroupResource(Resource, module="quorate", name="Group"):
@@ -70,6 +72,7 @@ class Group(pulumi.ComponentResource):
             "project_id": args.project_id,
             "name": name if args.group_name is None else args.group_name,
             "on_sla_change": args.on_sla_change,
+            "allow_http": args.allow_http,
             "owner": f"{pulumi.get_project()}/{pulumi.get_stack()}/{name}",
             "group_id": None,
             "monthly_micros": None,

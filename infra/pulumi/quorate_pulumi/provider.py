@@ -36,7 +36,8 @@ GONE_S_MAX = 60.0
 POLL_S = 0.25
 IDENTITY = ("project_id", "name")  # another of these is another group, with an empty log
 ACCESS = ("api_url", "api_key")
-INPUTS = (*ACCESS, *IDENTITY, *SLA, "on_sla_change", "owner")
+INPUTS = (*ACCESS, *IDENTITY, *SLA, "on_sla_change", "owner", "allow_http")
+LEAVING = ("deleting", "deleted")
 
 
 class GroupProvider(ResourceProvider):
@@ -68,7 +69,7 @@ class GroupProvider(ResourceProvider):
         in_place = changed(before, after, IN_PLACE)
         if in_place and not (new_identity or for_life) and UNKNOWN not in after.values():
             self._refuse_resize(id_, after)
-        others = changed(before, after, (*ACCESS, *FOR_LIFE, "on_sla_change", "owner"))
+        others = changed(before, after, (*ACCESS, *FOR_LIFE, "on_sla_change", "owner", "allow_http"))
         replaces = [*new_identity, *for_life]
         return DiffResult(
             changes=bool(replaces or in_place or others),
@@ -84,7 +85,13 @@ class GroupProvider(ResourceProvider):
 
         async def make(control: Control) -> Json:
             made = await control.create_group(found["project_id"], found["name"], body)
-            return await _until_ready(control, made["id"])
+            made = await _until_ready(control, made["id"])
+            if made["status"] in LEAVING:
+                await _until_gone(control, made["id"])
+                raise GroupError(
+                    f"{doing}: the one that had its name is being deleted, which takes its time; run again."
+                )
+            return made
 
         try:
             made = _call(doing, found, make, idempotency_key=_derived_key(found, body))
@@ -102,7 +109,7 @@ class GroupProvider(ResourceProvider):
             made = _call(f"reading the group {found['name']!r}", found, lambda control: control.group(id_))
         except _Gone:
             return ReadResult("", {})
-        if made["status"] in ("deleting", "deleted"):
+        if made["status"] in LEAVING:
             return ReadResult("", {})
         outs = _outs(found, made)
         return ReadResult(id_, outs, {name: outs[name] for name in INPUTS if outs.get(name) is not None})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,13 +80,34 @@ def _texts(found: Json, unknown: Any) -> list[tuple[str, str]]:
         wrong.append(("durability", f"must be {' or '.join(DURABILITIES)}, unlike {known['durability']!r}"))
     if len(known.get("name", "")) > NAME_LENGTH_MAX:
         wrong.append(("name", f"is longer than {NAME_LENGTH_MAX} characters"))
-    if not known.get("api_url", "https://").startswith(("https://", "http://")):
-        wrong.append(("api_url", "begins with https://"))
+    if "api_url" in known and found.get("allow_http") != unknown:
+        wrong += [("api_url", reason) for reason in _address(known["api_url"], found.get("allow_http") is True)]
     if not known.get("api_key", "qk_").startswith("qk_"):
         wrong.append(("api_key", "begins with qk_"))
     if known.get("on_sla_change", "refuse") not in ("refuse", "replace"):
         wrong.append(("on_sla_change", f"must be refuse or replace, unlike {known['on_sla_change']!r}"))
     return wrong
+
+
+def _address(address: str, allow_http: bool) -> list[str]:
+    """The key goes with every request: over http only on this machine, unless it is said that nobody can listen."""
+    try:
+        parts = urllib.parse.urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        return ["is no address"]
+    if not host or parts.scheme not in ("https", "http"):
+        return ["begins with https://"]
+    if parts.scheme == "https" or allow_http or _is_loopback(host):
+        return []
+    return ["would have the key sent unencrypted: use https, or set allow_http if nobody can listen there"]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def sla_of(props: Mapping[str, Any]) -> Json:

@@ -18,10 +18,10 @@ def refusal_in_words(refusal: Json) -> tuple[str, str]:
     """The attribute that asks for too much, and a text that names what is scarce."""
     scarce = refusal.get("scarce_resource")
     attribute = "rate_per_s"
-    if refusal.get("reason") == "too_few_servers" or scarce == "servers":
-        attribute = "replication_degree"
-    elif refusal.get("reason") == "unknown_region":
+    if refusal.get("reason") == "unknown_region":  # where servers are scarce, too
         attribute = "region"
+    elif refusal.get("reason") == "too_few_servers" or scarce == "servers":
+        attribute = "replication_degree"
     text = f"the fleet cannot promise this SLA now. Scarce: {scarce}. {refusal.get('message', '')}".rstrip()
     fits = refusal.get("largest_sla_that_fits")
     if fits:

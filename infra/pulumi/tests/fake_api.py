@@ -24,6 +24,7 @@ class FakeApi:
         self.calls, self.violations = [], []
         self.lose_answers = 0  # of POSTs: the work is done, and the connection breaks
         self.provisioning = 0  # looks at a new group before it is active
+        self.deleting = 0  # looks at a group that is being deleted before it is gone
         self.handles = 0
         self._lock = threading.Lock()
         fake = self
@@ -151,6 +152,10 @@ class FakeApi:
             self.provisioning -= 1
             if self.provisioning <= 0:
                 found["status"] = "active"
+        elif found["status"] == "deleting" and self.deleting:
+            self.deleting -= 1
+            if self.deleting <= 0:
+                del self.groups[group]
         return found
 
     def _resize(self, group, changes):

@@ -83,6 +83,24 @@ def test_a_group_deleted_within_the_day_is_made_anew(api, props):
     assert second != first
 
 
+def test_a_group_that_is_being_deleted_is_not_taken_over(api, props):
+    first, _ = create(props)
+    api.groups[first]["status"], api.deleting = "deleting", 3
+    second, outs = create(props)
+    assert second != first
+    assert api.groups[second]["status"] == "active"
+    assert outs["group_id"] == second
+    assert len({key for *_, key in api.called("POST", "/groups")}) == 2
+
+
+def test_a_group_whose_deletion_takes_long_is_not_made_yet(api, props, monkeypatch):
+    first, _ = create(props)
+    monkeypatch.setattr(module, "GONE_S_MAX", 0.0)
+    api.groups[first]["status"] = "deleting"
+    with pytest.raises(GroupError, match="is being deleted, which takes its time; run again"):
+        provider.create(props)
+
+
 def test_a_refusal_names_the_scarce_resource_and_the_attribute(api, props):
     with pytest.raises(GroupError) as caught:
         provider.create({**props, "rate_per_s": 20_000.0})
@@ -98,7 +116,7 @@ def test_an_over_ask_is_refused_before_anything_is_made(api, props):
     reasons = failures({**props, "rate_per_s": 20_000.0})
     assert list(reasons) == ["rate_per_s"]
     assert "Scarce: cpu" in reasons["rate_per_s"]
-    assert list(failures({**props, "region": "mars"})) == ["replication_degree"]
+    assert list(failures({**props, "region": "mars"})) == ["region"]
     assert not api.called("POST", "/groups")
 
 
@@ -120,6 +138,11 @@ def test_an_over_ask_is_refused_before_anything_is_made(api, props):
         ("name", ""),
         ("project_id", None),
         ("api_url", "api.example"),
+        ("api_url", "http://api.example"),
+        ("api_url", "http://localhost.example:8080"),
+        ("api_url", "http://10.0.0.1"),
+        ("api_url", "http://[::1"),
+        ("api_url", "ftp://api.example"),
         ("api_key", "secret"),
         ("on_sla_change", "ignore"),
     ],
@@ -127,6 +150,23 @@ def test_an_over_ask_is_refused_before_anything_is_made(api, props):
 def test_check_names_what_is_wrong_without_asking_the_api(api, props, name, value):
     assert list(failures({**props, name: value})) == [name]
     assert not api.calls
+
+
+@pytest.mark.parametrize(
+    ("address", "allow_http"),
+    [
+        ("https://api.example", False),
+        ("http://localhost:8080", False),
+        ("http://127.0.0.2:8080", False),
+        ("http://[::1]:8080", False),
+        ("http://api.example", True),
+        ("http://api.example", UNKNOWN),
+    ],
+)
+def test_keys_go_unencrypted_to_this_machine_or_where_it_was_allowed(props, address, allow_http):
+    # Without a project no API is asked, and that is all that is wrong.
+    wrong = failures({**props, "api_url": address, "allow_http": allow_http, "project_id": None})
+    assert list(wrong) == ["project_id"]
 
 
 def test_check_lets_pass_what_is_unknown_until_the_apply(api, props):

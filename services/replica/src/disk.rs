@@ -3,12 +3,18 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate_journal::{Event, Journal, Location, Lsn, Submission, SubmitError, Submitter};
 use quorate_replica_log::record::{KIND_BATCH, KIND_DROPPED};
 use quorate_replica_log::{Durable, Entry};
 use quorate_types::GroupId;
 use quorate_types::limits::JOURNAL_BUFFER_BYTES_MAX;
+
+/// The most that a shard writes and syncs itself, and the longest that the last sync may have taken: it does nothing else
+/// meanwhile. A batch of this size is quicker on its way to the device than two threads are to wake each other.
+const IN_PLACE_BYTES_MAX: usize = 4_096;
+const IN_PLACE_SYNC_MAX: Duration = Duration::from_micros(500);
 
 /// Records offered to the journal at once: a refusal costs no more than that many built in vain.
 const SUBMIT_RECORDS_MAX: usize = 1_024;
@@ -25,6 +31,10 @@ pub struct JournalPort {
     /// Of each group that was dropped, until the journal has that: the tag of the record that says so. Records before it
     /// were of a group that is gone; one that comes again under its id is told nothing of them.
     drops: HashMap<GroupId, u64>,
+    /// Placed in the journal, which nobody was told to write yet.
+    placed_bytes: usize,
+    /// Whether all that the shard serves waits for the disk anyway.
+    pub may_hold_up: bool,
     /// The journal is dead: what it is given is dropped, since nothing will ever be durable.
     is_dead: bool,
 }
@@ -48,6 +58,8 @@ impl JournalPort {
             next_tag: 1,
             in_flight: VecDeque::new(),
             drops: HashMap::new(),
+            placed_bytes: 0,
+            may_hold_up: false,
             is_dead: false,
         }
     }
@@ -86,7 +98,8 @@ impl JournalPort {
         self.waiting_bytes > JOURNAL_BUFFER_BYTES_MAX / 4
     }
 
-    /// Hands over what waits, as far as the journal takes it; tells where each record will lie.
+    /// Hands over what waits, as far as the journal takes it; tells where each record will lie. Nobody writes it before
+    /// [`Self::commit`] or [`Self::commit_here`].
     pub fn submit(&mut self) -> (Vec<Placed>, Option<SubmitError>) {
         let mut placed = Vec::new();
         while !self.waiting.is_empty() {
@@ -95,6 +108,28 @@ impl JournalPort {
             }
         }
         (placed, None)
+    }
+
+    /// Whether a shard that has nothing else to do had better write and sync what it placed itself.
+    pub fn suits_here(&self) -> bool {
+        self.may_hold_up
+            && (1..=IN_PLACE_BYTES_MAX).contains(&self.placed_bytes)
+            && self.submitter.last_commit() <= IN_PLACE_SYNC_MAX
+    }
+
+    /// Has the journal's thread write what was placed, if anything was.
+    pub fn commit(&mut self) {
+        if std::mem::take(&mut self.placed_bytes) > 0 {
+            self.submitter.commit();
+        }
+    }
+
+    /// Writes and syncs here what was placed, unless the journal is at it already.
+    pub fn commit_here(&mut self) {
+        if self.submitter.commit_here() {
+            self.placed_bytes = 0;
+        }
+        self.commit();
     }
 
     fn submit_slice(&mut self, placed: &mut Vec<Placed>) -> Result<(), SubmitError> {
@@ -114,10 +149,11 @@ impl JournalPort {
         let mut places = Vec::with_capacity(submissions.len());
         let outcome = self
             .submitter
-            .submit_many(&submissions, |at| places.push((at.lsn, at.location)));
+            .place_many(&submissions, |at| places.push((at.lsn, at.location)));
         for (lsn, location) in places {
             let record = self.waiting.pop_front().expect("only what waited was taken");
             self.waiting_bytes -= record.bytes();
+            self.placed_bytes += record.bytes();
             self.in_flight.push_back((self.next_tag, record.durable));
             if !self.is_void(self.next_tag, record.durable.group_id) {
                 placed.push(Placed {

@@ -54,6 +54,7 @@ fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() 
     port.write(Entry::batch(&batch(1, 1)));
     port.write(Entry::batch(&batch(2, 1)));
     placed.extend(port.submit().0);
+    port.commit();
     // Not even submitted when the group is dropped.
     port.write(Entry::trim(group(1), 1));
     port.write(Entry::batch(&batch(1, 2)));
@@ -62,6 +63,7 @@ fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() 
     port.write(Entry::batch(&batch(1, 1)));
     port.write(Entry::batch(&batch(2, 2)));
     placed.extend(port.submit().0);
+    port.commit();
     let mut done = Vec::new();
     while !done
         .iter()

@@ -44,8 +44,8 @@ variable "image_id" {
   type        = string
 }
 
-variable "telemetry_endpoint" {
-  description = "Where traces and metrics go: OTLP over https."
+variable "traces_endpoint" {
+  description = "Where traces go: a trace store's OTLP address, https."
   type        = string
 }
 
@@ -139,7 +139,7 @@ module "control_plane" {
   public_url         = var.public_url
   certificate_arn    = var.certificate_arn
   image_id           = var.image_id
-  telemetry_endpoint = var.telemetry_endpoint
+  traces_endpoint    = var.traces_endpoint
   releases           = var.releases
   database_password  = var.database_password
   depends_on         = [aws_route.private] # its machine installs when it starts

@@ -37,7 +37,7 @@ variable "availability_zone" {
 }
 
 variable "image_id" {
-  description = "An image with cloud-init and EFA's driver."
+  description = "An image with systemd 247 or newer, cloud-init and EFA's driver."
   type        = string
 }
 
@@ -68,6 +68,16 @@ variable "servers" {
   default     = ["aws1", "aws2", "aws3", "aws4", "aws5"]
 }
 
+variable "collector" {
+  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and where traces go."
+  type        = object({ url = string, sha256 = string, traces_endpoint = string })
+}
+
+variable "prometheus_cidrs" {
+  description = "Networks from which Prometheus scrapes the machines' collectors."
+  type        = list(string)
+}
+
 variable "client_cidrs" {
   description = "Networks from which clients come."
   type        = list(string)
@@ -91,6 +101,9 @@ module "machines" {
   coordinator       = var.coordinator
   release           = var.release
   redis_url         = var.redis_url
+  otlp_endpoint     = "http://127.0.0.1:4318" # the collector on each machine
+  collector         = var.collector
+  prometheus_cidrs  = var.prometheus_cidrs
   client_cidrs      = var.client_cidrs
   admin             = var.admin
 }

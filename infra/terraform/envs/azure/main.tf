@@ -54,6 +54,16 @@ variable "servers" {
   default     = ["az1", "az2", "az3", "az4", "az5"]
 }
 
+variable "collector" {
+  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and where traces go."
+  type        = object({ url = string, sha256 = string, traces_endpoint = string })
+}
+
+variable "prometheus_cidrs" {
+  description = "Networks from which Prometheus scrapes the machines' collectors."
+  type        = list(string)
+}
+
 variable "client_cidrs" {
   description = "Networks from which clients come."
   type        = list(string)
@@ -95,6 +105,9 @@ module "machines" {
   release             = var.release
   region              = "azure-${var.location}"
   redis_url           = var.redis_url
+  otlp_endpoint       = "http://127.0.0.1:4318" # the collector on each machine
+  collector           = var.collector
+  prometheus_cidrs    = var.prometheus_cidrs
   client_cidrs        = var.client_cidrs
   admin               = var.admin
 }

@@ -27,7 +27,7 @@ variable "zone" {
 }
 
 variable "image" {
-  description = "An image with cloud-init and the driver of H4D's RDMA interface."
+  description = "An image with systemd 247 or newer, cloud-init and the driver of H4D's RDMA interface."
   type        = string
 }
 
@@ -62,6 +62,16 @@ variable "servers" {
   default     = ["gcp1", "gcp2", "gcp3", "gcp4", "gcp5"]
 }
 
+variable "collector" {
+  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and where traces go."
+  type        = object({ url = string, sha256 = string, traces_endpoint = string })
+}
+
+variable "prometheus_cidrs" {
+  description = "Networks from which Prometheus scrapes the machines' collectors."
+  type        = list(string)
+}
+
 variable "client_cidrs" {
   description = "Networks from which clients come."
   type        = list(string)
@@ -86,21 +96,24 @@ resource "quorate_join_token" "servers" {
 }
 
 module "machines" {
-  source       = "../../modules/gcp"
-  name         = "quorate"
-  project      = var.project
-  zone         = var.zone
-  network      = google_compute_network.fleet.id
-  subnetwork   = google_compute_subnetwork.servers.id
-  image        = var.image
-  region       = "gcp-${local.google_region}"
-  servers      = { for name in var.servers : name => {} }
-  join_tokens  = { for name, token in quorate_join_token.servers : name => token.token }
-  coordinator  = var.coordinator
-  release      = var.release
-  redis_url    = var.redis_url
-  client_cidrs = var.client_cidrs
-  admin        = var.admin
+  source           = "../../modules/gcp"
+  name             = "quorate"
+  project          = var.project
+  zone             = var.zone
+  network          = google_compute_network.fleet.id
+  subnetwork       = google_compute_subnetwork.servers.id
+  image            = var.image
+  region           = "gcp-${local.google_region}"
+  servers          = { for name in var.servers : name => {} }
+  join_tokens      = { for name, token in quorate_join_token.servers : name => token.token }
+  coordinator      = var.coordinator
+  release          = var.release
+  redis_url        = var.redis_url
+  otlp_endpoint    = "http://127.0.0.1:4318" # the collector on each machine
+  collector        = var.collector
+  prometheus_cidrs = var.prometheus_cidrs
+  client_cidrs     = var.client_cidrs
+  admin            = var.admin
 }
 
 module "fleet" {

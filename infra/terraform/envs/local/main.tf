@@ -46,7 +46,6 @@ variable "rate_per_s" {
 
 locals {
   servers = { for number in range(var.server_count) : "s${number + 1}" => {} }
-  sla     = { durability = "persistent", replication_degree = 3, request_size_bytes = 64 }
 }
 
 resource "quorate_join_token" "servers" {
@@ -75,14 +74,6 @@ module "fleet" {
   drain_timeout_s        = 120
 }
 
-data "quorate_quote" "orders" {
-  durability         = local.sla.durability
-  replication_degree = local.sla.replication_degree
-  request_size_bytes = local.sla.request_size_bytes
-  rate_per_s         = var.rate_per_s
-  depends_on         = [module.fleet] # a fleet that is not there yet promises nothing
-}
-
 resource "quorate_project" "shop" {
   name = "shop"
 }
@@ -90,16 +81,11 @@ resource "quorate_project" "shop" {
 resource "quorate_group" "orders" {
   project_id         = quorate_project.shop.id
   name               = "orders"
-  durability         = local.sla.durability
-  replication_degree = local.sla.replication_degree
-  request_size_bytes = local.sla.request_size_bytes
+  durability         = "persistent"
+  replication_degree = 3
+  request_size_bytes = 64
   rate_per_s         = var.rate_per_s
-  lifecycle {
-    precondition {
-      condition     = data.quorate_quote.orders.admissible
-      error_message = "Scarce: ${coalesce(data.quorate_quote.orders.scarce_resource, "nothing")}. ${coalesce(data.quorate_quote.orders.refusal, "-")}"
-    }
-  }
+  depends_on         = [module.fleet] # a fleet that is not there yet promises nothing
 }
 
 resource "quorate_api_key" "app" {

@@ -54,6 +54,15 @@ resource "aws_vpc_security_group_ingress_rule" "admins" {
   to_port           = 22
 }
 
+resource "aws_vpc_security_group_ingress_rule" "metrics" {
+  for_each          = toset(var.prometheus_cidrs)
+  security_group_id = aws_security_group.servers.id
+  cidr_ipv4         = each.value
+  ip_protocol       = "tcp"
+  from_port         = 9464
+  to_port           = 9464
+}
+
 # Made apart from the machine, so that a machine that takes another's place keeps its address.
 resource "aws_network_interface" "servers" {
   for_each        = local.machines
@@ -88,6 +97,7 @@ module "machine" {
   capacity       = var.capacity
   redis_url      = var.redis_url
   otlp_endpoint  = var.otlp_endpoint
+  collector      = var.collector
   data_device    = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${local.volumes[each.key]}"
   rdma_expected  = true
 }
@@ -131,6 +141,15 @@ resource "aws_instance" "servers" {
     id      = aws_launch_template.servers[each.key].id
     version = aws_launch_template.servers[each.key].latest_version
   }
+  # What lets it reach others, and others it, is there before it, and goes after it.
+  depends_on = [
+    aws_vpc_security_group_ingress_rule.peers,
+    aws_vpc_security_group_ingress_rule.clients,
+    aws_vpc_security_group_ingress_rule.admins,
+    aws_vpc_security_group_ingress_rule.metrics,
+    aws_vpc_security_group_egress_rule.peers,
+    aws_vpc_security_group_egress_rule.anywhere,
+  ]
   lifecycle {
     # Only the first start reads it; a new release or token must not replace machines that serve.
     ignore_changes = [launch_template]

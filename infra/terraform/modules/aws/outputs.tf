@@ -1,8 +1,8 @@
 output "instances" {
   description = "The machines' ids, by server: what a fleet's servers depend on."
   value       = { for name, machine in aws_instance.servers : name => machine.id }
-  # Without its disk a machine is none: a server is waited for, and drained, while it has one.
-  depends_on = [aws_volume_attachment.data, aws_vpc_security_group_ingress_rule.peers, aws_vpc_security_group_egress_rule.anywhere]
+  # A server is waited for, and drained, while its machine has its disk; what lets others reach it the machine depends on.
+  depends_on = [aws_volume_attachment.data]
 }
 
 output "addresses" {

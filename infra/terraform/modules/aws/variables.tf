@@ -14,7 +14,7 @@ variable "availability_zone" {
 }
 
 variable "image_id" {
-  description = "An image with cloud-init and EFA's driver, such as Ubuntu 24.04's for this region."
+  description = "An image with systemd 247 or newer, cloud-init and EFA's driver, such as Ubuntu 24.04's for this region."
   type        = string
 }
 

@@ -33,3 +33,15 @@ variable "admin" {
   description = "Who may log in: a user's name, an SSH key, and the networks from which. Without networks nobody can."
   type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
 }
+
+variable "collector" {
+  description = "OpenTelemetry's collector on each machine: the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of its release 0.120 or newer, by https address and SHA-256, and where traces go, OTLP over https. It takes what is sent to `otlp_endpoint` http://127.0.0.1:4318. Null: none is installed."
+  type        = object({ url = string, sha256 = string, traces_endpoint = string })
+  default     = null
+}
+
+variable "prometheus_cidrs" {
+  description = "Networks from which Prometheus scrapes the machines' collectors, on port 9464."
+  type        = list(string)
+  default     = []
+}

@@ -52,6 +52,7 @@ resource "azurerm_network_security_rule" "inbound" {
     for name, rule in {
       clients = { port = var.port, cidrs = var.client_cidrs, priority = 110 }
       admins  = { port = 22, cidrs = var.admin.cidrs, priority = 120 }
+      metrics = { port = 9464, cidrs = var.prometheus_cidrs, priority = 130 }
     } : name => rule if length(rule.cidrs) > 0
   }
   name                                       = each.key
@@ -120,6 +121,7 @@ module "machine" {
   capacity       = var.capacity
   redis_url      = var.redis_url
   otlp_endpoint  = var.otlp_endpoint
+  collector      = var.collector
   data_device    = "/dev/disk/azure/scsi1/lun0"
   rdma_expected  = true
 }
@@ -149,6 +151,14 @@ resource "azurerm_linux_virtual_machine" "servers" {
     sku       = var.image.sku
     version   = var.image.version
   }
+  # What lets others reach it is there before it, and goes after it.
+  depends_on = [
+    azurerm_network_interface_security_group_association.servers,
+    azurerm_network_interface_application_security_group_association.servers,
+    azurerm_network_security_rule.peers,
+    azurerm_network_security_rule.inbound,
+    azurerm_network_security_rule.nobody_else,
+  ]
   lifecycle {
     # Only the first start reads it; a new release or token must not replace machines that serve.
     ignore_changes = [custom_data, source_image_reference]

@@ -1,8 +1,8 @@
 output "instances" {
   description = "The machines' ids, by server: what a fleet's servers depend on."
   value       = { for name, machine in azurerm_linux_virtual_machine.servers : name => machine.id }
-  # Without its disk a machine is none: a server is waited for, and drained, while it has one.
-  depends_on = [azurerm_virtual_machine_data_disk_attachment.data, azurerm_network_security_rule.peers]
+  # A server is waited for, and drained, while its machine has its disk; what lets others reach it the machine depends on.
+  depends_on = [azurerm_virtual_machine_data_disk_attachment.data]
 }
 
 output "addresses" {

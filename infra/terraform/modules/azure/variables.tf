@@ -14,7 +14,7 @@ variable "subnet_id" {
 }
 
 variable "image" {
-  description = "An image with cloud-init and the drivers of InfiniBand. Name a version, so that machines are alike."
+  description = "An image with systemd 247 or newer, cloud-init and the drivers of InfiniBand. Name a version, so that machines are alike."
   type        = object({ publisher = string, offer = string, sku = string, version = string })
   default     = { publisher = "microsoft-dsvm", offer = "ubuntu-hpc", sku = "2204", version = "latest" }
 }

@@ -1,5 +1,11 @@
 # What the machine of coordinator, API, worker and collector does at its first start, as cloud-init's user data.
 
+module "collector" {
+  source          = "../collector"
+  release         = var.releases.collector
+  traces_endpoint = var.traces_endpoint
+}
+
 locals {
   folder  = "/usr/local/lib/quorate"
   data    = "/var/lib/quorate"
@@ -20,7 +26,7 @@ locals {
     QUORATE_PORTAL_DIR             = "/opt/quorate/portal"
     QUORATE_WORKER_NAME            = "${var.name}"
     PYTHONPATH                     = "/opt/quorate/api/src"
-    OTEL_EXPORTER_OTLP_ENDPOINT    = "http://127.0.0.1:4318"
+    OTEL_EXPORTER_OTLP_ENDPOINT    = module.collector.otlp_endpoint
   }
 
   python = "/opt/quorate/venv/bin/python -m quorate_api.main"
@@ -62,17 +68,12 @@ locals {
       after = "quorate-migrate.service"
       run   = "${local.python} worker"
     }
-    quorate-collector = {
-      about = "OpenTelemetry's collector"
-      type  = "exec"
-      after = "network-online.target"
-      run   = "/usr/local/bin/otelcol --config /etc/quorate/collector.yaml"
-    }
   }
 
   files = concat(
+    module.collector.files,
     [
-      for name, release in var.releases :
+      for name, release in { coordinator = var.releases.coordinator, api = var.releases.api } :
       { path = "/etc/quorate/${name}.release", permissions = "0600", content = "${release.url}\n${release.sha256}\n" }
     ],
     [
@@ -81,7 +82,6 @@ locals {
         permissions = "0600"
         content     = join("", [for name, value in local.environment : "${name}=\"${value}\"\n"])
       },
-      { path = "/etc/quorate/collector.yaml", permissions = "0644", content = yamlencode(local.collector) },
       {
         path        = "/etc/systemd/system/quorate-disk.service"
         permissions = "0644"
@@ -116,15 +116,5 @@ locals {
     packages    = ["curl", "openssl", "python3.11-venv"]
     write_files = [for file in local.files : merge(file, { owner = "root:root" })]
     runcmd      = [["${local.folder}/bootstrap"]]
-  }
-
-  collector = {
-    receivers  = { otlp = { protocols = { http = { endpoint = "127.0.0.1:4318" } } } }
-    processors = { memory_limiter = { check_interval = "1s", limit_mib = 256 }, batch = {} }
-    exporters  = { otlphttp = { endpoint = var.telemetry_endpoint } }
-    service = { pipelines = {
-      for signal in ["traces", "metrics"] :
-      signal => { receivers = ["otlp"], processors = ["memory_limiter", "batch"], exporters = ["otlphttp"] }
-    } }
   }
 }

@@ -8,7 +8,7 @@ variable "name" {
 }
 
 variable "releases" {
-  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the program otelcol of OpenTelemetry's collector."
+  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer."
   type = object({
     coordinator = object({ url = string, sha256 = string })
     api         = object({ url = string, sha256 = string })
@@ -29,11 +29,11 @@ variable "public_url" {
   }
 }
 
-variable "telemetry_endpoint" {
-  description = "Where the collector sends traces and metrics: OTLP over https."
+variable "traces_endpoint" {
+  description = "Where the collector sends traces: a trace store's OTLP address, https. Metrics Prometheus scrapes."
   type        = string
   validation {
-    condition     = can(regex("^https://[A-Za-z0-9./:_-]+$", var.telemetry_endpoint))
+    condition     = can(regex("^https://[A-Za-z0-9./:_-]+$", var.traces_endpoint))
     error_message = "It is https://…"
   }
 }

@@ -7,16 +7,16 @@ locals {
 }
 
 module "machine" {
-  source             = "../control-machine"
-  name               = var.name
-  database_url       = "postgresql://${aws_db_instance.control.username}:${var.database_password}@${aws_db_instance.control.endpoint}/${aws_db_instance.control.db_name}?sslmode=require"
-  redis_url          = local.redis_url
-  public_url         = var.public_url
-  api_port           = local.ports.api
-  coordinator_port   = local.ports.coordinator
-  telemetry_endpoint = var.telemetry_endpoint
-  data_device        = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.control.id, "-", "")}"
-  releases           = var.releases
+  source           = "../control-machine"
+  name             = var.name
+  database_url     = "postgresql://${aws_db_instance.control.username}:${var.database_password}@${aws_db_instance.control.endpoint}/${aws_db_instance.control.db_name}?sslmode=require"
+  redis_url        = local.redis_url
+  public_url       = var.public_url
+  api_port         = local.ports.api
+  coordinator_port = local.ports.coordinator
+  traces_endpoint  = var.traces_endpoint
+  data_device      = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.control.id, "-", "")}"
+  releases         = var.releases
 }
 
 # Made apart from the machine, so that a machine that takes its place keeps the address that servers know.
@@ -49,6 +49,12 @@ resource "aws_instance" "control" {
     http_put_response_hop_limit = 1
   }
   tags = { Name = "${var.name}-control" }
+  # It installs when it starts, and servers reach it until it is gone.
+  depends_on = [
+    aws_vpc_security_group_egress_rule.anywhere,
+    aws_vpc_security_group_ingress_rule.groups,
+    aws_vpc_security_group_ingress_rule.networks,
+  ]
   lifecycle {
     # Only the first start reads them.
     ignore_changes = [user_data_base64, ami]

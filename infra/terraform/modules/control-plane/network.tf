@@ -1,7 +1,7 @@
 # Who reaches what: the world the load balancer, the load balancer the API, servers the coordinator and Redis.
 
 locals {
-  ports = { api = 8080, coordinator = 7300, database = 5432, redis = 6379 }
+  ports = { api = 8080, metrics = 9464, coordinator = 7300, database = 5432, redis = 6379 }
 
   from_groups = {
     api      = { to = "machine", from = "balancer", port = local.ports.api }
@@ -13,6 +13,7 @@ locals {
     { for cidr in var.public_cidrs : "http-${cidr}" => { to = "balancer", cidr = cidr, port = 80 } },
     { for cidr in var.server_cidrs : "coordinator-${cidr}" => { to = "machine", cidr = cidr, port = local.ports.coordinator } },
     { for cidr in var.server_cidrs : "redis-${cidr}" => { to = "redis", cidr = cidr, port = local.ports.redis } },
+    { for cidr in var.prometheus_cidrs : "metrics-${cidr}" => { to = "machine", cidr = cidr, port = local.ports.metrics } },
     var.ssh_key_name == null ? {} : { for cidr in var.server_cidrs : "ssh-${cidr}" => { to = "machine", cidr = cidr, port = 22 } },
   )
 }

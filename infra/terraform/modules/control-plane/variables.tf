@@ -40,6 +40,12 @@ variable "server_cidrs" {
   type        = list(string)
 }
 
+variable "prometheus_cidrs" {
+  description = "Networks from which Prometheus scrapes the machine's collector, on port 9464."
+  type        = list(string)
+  default     = []
+}
+
 variable "public_cidrs" {
   description = "Who reaches the API and the portal."
   type        = list(string)
@@ -61,7 +67,7 @@ variable "certificate_arn" {
 }
 
 variable "image_id" {
-  description = "An image of Debian 12, which has Python 3.11 and cloud-init."
+  description = "An image with Python 3.11, cloud-init and systemd 247 or newer: Debian 12's."
   type        = string
 }
 
@@ -78,7 +84,7 @@ variable "ssh_key_name" {
 }
 
 variable "releases" {
-  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the program otelcol of OpenTelemetry's collector."
+  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer."
   type = object({
     coordinator = object({ url = string, sha256 = string })
     api         = object({ url = string, sha256 = string })
@@ -86,8 +92,8 @@ variable "releases" {
   })
 }
 
-variable "telemetry_endpoint" {
-  description = "Where the collector sends traces and metrics: OTLP over https."
+variable "traces_endpoint" {
+  description = "Where the collector sends traces: a trace store's OTLP address, https. Metrics Prometheus scrapes."
   type        = string
 }
 

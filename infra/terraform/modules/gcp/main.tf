@@ -50,6 +50,7 @@ resource "google_compute_firewall" "inbound" {
     for name, rule in {
       clients = { port = var.port, cidrs = var.client_cidrs }
       admins  = { port = 22, cidrs = var.admin.cidrs }
+      metrics = { port = 9464, cidrs = var.prometheus_cidrs }
     } : name => rule if length(rule.cidrs) > 0
   }
   project       = var.project
@@ -96,6 +97,7 @@ module "machine" {
   capacity       = var.capacity
   redis_url      = var.redis_url
   otlp_endpoint  = var.otlp_endpoint
+  collector      = var.collector
   data_device    = "/dev/disk/by-id/google-${local.disk}"
   rdma_expected  = true
 }
@@ -137,6 +139,8 @@ resource "google_compute_instance" "servers" {
     ssh-keys               = "${var.admin.user}:${var.admin.ssh_public_key}"
     block-project-ssh-keys = "true"
   }
+  # What lets others reach it is there before it, and goes after it.
+  depends_on = [google_compute_firewall.peers, google_compute_firewall.inbound]
   lifecycle {
     # Only the first start reads them; a new release or token must not touch machines that serve.
     ignore_changes = [metadata["user-data"], boot_disk[0].initialize_params[0].image]

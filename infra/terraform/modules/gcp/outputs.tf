@@ -1,7 +1,6 @@
 output "instances" {
   description = "The machines' ids, by server: what a fleet's servers depend on."
   value       = { for name, machine in google_compute_instance.servers : name => machine.id }
-  depends_on  = [google_compute_firewall.peers]
 }
 
 output "addresses" {

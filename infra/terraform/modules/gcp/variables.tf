@@ -29,7 +29,7 @@ variable "rdma_cidr" {
 }
 
 variable "image" {
-  description = "An image with cloud-init and the driver of H4D's RDMA interface."
+  description = "An image with systemd 247 or newer, cloud-init and the driver of H4D's RDMA interface."
   type        = string
 }
 

@@ -1,14 +1,22 @@
 # What a machine does at its first start, as cloud-init's user data: install the release that is named, prepare the disk,
 # register. Nothing that is secret stands in a command or in what cloud-init logs.
 
+module "collector" {
+  source          = "../collector"
+  count           = var.collector == null ? 0 : 1
+  release         = { url = var.collector.url, sha256 = var.collector.sha256 }
+  traces_endpoint = var.collector.traces_endpoint
+}
+
 locals {
   folder = "/usr/local/lib/quorate"
   data   = "/var/lib/quorate"
 
   options = {
-    "data-dir"            = local.data
-    "coordinator"         = var.coordinator
-    "join-token-file"     = "%d/join-token" # systemd's copy for this unit, in memory
+    "data-dir"    = local.data
+    "coordinator" = var.coordinator
+    # systemd's copy for this unit, in memory. Not "%d", which systemd knows since 251 only.
+    "join-token-file"     = "$${CREDENTIALS_DIRECTORY}/join-token"
     "listen"              = var.listen
     "name"                = var.name
     "region"              = var.region
@@ -53,6 +61,7 @@ locals {
         folder = local.folder, data = local.data, device = var.data_device
       })
     }],
+    flatten(module.collector[*].files),
   )
 
   cloud_config = {

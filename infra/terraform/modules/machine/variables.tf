@@ -94,9 +94,19 @@ variable "otlp_endpoint" {
   type        = string
   default     = null
   validation {
+    condition     = var.collector == null || var.otlp_endpoint != null
+    error_message = "Nothing would be sent to the collector that is installed: otlp_endpoint is http://127.0.0.1:4318."
+  }
+  validation {
     condition     = var.otlp_endpoint == null || can(regex("^http://[A-Za-z0-9.-]+(:[0-9]{1,5})?$", var.otlp_endpoint))
     error_message = "It is http://host:port."
   }
+}
+
+variable "collector" {
+  description = "OpenTelemetry's collector for this machine: its release (see the module collector), and where traces go. Null: none is installed."
+  type        = object({ url = string, sha256 = string, traces_endpoint = string })
+  default     = null
 }
 
 variable "data_device" {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,28 @@ CLOUD_CONFIG = {
     },
 }
 
+# The oldest systemd that an image may have; the modules' variables for images say so. Newer systemds know more: what a
+# unit may use stands here, by systemd.unit(5), systemd.service(5) and systemd.exec(5), where each says since when.
+SYSTEMD_MIN = 247
+SPECIFIERS = set("%bCEfgGhHiIjJlLmnNpPsStTuUvV")
+SETTINGS = {
+    "Unit": {"Description", "Wants", "After", "Requires", "StartLimitIntervalSec"},
+    "Install": {"WantedBy"},
+    "Service": {
+        # The service itself.
+        "Type", "User", "Group", "EnvironmentFile", "ExecStartPre", "ExecStart", "LoadCredential", "RemainAfterExit",
+        "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStartSec", "TimeoutStopSec", "LimitNOFILE",
+        "StateDirectory", "StateDirectoryMode", "DynamicUser",
+        # least-privilege.conf.
+        "CapabilityBoundingSet", "LockPersonality", "MemoryDenyWriteExecute", "NoNewPrivileges", "PrivateDevices",
+        "PrivateTmp", "ProtectClock", "ProtectControlGroups", "ProtectHome", "ProtectHostname", "ProtectKernelLogs",
+        "ProtectKernelModules", "ProtectKernelTunables", "ProtectProc", "ProtectSystem", "RemoveIPC",
+        "RestrictAddressFamilies", "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID",
+        "SystemCallArchitectures", "SystemCallFilter", "UMask",
+    },
+}  # fmt: skip
+UNITS = "/etc/systemd/system/"
+
 
 @dataclass
 class Machine:
@@ -65,3 +88,22 @@ class Machine:
         parser.optionxform = str  # type: ignore[assignment,method-assign]  # systemd's names have capitals
         parser.read_string(self.file(f"/etc/systemd/system/{name}")["content"])
         return parser
+
+    def too_new_for_systemd(self) -> list[str]:
+        """What its units use that SYSTEMD_MIN does not know."""
+        paths = [file["path"] for file in self.config["write_files"] if file["path"].startswith(UNITS)]
+        assert paths
+        return [found for path in paths for found in too_new(self.file(path)["content"])]
+
+
+def too_new(unit: str) -> list[str]:
+    found, section = [], ""
+    for line in unit.splitlines():
+        name, equals, value = line.partition("=")
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif equals and not line.startswith("#"):
+            if name not in SETTINGS[section]:
+                found.append(name)
+            found += [f"%{letter}" for letter in re.findall("%(.)", value) if letter not in SPECIFIERS]
+    return found

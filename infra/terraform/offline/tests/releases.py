@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from quorate_offline import mirror
 
 MODULES = mirror.TERRAFORM / "modules"
-SCRIPTS = sorted(MODULES.glob("*machine/files/*.sh"))
+SCRIPTS = sorted(MODULES.glob("*/files/*.sh"))
 INSTALL_TIMEOUT_S = 60
 
 Ended = tuple[int, str]  # exit code, and what was said
@@ -39,7 +39,14 @@ class Releases:
     authority: Path
 
     def install(
-        self, script: str, target: Path, name: str, checksum: str, address: str | None = None, path: str = ""
+        self,
+        script: str,
+        target: Path,
+        name: str,
+        checksum: str,
+        *more: str,
+        address: str | None = None,
+        path: str = "",
     ) -> Ended:
         """Runs the machine's `script`, which lies beside those that it calls, as on the machine. `path` goes first."""
         release = target.parent / "release"
@@ -51,7 +58,7 @@ class Releases:
         env = os.environ | {"CURL_CA_BUNDLE": str(self.authority), "INSTALL_RETRIES": "0"}
         env["PATH"] = f"{path}:{env['PATH']}" if path else env["PATH"]
         done = subprocess.run(
-            [str(scripts / script), str(release), str(target)],
+            [str(scripts / script), str(release), str(target), *more],
             env=env,
             capture_output=True,
             text=True,

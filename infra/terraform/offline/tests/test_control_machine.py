@@ -22,7 +22,7 @@ FOLDER = mirror.TERRAFORM / "modules" / "control-machine"
 SCRIPTS = sorted((FOLDER / "files").glob("*.sh"))
 COORDINATOR = mirror.REPOSITORY / "build" / "bin" / "quorate-coordinator"
 API = mirror.REPOSITORY / "services" / "api" / "src"
-SERVICES = ["secrets", "coordinator", "migrate", "api", "worker", "collector"]
+SERVICES = ["secrets", "coordinator", "migrate", "api", "worker"]
 ROOT = """
 module "control" {
   source             = "../modules/control-machine"
@@ -32,7 +32,7 @@ module "control" {
   public_url         = "https://quorate.example.com"
   api_port           = 8080
   coordinator_port   = 7300
-  telemetry_endpoint = "https://telemetry.example.com"
+  traces_endpoint = "https://traces.example.com"
   data_device        = "/dev/disk/by-id/control"
   releases = {
     for name in ["coordinator", "api", "collector"] :
@@ -49,7 +49,7 @@ output "control" {
 @pytest.fixture(scope="module")
 def machine(installation: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Machine:
     root = tmp_path_factory.mktemp("control")
-    for name in ("machine", "control-machine"):
+    for name in ("machine", "control-machine", "collector"):
         shutil.copytree(mirror.TERRAFORM / "modules" / name, root / "modules" / name)
     (root / "render").mkdir()
     (root / "render" / "main.tf").write_text(ROOT % ("0" * 64))
@@ -105,8 +105,11 @@ def test_services_have_little_privilege_and_an_order(machine: Machine) -> None:
         "migrate": "quorate-secrets.service",
         "api": "quorate-migrate.service",
         "worker": "quorate-migrate.service",
-        "collector": None,
     }
+
+
+def test_units_are_for_the_oldest_systemd_that_images_may_have(machine: Machine) -> None:
+    assert machine.too_new_for_systemd() == []
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from cloud_config import CLOUD_CONFIG, Machine
+from cloud_config import CLOUD_CONFIG, SYSTEMD_MIN, Machine, too_new
 from releases import Releases, serve
 
 from conftest import Configuration
@@ -51,6 +51,11 @@ EVERYTHING = f"""
   otlp_endpoint  = "http://127.0.0.1:4318"
   data_device    = "/dev/disk/by-id/google-quorate-data"
   rdma_expected  = true
+  collector = {{
+    url             = "https://releases.example.com/otelcol-contrib.tar.gz?sig=other"
+    sha256          = "{"0" * 64}"
+    traces_endpoint = "https://traces.example.com"
+  }}
 """
 
 
@@ -58,7 +63,8 @@ EVERYTHING = f"""
 def machines(installation: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Machine]:
     """One with nothing that can be left out, one with everything."""
     root = tmp_path_factory.mktemp("machine")
-    shutil.copytree(mirror.TERRAFORM / "modules" / "machine", root / "machine")
+    for name in ("machine", "collector"):
+        shutil.copytree(mirror.TERRAFORM / "modules" / name, root / name)
     (root / "render").mkdir()
     text = "".join(
         MACHINE % (kind, TOKEN, ADDRESS, "0" * 64, options, kind, kind)
@@ -86,7 +92,12 @@ def test_it_is_what_cloud_init_understands(machine: Machine) -> None:
 
 @pytest.mark.parametrize(
     ("secret", "path"),
-    [(TOKEN, "/etc/quorate/join-token"), (ADDRESS, "/etc/quorate/release"), ("u:secret@", "/etc/quorate/replica.env")],
+    [
+        (TOKEN, "/etc/quorate/join-token"),
+        (ADDRESS, "/etc/quorate/release"),
+        ("u:secret@", "/etc/quorate/replica.env"),
+        ("?sig=other", "/etc/quorate/collector.release"),
+    ],
 )
 def test_secrets_stand_in_one_file_that_only_root_reads(machines: dict[str, Machine], secret: str, path: str) -> None:
     machine = machines["most"]
@@ -140,6 +151,23 @@ def test_systemd_finds_little_exposure(machine: Machine, tmp_path: Path) -> None
     assert "Unknown key" not in done.stderr, done.stderr
 
 
+def test_units_are_for_the_oldest_systemd_that_images_may_have(machine: Machine) -> None:
+    assert machine.too_new_for_systemd() == []
+    assert "--join-token-file ${CREDENTIALS_DIRECTORY}/join-token" in machine.text
+    newer = "[Service]\nLoadCredentialEncrypted=a:b\nExecStart=/bin/true %d/join-token %%d %y\n"
+    assert too_new(newer) == ["LoadCredentialEncrypted", "%d", "%y"], "it would be noticed"
+
+
+@pytest.mark.parametrize(
+    "folder", ["modules/azure", "modules/aws", "modules/gcp", "modules/control-plane", "envs/aws", "envs/gcp"]
+)
+def test_whoever_chooses_an_image_is_told_of_systemd(folder: str) -> None:
+    text = "".join(path.read_text() for path in (mirror.TERRAFORM / folder).glob("*.tf"))
+    (description,) = re.findall(r'^variable "image(?:_id)?" {\n  description = "(.*)"', text, re.MULTILINE)
+    assert "systemd" in description
+    assert f"{SYSTEMD_MIN} or newer" in description
+
+
 def test_a_disk_of_its_own_comes_before_the_server(machines: dict[str, Machine]) -> None:
     assert machines["most"].unit("quorate-replica.service")["Unit"]["Requires"] == "quorate-disk.service"
     start = machines["most"].unit("quorate-disk.service")["Service"]["ExecStart"]
@@ -165,8 +193,11 @@ def test_every_command_is_a_script_that_is_written(machine: Machine) -> None:
     assert set(commands) <= written
     called = re.findall(r'"\$here/([\w-]+)"', (FILES / "bootstrap.sh").read_text())
     called += re.findall(r'"\$here/([\w-]+)"', (FILES / "install-release.sh").read_text())
-    assert called == ["install-release", "fetch-release"]
-    assert {f"/usr/local/lib/quorate/{name}" for name in called} <= written
+    assert called == ["install-release", "install-collector", "fetch-release"]
+    with_a_collector = "/etc/quorate/collector.release" in written
+    assert {
+        f"/usr/local/lib/quorate/{name}" for name in called if with_a_collector or "collector" not in name
+    } <= written
 
 
 # -- the scripts, run --------------------------------------------------------------------------------------------------
@@ -203,7 +234,7 @@ def test_another_release_is_not_installed(releases: Releases, tmp_path: Path) ->
         ("for-another-machine", bad, None, "does not run on this machine"),
         ("good", "0" * 64, plain, "rotocol"),
     ]:
-        code, said = releases.install("install-release", program, name, checksum, address)
+        code, said = releases.install("install-release", program, name, checksum, address=address)
         assert code != 0, name
         assert words in said, name
         assert program.read_text() == "the one before"

@@ -220,8 +220,25 @@ impl Replica {
         }
     }
 
+    /// To whom this replica sends its log at present.
+    pub fn feeds(&self) -> Option<ServerId> {
+        match &self.downstream {
+            Downstream::Streaming(stream) => Some(stream.server),
+            _ => None,
+        }
+    }
+
+    /// Whether the way to the successor, which other groups use as well, is full: then [`Replica::flush`] sends it no
+    /// batches. To be called again, and flushed, when there is room.
+    pub fn hold(&mut self, is_held: bool) {
+        self.is_held = is_held;
+    }
+
     /// Sends what the successor lacks, as far as its window allows.
     pub(crate) fn pump(&mut self, out: &mut Vec<Command>) {
+        if self.is_held {
+            return;
+        }
         let notice = self.notice();
         let is_paced = self.is_paced();
         let Downstream::Streaming(stream) = &mut self.downstream else {

@@ -10,6 +10,9 @@ use quorate_wire::{Batch, BatchHeader, TraceContext};
 use crate::base::Base;
 use crate::sessions::Sessions;
 
+/// A quarter of a read buffer: what is held is at most some five times what is counted.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+
 #[derive(Debug, Clone, Default)]
 pub struct Log {
     base: Base,
@@ -187,7 +190,7 @@ impl Log {
         self.resident_bytes += u64::from(header.payload_len);
         self.batches.push_back(Stored {
             header,
-            payload: Some(batch.payload),
+            payload: Some(alone(batch.payload)),
             trace: batch.trace,
         });
     }
@@ -317,4 +320,14 @@ impl Log {
 /// The interval of `history` in which `index` lies.
 fn interval(history: &[(Epoch, Index)], index: Index) -> Option<&(Epoch, Index)> {
     history.iter().rev().find(|(_, start)| *start <= index)
+}
+
+/// A payload that comes out of a read buffer keeps the whole of it. Short ones get memory of their own, or a quiet group's
+/// batches would each hold another buffer that a busy one's went through; long ones hold little more than themselves.
+fn alone(payload: Bytes) -> Bytes {
+    if payload.len() <= COPIED_BYTES_MAX {
+        Bytes::copy_from_slice(&payload)
+    } else {
+        payload
+    }
 }

@@ -74,6 +74,8 @@ pub struct Replica {
     /// Bytes that a learner may still be sent, negative when one batch overdrew it; `None`: as many as its window
     /// takes.
     pub(crate) catchup_allowance: Option<i64>,
+    /// Nothing more is sent down for now: see [`Replica::hold`].
+    pub(crate) is_held: bool,
     /// What is committed waits for the next batch to carry it, and is told by itself only when that is due.
     pub(crate) holds_notices: bool,
     pub(crate) is_notice_due: bool,
@@ -124,6 +126,7 @@ impl Replica {
             cut_off: CutOff::default(),
             feeds_learner: false,
             catchup_allowance: None,
+            is_held: false,
             holds_notices: false,
             is_notice_due: false,
             owes_notice: false,
@@ -258,6 +261,7 @@ impl Replica {
             nonce: self.nonce,
             cuts: self.cuts,
             catchup_allowance: self.catchup_allowance,
+            is_held: self.is_held,
             holds_notices: self.holds_notices,
             parked: self.parked.take(),
             ..Self::new(self.me, self.durability)

@@ -13,6 +13,7 @@ use crate::handle::Submitted;
 use crate::janitor::Job;
 use crate::record::{self, HEADER_BYTES, Header, KIND_MARK, Location, Lsn, SEGMENT_HEAD_BYTES, StoredRecord};
 use crate::segment::{Segment, Table};
+use crate::writer::Writer;
 use crate::{Completion, Event, Options, ReadError, Submission, SubmitError};
 
 pub(crate) struct Core {
@@ -20,6 +21,8 @@ pub(crate) struct Core {
     pub disk: Disk,
     pub table: Table,
     pub shared: Mutex<Shared>,
+    /// Locked before `shared`, and across system calls.
+    pub writer: Mutex<Writer>,
     pub wake_writer: Condvar,
     pub jobs: Mutex<mpsc::Sender<Job>>,
     /// Held while pages of segments are written.
@@ -33,6 +36,8 @@ pub(crate) struct Counters {
     pub bytes: AtomicU64,
     pub syncs: AtomicU64,
     pub busy_us: AtomicU64,
+    /// What the last write and sync took.
+    pub last_us: AtomicU64,
     pub durable_lsn: AtomicU64,
 }
 
@@ -56,7 +61,11 @@ pub(crate) struct Shared {
     pub disk_full: Option<Arc<str>>,
     pub failed: Option<Arc<str>>,
     pub closing: bool,
+    /// The writer's thread sleeps; whether it is to look.
     pub writer_waits: bool,
+    pub wants_writer: bool,
+    /// Since when what was written last is without a mark behind it; `None` if it has one, or there are no marks.
+    pub unmarked_since: Option<Instant>,
 }
 
 pub(crate) struct Registered {
@@ -160,6 +169,24 @@ impl Shared {
 impl Core {
     pub fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.shared.lock().expect("journal state")
+    }
+
+    pub fn writer(&self) -> std::sync::MutexGuard<'_, Writer> {
+        self.writer.lock().expect("the journal's writer")
+    }
+
+    /// Has the journal's thread write what was submitted.
+    pub fn call_writer(&self) {
+        let mut shared = self.lock();
+        if shared.filling.is_empty() {
+            return;
+        }
+        shared.wants_writer = true;
+        let waits = std::mem::take(&mut shared.writer_waits);
+        drop(shared);
+        if waits {
+            self.wake_writer.notify_one();
+        }
     }
 
     pub fn ask(&self, job: Job) {

@@ -15,6 +15,7 @@ use crate::record::{KIND_MARK, Location, Lsn, StoredRecord};
 use crate::segment::Segment;
 use crate::source::Source;
 use crate::walk::Walk;
+use crate::writer::Round;
 use crate::{Completion, ReadError, Submission, SubmitError};
 
 /// An open journal. Dropping it writes and syncs what was submitted, then stops its threads.
@@ -203,6 +204,37 @@ impl Submitter {
     pub fn submit_many(
         &self,
         submissions: &[Submission<'_>],
+        placed: impl FnMut(Submitted),
+    ) -> Result<(), SubmitError> {
+        let result = self.place_many(submissions, placed);
+        self.commit();
+        result
+    }
+
+    /// Has the journal's thread write what was placed.
+    pub fn commit(&self) {
+        self.core.call_writer();
+    }
+
+    /// Writes and syncs, in the calling thread, all that was placed, if nobody is writing; answers whether it did. If
+    /// not, nothing was begun: call [`Self::commit`]. Events of this journal are notified from within.
+    pub fn commit_here(&self) -> bool {
+        match self.core.writer.try_lock() {
+            Ok(mut writer) => writer.round(&self.core) == Round::Written,
+            Err(_) => false,
+        }
+    }
+
+    /// What the last write and sync took.
+    pub fn last_commit(&self) -> Duration {
+        Duration::from_micros(self.core.counters.last_us.load(Ordering::Relaxed))
+    }
+
+    /// Like [`Self::submit_many`], but nobody is told to write: the caller MUST call [`Self::commit`] or
+    /// [`Self::commit_here`] next.
+    pub fn place_many(
+        &self,
+        submissions: &[Submission<'_>],
         mut placed: impl FnMut(Submitted),
     ) -> Result<(), SubmitError> {
         let is_own = |submission: &Submission<'_>| submission.kind == KIND_MARK;
@@ -222,12 +254,7 @@ impl Submitter {
             shared.submitters[self.index].wants_room = true;
         }
         let wants_segment = matches!(result, Err(SubmitError::Busy)) && shared.ready.is_empty();
-        let wake = shared.writer_waits && !shared.filling.is_empty();
-        shared.writer_waits &= !wake;
         drop(shared);
-        if wake {
-            self.core.wake_writer.notify_one();
-        }
         if wants_segment {
             self.core.ask(Job::Fill);
         }

@@ -6,7 +6,8 @@
 //!    └────────── Event::Durable { tag, lsn } ◀──────────┘         janitor thread: prepares, releases, reuses segments
 //! ```
 //!
-//! While one sync runs, the next buffer fills; there is no timer. Bytes: `docs/internals/journal.md`.
+//! While one sync runs, the next buffer fills; there is no timer. A submitter that has nothing else to do may write and
+//! sync in its own thread instead of waking another and being woken by it. Bytes: `docs/internals/journal.md`.
 //!
 //! # Contract
 //!
@@ -21,7 +22,8 @@
 //!   the second is listed in [`Recovery::damages`], and the intact records around it are still yielded.
 //!
 //! The journal MUST NOT
-//! - block a submitter: full buffers are refused ([`SubmitError::Busy`]) and followed by `Event::Room`;
+//! - block a submitter, but for one that asks for it ([`Submitter::commit_here`]): full buffers are refused
+//!   ([`SubmitError::Busy`]) and followed by `Event::Room`;
 //! - interpret kinds, heads or payloads, but for [`record::KIND_MARK`], its own, which it yields like any other;
 //! - release a segment of its own accord: only below the lsn given to [`Journal::release_before`].
 //!

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use crate::buffer::Buffer;
 use crate::core::{Core, Counters, Shared};
@@ -17,7 +18,8 @@ use crate::record::SEGMENT_HEAD_BYTES;
 use crate::scan::{self, End, Head, Recovery, Scanned, SegmentFile};
 use crate::segment::{self, Name, Segment, Table};
 use crate::source::Source;
-use crate::{OpenError, Options, Record, writer};
+use crate::writer::{self, Writer};
+use crate::{OpenError, Options, Record};
 
 impl Journal {
     /// Opens or creates the journal in `dir`, yields every intact record in order, and starts writing behind them.
@@ -65,12 +67,16 @@ impl Journal {
             failed: None,
             closing: false,
             writer_waits: false,
+            wants_writer: false,
+            // Of what was found the end may not be known to be durable.
+            unmarked_since: (table.len() > 0 && options.mark_after.is_some()).then(Instant::now),
         };
         let core = Arc::new(Core {
             options,
             disk,
             table,
             shared: Mutex::new(shared),
+            writer: Mutex::new(Writer::new(recovery.next_lsn - 1)),
             wake_writer: Condvar::new(),
             jobs: Mutex::new(jobs),
             pages: Mutex::new(()),

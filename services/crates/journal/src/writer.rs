@@ -1,4 +1,5 @@
-//! The thread that writes: swap the buffer, write it, sync once, tell the submitters.
+//! Writing: swap the buffer, write it, sync once, tell the submitters. Done by a thread of the journal's own, or by a
+//! submitter that would only wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,9 @@ use crate::segment::Segment;
 
 pub(crate) fn run(core: &Core) {
     // A panic must not leave submitters waiting for ever.
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write_all(core)));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        while wait(core) && !core.writer().round(core).is_over() {}
+    }));
     if outcome.is_err() {
         core.fail(
             "the journal's writer panicked",
@@ -24,63 +27,125 @@ pub(crate) fn run(core: &Core) {
     }
 }
 
-fn write_all(core: &Core) {
-    let mut writing = Buffer::default();
-    let mut at = Position {
-        segment: None,
-        image: Image::new(SEGMENT_HEAD_BYTES, &[]),
-    };
-    // Of what was found the end may not be known to be durable.
-    let mut is_marked = core.table.len() == 0 || core.options.mark_after.is_none();
-    let mut durable_lsn = core.counters.durable_lsn.load(Ordering::Relaxed);
-    while let Some(last_lsn) = take(core, &mut writing, &mut is_marked) {
-        let started = Instant::now();
-        if let Err(error) = commit(core, &writing, &mut at, durable_lsn) {
-            core.fail("cannot write the journal", &error);
-            return;
+/// Sleeps until there is something to write, be it a mark; answers false when there will not be.
+fn wait(core: &Core) -> bool {
+    let mut shared = core.lock();
+    loop {
+        if shared.failed.is_some() {
+            return false;
         }
-        durable_lsn = last_lsn;
-        let counters = &core.counters;
-        counters
-            .busy_us
-            .fetch_add(started.elapsed().as_micros() as u64, Ordering::Relaxed);
-        counters
-            .records
-            .fetch_add(writing.submitted() as u64, Ordering::Relaxed);
-        counters.bytes.fetch_add(writing.bytes as u64, Ordering::Relaxed);
-        counters.durable_lsn.store(durable_lsn, Ordering::Release);
-        acknowledge(core, &mut writing);
+        if shared.wants_writer {
+            shared.wants_writer = false;
+            return true;
+        }
+        let patience = match (core.options.mark_after, shared.unmarked_since) {
+            (Some(after), Some(since)) => after.saturating_sub(since.elapsed()),
+            _ => Duration::MAX,
+        };
+        if patience.is_zero() || shared.closing {
+            return true;
+        }
+        shared.writer_waits = true;
+        let waited = core.wake_writer.wait_timeout(shared, patience);
+        shared = waited.expect("journal state").0;
+        shared.writer_waits = false;
     }
 }
 
-/// Waits for submissions and swaps them into `writing`; answers the last lsn, or `None` to stop. Where none come, a
-/// mark does, unless `is_marked` says that nothing was written since the last one.
-fn take(core: &Core, writing: &mut Buffer, is_marked: &mut bool) -> Option<Lsn> {
-    let mut shared = core.lock();
-    let (mut is_late, mut is_mark) = (false, false);
-    while shared.filling.is_empty() {
-        if (is_late || shared.closing) && !*is_marked {
-            is_mark = shared.mark(&core.options);
-            *is_marked = true;
-        } else if shared.closing {
-            return None;
-        } else {
-            shared.writer_waits = true;
-            let patience = core.options.mark_after.filter(|_| !*is_marked);
-            let waited = core
-                .wake_writer
-                .wait_timeout(shared, patience.unwrap_or(Duration::MAX));
-            let timeout;
-            (shared, timeout) = waited.expect("journal state");
-            is_late = timeout.timed_out();
+/// Who has it writes: the journal's thread, or a submitter in its own ([`crate::Submitter::commit_here`]).
+pub(crate) struct Writer {
+    writing: Buffer,
+    at: Position,
+    durable_lsn: Lsn,
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    Written,
+    /// There was nothing to write.
+    Empty,
+    /// Closed or failed: there will be nothing any more.
+    Over,
+}
+
+impl Round {
+    fn is_over(self) -> bool {
+        self == Self::Over
+    }
+}
+
+impl Writer {
+    pub fn new(durable_lsn: Lsn) -> Self {
+        Self {
+            writing: Buffer::default(),
+            at: Position {
+                segment: None,
+                image: Image::new(SEGMENT_HEAD_BYTES, &[]),
+            },
+            durable_lsn,
         }
     }
-    *is_marked = is_mark || core.options.mark_after.is_none();
-    shared.writer_waits = false;
-    std::mem::swap(&mut shared.filling, writing);
-    shared.writing_bytes = writing.bytes;
-    shared.writing_since = shared.filling_since.take();
-    Some(shared.next_lsn - 1)
+
+    /// Writes and syncs what was submitted up to now, and tells the submitters.
+    pub fn round(&mut self, core: &Core) -> Round {
+        let last_lsn = match self.take(core) {
+            Ok(last_lsn) => last_lsn,
+            Err(none) => return none,
+        };
+        let started = Instant::now();
+        if let Err(error) = commit(core, &self.writing, &mut self.at, self.durable_lsn) {
+            core.fail("cannot write the journal", &error);
+            return Round::Over;
+        }
+        self.durable_lsn = last_lsn;
+        let counters = &core.counters;
+        let took_us = started.elapsed().as_micros() as u64;
+        counters.busy_us.fetch_add(took_us, Ordering::Relaxed);
+        counters.last_us.store(took_us, Ordering::Relaxed);
+        let records = self.writing.submitted() as u64;
+        counters.records.fetch_add(records, Ordering::Relaxed);
+        counters
+            .bytes
+            .fetch_add(self.writing.bytes as u64, Ordering::Relaxed);
+        counters.durable_lsn.store(last_lsn, Ordering::Release);
+        acknowledge(core, &mut self.writing);
+        Round::Written
+    }
+
+    /// Swaps submissions into `writing`; answers the last lsn. Where none came for a while, a mark does.
+    fn take(&mut self, core: &Core) -> Result<Lsn, Round> {
+        let mut shared = core.lock();
+        if shared.failed.is_some() {
+            return Err(Round::Over);
+        }
+        let is_late = |since: Instant| {
+            core.options
+                .mark_after
+                .is_some_and(|after| since.elapsed() >= after)
+        };
+        if !shared.filling.is_empty() {
+            // The thread sleeps without a limit while nothing waits for a mark.
+            let begins = shared.unmarked_since.is_none();
+            shared.unmarked_since = core.options.mark_after.map(|_| Instant::now());
+            if begins && shared.writer_waits {
+                core.wake_writer.notify_one();
+            }
+        } else if shared
+            .unmarked_since
+            .is_some_and(|since| shared.closing || is_late(since))
+        {
+            shared.unmarked_since = None;
+            shared.mark(&core.options);
+        }
+        if shared.filling.is_empty() {
+            return Err(if shared.closing { Round::Over } else { Round::Empty });
+        }
+        std::mem::swap(&mut shared.filling, &mut self.writing);
+        shared.writing_bytes = self.writing.bytes;
+        shared.writing_since = shared.filling_since.take();
+        Ok(shared.next_lsn - 1)
+    }
 }
 
 /// Where the writer stands.

@@ -159,8 +159,12 @@ pub const REPAIR_ROUNDS_MAX: u32 = 3;
 /// a segment may have lost hundreds of thousands, and what is copied damaged is repaired when peers are back.
 pub const REPAIR_REST_MS: u64 = 10_000;
 
-/// Bytes queued to one peer's link before the sender stops taking appends for groups that use it.
+/// Bytes queued to one peer's link before it is opened anew: more than all groups together put there, but for answers
+/// whose number others decide.
 pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
+/// Bytes queued to one peer's link before groups that feed it wait, each for the others' batches. Sent in some tens of
+/// milliseconds, and with every group's window of [`CATCHUP_WINDOW_BYTES`] far below the bound above.
+pub const LINK_FEED_BYTES_MAX: usize = 32 << 20;
 
 /// Telemetry records kept while Redis is away: four hours of minutes for 32 groups.
 pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
@@ -252,3 +256,8 @@ const _: () = assert!(
 );
 const _: () = assert!(FRAME_BYTES_MAX < GROUP_LOG_FILE_BYTES, "a record fits a file");
 const _: () = assert!(UNCOMMITTED_BYTES_MAX < LINK_OUTBOX_BYTES_MAX as u64);
+const _: () = assert!(
+    LINK_FEED_BYTES_MAX as u64 + CATCHUP_WINDOW_BYTES + (FRAME_BYTES_MAX as u64)
+        < LINK_OUTBOX_BYTES_MAX as u64 / 2,
+    "groups that wait for each other fill no link"
+);

@@ -57,6 +57,8 @@ pub struct Group {
     pub is_dirty: bool,
     /// It is among those that owe their successors a notice.
     pub is_owing: bool,
+    /// Waits for room on the link to its successor, in that link's list.
+    pub is_held: bool,
 }
 
 impl Group {
@@ -85,6 +87,7 @@ impl Group {
             commands: Vec::new(),
             is_dirty: false,
             is_owing: false,
+            is_held: false,
         }
     }
 
@@ -139,6 +142,10 @@ impl Group {
     /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.
     pub fn flush(&mut self, io: &mut Io) {
         self.order_queue(io);
+        if let Some(successor) = self.replica.feeds() {
+            self.is_held = io.is_held(successor, self.id, self.is_held);
+            self.replica.hold(self.is_held);
+        }
         let mut commands = std::mem::take(&mut self.commands);
         self.replica.flush(&mut commands);
         self.carry_out(io, &mut commands);

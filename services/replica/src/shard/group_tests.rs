@@ -118,6 +118,7 @@ impl Server {
         loop {
             self.group.flush(&mut self.io);
             let (placed, refused) = self.io.journal.submit();
+            self.io.journal.commit();
             assert!(refused.is_none(), "{refused:?}");
             let is_idle = placed.is_empty() && self.group.replica.durable_offset() == self.end();
             placed.into_iter().for_each(|one| self.group.placed(one));

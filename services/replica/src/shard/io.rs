@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 use quorate_chain::{ClientRef, Event};
 use quorate_qos::Pace;
 use quorate_types::ids::IdMap;
-use quorate_types::limits::{CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_OUTBOX_BYTES_MAX};
+use quorate_types::limits::{
+    CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_FEED_BYTES_MAX, LINK_OUTBOX_BYTES_MAX,
+};
 use quorate_types::{Code, GroupConfig, GroupId, Index, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::{Notify, mpsc};
@@ -38,6 +40,8 @@ pub struct Io {
     dirty_links: Vec<ServerId>,
     /// A round is being carried out: it needs no other to write what it makes.
     pub is_flushing: bool,
+    /// Groups that waited for room on a link that has some.
+    pub released: Vec<GroupId>,
     /// Groups that hold back what is committed for their next batch to carry.
     pub owing: Vec<GroupId>,
     /// Wakes the task that tells it when none comes.
@@ -116,6 +120,7 @@ impl Io {
             dirty_connections: Vec::new(),
             dirty_links: Vec::new(),
             is_flushing: false,
+            released: Vec::new(),
             owing: Vec::new(),
             notices: Rc::new(Notify::new()),
             wake: Rc::new(Notify::new()),
@@ -252,6 +257,27 @@ impl Io {
         self.mark_link(to);
     }
 
+    /// Whether a group has to wait before it sends more to a peer whose link is full; if so, it is flushed again when
+    /// there is room. Of links of this shard: what goes over others' is bounded by each group's window.
+    pub fn is_held(&mut self, to: ServerId, group_id: GroupId, was_held: bool) -> bool {
+        let Some(link) = self.links.get_mut(&to) else {
+            return false;
+        };
+        let is_held = link.outbox.len() > LINK_FEED_BYTES_MAX;
+        if is_held && !was_held {
+            link.held.push(group_id);
+        }
+        is_held
+    }
+
+    /// Groups need wait no longer for room on a link.
+    pub fn release(&mut self, held: Vec<GroupId>) {
+        if !held.is_empty() {
+            self.released.extend(held);
+            self.wake.notify_one();
+        }
+    }
+
     pub fn mark_link(&mut self, to: ServerId) {
         let Some(link) = self.links.get_mut(&to) else {
             return;
@@ -276,6 +302,7 @@ impl Io {
                 Err(_) => connection.close.notify_one(),
             }
         }
+        let mut released = Vec::new();
         for server in self.dirty_links.drain(..) {
             let Some(link) = self.links.get_mut(&server) else {
                 continue;
@@ -286,7 +313,11 @@ impl Io {
                 Ok(false) => link.blocked.notify_one(),
                 Err(_) => link.close.notify_one(),
             }
+            if link.outbox.len() <= LINK_FEED_BYTES_MAX / 2 {
+                released.append(&mut link.held);
+            }
         }
+        self.release(released);
     }
 
     /// The journal takes nothing: persistent groups of this server become read-only, and say so.

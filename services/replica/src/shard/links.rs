@@ -10,7 +10,7 @@ use bytes::Bytes;
 use quorate_chain::Event;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, handshake, plain, prepare};
 use quorate_types::limits::FRAME_BYTES_MAX;
-use quorate_types::{Micros, ServerId};
+use quorate_types::{GroupId, Micros, ServerId};
 use quorate_wire::client::VERSION;
 use quorate_wire::peer::{self, Envelope, Greeting};
 use tokio::net::TcpStream;
@@ -36,6 +36,8 @@ pub struct Link {
     pub is_dirty: bool,
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
+    /// Groups that send nothing more before there is room.
+    pub held: Vec<GroupId>,
     last_heard: Micros,
     /// Of SHARE, that the peer takes.
     pub share_version: u8,
@@ -49,8 +51,9 @@ pub struct Link {
 
 impl Shard {
     fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> u64 {
-        let generation = self.io.links.get(&server).map_or(1, |old| {
+        let generation = self.io.links.remove(&server).map_or(1, |old| {
             old.close.notify_one();
+            self.io.release(old.held);
             old.generation + 1
         });
         let link = Link {
@@ -59,6 +62,7 @@ impl Shard {
             is_dirty: false,
             blocked: Rc::new(Notify::new()),
             close: Rc::new(Notify::new()),
+            held: Vec::new(),
             last_heard: now_us(),
             share_version: 0,
             pushed_bytes: 0,
@@ -83,7 +87,8 @@ impl Shard {
             .get(&server)
             .is_some_and(|link| link.generation == generation)
         {
-            self.io.links.remove(&server);
+            let link = self.io.links.remove(&server).expect("seen above");
+            self.io.release(link.held);
             self.io
                 .shared
                 .unreachable

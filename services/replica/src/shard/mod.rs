@@ -290,6 +290,9 @@ impl Shard {
                 group.advance_repairs(io);
             });
         }
+        let is_persistent =
+            |group: &Group| group.replica.durability() == quorate_types::Durability::Persistent;
+        self.io.journal.may_hold_up = self.groups.values().all(is_persistent);
         self.report_slow(now);
         let reports: Vec<GroupReport> = self.groups.values().filter_map(Group::report).collect();
         let mut shared = self.io.shared.reports.lock().expect("reports");
@@ -316,7 +319,14 @@ impl Shard {
     pub fn flush(&mut self) {
         // What it makes dirty it writes itself.
         self.io.is_flushing = true;
+        for group_id in std::mem::take(&mut self.io.released) {
+            if let Some(group) = self.groups.get_mut(&group_id) {
+                group.is_held = false;
+                group.mark(&mut self.io);
+            }
+        }
         let mut dirty = std::mem::take(&mut self.io.dirty_groups);
+        let is_alone = dirty.len() <= 1;
         for group_id in dirty.drain(..) {
             if let Some(group) = self.groups.get_mut(&group_id) {
                 group.is_dirty = false;
@@ -327,7 +337,15 @@ impl Shard {
         assert!(self.io.dirty_groups.is_empty(), "a flush makes no group dirty");
         self.io.dirty_groups = dirty;
         self.submit_to_journal();
+        // A sync in this thread holds up what else the shard does; not the batch's way down the chain.
+        let is_here = is_alone && self.io.journal.suits_here();
+        if !is_here {
+            self.io.journal.commit();
+        }
         self.io.write_dirty();
+        if is_here {
+            self.io.journal.commit_here();
+        }
         self.io.is_flushing = false;
     }
 

@@ -16,10 +16,16 @@ variables {
     url    = "https://releases.example.com/quorate-replica"
     sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
   }
-  admin        = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
-  client_cidrs = ["10.0.0.0/8"]
-  project      = "quorate-prod"
-  image        = "projects/quorate-prod/global/images/h4d-1"
+  admin            = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
+  client_cidrs     = ["10.0.0.0/8"]
+  prometheus_cidrs = ["10.8.0.0/24"]
+  collector = {
+    url             = "https://releases.example.com/otelcol-contrib_0.120.0_linux_amd64.tar.gz"
+    sha256          = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    traces_endpoint = "https://traces.example.com"
+  }
+  project = "quorate-prod"
+  image   = "projects/quorate-prod/global/images/h4d-1"
 }
 
 run "five_servers" {

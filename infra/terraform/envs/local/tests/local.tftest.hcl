@@ -2,9 +2,6 @@ mock_provider "quorate" {
   mock_resource "quorate_join_token" {
     defaults = { token = "qjt_one" }
   }
-  mock_data "quorate_quote" {
-    defaults = { admissible = true }
-  }
 }
 mock_provider "quorate-local" {}
 
@@ -27,14 +24,4 @@ run "three_servers" {
     condition     = keys(output.quorate_fleet.servers) == ["s1", "s2", "s3"]
     error_message = "the last one goes"
   }
-}
-
-run "an_over_ask" {
-  command = plan
-  variables { server_count = 3 } # as it is: while the fleet changes, the quote waits for the apply
-  override_data {
-    target = data.quorate_quote.orders
-    values = { admissible = false, scarce_resource = "cpu", refusal = "Too much." }
-  }
-  expect_failures = [quorate_group.orders]
 }

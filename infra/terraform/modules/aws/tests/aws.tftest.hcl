@@ -80,10 +80,12 @@ run "clients_and_admins" {
   variables {
     client_cidrs = ["10.9.0.0/16"]
     admin        = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
+
+    prometheus_cidrs = ["10.8.0.0/24"]
   }
   assert {
-    condition     = aws_vpc_security_group_ingress_rule.clients["10.9.0.0/16"].from_port == 7400 && aws_vpc_security_group_ingress_rule.admins["192.0.2.0/24"].to_port == 22
-    error_message = "clients reach the servers, admins SSH"
+    condition     = aws_vpc_security_group_ingress_rule.clients["10.9.0.0/16"].from_port == 7400 && aws_vpc_security_group_ingress_rule.admins["192.0.2.0/24"].to_port == 22 && aws_vpc_security_group_ingress_rule.metrics["10.8.0.0/24"].to_port == 9464
+    error_message = "clients reach the servers, admins SSH, Prometheus the collectors"
   }
 }
 

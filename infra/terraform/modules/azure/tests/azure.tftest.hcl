@@ -68,10 +68,12 @@ run "clients_and_admins" {
   variables {
     client_cidrs = ["10.9.0.0/16"]
     admin        = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
+
+    prometheus_cidrs = ["10.8.0.0/24"]
   }
   assert {
-    condition     = azurerm_network_security_rule.inbound["clients"].destination_port_range == "7400" && azurerm_network_security_rule.inbound["admins"].destination_port_range == "22"
-    error_message = "clients reach the servers, admins SSH"
+    condition     = { for name, rule in azurerm_network_security_rule.inbound : name => rule.destination_port_range } == { clients = "7400", admins = "22", metrics = "9464" }
+    error_message = "clients reach the servers, admins SSH, Prometheus the collectors"
   }
   assert {
     condition     = azurerm_network_security_rule.inbound["admins"].source_address_prefixes == toset(["192.0.2.0/24"])

@@ -1,12 +1,12 @@
 variables {
-  name               = "quorate"
-  database_url       = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
-  redis_url          = "redis://redis.example.com:6379/0"
-  public_url         = "https://quorate.example.com"
-  api_port           = 8080
-  coordinator_port   = 7300
-  telemetry_endpoint = "https://telemetry.example.com"
-  data_device        = "/dev/disk/by-id/control"
+  name             = "quorate"
+  database_url     = "postgresql://quorate:secret@db.example.com:5432/quorate?sslmode=require"
+  redis_url        = "redis://redis.example.com:6379/0"
+  public_url       = "https://quorate.example.com"
+  api_port         = 8080
+  coordinator_port = 7300
+  traces_endpoint  = "https://traces.example.com"
+  data_device      = "/dev/disk/by-id/control"
   releases = {
     coordinator = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
     api         = { url = "https://releases.example.com/x", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }

@@ -23,7 +23,7 @@ variables {
   public_url         = "https://quorate.example.com"
   certificate_arn    = "arn:aws:acm:eu-north-1:000000000000:certificate/1"
   image_id           = "ami-1"
-  telemetry_endpoint = "https://telemetry.example.com"
+  traces_endpoint    = "https://traces.example.com"
   database_password  = "not-a-password-of-anything"
   releases = {
     coordinator = { url = "https://releases.example.com/c", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }

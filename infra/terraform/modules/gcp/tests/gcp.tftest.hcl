@@ -70,10 +70,12 @@ run "clients_and_admins" {
   variables {
     client_cidrs = ["10.9.0.0/16"]
     admin        = { ssh_public_key = "ssh-ed25519 AAAA operator", cidrs = ["192.0.2.0/24"] }
+
+    prometheus_cidrs = ["10.8.0.0/24"]
   }
   assert {
-    condition     = google_compute_firewall.inbound["clients"].source_ranges == toset(["10.9.0.0/16"]) && google_compute_firewall.inbound["admins"].source_ranges == toset(["192.0.2.0/24"])
-    error_message = "clients and admins come from where was said"
+    condition     = { for name, rule in google_compute_firewall.inbound : name => one(rule.source_ranges) } == { clients = "10.9.0.0/16", admins = "192.0.2.0/24", metrics = "10.8.0.0/24" }
+    error_message = "clients, admins and Prometheus come from where was said"
   }
 }
 

@@ -80,10 +80,10 @@ func explainRefusal(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 func refusalInWords(refusal *gen.Refusal) (string, string) {
 	attribute := "rate_per_s"
 	switch {
+	case refusal.Reason == "unknown_region": // where servers are scarce, too
+		attribute = "region"
 	case refusal.Reason == "too_few_servers" || refusal.ScarceResource == "servers":
 		attribute = "replication_degree"
-	case refusal.Reason == "unknown_region":
-		attribute = "region"
 	}
 	text := fmt.Sprintf("Scarce: %s. %s", refusal.ScarceResource, refusal.Message)
 	if fits := refusal.LargestSlaThatFits; fits != nil {

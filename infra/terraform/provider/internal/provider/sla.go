@@ -29,7 +29,7 @@ const (
 	retentionBytesDefault = 256 << 20
 )
 
-// slaField is one attribute of an SLA; bounds are the API's (services/api/src/quorate_api/limits.py).
+// slaField is one attribute of an SLA; bounds are the API's, which a test compares (sdk/contract/openapi.json).
 type slaField struct {
 	name, description string
 	text              []string // the values it may have, of a string; nil of a number

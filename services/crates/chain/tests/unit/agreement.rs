@@ -196,6 +196,29 @@ fn what_is_committed_is_never_cut() {
 }
 
 #[test]
+fn a_replica_whose_way_down_is_full_sends_its_batches_when_it_is_not() {
+    let mut fleet = Fleet::new(Durability::InMemory, &[1, 2]);
+    fleet.configure(1, &[1, 2], &[]);
+    let sent = |commands: &[Command]| {
+        let indexes = sends(commands, 2).into_iter().filter_map(|m| match m {
+            Message::Replicate(r) => Some(r.batch.header.index),
+            _ => None,
+        });
+        indexes.collect::<Vec<_>>()
+    };
+    let head = fleet.nodes.get_mut(&1).expect("head");
+    assert_eq!(head.feeds(), Some(ServerId(2)));
+    head.hold(true);
+    for seq in 1..=3 {
+        assert_eq!(sent(&step(head, Event::Append(append(1, seq)))), [0; 0]);
+    }
+    head.hold(false);
+    let mut commands = Vec::new();
+    head.flush(&mut commands);
+    assert_eq!(sent(&commands), [1, 2, 3], "in order, and none twice");
+}
+
+#[test]
 fn the_window_bounds_what_is_on_its_way() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1]);
     fleet.configure(1, &[1], &[]);

@@ -28,6 +28,17 @@ fn offsets_and_bytes_add_up() {
     );
 }
 
+/// What a batch came in would be held as long as the batch.
+#[test]
+fn a_short_payload_does_not_keep_the_buffer_that_it_came_in() {
+    let mut log = Log::new(Base::default());
+    let mut batch = batches(&[1]).remove(0);
+    let came_in = bytes::Bytes::from([&batch.payload[..], &[0; 60_000]].concat());
+    batch.payload = came_in.slice(..batch.payload.len());
+    log.push(batch);
+    assert!(came_in.is_unique(), "nobody else holds it");
+}
+
 #[test]
 fn truncation_takes_the_end_off() {
     let mut log = log_of(&[1, 1, 2, 2]);

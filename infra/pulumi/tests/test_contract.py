@@ -1,0 +1,50 @@
+"""What is written here of the API, held against its contract: an SLA's bounds, and where refusals are shown."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from quorate_pulumi import sla
+from quorate_pulumi.words import refusal_in_words
+
+CONTRACT = Path(__file__).parents[3] / "sdk/contract"
+SCHEMAS = json.loads((CONTRACT / "openapi.json").read_text())["components"]["schemas"]
+REFUSALS = json.loads((CONTRACT / "vectors/refusals.json").read_text())["cases"]
+
+
+def number(field, required):
+    bounds = next(choice for choice in field.get("anyOf", [field]) if choice["type"] == "integer")
+    return sla.Number(bounds["minimum"], bounds["maximum"], required, field.get("default"))
+
+
+@pytest.mark.parametrize("schema", ["NewGroup", "QuoteRequest"])
+def test_bounds_and_defaults_are_the_contracts(schema):
+    fields, required = SCHEMAS[schema]["properties"], SCHEMAS[schema]["required"]
+    assert set(sla.SLA) == set(fields) - {"name", "replaces_group_id"}
+    numbers = {name: number(fields[name], name in required) for name in sla.NUMBERS}
+    assert numbers == sla.NUMBERS
+    assert set(sla.SLA) - set(sla.NUMBERS) == {"durability", "region"}
+    assert list(sla.DURABILITIES) == fields["durability"]["enum"]
+    assert fields["region"]["default"] == sla.REGION_DEFAULT
+    assert fields.get("name", {"maxLength": sla.NAME_LENGTH_MAX})["maxLength"] == sla.NAME_LENGTH_MAX
+
+
+def test_a_resize_changes_what_is_not_for_life():
+    assert set(SCHEMAS["Resize"]["properties"]) == set(sla.IN_PLACE)
+
+
+@pytest.mark.parametrize("case", REFUSALS, ids=lambda case: f"{case['reason']}-{case['scarce_resource']}")
+def test_a_refusal_is_shown_where_the_vectors_say(case):
+    refusal = {**case, "message": "Too much.", "largest_sla_that_fits": {"rate_per_s": 6000}}
+    attribute, text = refusal_in_words(refusal)
+    assert attribute == case["attribute"]
+    assert f"Scarce: {case['scarce_resource']}. Too much." in text
+    assert "The largest that fits now: rate_per_s = 6000." in text
+
+
+@pytest.mark.parametrize("field", ["reason", "scarce_resource"])
+def test_the_vectors_have_every_code_of_the_contract(field):
+    codes = re.findall(r"[a-z_]+", SCHEMAS["Refusal"]["properties"][field]["description"])
+    assert {case[field] for case in REFUSALS} == set(codes) - {"or"}
