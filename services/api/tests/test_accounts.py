@@ -4,7 +4,12 @@ import re
 
 import httpx2
 import psycopg
+import pytest
+from starlette.requests import HTTPConnection
 
+from quorate_api.http.address import client_address
+from quorate_api.http.rates import Rates
+from quorate_api.http.services import Services
 from support.customer import PASSWORD, Customer, problem
 
 
@@ -90,3 +95,43 @@ async def test_secrets_are_not_stored(alice: Customer, owner: psycopg.Connection
         assert secret not in stored
     hashes = [row[0] for row in owner.execute("SELECT password_hash FROM users").fetchall()]
     assert all(re.match(r"\$argon2id\$", text) for text in hashes)
+
+
+def _connection(*forwarded: str) -> HTTPConnection:
+    headers = [(b"x-forwarded-for", line.encode()) for line in forwarded]
+    return HTTPConnection({"type": "http", "headers": headers, "client": ("10.0.0.1", 4711)})
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "counts"),
+    [
+        (0, ["203.0.113.9"], "10.0.0.1"),  # nobody's word counts
+        (1, ["203.0.113.9"], "203.0.113.9"),
+        (1, ["198.51.100.1, 203.0.113.9"], "203.0.113.9"),  # what the client wrote itself does not
+        (1, ["198.51.100.1", "203.0.113.9"], "203.0.113.9"),
+        (2, ["198.51.100.1, 203.0.113.9, 10.0.0.2"], "203.0.113.9"),
+        (2, ["203.0.113.9"], "10.0.0.1"),  # it came round one of them
+        (1, [], "10.0.0.1"),
+        (1, ["somebody"], "10.0.0.1"),
+        (1, ["203.0.113.9:1234"], "203.0.113.9"),
+        (1, ["[2001:db8::9]:1234"], "2001:db8::9"),
+        (1, ["2001:DB8::9"], "2001:db8::9"),
+    ],
+)
+def test_whose_address_counts(proxies: int, forwarded: list[str], counts: str) -> None:
+    assert client_address(_connection(*forwarded), proxies) == counts
+
+
+async def test_sign_ups_behind_a_balancer_are_counted_for_each_client(
+    api: httpx2.AsyncClient, services: Services
+) -> None:
+    services.rates = Rates(signups_per_address="1/hour")
+    services.settings = services.settings.model_copy(update={"trusted_proxies": 1})
+
+    async def sign_up(name: str, forwarded: str) -> httpx2.Response:
+        body = {"email": f"{name}@example.com", "password": PASSWORD, "organization": name}
+        return await api.post("/v1/signup", json=body, headers={"X-Forwarded-For": forwarded})
+
+    assert (await sign_up("one", "203.0.113.1")).status_code == 201
+    assert (await sign_up("two", "203.0.113.2")).status_code == 201
+    problem(await sign_up("three", "198.51.100.7, 203.0.113.1"), 429, "rate_limited")

@@ -400,7 +400,7 @@ export const getQuotas = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * List Servers
  *
- * The fleet's servers, those that failed too.
+ * The fleet's servers, those that failed too; not those that were given up.
  */
 export const listServers = <ThrowOnError extends boolean = false>(options?: Options<ListServersData, ThrowOnError>) => (options?.client ?? client).get<ListServersResponses, ListServersErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

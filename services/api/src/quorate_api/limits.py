@@ -38,6 +38,7 @@ SESSION_LIFETIME_S = 14 * 24 * 3_600
 LOGIN_FAILURES_PER_ACCOUNT = "10/5minutes"
 LOGIN_FAILURES_PER_ADDRESS = "100/5minutes"
 SIGNUPS_PER_ADDRESS = "200/hour"
+TRUSTED_PROXIES_MAX = 8  # a chain of them that is longer is a mistake
 REQUESTS_PER_PRINCIPAL = "6000/minute"
 
 # Quotas of an organization, unless quota_overrides says otherwise.

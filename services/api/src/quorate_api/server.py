@@ -66,6 +66,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> int:
         app.build(services),
         log_config=None,
         access_log=False,
+        proxy_headers=False,  # whom they are taken from is said by QUORATE_TRUSTED_PROXIES (http/address.py)
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_S,
         timeout_keep_alive=30,

@@ -39,6 +39,8 @@ class Settings(BaseSettings):
     # What handles say: whether replica servers accept clients without TLS too (their --allow-plaintext).
     plaintext_allowed: bool = False
     signups_per_address: str = limits.SIGNUPS_PER_ADDRESS
+    # How many proxies stand before the API, each of which appends to X-Forwarded-For. None: nobody's word on it counts.
+    trusted_proxies: int = Field(0, ge=0, le=limits.TRUSTED_PROXIES_MAX)
 
     @field_validator("database_url", "owner_database_url")
     @classmethod

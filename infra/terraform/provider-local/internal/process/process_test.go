@@ -95,6 +95,53 @@ func TestAStartThatWasCutOffIsTakenOver(t *testing.T) {
 	}
 }
 
+func TestAnInterruptionSaysWhatRuns(t *testing.T) {
+	fleet := standin.StartFleet(t).Address()
+	interrupted := func(folder process.Folder, spec process.Spec, more context.Context) process.Interrupted {
+		t.Helper()
+		_, err := process.Start(more, folder, spec, "qjt_secret", wait)
+		said := new(process.Interrupted)
+		if !errors.As(err, &said) {
+			t.Fatalf("no interruption: %v", err)
+		}
+		return *said
+	}
+	never, cancel := context.WithCancel(context.Background())
+	cancel()
+
+	folder, spec := specOf(t, standin.Silent, fleet)
+	if said := interrupted(folder, spec, never); said != (process.Interrupted{}) {
+		t.Errorf("of a new server: %v", said)
+	}
+	if _, err := os.Stat(string(folder)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its folder is still there: %v", err)
+	}
+
+	folder, spec = specOf(t, "s1", fleet)
+	made := start(t, folder, spec)
+	ready := filepath.Join(string(folder), "data", "ready.json")
+	text, err := os.ReadFile(ready)
+	if err := errors.Join(err, os.Remove(ready)); err != nil { // as if it had not joined again yet
+		t.Fatal(err)
+	}
+	if said := interrupted(folder, spec, never); !said.Runs || !runs(made.PID) {
+		t.Errorf("of one that runs (%v): %v", runs(made.PID), said)
+	}
+	if err := os.WriteFile(ready, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	process.Stop(folder, grace)
+	spec.Shards = 2 // as a changed argument restarts it
+	if said := interrupted(folder, spec, never); said.Runs || !said.Known || !folder.Registered() {
+		t.Errorf("of one that was restarted: %v, its disk is there: %v", said, folder.Registered())
+	}
+	if found, err := process.Find(folder); found != nil || err != nil {
+		t.Errorf("it runs: %v (%v)", found, err)
+	}
+	start(t, folder, spec)
+}
+
 func TestAKilledServerComesBackWithItsDataAndAddress(t *testing.T) {
 	folder, spec := specOf(t, "s1", standin.StartFleet(t).Address())
 	first := start(t, folder, spec)

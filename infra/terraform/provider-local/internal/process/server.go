@@ -40,6 +40,25 @@ type NotReady struct {
 
 func (n *NotReady) Error() string { return n.Why }
 
+// Interrupted means that nobody waited for the server any more.
+type Interrupted struct {
+	Runs  bool // it ran before, as asked, and goes on
+	Known bool // it has joined before: what its disk holds is as it was
+}
+
+func (i *Interrupted) Error() string {
+	switch {
+	case i.Runs:
+		return "it runs, and goes on"
+	case i.Known:
+		return "it does not run now; its disk is as it was"
+	}
+	return "what was started was ended again"
+}
+
+// Unwrap makes it the interruption of a context.
+func (i *Interrupted) Unwrap() error { return context.Canceled }
+
 // Start starts the server of a folder, or finds it running there as asked, and waits until it has joined the fleet.
 // What an earlier server of the folder kept is used again. Of a server that does not join nothing stays but what an
 // earlier one had.
@@ -50,7 +69,11 @@ func Start(ctx context.Context, folder Folder, spec Spec, joinToken string, wait
 		if before == nil || !reflect.DeepEqual(*before, spec) {
 			return nil, &Taken{folder}
 		}
-		return untilReady(ctx, folder, nil, wait)
+		found, err := untilReady(ctx, folder, nil, wait)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = &Interrupted{Runs: true}
+		}
+		return found, err
 	}
 	ended, err := launch(folder, spec, joinToken)
 	var found *Running
@@ -60,6 +83,9 @@ func Start(ctx context.Context, folder Folder, spec Spec, joinToken string, wait
 	_ = os.Remove(folder.joinToken()) // it is used up, or worth nothing without its server
 	if err != nil {
 		Stop(folder, stopGrace)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = &Interrupted{Known: folder.Registered()}
+		}
 		if !folder.Registered() {
 			err = errors.Join(err, os.RemoveAll(string(folder)))
 		}

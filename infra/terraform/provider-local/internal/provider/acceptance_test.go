@@ -53,6 +53,21 @@ resource "quorate_local_server" %[1]q {
 `, name, w.stateDir, binary, w.fleet.Address(), more)
 }
 
+// mark leaves something among the server's data, as a replica that no other server has.
+func (w world) mark(t *testing.T, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(w.folder(name), "data", "replica"), []byte("its only copy"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w world) marked(name string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		_, err := os.Stat(filepath.Join(w.folder(name), "data", "replica"))
+		return err
+	}
+}
+
 func (w world) folder(name string) string { return filepath.Join(w.stateDir, name) }
 
 // gone: neither a process nor a file is left.
@@ -120,6 +135,11 @@ func TestAccServersLiveDieAndAreRestarted(t *testing.T) {
 				Config:           both("cpu = 1.5"),
 				ConfigPlanChecks: actions(plancheck.ResourceActionUpdate, plancheck.ResourceActionNoop),
 				Check:            pidOf(one, &restarted),
+			},
+			{ // replaced: it goes on with its folder, for which its join token is used up
+				Taint: []string{one}, PreConfig: func() { w.mark(t, "s1") }, Config: w.server("s1", "cpu = 1.5") + w.server("s2", ""),
+				ConfigPlanChecks: actions(plancheck.ResourceActionDestroyBeforeCreate, plancheck.ResourceActionNoop),
+				Check:            resource.ComposeTestCheckFunc(pidOf(one, &restarted), w.marked("s1")),
 			},
 			{ // how long to wait is no reason to restart it
 				Config: both("cpu = 1.5\n  stop_timeout_s = 3"),

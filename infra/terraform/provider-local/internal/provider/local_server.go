@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -17,6 +18,9 @@ import (
 
 	"quorate/infra/terraform/provider-local/internal/process"
 )
+
+// destroyedKey of the private state says that a Delete was planned as such.
+const destroyedKey = "destroyed"
 
 type localServer struct{}
 
@@ -120,14 +124,20 @@ func explain(diagnostics *diag.Diagnostics, model *localServerModel, err error) 
 	name := model.Name.ValueString()
 	var notReady *process.NotReady
 	var taken *process.Taken
+	var interrupted *process.Interrupted
 	switch {
 	case errors.As(err, &notReady):
 		diagnostics.AddError("The server "+name+" does not join", fmt.Sprintf("%s.\n\nThe end of its log:\n%s", err, notReady.Log))
 	case errors.As(err, &taken):
 		diagnostics.AddAttributeError(path.Root("state_dir"), "Another server runs in the folder of "+name,
 			fmt.Sprintf("%s. If it is this one, take it over: terraform import … %s", err, taken.Folder))
-	case errors.Is(err, context.Canceled):
-		diagnostics.AddError("Starting the server "+name+" was interrupted", "What was started was ended again.")
+	case errors.As(err, &interrupted):
+		said := err.Error()
+		said = strings.ToUpper(said[:1]) + said[1:] + "."
+		if !interrupted.Runs {
+			said += " The next apply starts it."
+		}
+		diagnostics.AddError("Starting the server "+name+" was interrupted", said)
 	default:
 		diagnostics.AddError("The server "+name+" cannot be started", err.Error())
 	}
@@ -151,9 +161,26 @@ func (*localServer) Read(ctx context.Context, asked resource.ReadRequest, answer
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
+// ModifyPlan marks a destruction as what was planned: of a replacement Terraform asks for none, only for a Delete.
+func (*localServer) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
+	if asked.Plan.Raw.IsNull() {
+		answer.Diagnostics.Append(answer.Private.SetKey(ctx, destroyedKey, []byte("true"))...)
+	}
+}
+
+// Delete ends the server. A replacement goes on with its folder: nothing has been drained for it, so its disk may hold what
+// no other has, and its join token is used up.
 func (*localServer) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
 	var model localServerModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
+		return
+	}
+	destroyed, problems := asked.Private.GetKey(ctx, destroyedKey)
+	if answer.Diagnostics.Append(problems...); answer.Diagnostics.HasError() {
+		return
+	}
+	if destroyed == nil {
+		process.Stop(model.folder(), model.grace())
 		return
 	}
 	if err := process.Remove(model.folder(), model.grace()); err != nil {

@@ -50,7 +50,8 @@ func (*localServer) Schema(_ context.Context, _ resource.SchemaRequest, answer *
 		MarkdownDescription: "A replica server as a process on loopback. It outlives Terraform, and ends by itself when its fleet " +
 			"has not answered for `lease_s`. A server that died is missing from the plan, and started again on what its disk " +
 			"holds. Changed arguments restart it; another `name` or `state_dir` is another server. Destroying ends it and " +
-			"removes its folder: drain it first, by a `quorate_server` that depends on it. Import by the absolute path of its folder.",
+			"removes its folder: drain it first, by a `quorate_server` that depends on it. Replacing it (`-replace`) starts it again on " +
+			"its folder; that of another name or `state_dir` stays. Import by the absolute path of its folder.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "Its name.",

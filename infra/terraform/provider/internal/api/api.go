@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -81,15 +82,20 @@ type Client struct {
 	address string
 }
 
-// New makes a client of the API at `address` (http or https). `credential` goes into every request.
-func New(address, credential, version string) (*Client, error) {
+// New makes a client of the API at `address` (http or https). `credential` goes into every request: over http only on this
+// machine, unless `allowHTTP`.
+func New(address, credential, version string, allowHTTP bool) (*Client, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 		return nil, fmt.Errorf("%q is no address of an API: it should be https://host or http://host:port", address)
 	}
+	if parsed.Scheme == "http" && !allowHTTP && !isLoopback(parsed.Hostname()) {
+		return nil, fmt.Errorf("%q would have the credential sent unencrypted: use https, or set allow_http if nobody can listen there", address)
+	}
 	sign := func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Authorization", "Bearer "+credential)
 		request.Header.Set("User-Agent", "terraform-provider-quorate/"+version)
+		request.GetBody = nil // repeated by Ask, which knows of it, and not by the transport behind its back
 		return nil
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -98,6 +104,11 @@ func New(address, credential, version string) (*Client, error) {
 	}}
 	client, err := gen.NewClient(strings.TrimRight(address, "/"), gen.WithHTTPClient(doer), gen.WithRequestEditorFn(sign))
 	return &Client{client, address}, err
+}
+
+func isLoopback(host string) bool {
+	address := net.ParseIP(host)
+	return host == "localhost" || (address != nil && address.IsLoopback())
 }
 
 // NewIdempotencyKey for one POST and its repetitions.
@@ -186,7 +197,16 @@ func (c *Client) once(ctx context.Context, call func(context.Context) (*http.Res
 			return response.Header, nil, problem
 		}
 	}
+	if isGateways(response.StatusCode) {
+		cause := fmt.Errorf("a gateway before it answered with status %d", response.StatusCode)
+		return response.Header, nil, &Unreachable{c.address, true, cause}
+	}
 	return nil, nil, &NotTheAPI{c.address, response.StatusCode, describe(kind, body)}
+}
+
+// isGateways tells statuses by which whatever stands before the API says that it did not get its answer.
+func isGateways(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
 func describe(kind string, body []byte) string {

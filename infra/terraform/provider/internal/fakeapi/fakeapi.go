@@ -45,7 +45,10 @@ type API struct {
 
 	loseAnswers   int // of POSTs: the work is done, and the connection breaks
 	refuseResizes bool
-	garbage       string // what is answered instead, as HTML
+	gateway       int            // how many requests a gateway answers in its place
+	gatewayAt     map[string]int // the same of this path alone
+	deletesSlowly int            // looks at a group until its deletion ends
+	garbage       string         // what is answered instead, as HTML
 }
 
 type stored struct {
@@ -69,7 +72,7 @@ func Start(t *testing.T) *API {
 // Stop has nobody answer any more.
 func (f *API) Stop() { f.server.Close() }
 
-// LoseAnswers of the next POSTs, after their work was done.
+// LoseAnswers of the next POSTs that make something, after their work was done.
 func (f *API) LoseAnswers(n int) { f.with(func() { f.loseAnswers = n }) }
 
 // Garble answers everything with this page; "" ends it.
@@ -79,6 +82,11 @@ func (f *API) Garble(page string) { f.with(func() { f.garbage = page }) }
 func (f *API) Register(name string) {
 	f.with(func() {
 		f.registered++
+		for _, token := range f.tokens {
+			if token["name"] == name && token["state"] == "outstanding" {
+				token["state"] = "used"
+			}
+		}
 		id := f.registered
 		zero := object{"cpu": 1, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
 		resources := object{"nominal": zero, "promisable": zero, "allocated": zero, "free": zero}
@@ -93,6 +101,35 @@ func (f *API) Register(name string) {
 
 // StopServer ends a server's process.
 func (f *API) StopServer(name string) { f.with(func() { f.servers[name]["alive"] = false }) }
+
+// LoseGateway has a gateway answer the next requests: the API behind it is away.
+func (f *API) LoseGateway(requests int) { f.with(func() { f.gateway = requests }) }
+
+// DeleteSlowly begins to delete all groups, behind Terraform's back; they are gone after so many looks.
+func (f *API) DeleteSlowly(looks int) {
+	f.with(func() {
+		f.deletesSlowly = looks
+		for _, group := range f.groups {
+			group["status"] = "deleting"
+		}
+	})
+}
+
+// LoseGatewayAt is LoseGateway for one path alone.
+func (f *API) LoseGatewayAt(path string, requests int) {
+	f.with(func() { f.gatewayAt = map[string]int{path: requests} })
+}
+
+// ExpireJoinTokens that can still be used.
+func (f *API) ExpireJoinTokens() {
+	f.with(func() {
+		for _, token := range f.tokens {
+			if token["state"] == "outstanding" {
+				token["state"] = "expired"
+			}
+		}
+	})
+}
 
 // KillServer has it die with replicas of which `waiting` groups have no other.
 func (f *API) KillServer(name string, waiting int) {
@@ -136,6 +173,17 @@ func (f *API) serve(writer http.ResponseWriter, request *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, request.Method+" "+request.URL.Path)
+	if f.gatewayAt[request.URL.Path] > 0 {
+		f.gateway++
+		f.gatewayAt[request.URL.Path]--
+	}
+	if f.gateway > 0 {
+		f.gateway--
+		writer.Header().Set("Content-Type", "text/html")
+		writer.WriteHeader([]int{502, 503, 504}[f.gateway%3])
+		_, _ = io.WriteString(writer, "<html><title>Bad gateway</title></html>")
+		return
+	}
 	if f.garbage != "" {
 		writer.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(writer, f.garbage)
@@ -143,7 +191,8 @@ func (f *API) serve(writer http.ResponseWriter, request *http.Request) {
 	}
 	body, _ := io.ReadAll(request.Body)
 	status, answer, replayed := f.authorized(request, string(body))
-	if request.Method == http.MethodPost && status < 300 && f.loseAnswers > 0 {
+	makes := request.Method == http.MethodPost && !strings.HasSuffix(request.URL.Path, "/quotes")
+	if makes && status < 300 && f.loseAnswers > 0 {
 		f.loseAnswers--
 		panic(http.ErrAbortHandler)
 	}
@@ -203,6 +252,10 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 	switch pattern := request.Method + " " + shape(parts); pattern {
 	case "POST projects":
 		return f.makeProject(f.fields(body, "name"))
+	case "GET projects":
+		return page(f.projects, "", "")
+	case "GET projects/*/groups":
+		return page(f.groups, "project_id", parts[1])
 	case "GET projects/*":
 		return found(f.projects[parts[1]])
 	case "DELETE projects/*":
@@ -210,6 +263,11 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 	case "POST projects/*/groups":
 		return f.makeGroup(parts[1], f.slaFields(body, "name"))
 	case "GET groups/*":
+		if group := f.groups[parts[1]]; group != nil && group["status"] == "deleting" {
+			if f.deletesSlowly--; f.deletesSlowly < 0 {
+				delete(f.groups, parts[1])
+			}
+		}
 		return found(f.groups[parts[1]])
 	case "PATCH groups/*":
 		return f.resizeGroup(parts[1], f.fields(body, "rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s"))
@@ -246,18 +304,29 @@ func (f *API) route(request *http.Request, body string) (int, any) {
 		if f.tokens[parts[2]] == nil {
 			return problem(404, "not_found", "No such token.", nil)
 		}
-		f.tokens[parts[2]]["state"] = "revoked"
+		if f.tokens[parts[2]]["state"] != "used" {
+			f.tokens[parts[2]]["state"] = "revoked"
+		}
 		return 204, nil
 	case "GET operator/capacity":
 		vector := object{"cpu": 4, "network_bytes_per_s": 1e9, "storage_io_per_s": 1e4}
 		return 200, object{
-			"nominal": vector, "promisable": vector, "allocated": vector, "free": vector, "servers_alive": len(f.servers),
+			"nominal": vector, "promisable": vector, "allocated": vector, "free": vector, "servers_alive": f.alive(),
 			"safety_factor": 0.7, "profile_version": "test", "profile_provisional": true,
 		}
 	default:
 		f.t.Errorf("the provider made a call that the API does not have: %s", pattern)
 		return problem(404, "not_found", "No such address.", nil)
 	}
+}
+
+func (f *API) alive() (count int) {
+	for _, server := range f.servers {
+		if server["alive"] == true {
+			count++
+		}
+	}
+	return count
 }
 
 // shape of a path: what is in an id's place is a star.
@@ -379,7 +448,9 @@ func (f *API) RefuseResizes() { f.with(func() { f.refuseResizes = true }) }
 func (f *API) RevokeJoinTokens() {
 	f.with(func() {
 		for _, token := range f.tokens {
-			token["state"] = "revoked"
+			if token["state"] != "used" {
+				token["state"] = "revoked"
+			}
 		}
 	})
 }
@@ -508,6 +579,16 @@ func (f *API) giveUp(number string) (int, any) {
 		return problem(409, "server_alive", "It is alive.", nil)
 	}
 	return remove(f.servers, server["name"].(string))
+}
+
+func page(things map[string]object, where, is string) (int, any) {
+	items := []any{}
+	for _, thing := range things {
+		if where == "" || thing[where] == is {
+			items = append(items, thing)
+		}
+	}
+	return 200, object{"items": items, "next_cursor": nil}
 }
 
 func found(thing object) (int, any) {

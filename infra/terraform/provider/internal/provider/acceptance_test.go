@@ -27,6 +27,10 @@ func connected(url, apiKey, operatorToken string) string {
 
 func to(fake *fakeapi.API) string { return connected(fake.URL, fakeapi.APIKey, fakeapi.OperatorToken) }
 
+func owned(fake *fakeapi.API, owner string) string {
+	return strings.Replace(to(fake), "provider \"quorate\" {", fmt.Sprintf("provider \"quorate\" {\n  owner = %q", owner), 1)
+}
+
 const slaOfTest = `
   durability         = "persistent"
   replication_degree = 3
@@ -178,6 +182,7 @@ func TestAccALogIsNotDeletedBehindItsOwnersBack(t *testing.T) {
 func TestAccAJoinTokenThatWasRevokedIsMadeAnew(t *testing.T) {
 	fake := fakeapi.Start(t)
 	config := to(fake) + `resource "quorate_join_token" "s1" { name = "s1" }`
+	longer := to(fake) + "resource \"quorate_join_token\" \"s1\" {\n  name  = \"s1\"\n  ttl_s = 100000\n}\n"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories,
 		CheckDestroy: func(*terraform.State) error {
@@ -193,6 +198,25 @@ func TestAccAJoinTokenThatWasRevokedIsMadeAnew(t *testing.T) {
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionCreate),
 				}},
+			},
+			{ // nobody joined with it in time, as the apply was cut off
+				PreConfig: fake.ExpireJoinTokens, Config: config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionCreate),
+				}},
+			},
+			{ // it can be used: another life is another token
+				Config: longer,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionDestroyBeforeCreate),
+				}},
+			},
+			{ // it was used: its life is over anyway
+				PreConfig: func() { fake.Register("s1") }, Config: config,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionUpdate),
+				}},
+				Check: func(*terraform.State) error { fake.GiveUp("s1"); return nil },
 			},
 		},
 	})
@@ -239,6 +263,54 @@ output "fits" { value = coalesce(data.quorate_quote.q.rate_per_s_that_fits, 0) }
 	})
 }
 
+func TestAccANewGroupIsRefusedWhenPlanning(t *testing.T) {
+	fake := fakeapi.Start(t)
+	customer := connected(fake.URL, fakeapi.APIKey, "")
+	says := regexp.MustCompile(`(?s)cannot promise this SLA now.*rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`)
+	afterItsServers := projectAndGroup(99_000, "depends_on = [quorate_server.s2]")
+	none := func(*terraform.State) error {
+		if projects, groups, _, _ := fake.Count(); projects+groups != 0 {
+			return fmt.Errorf("a plan made %d projects, %d groups", projects, groups)
+		}
+		return nil
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: none,
+		Steps: []resource.TestStep{
+			{Config: customer + projectAndGroup(99_000, ""), PlanOnly: true, ExpectError: says},
+			// Nobody serves yet: the plan cannot know, and the apply asks again.
+			{Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: to(fake) + projectAndGroup(99_000, ""), ExpectError: regexp.MustCompile(`(?s)Making the group.*Scarce: cpu`)},
+			{PreConfig: func() { fake.Register("s1") }, Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true, ExpectError: says},
+			// More servers come with the same plan.
+			{Config: to(fake) + servers(1, "s2") + afterItsServers, PlanOnly: true, ExpectNonEmptyPlan: true},
+			{ // nobody can tell now
+				PreConfig: func() { fake.LoseGatewayAt("/v1/quotes", 1000) },
+				Config:    customer + projectAndGroup(99_000, ""), PlanOnly: true, ExpectNonEmptyPlan: true,
+			},
+		},
+	})
+}
+
+func TestAccAGatewayThatLosesTheAPIIsBridged(t *testing.T) {
+	fake := fakeapi.Start(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{
+				PreConfig: func() { fake.LoseGateway(4) }, Config: to(fake) + `resource "quorate_project" "p" { name = "shop" }`,
+				ExpectError: regexp.MustCompile(`(?s)does not answer.*gateway.*status 50[234].*unknown`),
+			},
+			{PreConfig: func() { fake.LoseGateway(2) }, Config: to(fake) + projectAndGroup(1000, "")},
+			{ // longer than one call is repeated: who waits for a server goes on waiting
+				PreConfig: func() { fake.Register("s1"); fake.LoseGatewayAt("/v1/operator/servers", 6) },
+				Config:    to(fake) + projectAndGroup(1000, "") + servers(30, "s1"),
+				Check:     func(*terraform.State) error { fake.KillServer("s1", 0); return nil },
+			},
+		},
+	})
+}
+
 func TestAccWhatIsWrongIsSaid(t *testing.T) {
 	away := fakeapi.Start(t)
 	away.Stop()
@@ -254,6 +326,7 @@ func TestAccWhatIsWrongIsSaid(t *testing.T) {
 		"no token":          {connected(fake.URL, fakeapi.APIKey, "") + fleet, `(?s)credential is missing.*operator_token`},
 		"nobody there":      {to(away) + one, `(?s)does not answer.*Nothing was changed`},
 		"somebody else":     {to(garbled) + one, `(?s)not Quorate's API.*text/html.*Log in.*endpoint`},
+		"http elsewhere":    {connected("http://api.example.com", "qk_x", "") + one, `(?s)Where is the API.*unencrypted.*allow_http`},
 		"no address at all": {connected("api.example.com", "qk_x", "") + one, `(?s)Where is the API`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -268,22 +341,23 @@ func TestAccWhatIsWrongIsSaid(t *testing.T) {
 // The answers of a create are lost for good: Terraform knows nothing of what was made. The next apply does.
 func TestAccAnInterruptedCreateIsRepaired(t *testing.T) {
 	fake := fakeapi.Start(t)
+	ours := owned(fake, "shop")
+	project := `resource "quorate_project" "p" { name = "shop" }`
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
 		Steps: []resource.TestStep{
 			{
-				PreConfig:   func() { fake.LoseAnswers(4) },
-				Config:      to(fake) + `resource "quorate_project" "p" { name = "shop" }`,
+				PreConfig: func() { fake.LoseAnswers(4) }, Config: ours + project,
 				ExpectError: regexp.MustCompile(`(?s)does not answer.*Apply again`),
 			},
-			{Config: to(fake) + `resource "quorate_project" "p" { name = "shop" }`},
+			{Config: owned(fake, "another") + project, ExpectError: regexp.MustCompile(`(?s)name is taken.*terraform import ADDRESS\s+[0-9a-f-]{36}`)},
+			{Config: ours + project},
 			{
-				PreConfig:   func() { fake.LoseAnswers(4) },
-				Config:      to(fake) + projectAndGroup(1000, ""),
+				PreConfig: func() { fake.LoseAnswers(4) }, Config: ours + projectAndGroup(1000, ""),
 				ExpectError: regexp.MustCompile(`(?s)does not answer.*Apply again`),
 			},
 			{
-				Config: to(fake) + projectAndGroup(1000, ""),
+				Config: ours + projectAndGroup(1000, ""),
 				Check: func(*terraform.State) error {
 					if projects, groups, _, _ := fake.Count(); projects != 1 || groups != 1 {
 						return fmt.Errorf("%d projects, %d groups: one was made twice", projects, groups)
@@ -293,7 +367,7 @@ func TestAccAnInterruptedCreateIsRepaired(t *testing.T) {
 			},
 			{ // one lost answer is repeated within the same apply
 				PreConfig: func() { fake.LoseAnswers(1) },
-				Config:    to(fake) + projectAndGroup(1000, "") + key("1"),
+				Config:    ours + projectAndGroup(1000, "") + key("1"),
 				Check: func(*terraform.State) error {
 					if _, _, keys, _ := fake.Count(); keys != 1 {
 						return fmt.Errorf("%d keys: one was made twice", keys)
@@ -303,6 +377,54 @@ func TestAccAnInterruptedCreateIsRepaired(t *testing.T) {
 			},
 		},
 	})
+}
+
+// Without an owner nobody can tell an interrupted apply from another configuration: no log gets two masters.
+func TestAccNoConfigurationTakesAnothersGroup(t *testing.T) {
+	fake := fakeapi.Start(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{Config: to(fake) + projectAndGroup(1000, "")},
+			{
+				Config: to(fake) + projectAndGroup(1000, "") + `
+resource "quorate_group" "again" {
+  project_id = quorate_project.p.id
+  name       = "orders"
+  rate_per_s = 1000
+` + slaOfTest + "}\n",
+				ExpectError: regexp.MustCompile(`(?s)name is taken.*terraform import\s+ADDRESS\s+[0-9a-f-]{36}/[0-9a-f-]{36}`),
+			},
+			{ // one lost answer is repeated within the same apply all the same
+				PreConfig: func() { fake.DeleteGroups(); fake.LoseAnswers(1) }, Config: to(fake) + projectAndGroup(1000, ""),
+				Check: func(*terraform.State) error {
+					if _, groups, _, _ := fake.Count(); groups != 1 {
+						return fmt.Errorf("%d groups", groups)
+					}
+					return nil
+				},
+			},
+		},
+	})
+}
+
+// Its answer is still remembered: what it told of is on its way out, and a new one is made when it is gone.
+func TestAccAGroupThatIsBeingDeletedIsNotTakenOver(t *testing.T) {
+	fake := fakeapi.Start(t)
+	var first, second string
+	id := func(into *string) resource.TestCheckFunc {
+		return resource.TestCheckResourceAttrWith("quorate_group.g", "id", func(value string) error { *into = value; return nil })
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories, CheckDestroy: gone(fake),
+		Steps: []resource.TestStep{
+			{Config: owned(fake, "shop") + projectAndGroup(1000, ""), Check: id(&first)},
+			{PreConfig: func() { fake.DeleteSlowly(6) }, Config: owned(fake, "shop") + projectAndGroup(1000, ""), Check: id(&second)},
+		},
+	})
+	if first == "" || second == "" || first == second {
+		t.Errorf("%q after %q", second, first)
+	}
 }
 
 func servers(timeout int, names ...string) string {

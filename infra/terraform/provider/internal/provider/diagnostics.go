@@ -28,7 +28,7 @@ func explain(diagnostics *diag.Diagnostics, doing string, err error, attributes 
 		detail := fmt.Sprintf("%s.\n\nNothing was changed.", sentence(err))
 		if unreachable.Sent {
 			detail = fmt.Sprintf("%s.\n\nWhether the API did what was asked is unknown. Apply again: what it did is found "+
-				"again, and not done twice.", sentence(err))
+				"again, or named, and not done twice.", sentence(err))
 		}
 		diagnostics.AddError(doing+": the API does not answer", detail)
 	case errors.As(err, &other):
@@ -54,10 +54,6 @@ func explainProblem(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 	case "permission_denied":
 		diagnostics.AddError(doing+": the credential does not permit it",
 			"Projects and keys need an organization's key (`POST /v1/organization/keys`).\n\n"+detail)
-		return
-	case "name_taken":
-		diagnostics.AddAttributeError(path.Root("name"), doing+": the name is taken",
-			"If it is this very thing, take it over with `terraform import`.\n\n"+detail)
 		return
 	}
 	at := false
@@ -104,7 +100,10 @@ func noCredential(diagnostics *diag.Diagnostics, attribute, variable string) {
 }
 
 // customers is embedded in what belongs to an organization.
-type customers struct{ api *api.Client }
+type customers struct {
+	api    *api.Client
+	shared *connection
+}
 
 func (c *customers) Configure(_ context.Context, asked resource.ConfigureRequest, answer *resource.ConfigureResponse) {
 	c.connect(asked.ProviderData, &answer.Diagnostics)
@@ -112,6 +111,7 @@ func (c *customers) Configure(_ context.Context, asked resource.ConfigureRequest
 
 func (c *customers) connect(data any, diagnostics *diag.Diagnostics) {
 	if made, ok := data.(*connection); ok {
+		c.shared = made
 		if c.api = made.customer; c.api == nil {
 			noCredential(diagnostics, "api_key", "QUORATE_API_KEY")
 		}
@@ -119,7 +119,10 @@ func (c *customers) connect(data any, diagnostics *diag.Diagnostics) {
 }
 
 // operators is embedded in what belongs to the fleet.
-type operators struct{ api *api.Client }
+type operators struct {
+	api    *api.Client
+	shared *connection
+}
 
 func (o *operators) Configure(_ context.Context, asked resource.ConfigureRequest, answer *resource.ConfigureResponse) {
 	o.connect(asked.ProviderData, &answer.Diagnostics)
@@ -127,6 +130,7 @@ func (o *operators) Configure(_ context.Context, asked resource.ConfigureRequest
 
 func (o *operators) connect(data any, diagnostics *diag.Diagnostics) {
 	if made, ok := data.(*connection); ok {
+		o.shared = made
 		if o.api = made.operator; o.api == nil {
 			noCredential(diagnostics, "operator_token", "QUORATE_OPERATOR_TOKEN")
 		}

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -74,7 +75,8 @@ func (*group) Schema(_ context.Context, _ resource.SchemaRequest, answer *resour
 		attributes[field.name] = groupAttribute(field)
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "An SLA and its log. A refusal names what is scarce, at the attribute that asks for it. A changed " +
+		MarkdownDescription: "An SLA and its log. A refusal names what is scarce, at the attribute that asks for it: of the plan already, " +
+			"unless the fleet is empty or the same plan brings servers. A changed " +
 			"SLA resizes the group in place, while appends go on; where its servers have no room for that, nothing changes. " +
 			"Import by `PROJECT_ID/GROUP_ID`.",
 		Attributes: attributes,
@@ -103,9 +105,16 @@ func groupAttribute(field slaField) schema.Attribute {
 }
 
 // ModifyPlan refuses a change of what a group has for life, unless losing the log was agreed to: Terraform would otherwise
-// replace a group as it replaces anything. Of a resize it says whether there is room.
+// replace a group as it replaces anything. Of a new group, and of a resize, it says whether there is room.
 func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
-	if asked.State.Raw.IsNull() || asked.Plan.Raw.IsNull() {
+	if asked.Plan.Raw.IsNull() {
+		return
+	}
+	if asked.State.Raw.IsNull() {
+		var planned groupModel
+		if answer.Diagnostics.Append(asked.Plan.Get(ctx, &planned)...); !answer.Diagnostics.HasError() {
+			g.refuseNewIfNoRoom(ctx, &planned, &answer.Diagnostics)
+		}
 		return
 	}
 	var before, after groupModel
@@ -147,9 +156,7 @@ func (g *group) refuseIfNoRoom(ctx context.Context, before, after *groupModel, d
 	}
 	request := after.quoteRequest()
 	request.ReplacesGroupId = &id
-	found, err := api.Ask[gen.QuoteAnswer](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
-		return g.api.CreateQuote(ctx, &gen.CreateQuoteParams{}, request)
-	})
+	found, err := g.quote(ctx, request)
 	if err != nil {
 		explain(diagnostics, "Asking for a quote", err, slaNames()...)
 		return
@@ -159,6 +166,54 @@ func (g *group) refuseIfNoRoom(ctx context.Context, before, after *groupModel, d
 		diagnostics.AddAttributeError(path.Root(attribute), "The fleet cannot promise this SLA now", text+
 			"\n\nNothing of the group was changed. If another change of this plan is to make room, apply that one first.")
 	}
+}
+
+func (g *group) quote(ctx context.Context, request gen.QuoteRequest) (*gen.QuoteAnswer, error) {
+	return api.Ask[gen.QuoteAnswer](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+		return g.api.CreateQuote(ctx, &gen.CreateQuoteParams{}, request)
+	})
+}
+
+// refuseNewIfNoRoom has an over-ask be an error of the plan. Where the plan cannot know, as its servers come with the same
+// apply, it is a warning: the apply asks again.
+func (g *group) refuseNewIfNoRoom(ctx context.Context, planned *groupModel, diagnostics *diag.Diagnostics) {
+	if g.api == nil || !planned.known() {
+		return
+	}
+	found, err := g.quote(ctx, planned.quoteRequest())
+	if api.Passing(err) {
+		diagnostics.AddWarning("Whether the fleet can promise "+planned.Name.ValueString()+" is not known yet",
+			sentence(err)+". The apply asks again.")
+		return
+	}
+	if err != nil {
+		explain(diagnostics, "Asking for a quote", err, slaNames()...)
+		return
+	}
+	if found.Refusal == nil {
+		return
+	}
+	attribute, text := refusalInWords(found.Refusal)
+	if g.fleetIsToCome(ctx) {
+		diagnostics.AddAttributeWarning(path.Root(attribute), "The fleet cannot promise this SLA yet", text+
+			"\n\nIf its servers join during the apply, there may be room by then: the apply asks again.")
+		return
+	}
+	diagnostics.AddAttributeError(path.Root(attribute), "The fleet cannot promise this SLA now", text+
+		"\n\nIf another change of this plan is to make room, apply that one first.")
+}
+
+// fleetIsToCome: there is no server yet, or this plan brings more.
+func (g *group) fleetIsToCome(ctx context.Context) bool {
+	if g.shared.joining.Load() {
+		return true
+	}
+	operator := g.shared.operator
+	if operator == nil {
+		return false
+	}
+	found, err := api.Ask[gen.Capacity](ctx, operator, func(ctx context.Context) (*http.Response, error) { return operator.GetCapacity(ctx) })
+	return err == nil && found.ServersAlive == 0
 }
 
 func changedAttributes(before, after sla) []string {
@@ -194,11 +249,17 @@ func (g *group) Create(ctx context.Context, asked resource.CreateRequest, answer
 	}
 	const doing = "Making the group"
 	body := model.newGroup(model.Name.ValueString())
-	made, err := createOnce(ctx, g.api, &answer.Diagnostics, doing, []any{"group", projectID, body},
-		func(ctx context.Context, key *string) (*http.Response, error) {
+	made, err := createOnce(ctx, &g.customers, &answer.Diagnostics, creation[gen.Group]{
+		doing: doing, identity: []any{"group", projectID, body},
+		create: func(ctx context.Context, key *string) (*http.Response, error) {
 			return g.api.CreateGroup(ctx, projectID, &gen.CreateGroupParams{IdempotencyKey: key}, body)
 		},
-		func(ctx context.Context, found *gen.Group) error { _, err := g.read(ctx, found.Id); return err })
+		current: func(ctx context.Context, made *gen.Group) (*gen.Group, error) { return g.unlessLeaving(ctx, made.Id) },
+	})
+	if api.HasCode(err, "name_taken") {
+		nameTaken(&answer.Diagnostics, doing, g.importID(ctx, projectID, body.Name), err)
+		return
+	}
 	if err != nil {
 		explain(&answer.Diagnostics, doing, err, append(slaNames(), "name")...)
 		return
@@ -208,6 +269,41 @@ func (g *group) Create(ctx context.Context, asked resource.CreateRequest, answer
 	if status := g.untilReady(ctx, made); status == gen.GroupStatusProvisioning {
 		answer.Diagnostics.AddWarning("The group is admitted and not active yet",
 			"Its servers have not taken up their configuration. The reservation stands; the portal shows what it waits for.")
+	}
+}
+
+// unlessLeaving reads a group. One that is being deleted has its name until it is gone: that is waited for.
+func (g *group) unlessLeaving(ctx context.Context, id uuid.UUID) (*gen.Group, error) {
+	found, err := g.read(ctx, id)
+	if err != nil || found.Status != gen.GroupStatusDeleting {
+		return found, err
+	}
+	gone, err := g.untilGone(ctx, id)
+	if err == nil && !gone {
+		err = errors.New("the group that had this name is being deleted, which takes its time: apply again")
+	}
+	return nil, err
+}
+
+// importID finds a group by its name; "" when that fails: it is for a hint.
+func (g *group) importID(ctx context.Context, projectID uuid.UUID, name string) string {
+	limit := pageLimit
+	var cursor *string
+	for {
+		page, err := api.Ask[gen.PageGroup](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
+			return g.api.ListGroups(ctx, projectID, &gen.ListGroupsParams{Limit: &limit, Cursor: cursor})
+		})
+		if err != nil {
+			return ""
+		}
+		for _, each := range page.Items {
+			if each.Name == name {
+				return projectID.String() + "/" + each.Id.String()
+			}
+		}
+		if cursor = page.NextCursor; cursor == nil {
+			return ""
+		}
 	}
 }
 
@@ -221,6 +317,9 @@ func (g *group) untilReady(ctx context.Context, found *gen.Group) gen.GroupStatu
 	deadline := time.Now().Add(groupReadyMax)
 	for found.Status == gen.GroupStatusProvisioning && time.Now().Before(deadline) && pause(ctx, pollEvery) {
 		newer, err := g.read(ctx, found.Id)
+		if api.Passing(err) {
+			continue
+		}
 		if err != nil {
 			break
 		}
@@ -308,18 +407,33 @@ func (g *group) Delete(ctx context.Context, asked resource.DeleteRequest, answer
 	_, err := api.Ask[struct{}](ctx, g.api, func(ctx context.Context) (*http.Response, error) {
 		return g.api.DeleteGroup(ctx, id, &gen.DeleteGroupParams{})
 	})
-	deadline := time.Now().Add(groupGoneMax)
-	for err == nil && time.Now().Before(deadline) {
-		if _, err = g.read(ctx, id); err == nil && !pause(ctx, pollEvery) {
-			break
-		}
+	gone := api.NotFound(err)
+	if err == nil {
+		gone, err = g.untilGone(ctx, id)
 	}
-	if err != nil && !api.NotFound(err) {
+	if !gone && err != nil {
 		explain(&answer.Diagnostics, "Deleting the group", err)
-	} else if err == nil {
+	} else if !gone {
 		answer.Diagnostics.AddError("Deleting the group: it takes its time",
 			"The deletion is noted and goes on; apply again to see its end.")
 	}
+}
+
+// untilGone waits for the end of a deletion that is noted. An error is no passing one.
+func (g *group) untilGone(ctx context.Context, id uuid.UUID) (bool, error) {
+	for deadline := time.Now().Add(groupGoneMax); time.Now().Before(deadline); {
+		_, err := g.read(ctx, id)
+		if api.NotFound(err) {
+			return true, nil
+		}
+		if err != nil && !api.Passing(err) {
+			return false, err
+		}
+		if !pause(ctx, pollEvery) {
+			break
+		}
+	}
+	return false, nil
 }
 
 func (*group) ImportState(ctx context.Context, asked resource.ImportStateRequest, answer *resource.ImportStateResponse) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	joinTokenTTLDefault = 3600
+	joinTokenTTLDefault = 86_400 // the machines of a large plan boot one after the other, and applies are cut off
 	joinTokenTTLMax     = 30 * 86_400
 )
 
@@ -44,8 +45,8 @@ func (*joinToken) Metadata(_ context.Context, _ resource.MetadataRequest, answer
 func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "With it one machine joins the fleet, once, under its name. The machine depends on it. It expires, " +
-			"and is not made anew for that: a server that has joined needs none. One that somebody revoked is made anew. Destroying " +
+		MarkdownDescription: "With it one machine joins the fleet, once, under its name. The machine depends on it. One that has " +
+			"joined needs it no more, whatever becomes of it. One that expired or was revoked before is made anew. Destroying " +
 			"it, after the machine, revokes it and gives the drained server up, so that its name is free. It cannot be imported: " +
 			"nobody knows it but its machine.",
 		Attributes: map[string]schema.Attribute{
@@ -56,7 +57,7 @@ func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *re
 			},
 			"ttl_s": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(joinTokenTTLDefault),
-				MarkdownDescription: "How long it can be used, once it is made.",
+				MarkdownDescription: "How long it can be used, once it is made. A change replaces it while it can be used.",
 				Validators:          []validator.Int64{int64validator.Between(1, joinTokenTTLMax)},
 			},
 			"auxiliary": schema.BoolAttribute{
@@ -91,23 +92,63 @@ func (j *joinToken) Create(ctx context.Context, asked resource.CreateRequest, an
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Read notices that it was revoked. The API does not remember tokens for ever: one that it does not know stays.
+// Read notices that nobody can join with it, and nobody has. The API does not remember tokens for ever: one that it does not
+// know stays, and so does one of a server that is registered, however it joined: its machine is not to be made anew.
 func (j *joinToken) Read(ctx context.Context, asked resource.ReadRequest, answer *resource.ReadResponse) {
 	var model joinTokenModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
 		return
 	}
+	name := model.Name.ValueString()
+	state, err := j.state(ctx, model.ID.ValueString())
+	if err == nil && state == gen.Expired {
+		var joined *gen.Server
+		if joined, err = findServer(ctx, j.api, name); joined != nil {
+			return
+		}
+	}
+	if err != nil {
+		explain(&answer.Diagnostics, "Reading the join token of "+name, err)
+		return
+	}
+	if state == gen.Revoked || state == gen.Expired {
+		answer.State.RemoveResource(ctx)
+	}
+}
+
+// state of a token; "" when the API does not know it any more.
+func (j *joinToken) state(ctx context.Context, id string) (gen.KnownJoinTokenState, error) {
 	known, err := api.Ask[gen.JoinTokens](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
 		return j.api.ListJoinTokens(ctx)
 	})
 	if err != nil {
-		explain(&answer.Diagnostics, "Reading the join token of "+model.Name.ValueString(), err)
-		return
+		return "", err
 	}
 	for _, each := range known.Items {
-		if each.Id == model.ID.ValueString() && each.State == gen.Revoked {
-			answer.State.RemoveResource(ctx)
+		if each.Id == id {
+			return each.State, nil
 		}
+	}
+	return "", nil
+}
+
+// ModifyPlan replaces a token that can still be used, if it is to live longer or shorter. Of any other the change means nothing.
+func (j *joinToken) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
+	if asked.State.Raw.IsNull() || asked.Plan.Raw.IsNull() || j.api == nil {
+		return
+	}
+	var before, after joinTokenModel
+	answer.Diagnostics.Append(asked.State.Get(ctx, &before)...)
+	if answer.Diagnostics.Append(asked.Plan.Get(ctx, &after)...); answer.Diagnostics.HasError() || before.TTLS.Equal(after.TTLS) {
+		return
+	}
+	state, err := j.state(ctx, before.ID.ValueString())
+	if err != nil {
+		explain(&answer.Diagnostics, "Reading the join token of "+before.Name.ValueString(), err)
+		return
+	}
+	if state == gen.Outstanding {
+		answer.RequiresReplace = append(answer.RequiresReplace, path.Root("ttl_s"))
 	}
 }
 
@@ -145,6 +186,9 @@ func (j *joinToken) Delete(ctx context.Context, asked resource.DeleteRequest, an
 	deadline := time.Now().Add(stoppedMax)
 	for {
 		found, err := findServer(ctx, j.api, name)
+		if api.Passing(err) && time.Now().Before(deadline) && pause(ctx, serverPollEvery) {
+			continue
+		}
 		if err != nil {
 			explain(&answer.Diagnostics, "Giving the server "+name+" up", err)
 			return

@@ -61,11 +61,17 @@ func (p *project) Create(ctx context.Context, asked resource.CreateRequest, answ
 	}
 	const doing = "Making the project"
 	body := gen.NewProject{Name: model.Name.ValueString()}
-	made, err := createOnce(ctx, p.api, &answer.Diagnostics, doing, []any{"project", body},
-		func(ctx context.Context, key *string) (*http.Response, error) {
+	made, err := createOnce(ctx, &p.customers, &answer.Diagnostics, creation[gen.Project]{
+		doing: doing, identity: []any{"project", body},
+		create: func(ctx context.Context, key *string) (*http.Response, error) {
 			return p.api.CreateProject(ctx, &gen.CreateProjectParams{IdempotencyKey: key}, body)
 		},
-		func(ctx context.Context, found *gen.Project) error { _, err := p.read(ctx, found.Id); return err })
+		current: func(ctx context.Context, made *gen.Project) (*gen.Project, error) { return p.read(ctx, made.Id) },
+	})
+	if api.HasCode(err, "name_taken") {
+		nameTaken(&answer.Diagnostics, doing, p.idOf(ctx, body.Name), err)
+		return
+	}
 	if err != nil {
 		explain(&answer.Diagnostics, doing, err, "name")
 		return
@@ -78,6 +84,28 @@ func (p *project) read(ctx context.Context, id uuid.UUID) (*gen.Project, error) 
 	return api.Ask[gen.Project](ctx, p.api, func(ctx context.Context) (*http.Response, error) {
 		return p.api.GetProject(ctx, id)
 	})
+}
+
+// idOf finds a project by its name; "" when that fails: it is for a hint.
+func (p *project) idOf(ctx context.Context, name string) string {
+	limit := pageLimit
+	var cursor *string
+	for {
+		page, err := api.Ask[gen.PageProject](ctx, p.api, func(ctx context.Context) (*http.Response, error) {
+			return p.api.ListProjects(ctx, &gen.ListProjectsParams{Limit: &limit, Cursor: cursor})
+		})
+		if err != nil {
+			return ""
+		}
+		for _, each := range page.Items {
+			if each.Name == name {
+				return each.Id.String()
+			}
+		}
+		if cursor = page.NextCursor; cursor == nil {
+			return ""
+		}
+	}
 }
 
 func (p *project) Read(ctx context.Context, asked resource.ReadRequest, answer *resource.ReadResponse) {

@@ -4,12 +4,15 @@ package provider
 import (
 	"context"
 	"os"
+	"sync/atomic"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"quorate/infra/terraform/provider/internal/api"
@@ -27,12 +30,16 @@ type settings struct {
 	Endpoint      types.String `tfsdk:"endpoint"`
 	APIKey        types.String `tfsdk:"api_key"`
 	OperatorToken types.String `tfsdk:"operator_token"`
+	Owner         types.String `tfsdk:"owner"`
+	AllowHTTP     types.Bool   `tfsdk:"allow_http"`
 }
 
-// connection is what resources get: a client for each credential, nil where there is none.
+// connection is what resources get.
 type connection struct {
-	customer *api.Client
+	customer *api.Client // of the credential; nil where there is none
 	operator *api.Client
+	owner    string      // whose configuration this is; "" when it does not say
+	joining  atomic.Bool // this plan brings servers
 }
 
 func (quorate) Metadata(_ context.Context, _ provider.MetadataRequest, answer *provider.MetadataResponse) {
@@ -58,6 +65,15 @@ func (quorate) Schema(_ context.Context, _ provider.SchemaRequest, answer *provi
 				MarkdownDescription: "An operator's token, `qo_…`, for `quorate_server`, `quorate_join_token` and " +
 					"`quorate_capacity`. Or `QUORATE_OPERATOR_TOKEN`.",
 			},
+			"owner": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 200)},
+				MarkdownDescription: "Which configuration this is: a word that no other with the same credential says, the same at each " +
+					"apply, as `\"shop-${terraform.workspace}\"`. By it the next apply finds again what an interrupted one made of projects " +
+					"and groups; without it that is an error which names what to import. Or `QUORATE_OWNER`.",
+			},
+			"allow_http": schema.BoolAttribute{
+				Optional: true, MarkdownDescription: "Send credentials unencrypted, to an `endpoint` with `http` that is not on this machine.",
+			},
 		},
 	}
 }
@@ -68,7 +84,7 @@ func (quorate) Configure(ctx context.Context, asked provider.ConfigureRequest, a
 	if answer.Diagnostics.HasError() {
 		return
 	}
-	if given.Endpoint.IsUnknown() || given.APIKey.IsUnknown() || given.OperatorToken.IsUnknown() {
+	if given.Endpoint.IsUnknown() || given.APIKey.IsUnknown() || given.OperatorToken.IsUnknown() || given.Owner.IsUnknown() || given.AllowHTTP.IsUnknown() {
 		return // what depends on it is planned as unknown, and configured again at apply
 	}
 	endpoint := orEnvironment(given.Endpoint, "QUORATE_ENDPOINT")
@@ -77,7 +93,7 @@ func (quorate) Configure(ctx context.Context, asked provider.ConfigureRequest, a
 			"Set `endpoint` in the provider block, or the environment variable QUORATE_ENDPOINT.")
 		return
 	}
-	made := &connection{}
+	made := &connection{owner: orEnvironment(given.Owner, "QUORATE_OWNER")}
 	for _, each := range []struct {
 		value, variable, attribute string
 		client                     **api.Client
@@ -88,7 +104,7 @@ func (quorate) Configure(ctx context.Context, asked provider.ConfigureRequest, a
 		if each.value == "" {
 			continue
 		}
-		client, err := api.New(endpoint, each.value, Version)
+		client, err := api.New(endpoint, each.value, Version, given.AllowHTTP.ValueBool())
 		if err != nil {
 			answer.Diagnostics.AddAttributeError(path.Root("endpoint"), "Where is the API?", err.Error())
 			return

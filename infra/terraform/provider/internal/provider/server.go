@@ -104,6 +104,13 @@ func (s *server) Update(ctx context.Context, asked resource.UpdateRequest, answe
 	}
 }
 
+// ModifyPlan notes for groups of the same plan, which depend on their servers, that there will be more room.
+func (s *server) ModifyPlan(_ context.Context, asked resource.ModifyPlanRequest, _ *resource.ModifyPlanResponse) {
+	if asked.State.Raw.IsNull() && !asked.Plan.Raw.IsNull() && s.shared != nil {
+		s.shared.joining.Store(true)
+	}
+}
+
 // untilAlive waits for the server, and takes it into service if it was draining.
 func (s *server) untilAlive(ctx context.Context, model *serverModel, diagnostics *diag.Diagnostics) bool {
 	name := model.Name.ValueString()
@@ -123,12 +130,15 @@ func (s *server) untilAlive(ctx context.Context, model *serverModel, diagnostics
 		}
 		if isLate || !pause(ctx, serverPollEvery) {
 			state := "no server of this name is registered: the machine did not come up, its join token had expired or was " +
-				"for another name, or it does not reach the coordinator"
+				"for another name, or it does not reach the coordinator. Look at its machine's log; apply again to wait further. A new " +
+				"token, and with it a new machine: terraform apply -replace=ADDRESS, with the address of its quorate_join_token, as in " +
+				"-replace='quorate_join_token." + name + "'. A new machine with the same token, if none has joined with it: the " +
+				"same with the machine's address"
 			if found != nil {
-				state = "it is registered and does not run"
+				state = "it is registered and does not run. Look at its machine's log; apply again to wait further"
 			}
 			diagnostics.AddAttributeError(path.Root("name"), "The server "+name+" does not join",
-				fmt.Sprintf("After %d s %s. Look at its machine's log; apply again to wait further.", model.RegistrationS.ValueInt64(), state))
+				fmt.Sprintf("After %d s %s.", model.RegistrationS.ValueInt64(), state))
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ from fastapi import APIRouter, Request, Response
 from quorate_api import limits
 from quorate_api.accounts import service
 from quorate_api.accounts.schemas import Login, Me, SignedUp, SignUp
+from quorate_api.http.address import client_address
 from quorate_api.http.principal import Caller, Environment, Transaction, cookie_name
 from quorate_api.http.route import PublicRoute, ScopedRoute
 from quorate_api.http.services import Services
@@ -18,7 +19,8 @@ async def sign_up(
     asked: SignUp, request: Request, response: Response, work: Transaction, services: Environment
 ) -> SignedUp:
     """Make an account with an organization and its first project, and log in."""
-    opened = await service.sign_up(work, services, asked, _address(request))
+    address = client_address(request, services.settings.trusted_proxies)
+    opened = await service.sign_up(work, services, asked, address)
     _set_cookie(response, services, opened.session_token)
     assert isinstance(opened.body, SignedUp)
     return opened.body
@@ -27,7 +29,8 @@ async def sign_up(
 @public.post("/login")
 async def log_in(asked: Login, request: Request, response: Response, work: Transaction, services: Environment) -> Me:
     """Log in: sets the session cookie."""
-    opened = await service.log_in(work, services, asked, _address(request))
+    address = client_address(request, services.settings.trusted_proxies)
+    opened = await service.log_in(work, services, asked, address)
     _set_cookie(response, services, opened.session_token)
     assert isinstance(opened.body, Me)
     return opened.body
@@ -47,10 +50,6 @@ async def log_out(request: Request, work: Transaction, services: Environment, ca
 async def get_me(work: Transaction, caller: Caller) -> Me:
     """Who is asking, and what they may do."""
     return await service.me(work, caller)
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else "unknown"
 
 
 def _set_cookie(response: Response, services: Services, token: str) -> None:

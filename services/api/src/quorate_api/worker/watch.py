@@ -105,7 +105,7 @@ class Watch:
 
 
 def by_state(servers: list[ServerView]) -> dict[str, float]:
-    """Of servers that serve, or should. One that has stopped in order is in no state: nothing is to be done about it."""
+    """Of servers that serve, or should: one that has stopped in order is in no state, as nothing is to be done."""
     found = Counter(_state(server) for server in servers)
     return {state: float(found[state]) for state in STATES}
 
