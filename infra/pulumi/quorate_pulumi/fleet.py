@@ -79,7 +79,7 @@ def _field(source: Mapping[str, Any], name: str, kind: Any, at: str = "") -> Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadTestFleetArgs:
+class LoadTestGroupsArgs:
     fleet: str | Mapping[str, Any]
     """`quorate_fleet`, as JSON or decoded."""
     groups: int
@@ -97,7 +97,7 @@ class LoadTestFleetArgs:
     """As a group's."""
 
 
-class LoadTestFleet(pulumi.ComponentResource):
+class LoadTestGroups(pulumi.ComponentResource):
     """`groups` groups alike, NAME-1 and on, in the fleet's region. Another durability or degree replaces them: what a
     load test wrote is nobody's."""
 
@@ -105,16 +105,16 @@ class LoadTestFleet(pulumi.ComponentResource):
     servers: pulumi.Output[dict[str, str]]
     """The servers' addresses by name."""
 
-    def __init__(self, name: str, args: LoadTestFleetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: LoadTestGroupsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         fleet = FleetContract.parse(args.fleet)
         if args.groups < 1:
-            raise ValueError(f"LoadTestFleet {name!r}: groups must be at least 1, unlike {args.groups}")
+            raise ValueError(f"LoadTestGroups {name!r}: groups must be at least 1, unlike {args.groups}")
         if args.replication_degree > len(fleet.servers):
             raise ValueError(
-                f"LoadTestFleet {name!r}: replication_degree is {args.replication_degree}, and quorate_fleet has "
+                f"LoadTestGroups {name!r}: replication_degree is {args.replication_degree}, and quorate_fleet has "
                 f"{len(fleet.servers)} servers"
             )
-        super().__init__("quorate:index:LoadTestFleet", name, {}, opts)
+        super().__init__("quorate:index:LoadTestGroups", name, {}, opts)
         self.groups = [
             Group(f"{name}-{number}", _group(args, fleet), pulumi.ResourceOptions(parent=self))
             for number in range(1, args.groups + 1)
@@ -129,7 +129,7 @@ class LoadTestFleet(pulumi.ComponentResource):
         return pulumi.Output.secret(pulumi.Output.all(**{group.name: group.handle for group in self.groups}))
 
 
-def _group(args: LoadTestFleetArgs, fleet: FleetContract) -> GroupArgs:
+def _group(args: LoadTestGroupsArgs, fleet: FleetContract) -> GroupArgs:
     return GroupArgs(
         api_url=args.api_url,
         api_key=args.api_key,

@@ -10,7 +10,7 @@ from engine import RESOURCE, run
 from fake_api import PROJECT, RATE_MAX
 
 from quorate import Handle
-from quorate_pulumi import Group, GroupArgs, LoadTestFleet, LoadTestFleetArgs
+from quorate_pulumi import Group, GroupArgs, LoadTestGroups, LoadTestGroupsArgs
 
 FLEET = {
     "version": 1,
@@ -83,7 +83,7 @@ def test_what_keeps_a_component_keeps_its_group(api, mocks):
 
 def test_a_load_test_has_its_groups_in_the_fleets_region(api, mocks):
     def program():
-        fleet = LoadTestFleet("bench", fleet_args(api))
+        fleet = LoadTestGroups("bench", fleet_args(api))
         return {"handles": fleet.handles, "servers": fleet.servers}
 
     found = run(program)
@@ -107,12 +107,12 @@ def test_a_load_test_has_its_groups_in_the_fleets_region(api, mocks):
 )
 def test_a_load_test_that_cannot_be_makes_nothing(api, mocks, change, message):
     with pytest.raises(ValueError, match=message):
-        run(lambda: {"handles": LoadTestFleet("bench", fleet_args(api, **change)).handles})
+        run(lambda: {"handles": LoadTestGroups("bench", fleet_args(api, **change)).handles})
     assert not mocks.registered
     assert not api.calls
 
 
-def fleet_args(api, **more) -> LoadTestFleetArgs:
+def fleet_args(api, **more) -> LoadTestGroupsArgs:
     sla = {"durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": RATE_MAX // 10}
     wanted = {"fleet": FLEET, "groups": 2, "api_url": api.url, "api_key": "qk_manage", "project_id": PROJECT, **sla}
-    return LoadTestFleetArgs(**{**wanted, **more})
+    return LoadTestGroupsArgs(**{**wanted, **more})

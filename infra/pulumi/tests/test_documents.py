@@ -53,7 +53,7 @@ def exported(api, mocks, monkeypatch):
 
 
 def test_the_page_has_both_programs():
-    assert ["LoadTestFleet(" in program for program in PROGRAMS] == [False, True]
+    assert ["LoadTestGroups(" in program for program in PROGRAMS] == [False, True]
 
 
 def test_a_group_for_your_application(api, mocks, exported):
