@@ -8,7 +8,9 @@ use std::time::Duration;
 use quorate_controller::exchange::{self, Command, Exchange, Granted, Load, Why};
 use quorate_controller::{Policy, Vector};
 use quorate_types::cost::ResourceVector;
-use quorate_types::limits::{SHARE_LAPSE_INTERVALS, SHARE_NEWS_MAX, SHARE_STEPS_PER_INTERVAL};
+use quorate_types::limits::{
+    SHARE_LAPSE_INTERVALS, SHARE_NEWS_AT_ONCE, SHARE_NEWS_MAX, SHARE_STEPS_PER_INTERVAL,
+};
 use quorate_types::{Epoch, GroupId, Micros, ServerId};
 use quorate_wire::share::{SHARE_VERSION, Share};
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +30,8 @@ const MILLI_PER_UNIT: [f64; 3] = [1e12, 1e3, 1e6];
 pub struct Lending {
     /// On the clock of [`now_us`]: until then nothing passes on lent capacity.
     stopped_until: AtomicU64,
+    /// Owners who are back and whom the task has not heard of yet.
+    returning: AtomicU64,
     /// A share of the server's capacity, as the bits of a float; 0: not known.
     promised_share: AtomicU64,
     news: OnceLock<mpsc::Sender<News>>,
@@ -62,6 +66,13 @@ impl Lending {
         self.interval_us.store(interval_us, Ordering::Relaxed);
     }
 
+    /// From now on peers are told that something is shared here.
+    pub fn listen(&self) -> mpsc::Receiver<News> {
+        let (sender, news) = mpsc::channel(SHARE_NEWS_MAX);
+        assert!(self.news.set(sender).is_ok(), "sharing starts once");
+        news
+    }
+
     fn promised_share(&self) -> f64 {
         f64::from_bits(self.promised_share.load(Ordering::Relaxed))
     }
@@ -80,19 +91,31 @@ impl Lending {
         now < self.stopped_until.load(Ordering::Relaxed)
     }
 
-    /// An owner is back: on this server, no shard lets pass anything on lent capacity from now on, and the task calls
-    /// back the rest.
+    /// An owner is back: on this server, no shard lets pass anything on lent capacity from now on, until the task has
+    /// called back what must be.
     pub fn owner_returned(&self, group_id: GroupId, epoch: Epoch, now: Micros) {
         let until = now + self.interval_us.load(Ordering::Relaxed);
+        self.returning.fetch_add(1, Ordering::Relaxed);
         self.stopped_until.fetch_max(until, Ordering::Relaxed);
-        self.tell(News::Returned { group_id, epoch });
+        if !self.tell(News::Returned { group_id, epoch }) {
+            self.returning.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
-    /// What finds no room is lost, as on a link.
-    pub fn tell(&self, news: News) {
-        if let Some(sender) = self.news.get() {
-            let _full = sender.try_send(news).is_err();
+    /// The task has heard of so many owners; whether what is left of what was lent `goes_on`. A shard that stops it at
+    /// this very moment has news under way, and at most what passes until then is too much.
+    fn heard_of(&self, owners: u64, goes_on: bool) {
+        let before = self.returning.fetch_sub(owners, Ordering::Relaxed);
+        if goes_on && before == owners {
+            self.stopped_until.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// What finds no room is lost, as on a link: false.
+    pub fn tell(&self, news: News) -> bool {
+        self.news
+            .get()
+            .is_some_and(|sender| sender.try_send(news).is_ok())
     }
 
     pub fn granted_per_s(&self) -> u64 {
@@ -124,9 +147,8 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
         round_us: interval_us / SHARE_STEPS_PER_INTERVAL,
         lapse_intervals: SHARE_LAPSE_INTERVALS,
     };
-    let (sender, news) = mpsc::channel(SHARE_NEWS_MAX);
     shared.lending.set_interval_us(interval_us);
-    assert!(shared.lending.news.set(sender).is_ok(), "sharing starts once");
+    let news = shared.lending.listen();
     let me = shared.server_id().0 as usize;
     let task = Task {
         shared: shared.clone(),
@@ -147,6 +169,7 @@ struct Task {
 
 impl Task {
     async fn run(mut self, mut news: mpsc::Receiver<News>) {
+        let mut heard = Vec::new();
         loop {
             let commands = if self.exchange.is_due(now_us()) {
                 let Some(loads) = collect(&self.shared).await else {
@@ -161,10 +184,12 @@ impl Task {
             let wait_us = self.exchange.wake_at().saturating_sub(now_us());
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_micros(wait_us)) => {}
-                heard = news.recv() => match heard {
-                    Some(heard) => self.hear(heard),
-                    None => return,
-                },
+                count = news.recv_many(&mut heard, SHARE_NEWS_AT_ONCE) => {
+                    if count == 0 {
+                        return;
+                    }
+                    self.hear(heard.drain(..));
+                }
             }
         }
     }
@@ -175,15 +200,31 @@ impl Task {
         std::array::from_fn(|i| (all[i] * share * MILLI_PER_UNIT[i]) as u64)
     }
 
-    fn hear(&mut self, news: News) {
-        let commands = match news {
-            News::Frame { from, share } => self.exchange.hear(now_us(), from.0 as usize, share),
-            News::Returned { group_id, epoch } => {
-                tracing::info!(%group_id, epoch, "an owner is back: what was lent of its reservation ends");
-                self.exchange.returned(now_us(), (group_id, epoch))
+    fn hear(&mut self, news: impl Iterator<Item = News>) {
+        let mut owners: Vec<exchange::Key> = Vec::new();
+        for news in news {
+            match news {
+                News::Frame { from, share } => {
+                    let commands = self.exchange.hear(now_us(), from.0 as usize, share);
+                    self.carry_out(commands);
+                }
+                News::Returned { group_id, epoch } => owners.push((group_id, epoch)),
             }
-        };
+        }
+        if owners.is_empty() {
+            return;
+        }
+        let recalls = self.shared.lending.recalls();
+        let commands = self.exchange.returned(now_us(), &owners);
+        let goes_on = commands.contains(&Command::Resume);
         self.carry_out(commands);
+        self.shared.lending.heard_of(owners.len() as u64, goes_on);
+        let recalled = self.shared.lending.recalls() - recalls;
+        tracing::debug!(
+            ?owners,
+            recalled,
+            "they use more of their reservations than was assumed"
+        );
     }
 
     fn carry_out(&mut self, commands: Vec<Command>) {
@@ -212,6 +253,7 @@ impl Task {
                     };
                     to_group(group_id, Request::Lend(lend));
                 }
+                Command::Resume => {} // once all of these are carried out
                 Command::Assume { key, per_s } => {
                     let (group_id, epoch) = key;
                     to_group(
@@ -262,4 +304,32 @@ async fn collect(shared: &Shared) -> Option<Vec<Load>> {
         loads.append(&mut answer.await.ok()?);
     }
     Some(loads)
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::GroupId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_is_lent_is_stopped_until_every_owner_was_heard_of() {
+        let lending = Lending::default();
+        lending.set_interval_us(1_000);
+        let mut news = lending.listen();
+        for n in 1..=3 {
+            lending.owner_returned(GroupId(Uuid::from_u128(n)), 1, 0);
+        }
+        assert!(lending.is_stopped(999));
+        lending.heard_of(2, true);
+        assert!(lending.is_stopped(999), "one more is under way");
+        lending.heard_of(1, true);
+        assert!(!lending.is_stopped(0));
+        assert!((0..3).all(|_| news.try_recv().is_ok()));
+        lending.owner_returned(GroupId(Uuid::from_u128(1)), 2, 0);
+        lending.heard_of(1, false);
+        assert!(lending.is_stopped(999), "nobody knows the group yet");
+        assert!(!lending.is_stopped(1_000));
+    }
 }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::problem::Vector;
 use crate::request_by_request::request_by_request;
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, note_held, own_problem, positions, word,
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, note_now, own_problem, positions, word,
 };
 
 pub struct AllDrf {
@@ -100,8 +101,8 @@ impl Server for AllDrf {
         self.promises.grants(&self.local)
     }
 
-    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
-        note_held(&mut self.local, held_per_s);
+    fn note_now(&mut self, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {
+        note_now(&mut self.local, free, held_per_s);
     }
 
     fn given(&self) -> &[(usize, u64)] {

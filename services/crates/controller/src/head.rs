@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::{NOTHING, Place, Problem, Tenant, Vector, share};
 use crate::request_by_request::request_by_request;
-use crate::rounds::{Body, Local, Message, Outbox, Server, note_held, positions, unheld};
+use crate::rounds::{Body, Local, Message, Outbox, Server, note_now, positions, unheld};
 
 pub struct HeadDrf {
     local: Local,
@@ -159,8 +159,8 @@ impl Server for HeadDrf {
             .collect()
     }
 
-    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
-        note_held(&mut self.local, held_per_s);
+    fn note_now(&mut self, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {
+        note_now(&mut self.local, free, held_per_s);
     }
 
     fn given(&self) -> &[(usize, u64)] {

@@ -21,9 +21,9 @@ use std::ops::Range;
 
 use crate::exact::per_s;
 use crate::filling::Filling;
-use crate::problem::{Place, share};
+use crate::problem::{Place, Vector, share};
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, note_held, own_problem,
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, note_now, own_problem,
     positions, word,
 };
 
@@ -252,8 +252,8 @@ impl Server for LevelDrf {
         self.promises.grants(&self.local)
     }
 
-    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64) {
-        note_held(&mut self.local, held_per_s);
+    fn note_now(&mut self, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {
+        note_now(&mut self.local, free, held_per_s);
     }
 
     fn given(&self) -> &[(usize, u64)] {

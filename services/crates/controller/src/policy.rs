@@ -34,7 +34,8 @@ impl Policy {
             };
             for place in reservation.places {
                 for i in 0..RESOURCES {
-                    taken[place.server][i] += u128::from(place.cost[i]) * u128::from(per_s);
+                    let more = u128::from(place.cost[i]) * u128::from(per_s);
+                    taken[place.server][i] = taken[place.server][i].saturating_add(more);
                 }
             }
         }

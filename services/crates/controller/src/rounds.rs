@@ -85,8 +85,9 @@ pub trait Server {
     /// servers gave their word.
     fn grants(&self) -> Vec<(usize, u64)>;
 
-    /// What of its earlier words may still be in use, by tenant: known better as heads tell what they use.
-    fn note_held(&mut self, held_per_s: &dyn Fn(usize) -> u64);
+    /// What is free, and what of its earlier words may still be in use, by tenant: known better as heads tell what
+    /// they use and assume.
+    fn note_now(&mut self, free: Vector, held_per_s: &dyn Fn(usize) -> u64);
 
     /// What this server gave its word for in this interval, to heads here and elsewhere.
     fn given(&self) -> &[(usize, u64)];
@@ -283,7 +284,8 @@ pub(crate) fn word(local: &Local, desired: &[(usize, u64)]) -> Vec<(usize, u64)>
     desired.iter().map(given).collect()
 }
 
-pub(crate) fn note_held(local: &mut Local, held_per_s: &dyn Fn(usize) -> u64) {
+pub(crate) fn note_now(local: &mut Local, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {
+    local.free = free;
     for hosted in &mut local.hosted {
         hosted.held_per_s = held_per_s(hosted.tenant);
     }

@@ -103,7 +103,7 @@ pub fn to_message(
         What::AtMost => Body::AtMost(bounds()),
         What::Accepted => Body::Accepted(known.clone().map(|(t, _)| t).collect()),
         What::Shares => Body::Shares(known.clone().map(|(t, one)| (t, one.real, one.number)).collect()),
-        What::Using | What::Recall | What::Returned => return None,
+        What::Using | What::Recall | What::Returned | What::Assumed | What::Kept => return None,
     };
     Some(Message {
         from,

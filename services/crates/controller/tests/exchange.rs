@@ -1,217 +1,14 @@
-//! The exchange as servers run it: with clocks of their own, restarts, new epochs, and a network that loses, delays
-//! and reorders.
+//! The exchange as servers run it: what is lent, taken back and ended, and that it always fits.
 
-use std::collections::{BTreeMap, BinaryHeap};
+mod world;
 
 use proptest::prelude::*;
-use quorate_controller::demand::Measured;
-use quorate_controller::exchange::{Algorithm, Command, Exchange, Key, Load, Settings, Why};
-use quorate_controller::{Place, Policy, Vector};
-use quorate_types::{GroupId, Micros};
+use quorate_controller::Policy;
+use quorate_controller::exchange::{Algorithm, Settings, Why};
+use quorate_types::GroupId;
 use quorate_wire::share::{Share, What};
 use uuid::Uuid;
-
-const MS: Micros = 1_000;
-const INTERVAL: Micros = 500 * MS;
-const CAPACITY: Vector = [1_000_000, 2_000_000, 500_000];
-
-fn settings(algorithm: Algorithm, policy: Policy) -> Settings {
-    Settings {
-        algorithm,
-        policy,
-        interval_us: INTERVAL,
-        round_us: 30 * MS,
-        lapse_intervals: 3,
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Group {
-    chain: Vec<usize>,
-    costs: Vec<Vector>,
-    epoch: u64,
-    reserved_per_s: u64,
-    offered_per_s: u64,
-}
-
-impl Group {
-    fn cost_at(&self, server: usize) -> Option<Vector> {
-        let position = self.chain.iter().position(|s| *s == server)?;
-        Some(self.costs[position])
-    }
-}
-
-/// A frame under way: (arrives, number), to, from.
-type Flying = std::cmp::Reverse<(Micros, u64, usize, usize)>;
-
-struct World {
-    now: Micros,
-    settings: Settings,
-    groups: Vec<Group>,
-    servers: Vec<Exchange>,
-    /// Added to the world's time by each server's clock.
-    clocks: Vec<Micros>,
-    flying: BinaryHeap<Flying>,
-    frames: BTreeMap<u64, Share>,
-    sent: u64,
-    /// What heads use now: (server that is the head, group) → requests/s, until (on the head's clock), key's epoch.
-    used: BTreeMap<(usize, usize, u64), (u64, Micros)>,
-    whys: Vec<(usize, Why)>,
-}
-
-impl World {
-    fn new(servers: usize, groups: Vec<Group>, settings: Settings) -> Self {
-        let clocks: Vec<Micros> = (0..servers as u64).map(|s| s * 7_919 * MS).collect();
-        let exchange = |s: usize| Exchange::new(s, settings, CAPACITY, clocks[s]);
-        Self {
-            now: 0,
-            settings,
-            groups,
-            servers: (0..servers).map(exchange).collect(),
-            clocks,
-            flying: BinaryHeap::new(),
-            frames: BTreeMap::new(),
-            sent: 0,
-            used: BTreeMap::new(),
-            whys: Vec::new(),
-        }
-    }
-
-    fn key(&self, g: usize) -> Key {
-        (GroupId(Uuid::from_u128(g as u128 + 1)), self.groups[g].epoch)
-    }
-
-    fn local_now(&self, s: usize) -> Micros {
-        self.now + self.clocks[s]
-    }
-
-    fn granted(&self, g: usize) -> u64 {
-        let key = (self.groups[g].chain[0], g, self.groups[g].epoch);
-        self.live(&key)
-    }
-
-    fn live(&self, key: &(usize, usize, u64)) -> u64 {
-        let used = self.used.get(key).filter(|used| used.1 > self.local_now(key.0));
-        used.map_or(0, |used| used.0)
-    }
-
-    fn loads(&self, s: usize) -> Vec<Load> {
-        let load = |(g, group): (usize, &Group)| {
-            group.cost_at(s)?;
-            let may = group.reserved_per_s + self.granted(g);
-            let places = group.chain.iter().zip(&group.costs);
-            Some(Load {
-                key: self.key(g),
-                places: places
-                    .map(|(server, cost)| Place {
-                        server: *server,
-                        cost: *cost,
-                    })
-                    .collect(),
-                reserved_per_s: group.reserved_per_s,
-                measured: Measured {
-                    accepted_per_s: group.offered_per_s.min(may),
-                    offered_per_s: group.offered_per_s,
-                    was_held_back: group.offered_per_s > may,
-                },
-            })
-        };
-        self.groups.iter().enumerate().filter_map(load).collect()
-    }
-
-    fn carry_out(
-        &mut self,
-        s: usize,
-        commands: Vec<Command>,
-        fate: &mut impl FnMut(&Share) -> Option<Micros>,
-    ) {
-        for command in commands {
-            match command {
-                Command::Send { to, share } => {
-                    if let Some(delay) = fate(&share) {
-                        self.sent += 1;
-                        let at = std::cmp::Reverse((self.now + delay, self.sent, to, s));
-                        self.flying.push(at);
-                        self.frames.insert(self.sent, share);
-                    }
-                }
-                Command::Grant(granted) => {
-                    let g = granted.key.0.0.as_u128() as usize - 1;
-                    self.whys.push((g, granted.why));
-                    self.used
-                        .insert((s, g, granted.key.1), (granted.per_s, granted.until));
-                }
-                Command::Assume { .. } => {}
-            }
-        }
-    }
-
-    /// One step of a few milliseconds: frames arrive, servers do what is due.
-    fn advance(&mut self, by: Micros, fate: &mut impl FnMut(&Share) -> Option<Micros>) {
-        self.now += by;
-        while let Some(std::cmp::Reverse((at, number, to, from))) = self.flying.peek().copied()
-            && at <= self.now
-        {
-            self.flying.pop();
-            let share = self.frames.remove(&number).unwrap();
-            let now = self.local_now(to);
-            let commands = self.servers[to].hear(now, from, share);
-            self.carry_out(to, commands, fate);
-        }
-        for s in 0..self.servers.len() {
-            let now = self.local_now(s);
-            let commands = if self.servers[s].is_due(now) {
-                let loads = self.loads(s);
-                self.servers[s].begin(now, loads)
-            } else {
-                self.servers[s].step(now)
-            };
-            self.carry_out(s, commands, fate);
-        }
-    }
-
-    fn run(&mut self, time: Micros) {
-        let end = self.now + time;
-        while self.now < end {
-            self.advance(5 * MS, &mut |_| Some(MS));
-        }
-    }
-
-    /// Reservations and what heads use, of each epoch that may still have one, on each server.
-    fn used_on(&self, server: usize) -> [u128; 3] {
-        let mut used = [0u128; 3];
-        for group in &self.groups {
-            add(&mut used, group.cost_at(server), group.reserved_per_s);
-        }
-        for key in self.used.keys() {
-            add(&mut used, self.groups[key.1].cost_at(server), self.live(key));
-        }
-        used
-    }
-
-    fn is_feasible(&self) -> bool {
-        (0..self.servers.len()).all(|s| {
-            let used = self.used_on(s);
-            (0..3).all(|i| used[i] <= u128::from(CAPACITY[i]))
-        })
-    }
-}
-
-fn add(used: &mut [u128; 3], cost: Option<Vector>, per_s: u64) {
-    for i in 0..3 {
-        used[i] += u128::from(cost.map_or(0, |cost| cost[i])) * u128::from(per_s);
-    }
-}
-
-fn group(chain: &[usize], reserved_per_s: u64, offered_per_s: u64) -> Group {
-    Group {
-        chain: chain.to_vec(),
-        costs: vec![[1_000, 100, 0]; chain.len()],
-        epoch: 1,
-        reserved_per_s,
-        offered_per_s,
-    }
-}
+use world::*;
 
 fn level(policy: Policy) -> Settings {
     settings(Algorithm::Level, policy)
@@ -251,10 +48,6 @@ fn idle_reservations_are_lent_and_come_back_at_once() {
     );
     // The owner is back: its head tells the others, they tell the borrower's.
     world.groups[1].offered_per_s = 500;
-    let key = world.key(1);
-    let now = world.local_now(1);
-    let commands = world.servers[1].returned(now, key);
-    world.carry_out(1, commands, &mut |_| Some(MS));
     world.run(15 * MS);
     assert_eq!(world.granted(0), 0, "taken back within two messages");
     assert_eq!(world.whys.last(), Some(&(0, Why::Recalled)));
@@ -270,6 +63,87 @@ fn idle_reservations_are_lent_and_come_back_at_once() {
     );
 }
 
+/// An owner who always uses just what it is assumed to use, so that it is never noticed, while somebody else wants all
+/// there is.
+#[test]
+fn an_owner_who_comes_back_gently_and_what_was_lent_fit_at_every_moment() {
+    for (turns_lost, to) in [(0..0, 1_000), (100..420, 1_000), (0..0, 620)] {
+        let groups = vec![group(&[0, 1, 2], 0, 5_000), group(&[1, 2, 0], 1_000, 400)];
+        let mut world = World::new(3, groups, level(Policy::Idle));
+        world.run(12 * INTERVAL);
+        let lent = world.granted(0);
+        assert!((400..=449).contains(&lent), "{lent} of 449");
+        assert_eq!(world.assumed(1), 551);
+        for turn in 0..1_000 {
+            world.groups[1].offered_per_s = world.assumed(1).min(to);
+            let lossy = turns_lost.contains(&turn);
+            world.advance(5 * MS, &mut |_| if lossy { Vec::new() } else { vec![MS] });
+            assert!(
+                world.is_feasible(),
+                "at {turn}: {:?} {}",
+                world.used,
+                world.assumed(1)
+            );
+        }
+        assert!(
+            world.assumed(1) >= to,
+            "{}: it may use what it reserved",
+            world.assumed(1)
+        );
+        assert!(
+            !world.whys.contains(&(0, Why::Recalled)),
+            "nothing had to be called back"
+        );
+    }
+}
+
+#[test]
+fn what_was_lent_is_called_back_for_a_reservation_that_appears_or_grows() {
+    let appears = |world: &mut World, offered| world.groups.push(group(&[1, 2, 0], 500, offered));
+    let grows = |world: &mut World, offered| {
+        // A resize is a new epoch.
+        (world.groups[1].epoch, world.groups[1].reserved_per_s) = (2, 600);
+        world.groups[1].offered_per_s = offered;
+    };
+    let changes: [&dyn Fn(&mut World, u64); 2] = [&appears, &grows];
+    for change in changes {
+        // Whoever sends something is noticed; whoever does not, when the next interval begins.
+        for (offered, within) in [(400, INTERVAL / 4 + 30 * MS), (0, INTERVAL + 30 * MS)] {
+            let groups = vec![group(&[0, 1, 2], 100, 5_000), group(&[2, 0, 1], 100, 0)];
+            let mut world = World::new(3, groups, level(Policy::Unallocated));
+            world.run(10 * INTERVAL + 40 * MS);
+            assert!(world.granted(0) > 750, "{}", world.granted(0));
+            change(&mut world, offered);
+            world.run(within);
+            assert!(world.granted(0) <= 300, "{} after {within}", world.granted(0));
+            world.run(4 * INTERVAL);
+            assert!((280..=300).contains(&world.granted(0)), "{}", world.granted(0));
+        }
+    }
+}
+
+#[test]
+fn only_what_an_owner_needs_is_called_back() {
+    let groups = vec![
+        group(&[0, 1], 100, 5_000),
+        group(&[1, 2], 100, 5_000),
+        group(&[2, 1, 0], 300, 0),
+    ];
+    let mut world = World::new(3, groups, level(Policy::Idle));
+    world.run(12 * INTERVAL);
+    let before = [world.granted(0), world.granted(1)];
+    assert!(
+        before[0] + before[1] > 700 && before[0].abs_diff(before[1]) < 20,
+        "{before:?}"
+    );
+    world.groups[2].offered_per_s = 300;
+    world.run(15 * MS);
+    let mut after = [world.granted(0), world.granted(1)];
+    after.sort_unstable();
+    assert_eq!(after[0], 0, "one of them lost it");
+    assert!(after[1] > 350, "{after:?}: the other one did not");
+}
+
 #[test]
 fn silence_ends_what_was_lent() {
     let groups = vec![group(&[0, 1, 2], 200, 5_000)];
@@ -277,7 +151,7 @@ fn silence_ends_what_was_lent() {
     world.run(10 * INTERVAL);
     assert!(world.granted(0) > 700);
     for _ in 0..400 {
-        world.advance(5 * MS, &mut |_| None);
+        world.advance(5 * MS, &mut |_| Vec::new());
     }
     assert_eq!(world.granted(0), 0, "after three intervals nobody was heard");
     world.run(6 * INTERVAL);
@@ -306,8 +180,7 @@ fn servers_that_start_late_fall_into_step() {
     let groups = vec![group(&[2, 0], 100, 5_000)];
     let mut world = World::new(3, groups, level(Policy::Unallocated));
     world.run(40 * INTERVAL);
-    world.servers[2] = Exchange::new(2, world.settings, CAPACITY, world.local_now(2));
-    world.used.clear();
+    world.restart(2);
     world.run(12 * INTERVAL);
     assert!(world.granted(0) > 800, "{}", world.granted(0));
 }
@@ -339,7 +212,7 @@ fn frames_about_what_is_not_here_change_nothing() {
                 entries: vec![entry(99)],
             };
             let now = world.local_now(0);
-            world.servers[0].hear(now, 1, share);
+            world.servers[0].as_mut().unwrap().hear(now, 1, share);
         }
     }
     world.run(2 * INTERVAL);
@@ -352,8 +225,8 @@ fn groups(servers: usize) -> impl Strategy<Value = Vec<Group>> {
         Just((0..servers).collect::<Vec<usize>>()).prop_shuffle(),
         1usize..4,
         proptest::collection::vec(cost, 3),
-        0u64..60,
-        0u64..3_000,
+        0u64..90,
+        prop_oneof![0u64..3_000, 0u64..60],
     );
     let group = group.prop_map(|(mut chain, degree, mut costs, reserved_per_s, offered_per_s)| {
         chain.truncate(degree);
@@ -372,8 +245,9 @@ fn groups(servers: usize) -> impl Strategy<Value = Vec<Group>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
 
-    /// What heads use fits every server beside all reservations, at every moment: whatever frames are lost, late or
-    /// out of order, whenever servers start anew, groups change their epoch or what they want.
+    /// What heads use fits every server beside all reservations, or (idle) beside what owners use of theirs without being
+    /// noticed, at every moment: whatever frames are lost, late or out of order, whenever servers start anew, groups
+    /// change their epoch or what they want.
     #[test]
     fn grants_are_feasible_at_every_moment(
         groups in groups(4),
@@ -382,29 +256,30 @@ proptest! {
             6 => (1u64..20).prop_map(Some), 2 => Just(None), 1 => (20u64..900).prop_map(Some)
         ], 1..200),
         lossy in any::<bool>(),
-        events in proptest::collection::vec((0usize..900, 0u8..4, 0usize..8, 0u64..3_000), 0..12),
+        events in proptest::collection::vec((0usize..900, 0u8..5, 0usize..8, 0u64..3_000), 0..12),
         steps in proptest::collection::vec(1u64..12, 1..20),
+        policy in prop_oneof![Just(Policy::Unallocated), Just(Policy::Idle)],
     ) {
-        let mut world = World::new(4, groups, settings(algorithm, Policy::Unallocated));
+        let mut world = World::new(4, groups, settings(algorithm, policy));
         // Reservations are admitted, so they fit.
-        prop_assume!(world.is_feasible());
+        prop_assume!(world.is_admitted(0));
         let (mut fates, mut steps) = (fates.iter().cycle(), steps.iter().cycle());
         for turn in 0..900 {
             for (_, what, which, number) in events.iter().filter(|event| event.0 == turn) {
                 let g = which % world.groups.len();
+                let reserved_per_s = world.groups[g].reserved_per_s;
                 match what {
                     0 => world.groups[g].epoch += 1,
-                    1 => {
-                        let s = which % 4;
-                        world.servers[s] = Exchange::new(s, world.settings, CAPACITY, world.local_now(s));
-                        world.used.retain(|key, _| key.0 != s);
-                    }
+                    1 => world.restart(which % 4),
+                    // Within its reservation: what was idle comes back, more or less.
+                    2 => world.groups[g].offered_per_s = reserved_per_s * number / 3_000,
                     _ => world.groups[g].offered_per_s = *number,
                 }
             }
-            let mut fate = |_: &Share| {
-                let fate = *fates.next().unwrap();
-                if lossy { fate.map(|ms| ms * MS) } else { Some(MS) }
+            let mut fate = |_: &Share| match *fates.next().unwrap() {
+                Some(ms) if lossy => vec![ms * MS],
+                None if lossy => Vec::new(),
+                _ => vec![MS],
             };
             world.advance(steps.next().unwrap() * MS, &mut fate);
             prop_assert!(world.is_feasible(), "at {} ms: {:?} {:?}", world.now / MS, world.used, world.groups);

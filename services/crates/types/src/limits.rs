@@ -69,6 +69,8 @@ pub const SHARE_STEPS_PER_INTERVAL: u64 = 16;
 pub const SHARE_LAPSE_INTERVALS: u64 = 3;
 /// Frames about what is free that wait to be read; beyond, they are lost, which costs no more than one interval.
 pub const SHARE_NEWS_MAX: usize = 4_096;
+/// Of those, what is read at once: owners who come back together are one look at what is lent.
+pub const SHARE_NEWS_AT_ONCE: usize = 256;
 /// Deadline of an append that names none.
 pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 

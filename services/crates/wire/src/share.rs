@@ -46,15 +46,21 @@ pub enum What {
     Recall = 10,
     /// From heads: the group uses more of its reservation than was assumed.
     Returned = 11,
+    /// From heads: `number` is what the group uses of its reservation without saying so; the rest may be lent.
+    Assumed = 12,
+    /// To heads: the sender keeps `number` of the group's reservation free.
+    Kept = 13,
 }
 
 impl What {
     fn of(byte: u8) -> Option<Self> {
         use What::{
-            Accepted, AtLeast, AtMost, Free, Promise, Proposals, Recall, Returned, Shares, Using, Wants,
+            Accepted, Assumed, AtLeast, AtMost, Free, Kept, Promise, Proposals, Recall, Returned, Shares,
+            Using, Wants,
         };
         let all = [
             Free, Wants, Proposals, Accepted, Shares, AtLeast, AtMost, Promise, Using, Recall, Returned,
+            Assumed, Kept,
         ];
         all.into_iter().find(|what| *what as u8 == byte)
     }

@@ -124,7 +124,7 @@ impl Group {
         let begins = config.epoch > self.replica.epoch();
         if begins {
             self.cut_sample();
-            self.end_lending();
+            self.end_lending(io);
         }
         self.step(io, Event::Configure(config));
         if begins {

@@ -47,8 +47,6 @@ pub struct Lend {
 pub struct Watched {
     at: Micros,
     flow: Flow,
-    entries: u64,
-    bytes: u64,
     lent_per_s: u64,
     lent_until: Micros,
     /// Clients were told this rate.
@@ -103,13 +101,14 @@ impl Shard {
 }
 
 impl Group {
-    /// `None` where it is no replica of a chain whose requests cost something.
+    /// `None` where it is no replica of a chain whose requests cost something. A learner takes what its place in the
+    /// chain will cost: it is sent all that the others are, and what it missed.
     fn load(&mut self, now: Micros) -> Option<Load> {
         let (config, budget) = (self.replica.config()?, self.budget.as_ref()?);
-        if matches!(self.replica.role(), Role::None | Role::Learner) {
+        if self.replica.role() == Role::None {
             return None;
         }
-        let places: Vec<Place> = (config.replicas.iter().enumerate())
+        let places: Vec<Place> = (config.line().enumerate())
             .map(|(position, member)| Place {
                 server: member.server_id.0 as usize,
                 cost: budget.request_milli_at(position),
@@ -119,39 +118,34 @@ impl Group {
             return None;
         }
         let key = (config.group_id, config.epoch);
-        let flow = self
-            .admission
-            .as_ref()
-            .map(|admission| admission.flow())
-            .unwrap_or_default();
-        let (entries, bytes) = (self.replica.committed_entries(), self.replica.committed_bytes());
-        let watched = &mut self.lending;
-        let elapsed_us = now.saturating_sub(std::mem::replace(&mut watched.at, now)).max(1);
-        let since = flow.since(&std::mem::replace(&mut watched.flow, flow));
-        let more_entries = entries.saturating_sub(std::mem::replace(&mut watched.entries, entries));
-        let more_bytes = bytes.saturating_sub(std::mem::replace(&mut watched.bytes, bytes));
-        let per_s = |milli: [u64; 3]| {
-            let requests = u128::from(budget.requests_of(milli));
-            u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
-        };
-        let measured = if self.replica.is_head() {
-            let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
-            Measured {
-                accepted_per_s: per_s(both),
-                offered_per_s: per_s(since.offered),
-                was_held_back: since.held_back > since.offers / 2,
-            }
-        } else {
-            Measured {
-                accepted_per_s: per_s(budget.cost.of(more_entries, more_bytes)),
-                ..Measured::default()
-            }
+        let reserved_per_s = budget.rate_per_s;
+        let measured = match self.replica.is_head() {
+            true => self.measure(now)?,
+            false => Measured::default(),
         };
         Some(Load {
             key,
             places,
-            reserved_per_s: budget.rate_per_s,
+            reserved_per_s,
             measured,
+        })
+    }
+
+    /// What the head did since this was last asked.
+    fn measure(&mut self, now: Micros) -> Option<Measured> {
+        let (admission, budget) = (self.admission.as_ref()?, self.budget.as_ref()?);
+        let (flow, watched) = (admission.flow(), &mut self.lending);
+        let elapsed_us = now.saturating_sub(std::mem::replace(&mut watched.at, now)).max(1);
+        let since = flow.since(&std::mem::replace(&mut watched.flow, flow));
+        let per_s = |milli: [u64; 3]| {
+            let requests = u128::from(budget.requests_of(milli));
+            u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
+        };
+        let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
+        Some(Measured {
+            accepted_per_s: per_s(both),
+            offered_per_s: per_s(since.offered),
+            was_held_back: since.held_back > since.offers / 2,
         })
     }
 
@@ -179,11 +173,13 @@ impl Group {
         }
     }
 
-    /// Another epoch begins with the reservation.
-    pub fn end_lending(&mut self) {
+    /// Another epoch begins with the reservation, of which its servers may have lent some: they do not know yet that it
+    /// has come. So nothing is assumed of it, and the first request is noticed.
+    pub fn end_lending(&mut self, io: &Io) {
+        let is_shared = io.shared.lending.share_version() > 0;
         if let Some(admission) = &mut self.admission {
             admission.end_lent();
-            admission.assume(now_us(), None);
+            admission.assume(now_us(), is_shared.then_some([0; 3]));
         }
         self.lending.lent_per_s = 0;
     }

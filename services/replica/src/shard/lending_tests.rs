@@ -189,6 +189,52 @@ fn nothing_more_passes_on_lent_capacity_when_an_owner_is_back_or_the_epoch_is_ov
 }
 
 #[test]
+fn the_first_request_of_an_epoch_is_noticed_until_its_servers_keep_the_reservation() {
+    let mut rig = Rig::new("first");
+    let mut news = rig.shard.io.shared.lending.listen();
+    rig.append(1);
+    assert!(news.try_recv().is_err(), "sharing began after the group");
+    rig.shard.configure(config(2));
+    rig.append(1);
+    let returned = |news: Result<News, _>| matches!(news, Ok(News::Returned { epoch: 2, .. }));
+    assert!(returned(news.try_recv()));
+    rig.append(1);
+    assert!(news.try_recv().is_err(), "told once");
+    let assume = |per_s| Request::Assume {
+        group_id: GROUP,
+        epoch: 2,
+        per_s,
+    };
+    rig.shard.lending(assume(Some(0)));
+    rig.append(1);
+    assert!(returned(news.try_recv()), "and again");
+    rig.shard.lending(assume(None));
+    rig.append(3);
+    assert!(news.try_recv().is_err());
+}
+
+#[test]
+fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
+    let mut rig = Rig::new("learner");
+    let mut config = config(2);
+    let other = Member {
+        server_id: ServerId(2),
+        address: "there".to_string(),
+    };
+    config.learners = std::mem::replace(&mut config.replicas, vec![other]);
+    config.budget.replica_milli = vec![[1_000, 0, 0], [700, 20, 1]];
+    rig.shard.configure(config);
+    let load = rig.load();
+    let places: Vec<(usize, [u64; 3])> = load
+        .places
+        .iter()
+        .map(|place| (place.server, place.cost))
+        .collect();
+    assert_eq!(places, [(2, [1_000, 0, 0]), (1, [700, 20, 1])]);
+    assert_eq!(load.reserved_per_s, RATE_PER_S);
+}
+
+#[test]
 fn a_head_tells_what_was_offered_and_whether_it_was_held_back() {
     let mut rig = Rig::new("load");
     rig.load();

@@ -1,0 +1,148 @@
+//! What is kept for owners, so that the rest of their reservations may be lent.
+//!
+//! A head *assumes* that its group uses no more than so much of its reservation, and notices when it does. It asks the
+//! group's servers to *keep* as much as it would like to assume. It assumes less at once, before it asks for less; it
+//! assumes more only when each server has said, in the same interval, that it keeps that much beside all its words that
+//! may be in use. So on every server what heads assume, and what is lent, fit together, whatever was lost or late.
+//!
+//! A head that knows of no answer yet (a new epoch, a new process) assumes nothing: the group's first request is noticed.
+//! A server that was not asked yet keeps the whole reservation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::loads::Loads;
+use super::{Command, Key, Load};
+
+/// What everybody was told and has confirmed is told again after so many intervals: a server may have started anew.
+const REPEAT_INTERVALS: u64 = 8;
+/// Less is asked for when it is less by more than this part.
+const LESS_BY: u64 = 10;
+
+#[derive(Debug, Default)]
+struct Assumption {
+    asked_per_s: u64,
+    assumed_per_s: u64,
+    kept_by: BTreeSet<usize>,
+    /// Everybody is known to keep what is asked for.
+    is_settled: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    per_s: u64,
+    reserved_per_s: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Reservations {
+    /// Of the groups whose heads are here.
+    assumptions: BTreeMap<Key, Assumption>,
+    /// Of all groups here.
+    kept: BTreeMap<Key, Kept>,
+    /// What heads elsewhere asked for in this interval.
+    asked: BTreeMap<Key, u64>,
+    /// Whose owners came back in this interval: nothing of it is lent.
+    back: BTreeSet<Key>,
+}
+
+impl Reservations {
+    /// True if a reservation has appeared, or grown.
+    pub fn begin(&mut self, loads: &Loads) -> bool {
+        self.asked.clear();
+        self.back.clear();
+        self.assumptions.retain(|key, _| loads.is_known(key));
+        self.kept.retain(|key, _| loads.is_known(key));
+        let mut has_grown = false;
+        for load in loads.all() {
+            let reserved_per_s = load.reserved_per_s;
+            let before = self.kept.get(&load.key).copied();
+            has_grown |= before.is_none_or(|kept| kept.reserved_per_s < reserved_per_s);
+            let per_s = match before {
+                Some(kept) if reserved_per_s <= kept.reserved_per_s => kept.per_s,
+                _ => reserved_per_s,
+            };
+            let kept = Kept {
+                per_s,
+                reserved_per_s,
+            };
+            self.kept.insert(load.key, kept);
+        }
+        has_grown
+    }
+
+    /// The group, whose head is here, would like to assume so much.
+    pub fn assume(&mut self, load: &Load, per_s: u64) -> Command {
+        let assumption = self.assumptions.entry(load.key).or_default();
+        let asked = assumption.asked_per_s;
+        if per_s > asked || per_s < asked - asked / LESS_BY {
+            assumption.asked_per_s = per_s;
+            assumption.is_settled = false;
+        }
+        assumption.kept_by.clear();
+        assumption.assumed_per_s = assumption.assumed_per_s.min(assumption.asked_per_s);
+        if let Some(kept) = self.kept.get_mut(&load.key) {
+            kept.per_s = assumption.asked_per_s;
+        }
+        self.assumed(load)
+    }
+
+    fn assumed(&self, load: &Load) -> Command {
+        let assumed = self.assumptions.get(&load.key).map_or(0, |one| one.assumed_per_s);
+        Command::Assume {
+            key: load.key,
+            per_s: (assumed < load.reserved_per_s).then_some(assumed),
+        }
+    }
+
+    /// What the group's other servers are to be told, if anything.
+    pub fn asks(&self, key: &Key, interval: u64) -> Option<u64> {
+        let assumption = self.assumptions.get(key)?;
+        let is_told = !assumption.is_settled || interval.is_multiple_of(REPEAT_INTERVALS);
+        is_told.then_some(assumption.asked_per_s)
+    }
+
+    /// The group's head, elsewhere, asks for so much.
+    pub fn is_asked(&mut self, key: Key, per_s: u64) {
+        if let Some(kept) = self.kept.get_mut(&key).filter(|_| !self.back.contains(&key)) {
+            kept.per_s = per_s;
+            self.asked.insert(key, per_s);
+        }
+    }
+
+    pub fn kept_per_s(&self, key: &Key) -> u64 {
+        self.kept.get(key).map_or(0, |kept| kept.per_s)
+    }
+
+    /// What heads elsewhere asked for and is kept.
+    pub fn answers(&self) -> impl Iterator<Item = (Key, u64)> {
+        let asked = self.asked.iter().map(|(key, per_s)| (*key, *per_s));
+        asked.filter(|(key, per_s)| self.kept_per_s(key) >= *per_s)
+    }
+
+    /// A server of the group keeps so much. Once all do, it is assumed.
+    pub fn is_kept(&mut self, load: &Load, by: usize, per_s: u64) -> Option<Command> {
+        let assumption = self.assumptions.get_mut(&load.key)?;
+        if per_s != assumption.asked_per_s {
+            return None;
+        }
+        assumption.kept_by.insert(by);
+        let is_kept = |place: &crate::Place| assumption.kept_by.contains(&place.server);
+        if assumption.is_settled && assumption.assumed_per_s == per_s || !load.places.iter().all(is_kept) {
+            return None;
+        }
+        (assumption.is_settled, assumption.assumed_per_s) = (true, per_s);
+        Some(self.assumed(load))
+    }
+
+    pub fn asked_per_s(&self, key: &Key) -> Option<u64> {
+        self.assumptions.get(key).map(|one| one.asked_per_s)
+    }
+
+    /// The owner uses more than was assumed: all of its reservation is kept from now on.
+    pub fn is_back(&mut self, key: Key) {
+        self.back.insert(key);
+        if let Some(kept) = self.kept.get_mut(&key) {
+            kept.per_s = kept.per_s.max(kept.reserved_per_s);
+        }
+    }
+}
