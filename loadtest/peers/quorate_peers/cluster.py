@@ -18,7 +18,7 @@ from quorate_local.options import REPOSITORY
 BUILD = REPOSITORY / "build" / "peers"
 BINARIES = BUILD / "bin"
 LOOPBACK = "127.0.0.1"
-READY_S = 60.0
+READY_S = 120.0  # of three JVMs on a machine that does other things as well
 FIRST_PORT, ROW_ATTEMPTS = 10_000, 100
 KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
 STOP_GRACE_S = 10.0  # a Kafka broker takes more than 4 s

@@ -7,8 +7,8 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,13 +60,8 @@ class Client:
         return cls(process, log)
 
     def run(self, load: Load, servers: Sequence[int]) -> Measured:
-        try:
+        with self._last_words():
             return self._follow(load, servers)
-        except NotLeader:
-            raise
-        except (MeasureFailed, OSError) as error:
-            said = self._log.read_text(errors="replace")[-800:] if self._log.exists() else ""
-            raise MeasureFailed(f"{error}: {said or 'it said nothing'}") from None
 
     def _follow(self, load: Load, servers: Sequence[int]) -> Measured:
         deadline = time.monotonic() + load.duration_s + PATIENCE_S
@@ -78,13 +73,24 @@ class Client:
         end = self._lines.await_event(deadline, "end")
         return of_window(end, ProcessorTime.now(servers, client).since(before))
 
+    @contextmanager
+    def _last_words(self) -> Iterator[None]:
+        try:
+            yield
+        except NotLeader:
+            raise
+        except (MeasureFailed, OSError) as error:
+            said = self._log.read_text(errors="replace")[-800:] if self._log.exists() else ""
+            raise MeasureFailed(f"{error}: {said or 'it said nothing'}") from None
+
     def tell(self, line: str) -> None:
         assert self.process.stdin is not None, "a client is told its loads on stdin"
         self.process.stdin.write(line.encode())
         self.process.stdin.flush()
 
     def await_event(self, timeout_s: float, wanted: str) -> dict[str, Any]:
-        return self._lines.await_event(time.monotonic() + timeout_s, wanted)
+        with self._last_words():
+            return self._lines.await_event(time.monotonic() + timeout_s, wanted)
 
     def stop(self) -> None:
         """Ends the process, at once: it has no state that matters."""

@@ -13,6 +13,7 @@ final class Retention {
     private final ConsensusModule.Context consensus;
     private final AeronArchive.Context archive;
     private final int segmentBytes;
+    private long purgedPosition = -1;
 
     Retention(ConsensusModule.Context consensus, AeronArchive.Context archive, int segmentBytes) {
         this.consensus = consensus;
@@ -21,22 +22,23 @@ final class Retention {
     }
 
     void purge() throws InterruptedException {
-        long before = snapshotPosition();
         if (consensus.clusterNodeRoleCounter().get() == Cluster.Role.LEADER.code()) {
             ClusterControl.ToggleState.SNAPSHOT.toggle(consensus.controlToggleCounter());
         }
         long deadlineNs = System.nanoTime() + PATIENCE_NS;
-        while (snapshotPosition() <= before) {
+        // A follower may have taken it before it was told.
+        while (snapshotPosition() <= purgedPosition) {
             if (System.nanoTime() - deadlineNs > 0) {
                 throw new IllegalStateException("no snapshot after 15 s");
             }
             Thread.sleep(POLL_MS);
         }
+        purgedPosition = snapshotPosition();
         try (RecordingLog log = new RecordingLog(consensus.clusterDir(), false);
                 AeronArchive client = AeronArchive.connect(archive.clone().lock(new ReentrantLock()))) {
             long recording = log.findLastTermRecordingId();
             long start = client.getStartPosition(recording);
-            long kept = AeronArchive.segmentFileBasePosition(start, snapshotPosition(), segmentBytes, segmentBytes);
+            long kept = AeronArchive.segmentFileBasePosition(start, purgedPosition, segmentBytes, segmentBytes);
             if (kept > start) {
                 client.purgeSegments(recording, kept);
             }
