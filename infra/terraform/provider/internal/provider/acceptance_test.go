@@ -543,3 +543,18 @@ func TestAccADeadServerIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Its machine depends on the token: one that serves is not made anew because a token ran out that nobody needed.
+func TestAccAnExpiredTokenOfAServerThatJoinedOtherwiseStays(t *testing.T) {
+	fake := fakeapi.Start(t)
+	fake.Register("s1")
+	config := to(fake) + `resource "quorate_join_token" "s1" { name = "s1" }`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: factories,
+		Steps: []resource.TestStep{
+			{Config: config},
+			{PreConfig: fake.ExpireJoinTokens, Config: config, PlanOnly: true},
+			{PreConfig: func() { fake.GiveUp("s1") }, Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
+		},
+	})
+}
