@@ -21,7 +21,7 @@ pub mod planted;
 pub mod sla;
 
 pub use codes::Code;
-pub use config::{GroupConfig, GroupId, GroupState, Member, Role, ServerId};
+pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
 pub use sla::{Durability, Sla};
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.
