@@ -130,6 +130,7 @@ async def test_the_token_is_what_servers_expect(alice: Customer) -> None:
     claims = jwt.decode(handle["token"], public, algorithms=["EdDSA"], audience="quorate-data", issuer="quorate-api")
     assert claims["grants"] == [{"group": group["id"], "ops": ["read"]}]
     assert claims["sub"] == key["id"]
+    assert claims["project"] == group["project_id"]
     assert claims["exp"] - claims["iat"] == 3600
     assert datetime.fromisoformat(handle["token_expires_at"]) == datetime.fromtimestamp(claims["exp"], UTC)
     assert handle["limits"] == {

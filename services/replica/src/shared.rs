@@ -9,11 +9,13 @@ use quorate_group_log::GroupLogs;
 use quorate_telemetry::SpanSender;
 use quorate_transport::tls::ServerTls;
 use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
+use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{self, CONNECTIONS_MAX};
 use quorate_types::{GroupConfig, GroupId, Micros, Role, ServerId};
 use tokio::sync::mpsc;
 
 use crate::shard::ShardMessage;
+use crate::shard::fair::Terms;
 use crate::sharing::Lending;
 use quorate_tokens::Keys;
 
@@ -66,6 +68,10 @@ pub struct Shared {
     group_logs: OnceLock<Weak<GroupLogs>>,
     /// Bytes a second that learners of this server's groups may be sent. Set before the shards start.
     pub catchup_bytes_per_s: AtomicU64,
+    /// What the server has of each resource. Set before the shards start.
+    pub capacity: OnceLock<ResourceVector>,
+    /// What groups here pay and are owed: read when a client attaches, written when a group is configured.
+    pub terms: Mutex<HashMap<GroupId, Arc<Terms>>>,
     /// What groups may use of what others do not.
     pub lending: Lending,
     /// By shard: whom its groups wait for, for heartbeats.
@@ -110,6 +116,8 @@ impl Shared {
             storage_fault: Mutex::default(),
             group_logs: OnceLock::new(),
             catchup_bytes_per_s: AtomicU64::new(limits::CATCHUP_BYTES_PER_S_MIN),
+            capacity: OnceLock::new(),
+            terms: Mutex::default(),
             lending: Lending::default(),
             slow: Mutex::default(),
         }

@@ -2,11 +2,12 @@
 //! servers, tells shards what their groups may use above their SLA, and takes it back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use quorate_controller::exchange::{self, Command, Exchange, Granted, Load, Why};
 use quorate_controller::{Policy, Vector};
+use quorate_telemetry::lending::{Change, LendingBook, Reason};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{
     SHARE_LAPSE_INTERVALS, SHARE_NEWS_AT_ONCE, SHARE_NEWS_MAX, SHARE_STEPS_PER_INTERVAL,
@@ -16,7 +17,7 @@ use quorate_wire::share::{SHARE_VERSION, Share};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 
-use crate::clock::now_us;
+use crate::clock::{now_us, wall_us};
 use crate::flags::{self, Flags};
 use crate::shard::ShardMessage;
 use crate::shard::lending::{Lend, Request};
@@ -40,6 +41,8 @@ pub struct Lending {
     granted_per_s: AtomicU64,
     /// Since the start.
     recalls: AtomicU64,
+    /// Until the telemetry thread takes them.
+    changes: Mutex<LendingBook>,
 }
 
 /// What the task hears.
@@ -120,6 +123,10 @@ impl Lending {
 
     pub fn granted_per_s(&self) -> u64 {
         self.granted_per_s.load(Ordering::Relaxed)
+    }
+
+    pub fn take_changes(&self) -> Vec<Change> {
+        self.changes.lock().expect("changes").take()
     }
 
     pub fn recalls(&self) -> u64 {
@@ -282,12 +289,33 @@ impl Task {
             tracing::info!(%group_id, epoch, per_s, before, ?why, "what the group may use above its SLA has changed");
         }
         let lending = &self.shared.lending;
+        if per_s != before {
+            let change = Change {
+                at_ms: wall_us() / 1_000,
+                group: group_id,
+                epoch,
+                per_s,
+                before_per_s: before,
+                reason: reason_of(why),
+            };
+            lending.changes.lock().expect("changes").note(change);
+        }
         if why == Why::Recalled {
             lending.recalls.fetch_add(1, Ordering::Relaxed);
         }
         lending
             .granted_per_s
             .store(self.granted.values().sum(), Ordering::Relaxed);
+    }
+}
+
+fn reason_of(why: Why) -> Reason {
+    match why {
+        Why::Agreed => Reason::Agreed,
+        Why::Unwanted => Reason::Unwanted,
+        Why::Lapsed => Reason::Lapsed,
+        Why::Recalled => Reason::Recalled,
+        Why::Moved => Reason::Moved,
     }
 }
 

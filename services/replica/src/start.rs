@@ -123,6 +123,8 @@ fn share(
     shared
         .catchup_bytes_per_s
         .store(flags.catchup_bytes_per_s(), std::sync::atomic::Ordering::Relaxed);
+    let set = shared.capacity.set(flags.capacity());
+    assert!(set.is_ok(), "the capacity is set once");
     shared
 }
 

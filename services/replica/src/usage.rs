@@ -279,6 +279,7 @@ impl Sampler {
                 at_ms: wall_us() / 1000,
                 process: process::now(),
                 samples: groups,
+                lending: self.shared.lending.take_changes(),
             });
         }
         true

@@ -1,5 +1,6 @@
 //! What a server tells about itself: logs, usage and SLIs on their way to the bill, traces and metrics.
 
+pub mod lending;
 mod logs;
 pub mod metric_names;
 mod otlp;

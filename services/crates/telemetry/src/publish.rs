@@ -15,13 +15,17 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::lending::{Change, LendingBook};
 use crate::usage::{LiveEntry, LiveMeter, Process, Sample, UsageEntry, WindowBook};
 
 pub const USAGE_STREAM: &str = "quorate:usage";
 pub const LIVE_STREAM: &str = "quorate:live";
-/// Redis trims the streams to about these lengths: two days of one server's seconds, and five hours of charts.
+pub const LENDING_STREAM: &str = "quorate:lending";
+/// Redis trims the streams to about these lengths: two days of one server's seconds, five hours of charts, and as
+/// many seconds in which what is lent changed.
 const USAGE_ENTRIES_MAX: usize = 200_000;
 const LIVE_ENTRIES_MAX: usize = 20_000;
+const LENDING_ENTRIES_MAX: usize = 20_000;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -59,6 +63,8 @@ pub struct Round {
     pub at_ms: u64,
     pub process: Process,
     pub samples: Vec<Sample>,
+    /// Of what is lent, since the last round.
+    pub lending: Vec<Change>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +94,7 @@ struct State {
     book: WindowBook,
     meter: LiveMeter,
     live: Option<LiveEntry>,
+    lending: LendingBook,
     at_ms: u64,
     process: Process,
     told_dropped: u64,
@@ -115,6 +122,9 @@ impl Publisher {
             state.meter.observe(sample);
         }
         state.book.end_round(round.at_ms);
+        for change in round.lending {
+            state.lending.note(change);
+        }
         (state.at_ms, state.process) = (round.at_ms, round.process);
         let groups = state.meter.take();
         let (server_id, at_ms) = (self.shared.publishing.server_id.0, round.at_ms);
@@ -209,6 +219,13 @@ impl Publisher {
         let live = self.shared.state.borrow_mut().live.take();
         if let Some(live) = live {
             add(connection, LIVE_STREAM, LIVE_ENTRIES_MAX, &live).await?;
+        }
+        let server_id = self.shared.publishing.server_id.0;
+        loop {
+            let pending = self.shared.state.borrow().lending.pending(server_id);
+            let Some(entry) = pending else { break };
+            add(connection, LENDING_STREAM, LENDING_ENTRIES_MAX, &entry).await?;
+            self.shared.state.borrow_mut().lending.sent(&entry);
         }
         loop {
             let (batch, at_ms, process) = {

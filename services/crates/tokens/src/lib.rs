@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, errors::ErrorKind};
-use quorate_types::{Code, GroupId, ServerId};
+use quorate_types::{Code, GroupId, ProjectId, ServerId};
 use serde::Deserialize;
 
 /// Longer ones are refused unread.
@@ -37,6 +37,8 @@ pub struct Grant {
 struct ClientClaims {
     exp: u64,
     grants: Vec<Grant>,
+    #[serde(default)]
+    project: Option<ProjectId>,
 }
 
 /// What a client may do with one group, and until when.
@@ -44,6 +46,8 @@ struct ClientClaims {
 pub struct Permission {
     pub may_append: bool,
     pub may_read: bool,
+    /// Of the grant's group; `None` in tokens of issuers that do not say.
+    pub project: Option<ProjectId>,
     /// Seconds since 1970.
     pub expires_at_s: u64,
 }
@@ -83,6 +87,7 @@ impl Keys {
         Ok(Permission {
             may_append: grant.ops.contains(&Operation::Append),
             may_read: grant.ops.contains(&Operation::Read),
+            project: claims.project,
             expires_at_s: claims.exp,
         })
     }
@@ -176,6 +181,23 @@ mod tests {
         assert_eq!(
             keys().check_client(&sound, elsewhere).unwrap_err(),
             Code::PermissionDenied
+        );
+    }
+
+    #[test]
+    fn a_token_may_say_whose_the_group_is() {
+        assert_eq!(
+            check(&token(&header(), &claims(), &key(1))).unwrap().project,
+            None
+        );
+        let mut said = claims();
+        said["project"] = json!("01930f3c-5f4e-7cc3-98c4-dc0c0c073990");
+        let project = check(&token(&header(), &said, &key(1))).unwrap().project;
+        assert_eq!(project.map(|of| of.0.as_u128() & 0xff), Some(0x90));
+        said["project"] = json!("mine");
+        assert_eq!(
+            check(&token(&header(), &said, &key(1))).unwrap_err(),
+            Code::TokenInvalid
         );
     }
 

@@ -1,6 +1,8 @@
 //! Cutting a stream into frames.
 
+use std::future::poll_fn;
 use std::io;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use quorate_wire::{Frame, WireError, decode_frame, frame};
@@ -44,13 +46,27 @@ impl FrameReader {
     /// Waits for bytes and reads them, with one system call for what one call can take: the runtime knows a socket
     /// to be drained when it gave less than was asked for. Nothing is lost when the future is dropped.
     pub async fn fill_from(&mut self, stream: &mut ReadHalf) -> Result<(), ReadFault> {
+        poll_fn(|context| self.poll_fill_from(context, stream, usize::MAX))
+            .await
+            .map(|_| ())
+    }
+
+    /// As [`FrameReader::fill_from`], with about `bytes_max` from the socket at most; how many there are now that were
+    /// not before.
+    pub fn poll_fill_from(
+        &mut self,
+        context: &mut Context<'_>,
+        stream: &mut ReadHalf,
+        bytes_max: usize,
+    ) -> Poll<Result<usize, ReadFault>> {
         self.reserve(stream.margin_bytes());
-        match stream.fill(&mut self.buffer).await {
+        let filled = ready!(stream.poll_fill(context, &mut self.buffer, bytes_max));
+        Poll::Ready(match filled {
             Ok(0) if self.buffer.is_empty() => Err(ReadFault::Closed),
             Ok(0) => Err(ReadFault::Io(io::ErrorKind::UnexpectedEof.into())),
-            Ok(_) => Ok(()),
+            Ok(bytes) => Ok(bytes),
             Err(error) => Err(ReadFault::Io(error)),
-        }
+        })
     }
 
     /// Waits for one whole frame.

@@ -57,19 +57,21 @@ impl Session {
         self.lock().handshake_kind()
     }
 
-    /// Appends decrypted bytes to `plaintext`, which must have room for more than [`RECORD_BYTES_MAX`]. 0: the other
+    /// Appends decrypted bytes to `plaintext`, which must have room for more than [`RECORD_BYTES_MAX`]; of ciphertext
+    /// `bytes_max` are read at once. 0: the other
     /// side has closed.
     pub(crate) fn poll_fill(
         &self,
         tcp: &mut OwnedReadHalf,
         context: &mut Context<'_>,
         plaintext: &mut BytesMut,
+        bytes_max: usize,
     ) -> Poll<io::Result<usize>> {
         CIPHERTEXT.with_borrow_mut(|ciphertext| {
             loop {
                 let room = plaintext.capacity() - plaintext.len();
                 assert!(room > RECORD_BYTES_MAX, "the reader reserves room for a record");
-                let wanted = READ_BYTES.min(room - RECORD_BYTES_MAX);
+                let wanted = READ_BYTES.min(room - RECORD_BYTES_MAX).min(bytes_max);
                 let mut read = ReadBuf::new(&mut ciphertext[..wanted]);
                 ready!(Pin::new(&mut *tcp).poll_read(context, &mut read))?;
                 if read.filled().is_empty() {

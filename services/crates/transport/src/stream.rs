@@ -3,13 +3,15 @@
 //! The plain path is what it would be without TLS: the socket reads into the frame buffer, an outbox is one
 //! vectored write. The TLS path adds a decryption into the frame buffer, and an encryption out of the outbox.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::TcpStream as StdTcpStream;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use rustls::pki_types::CertificateDer;
 use rustls::{Connection, HandshakeKind};
 use tokio::io::AsyncReadExt;
@@ -138,13 +140,26 @@ impl ReadHalf {
     /// Waits for bytes and appends them, no more than there is room for. 0: the other side has closed. Nothing is
     /// lost when the future is dropped.
     pub(crate) async fn fill(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        poll_fn(|context| self.poll_fill(context, buffer, usize::MAX)).await
+    }
+
+    /// As [`ReadHalf::fill`], with about `bytes_max` from the socket at most.
+    pub(crate) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut BytesMut,
+        bytes_max: usize,
+    ) -> Poll<io::Result<usize>> {
         match &self.session {
-            None => self.tcp.read_buf(buffer).await,
-            Some(session) => {
-                let tcp = &mut self.tcp;
-                poll_fn(|context| session.poll_fill(tcp, context, buffer)).await
-            }
+            // Begun anew each time: it keeps nothing between.
+            None => pin!(self.tcp.read_buf(&mut buffer.limit(bytes_max))).poll(context),
+            Some(session) => session.poll_fill(&mut self.tcp, context, buffer, bytes_max),
         }
+    }
+
+    /// Waits until the socket has something, or its end, without taking it. An error comes again when it is read.
+    pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.tcp.as_ref().poll_read_ready(context)
     }
 
     /// Reads what comes and forgets it; false when the other side has closed.
@@ -156,6 +171,12 @@ impl ReadHalf {
     /// Room that a buffer must have beyond what one read asks for.
     pub(crate) fn margin_bytes(&self) -> usize {
         if self.is_tls() { RECORD_BYTES_MAX } else { 0 }
+    }
+
+    /// How much of what was sent and not read the kernel holds, about.
+    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
+        let tcp: &TcpStream = self.tcp.as_ref();
+        socket2::SockRef::from(tcp).set_recv_buffer_size(bytes)
     }
 
     /// Joins the halves again, to hand the connection to another thread.

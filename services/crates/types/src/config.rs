@@ -17,6 +17,11 @@ impl std::fmt::Display for GroupId {
     }
 }
 
+/// Whose a group is. Servers know it from tokens, and only as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ProjectId(pub Uuid);
+
 /// Assigned by the coordinator at registration, densely from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -61,6 +61,15 @@ pub const RETRY_AFTER_MS_MIN: u64 = 1;
 pub const RETRY_AFTER_MS_HELD: u64 = 50;
 /// … and after this at most, since budgets change.
 pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
+/// A round of the queue between tenants, in time of the shard: what a request waits for others at most when its tenant is
+/// within its share. Longer, a tenant's burst is in others' way; shorter, rounds serve too few requests each.
+pub const FAIR_ROUND_US: u64 = 2_000;
+/// While others wait, a connection is not read in smaller pieces: a system call costs about as much as so many bytes.
+pub const FAIR_READ_BYTES_MIN: usize = 16 << 10;
+/// How long a round waits for a tenant that has a share left and does not take its answers, …
+pub const FAIR_BLOCKED_WAIT_US: u64 = 1_000;
+/// … and how long it is not waited for again: one that never reads takes no more than a sixteenth of the time.
+pub const FAIR_BLOCKED_REST_US: u64 = 16_000;
 /// Lent capacity that a group may use at once after a pause, in time at its rate: others may want it back any moment.
 pub const LENT_DEPTH_MS: u64 = 100;
 /// In an interval servers agree on what is lent in five steps; the rest of it is for what is late.
@@ -172,6 +181,8 @@ pub const LINK_FEED_BYTES_MAX: usize = 32 << 20;
 pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
 /// Records in one stream entry: keeps an entry below a megabyte, and what a failed send repeats.
 pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
+/// Changes of what is lent that wait for Redis; beyond, the oldest are dropped and counted: minutes of a busy server.
+pub const TELEMETRY_LENDING_MAX: usize = 4_096;
 /// Windows that ended less than this ago are sent again over a new connection to Redis, which may have lost
 /// what it had taken (a replica promoted, a restart from an older file).
 pub const TELEMETRY_RESEND_S: u64 = 900;

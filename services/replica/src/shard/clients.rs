@@ -1,12 +1,15 @@
 //! Connections of clients: greeting, frames in, channels, and the tasks that read and write.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_chain::ClientRef;
+use quorate_qos::Tenant;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf};
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{
@@ -19,6 +22,7 @@ use quorate_wire::{Frame, TraceContext};
 use tokio::sync::Notify;
 
 use crate::shard::crossing::Backlog;
+use crate::shard::fair::{Terms, attach_cost, frame_cost, tenant_of};
 use crate::shard::io::{Io, Refusal};
 use crate::shard::{ClientRequest, Shard, ShardMessage};
 use crate::shared::Slot;
@@ -36,11 +40,43 @@ pub struct Connection {
     channels: Channels,
     /// What is on its way to groups of other shards, and from them.
     pub backlog: Arc<Backlog>,
+    /// Of the first group that it attached.
+    pub tenant: Option<Tenant>,
+    /// What was done for it and is not charged yet, in thousandths of tokens.
+    pub spent: [u64; 3],
+    /// It has something to be read, and it is not its turn.
+    pub waits_for_turn: Option<Waker>,
 }
 
 impl Connection {
     fn is_ahead(&self) -> bool {
         self.outbox.len() > CLIENT_OUTBOX_BYTES_MAX || self.backlog.is_full_of_requests()
+    }
+
+    /// Charges a message; the group that it is for.
+    fn pay(&mut self, channel: u32, message: &Message) -> Option<GroupId> {
+        let of = self.channels.attached.get(&channel);
+        let group_id = of.map(|of| of.group_id);
+        let terms = of.and_then(|of| of.terms.as_ref());
+        let cost = match (message, terms) {
+            (Message::Append(append), Some(terms)) => terms.cost(append.entry_count, append.payload.len()),
+            (Message::Append(append), None) => frame_cost(append.payload.len()),
+            _ => frame_cost(0),
+        };
+        self.spend(cost);
+        group_id
+    }
+
+    pub fn spend(&mut self, cost: [u64; 3]) {
+        for (sum, more) in self.spent.iter_mut().zip(cost) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// Of the groups that it has attached.
+    pub fn weights(&self) -> impl Iterator<Item = (GroupId, u64)> {
+        let attached = self.channels.attached.values();
+        attached.filter_map(|of| Some((of.group_id, of.terms.as_ref()?.weight())))
     }
 }
 
@@ -55,13 +91,20 @@ struct Attachment {
     group_id: GroupId,
     /// Of the connection's, in order: a refusal frees the channel only while it is still this one's.
     number: u64,
+    /// `None` of a group that was not here.
+    terms: Option<Arc<Terms>>,
 }
 
 impl Channels {
-    fn attach(&mut self, channel: u32, group_id: GroupId) -> u64 {
+    fn attach(&mut self, channel: u32, group_id: GroupId, terms: Option<Arc<Terms>>) -> u64 {
         self.attachments += 1;
         let number = self.attachments;
-        self.attached.insert(channel, Attachment { group_id, number });
+        let attachment = Attachment {
+            group_id,
+            number,
+            terms,
+        };
+        self.attached.insert(channel, attachment);
         number
     }
 
@@ -120,8 +163,12 @@ impl Shard {
             close: Rc::new(Notify::new()),
             channels: Channels::default(),
             backlog: Arc::default(),
+            tenant: None,
+            spent: [0; 3],
+            waits_for_turn: None,
         };
         self.io.connections.insert(id, connection);
+        self.io.join_strangers(id);
         let hello = Message::HelloOk(HelloOk {
             version: VERSION,
             server_id: self.io.shared.server_id().0,
@@ -141,6 +188,8 @@ impl Shard {
     }
 
     fn close_connection(&mut self, id: u64) {
+        self.io.fair.leave(id);
+        self.io.call_readers();
         let Some(connection) = self.io.connections.remove(&id) else {
             return;
         };
@@ -238,9 +287,13 @@ impl Shard {
             | Message::Cancel { .. }
             | Message::Status { .. }
             | Message::Trim { .. } => self.channel_message(client, message, None),
-            Message::Ping { nonce } => self.io.send_client(client, Message::Pong { nonce }),
+            Message::Ping { nonce } => {
+                self.io.send_client(client, Message::Pong { nonce });
+                self.spend(id, frame_cost(0));
+            }
             Message::Pong { .. } => {}
             Message::Detach => {
+                self.spend(id, frame_cost(0));
                 let connection = self.io.connections.get_mut(&id);
                 if let Some(group_id) = connection.and_then(|c| c.channels.detach(client.channel)) {
                     self.pass_to_group(group_id, client, ClientRequest::Gone);
@@ -262,10 +315,17 @@ impl Shard {
         Ok(())
     }
 
+    fn spend(&mut self, id: u64, cost: [u64; 3]) {
+        if let Some(connection) = self.io.connections.get_mut(&id) {
+            connection.spend(cost);
+        }
+    }
+
     fn attach(&mut self, client: ClientRef, group_id: GroupId, session: u64, token: &str) {
         let Some(connection) = self.io.connections.get_mut(&client.connection) else {
             return;
         };
+        connection.spend(attach_cost());
         let refusal = if connection.channels.group_of(client.channel).is_some() {
             Err((Code::ProtocolError, Some("The channel is in use.".to_string())))
         } else if connection.channels.attached.len() >= CHANNELS_PER_CONNECTION_MAX {
@@ -276,11 +336,20 @@ impl Shard {
         };
         match refusal {
             Ok(permission) => {
+                let terms = self.io.shared.terms_of(group_id);
+                let weight = terms.as_ref().map_or(0, |terms| terms.weight());
+                let is_first = connection.tenant.is_none();
+                let of_this = tenant_of(permission.project, group_id);
+                let tenant = *connection.tenant.get_or_insert(of_this);
                 let request = ClientRequest::Attach {
-                    number: connection.channels.attach(client.channel, group_id),
+                    number: connection.channels.attach(client.channel, group_id, terms),
                     session,
                     permission,
                 };
+                if is_first {
+                    self.io.fair.join(client.connection, tenant);
+                }
+                self.io.fair.raise_weight(tenant, weight);
                 self.pass_to_group(group_id, client, request);
             }
             Err((code, detail)) => {
@@ -292,8 +361,8 @@ impl Shard {
     }
 
     fn channel_message(&mut self, client: ClientRef, message: Message, trace: Option<TraceContext>) {
-        let connection = self.io.connections.get(&client.connection);
-        match connection.and_then(|c| c.channels.group_of(client.channel)) {
+        let connection = self.io.connections.get_mut(&client.connection);
+        match connection.and_then(|c| c.pay(client.channel, &message)) {
             Some(group_id) => self.pass_to_group(group_id, client, ClientRequest::Message { message, trace }),
             None => {
                 let (op, id) = refused_as(&message);
@@ -388,12 +457,14 @@ async fn read_frames(
     stream: &mut ReadHalf,
     reader: &mut FrameReader,
 ) -> Option<Goodbye> {
+    // Taken from the socket in the last turn.
+    let mut bytes = 0;
     loop {
         loop {
             // Back-pressure: who does not read its answers is not read from either, nor who asks faster than groups
             // of other shards take it in.
-            while shard.borrow().io.connections.get(&id)?.is_ahead() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+            if shard.borrow().io.connections.get(&id)?.is_ahead() {
+                until_behind(shard, id).await?;
             }
             match reader.next_frame() {
                 Ok(Some(frame)) => {
@@ -411,8 +482,9 @@ async fn read_frames(
                 Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
             }
         }
-        match reader.fill_from(stream).await {
-            Ok(()) => {}
+        shard.borrow_mut().io.settle(id, bytes);
+        match read_in_turn(shard, id, stream, reader).await {
+            Ok(read) => bytes = read,
             Err(ReadFault::Wire(e)) => {
                 return Some(Goodbye {
                     code: e.code(),
@@ -422,6 +494,43 @@ async fn read_frames(
             Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
         }
     }
+}
+
+/// Waits while the client does not take its answers, or others have too much of its requests; `None` when it is gone.
+async fn until_behind(shard: &Rc<RefCell<Shard>>, id: u64) -> Option<()> {
+    {
+        let io = &mut shard.borrow_mut().io;
+        io.settle(id, 0);
+        io.fair.block(id);
+    }
+    while shard.borrow().io.connections.get(&id)?.is_ahead() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    shard.borrow_mut().io.fair.unblock(id);
+    Some(())
+}
+
+/// Waits until there is something to be read and it is the connection's turn, and reads. Until then bytes stay in the
+/// socket.
+async fn read_in_turn(
+    shard: &Rc<RefCell<Shard>>,
+    id: u64,
+    stream: &mut ReadHalf,
+    reader: &mut FrameReader,
+) -> Result<usize, ReadFault> {
+    poll_fn(|context| {
+        let _read_tells = ready!(stream.poll_readable(context)).is_err();
+        let Some(bytes_max) = shard.borrow_mut().io.turn(id, context) else {
+            return Poll::Pending;
+        };
+        let read = reader.poll_fill_from(context, stream, bytes_max);
+        if read.is_pending() {
+            // Nothing was there: the turn is another's.
+            shard.borrow().io.call_readers();
+        }
+        read
+    })
+    .await
 }
 
 async fn write_when_possible(shard: Rc<RefCell<Shard>>, id: u64, stream: Rc<WriteHalf>, blocked: Rc<Notify>) {
@@ -435,6 +544,10 @@ async fn write_when_possible(shard: Rc<RefCell<Shard>>, id: u64, stream: Rc<Writ
 }
 
 #[cfg(test)]
+#[path = "fair_tests.rs"]
+mod fair_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use uuid::Uuid;
@@ -442,9 +555,9 @@ mod tests {
     #[test]
     fn a_late_refusal_leaves_alone_what_was_attached_since() {
         let (group, mut channels) = (GroupId(Uuid::from_u128(7)), Channels::default());
-        let first = channels.attach(1, group);
+        let first = channels.attach(1, group, None);
         assert_eq!(channels.detach(1), Some(group));
-        let second = channels.attach(1, group);
+        let second = channels.attach(1, group, None);
         channels.refused(1, first);
         assert_eq!(channels.group_of(1), Some(group), "the group may hold it");
         channels.refused(1, second);

@@ -166,6 +166,7 @@ mod tests {
             permission: Permission {
                 may_append: true,
                 may_read: true,
+                project: None,
                 expires_at_s: 0,
             },
         }

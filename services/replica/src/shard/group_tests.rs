@@ -279,6 +279,7 @@ impl Server {
         let permission = Permission {
             may_append: true,
             may_read: true,
+            project: None,
             expires_at_s: u64::MAX,
         };
         let request = ClientRequest::Attach {

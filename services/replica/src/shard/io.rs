@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use quorate_chain::{ClientRef, Event};
-use quorate_qos::Pace;
+use quorate_qos::{FairQueue, Pace};
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{
     CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_FEED_BYTES_MAX, LINK_OUTBOX_BYTES_MAX,
@@ -20,6 +20,7 @@ use crate::disk::JournalPort;
 use crate::shard::ShardMessage;
 use crate::shard::clients::Connection;
 use crate::shard::crossing::Crossings;
+use crate::shard::fair::answer_cost;
 use crate::shard::links::Link;
 use crate::shard::reads::DiskRead;
 use crate::shared::Shared;
@@ -64,6 +65,12 @@ pub struct Io {
     pub catching_up: BTreeSet<GroupId>,
     /// Wakes the pace task: one of them waits.
     pub pacing: Rc<Notify>,
+    /// Whose connection is read next.
+    pub fair: FairQueue,
+    /// Those named last; empty, the allocation is kept.
+    pub next_readers: Vec<u64>,
+    /// Wakes the task that has them named again in a while.
+    pub pass_later: Rc<Notify>,
 }
 
 /// What was read back for a group's successor; of use in the life in which it was asked for.
@@ -109,6 +116,7 @@ impl Io {
         let bytes_per_s = shared.catchup_bytes_per_s.load(Ordering::Relaxed) / shared.shard_count() as u64;
         let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
         let pace = Pace::new(bytes_per_s, burst_bytes, now_us());
+        let fair = FairQueue::new(shared.shard_capacity_milli());
         Self {
             shard,
             shared,
@@ -135,6 +143,9 @@ impl Io {
             pace,
             catching_up: BTreeSet::new(),
             pacing: Rc::new(Notify::new()),
+            fair,
+            next_readers: Vec::new(),
+            pass_later: Rc::new(Notify::new()),
         }
     }
 
@@ -206,9 +217,11 @@ impl Io {
             connection.close.notify_one();
             return;
         }
+        let before = connection.outbox.len();
         connection
             .outbox
             .push(|out| message.encode(client.channel, None, out));
+        connection.spend(answer_cost(&message, connection.outbox.len() - before));
         self.mark_connection(client.connection);
     }
 

@@ -64,6 +64,7 @@ impl Rig {
         let permission = Permission {
             may_append: true,
             may_read: true,
+            project: None,
             expires_at_s: u64::MAX,
         };
         let (number, session) = (1, 5);

@@ -7,6 +7,7 @@
 
 pub mod clients;
 pub mod crossing;
+pub mod fair;
 pub mod group;
 pub mod io;
 pub mod lending;
@@ -184,6 +185,7 @@ impl Shard {
         let group_id = config.group_id;
         self.lost.remove(&group_id);
         self.io.note_peers(&config);
+        self.io.shared.set_terms(&config);
         let me = self.io.shared.server_id();
         let now = crate::clock::now_us();
         self.groups.entry(group_id).or_insert_with(|| {
@@ -251,6 +253,7 @@ impl Shard {
             self.io.wake.notify_one();
         }
         self.io.forget_peers_of(group_id);
+        self.io.shared.terms.lock().expect("terms").remove(&group_id);
         self.io.shared.reports.lock().expect("reports").remove(&group_id);
         self.io
             .shared

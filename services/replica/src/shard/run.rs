@@ -9,7 +9,7 @@ use std::time::Duration;
 use quorate_journal::Event as JournalEvent;
 use quorate_transport::spin::spin_for;
 use quorate_transport::{Detached, ReadHalf, WriteHalf};
-use quorate_types::limits::{CATCHUP_PACE_MS, NOTICE_HOLD_MS};
+use quorate_types::limits::{CATCHUP_PACE_MS, FAIR_BLOCKED_WAIT_US, NOTICE_HOLD_MS};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 
@@ -50,6 +50,7 @@ pub fn run(
         spawn_local(timer_task(shard.clone()));
         spawn_local(pace_task(shard.clone()));
         spawn_local(notice_task(shard.clone()));
+        spawn_local(pass_task(shard.clone()));
         spawn_work(&shard, work);
         inbox_task(shard, inbox).await;
     });
@@ -60,7 +61,9 @@ async fn flush_task(shard: Rc<RefCell<Shard>>, spin: Duration) {
     let wake = shard.borrow().io.wake.clone();
     loop {
         spin_for(spin, wake.notified()).await;
-        shard.borrow_mut().flush();
+        let mut shard = shard.borrow_mut();
+        shard.flush();
+        shard.io.let_read();
     }
 }
 
@@ -75,6 +78,7 @@ async fn tick_task(shard: Rc<RefCell<Shard>>) {
         if now_us() >= alive_at {
             alive_at = now_us() + ALIVE_INTERVAL_US;
             shard.keep_links_alive();
+            shard.weigh_tenants();
         }
     }
 }
@@ -128,6 +132,16 @@ async fn notice_task(shard: Rc<RefCell<Shard>>) {
         notices.notified().await;
         tokio::time::sleep(Duration::from_millis(NOTICE_HOLD_MS)).await;
         shard.borrow_mut().tell_late();
+    }
+}
+
+/// Ends a round between tenants that waits for one of them, when that is enough.
+async fn pass_task(shard: Rc<RefCell<Shard>>) {
+    let later = shard.borrow().io.pass_later.clone();
+    loop {
+        later.notified().await;
+        tokio::time::sleep(Duration::from_micros(FAIR_BLOCKED_WAIT_US)).await;
+        shard.borrow().io.call_readers();
     }
 }
 

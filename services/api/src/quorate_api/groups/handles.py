@@ -26,7 +26,7 @@ async def issue(services: Services, principal: Principal, row: Row[Any], view: G
     if not view.replicas:
         raise Problem(Code.GROUP_NOT_READY, f"The group is {view.status} and has no servers.", retry_after_s=1)
     tls = await _tls(services)
-    token = services.signer.sign(str(principal.id), row.id, operations, datetime.now(UTC))
+    token = services.signer.sign(str(principal.id), row.id, operations, datetime.now(UTC), project_id=row.project_id)
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     return Handle(

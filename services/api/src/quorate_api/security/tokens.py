@@ -43,10 +43,13 @@ class TokenSigner:
         self._key = key
         self.key_id = str(public_jwk(key.public_key())["kid"])
 
-    def sign(self, subject: str, group_id: UUID, operations: list[str], now: datetime) -> Token:
+    def sign(
+        self, subject: str, group_id: UUID, operations: list[str], now: datetime, *, project_id: UUID | None = None
+    ) -> Token:
+        """`project_id`: whose the group is; servers share their time between projects."""
         issued = now.astimezone(UTC).replace(microsecond=0)
         expires = issued + timedelta(seconds=limits.TOKEN_LIFETIME_S)
-        claims = {
+        claims: dict[str, Any] = {
             "iss": "quorate-api",
             "aud": "quorate-data",
             "sub": subject,
@@ -54,6 +57,8 @@ class TokenSigner:
             "exp": int(expires.timestamp()),
             "grants": [{"group": str(group_id), "ops": operations}],
         }
+        if project_id is not None:
+            claims["project"] = str(project_id)
         return Token(jwt.encode(claims, self._key, algorithm="EdDSA", headers={"kid": self.key_id}), expires)
 
 

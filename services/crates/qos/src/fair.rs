@@ -1,0 +1,442 @@
+//! The queue between tenants, before bytes are taken from their sockets: deficit weighted round robin (Shreedhar and
+//! Varghese) with DRF accounting of several resources, as in Pisces §3.4.
+//!
+//! What waits is not here but in the sockets. A connection that has something to be read asks ([`FairQueue::ask`]);
+//! its tenant's credit says whether it reads now or waits. In each round a tenant may spend its weight's share of the
+//! round's time *of each resource*; whoever has used up one of them, its dominant one, is exhausted. The round ends
+//! when nobody who has something to read has credit left ([`FairQueue::pass`]): so what one tenant does not use the
+//! others have, and who is alone is never waited for. What a read costs is known only when it was parsed, and is
+//! charged then: a level may go below zero by one read, and is paid off in later rounds.
+//!
+//! Kept per tenant and connection, nothing per request.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use quorate_types::Micros;
+use quorate_types::ids::IdMap;
+use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_READ_BYTES_MIN, FAIR_ROUND_US};
+
+/// Whom a connection belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tenant(pub u128);
+
+/// A connection's number.
+pub type Connection = u64;
+
+/// The answer to a connection that has something to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It reads now, so much at most.
+    Read { bytes_max: usize },
+    /// It leaves its bytes in the socket until [`FairQueue::pass`] names it.
+    Wait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Waiting,
+    /// Named by a pass: it reads when it asks next.
+    Granted,
+}
+
+#[derive(Debug)]
+struct Seat {
+    tenant: Tenant,
+    phase: Phase,
+    is_blocked: bool,
+}
+
+/// Times are nanoseconds of the whole of a resource.
+#[derive(Debug)]
+struct Account {
+    weight: u64,
+    connections: usize,
+    /// What it may spend in this round, of each resource; below zero: debt.
+    levels: [i64; 3],
+    /// The round in which levels were filled last.
+    round: u64,
+    /// Connections with something to read, first come first served.
+    waiting: VecDeque<Connection>,
+    blocked: usize,
+    awaited_since: Option<Micros>,
+    not_awaited_before: Micros,
+    /// Moving averages of a turn.
+    turn_ns: u64,
+    turn_bytes: u64,
+}
+
+impl Account {
+    fn new(round: u64) -> Self {
+        Self {
+            weight: 1,
+            connections: 0,
+            levels: [0; 3],
+            round: round.wrapping_sub(1),
+            waiting: VecDeque::new(),
+            blocked: 0,
+            awaited_since: None,
+            not_awaited_before: 0,
+            turn_ns: 0,
+            turn_bytes: 0,
+        }
+    }
+
+    fn least(&self) -> i64 {
+        self.levels.into_iter().min().unwrap_or(0)
+    }
+
+    fn has_credit(&self) -> bool {
+        self.least() > 0
+    }
+
+    /// Rounds until there is credit again.
+    fn rounds_to_credit(&self, quantum: i64) -> u64 {
+        let missing = 1i64.saturating_sub(self.least()).max(1) as u64;
+        missing.div_ceil(quantum as u64)
+    }
+
+    /// So many connections spend about what is left.
+    fn turns(&self) -> usize {
+        let turns = self.least().max(0) as u64 / self.turn_ns.max(1);
+        usize::try_from(turns).unwrap_or(usize::MAX).max(1)
+    }
+
+    fn note_turn(&mut self, ns: u64, bytes: u64) {
+        let mix = |average: u64, now: u64| average - average / 8 + now / 8;
+        self.turn_ns = mix(self.turn_ns, ns.min(u64::MAX / 16));
+        self.turn_bytes = mix(self.turn_bytes, bytes.min(u64::MAX / 16));
+    }
+
+    fn bytes_max(&self) -> usize {
+        let (left, bytes, ns) = (self.least().max(0), self.turn_bytes, self.turn_ns.max(1));
+        let fits = left as u128 * u128::from(bytes) / u128::from(ns);
+        usize::try_from(fits)
+            .unwrap_or(usize::MAX)
+            .max(FAIR_READ_BYTES_MIN)
+    }
+}
+
+/// One shard's queue.
+#[derive(Debug)]
+pub struct FairQueue {
+    /// A thousandth of a token is so many 2^-32 ns of its resource.
+    price: [u64; 3],
+    round_ns: u64,
+    round: u64,
+    /// Weights among which this round's time is divided, …
+    base: u64,
+    /// … and those of tenants that have asked in it.
+    asked: u64,
+    accounts: IdMap<u128, Account>,
+    seats: IdMap<Connection, Seat>,
+    /// Tenants with connections that wait.
+    backlog: BTreeSet<Tenant>,
+    /// Tenants with connections that are not read since their answers are not.
+    blocked: BTreeSet<Tenant>,
+    granted: usize,
+}
+
+impl FairQueue {
+    /// `tokens_per_s_milli`: all that there is of each resource, in thousandths of tokens each second.
+    pub fn new(tokens_per_s_milli: [u64; 3]) -> Self {
+        const SECOND: u128 = 1_000_000_000 << 32;
+        let price = tokens_per_s_milli.map(|all| {
+            let price = SECOND.div_ceil(u128::from(all.max(1)));
+            u64::try_from(price).unwrap_or(u64::MAX)
+        });
+        Self {
+            price,
+            round_ns: FAIR_ROUND_US * 1_000,
+            round: 1,
+            base: 1,
+            asked: 0,
+            accounts: IdMap::default(),
+            seats: IdMap::default(),
+            backlog: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            granted: 0,
+        }
+    }
+
+    /// The connection is the tenant's, from now on if it was another's.
+    pub fn join(&mut self, connection: Connection, tenant: Tenant) {
+        self.leave(connection);
+        let round = self.round;
+        let account = self
+            .accounts
+            .entry(tenant.0)
+            .or_insert_with(|| Account::new(round));
+        account.connections += 1;
+        let seat = Seat {
+            tenant,
+            phase: Phase::Idle,
+            is_blocked: false,
+        };
+        self.seats.insert(connection, seat);
+    }
+
+    /// The connection is gone. What its tenant owes it goes on owing ([`FairQueue::forget_idle`]).
+    pub fn leave(&mut self, connection: Connection) {
+        self.unblock(connection);
+        let Some(seat) = self.seats.remove(&connection) else {
+            return;
+        };
+        let account = self
+            .accounts
+            .get_mut(&seat.tenant.0)
+            .expect("a seat has an account");
+        account.connections -= 1;
+        match seat.phase {
+            Phase::Idle => {}
+            Phase::Granted => self.granted -= 1,
+            Phase::Waiting => {
+                account.waiting.retain(|waiting| *waiting != connection);
+                if account.waiting.is_empty() {
+                    self.backlog.remove(&seat.tenant);
+                }
+            }
+        }
+    }
+
+    /// As [`FairQueue::set_weight`], of a tenant that was less.
+    pub fn raise_weight(&mut self, tenant: Tenant, weight: u64) {
+        if let Some(account) = self.accounts.get_mut(&tenant.0) {
+            account.weight = account.weight.max(weight);
+        }
+    }
+
+    /// A tenant's part of a round is its weight's part of the weights of all that want something.
+    pub fn set_weight(&mut self, tenant: Tenant, weight: u64) {
+        if let Some(account) = self.accounts.get_mut(&tenant.0) {
+            account.weight = weight.max(1);
+        }
+    }
+
+    /// Forgets tenants that have no connection and owe nothing. Call now and then.
+    pub fn forget_idle(&mut self) {
+        let tenants: Vec<u128> = (self.accounts.iter())
+            .filter(|(_, account)| account.connections == 0)
+            .map(|(tenant, _)| *tenant)
+            .collect();
+        for tenant in tenants {
+            self.refresh(Tenant(tenant));
+            if self.accounts[&tenant].has_credit() {
+                self.accounts.remove(&tenant);
+            }
+        }
+    }
+
+    /// Tenants that are known.
+    pub fn len(&self) -> usize {
+        self.accounts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
+    /// The connection has something to be read. After [`Turn::Wait`] it asks again when a pass has named it; asked
+    /// earlier, the answer is the same.
+    pub fn ask(&mut self, connection: Connection) -> Turn {
+        let Some(seat) = self.seats.get_mut(&connection) else {
+            return Turn::Read {
+                bytes_max: usize::MAX,
+            };
+        };
+        let (tenant, phase) = (seat.tenant, seat.phase);
+        match phase {
+            Phase::Waiting => return Turn::Wait,
+            Phase::Granted => {
+                seat.phase = Phase::Idle;
+                self.granted -= 1;
+            }
+            Phase::Idle => {
+                let account = self.refresh(tenant);
+                if !account.has_credit() || !account.waiting.is_empty() {
+                    account.waiting.push_back(connection);
+                    self.backlog.insert(tenant);
+                    self.seats.get_mut(&connection).expect("it asks").phase = Phase::Waiting;
+                    return Turn::Wait;
+                }
+            }
+        }
+        let is_alone = self.backlog.is_empty();
+        let bytes_max = if is_alone {
+            usize::MAX
+        } else {
+            self.accounts[&tenant.0].bytes_max()
+        };
+        Turn::Read { bytes_max }
+    }
+
+    /// What was done for the connection: so many bytes were read, and what it all costs, in thousandths of tokens.
+    pub fn charge(&mut self, connection: Connection, bytes: u64, cost: [u64; 3]) {
+        let Some(seat) = self.seats.get(&connection) else {
+            return;
+        };
+        let account = self
+            .accounts
+            .get_mut(&seat.tenant.0)
+            .expect("a seat has an account");
+        let mut most = 0;
+        for i in 0..3 {
+            let ns = (u128::from(cost[i]) * u128::from(self.price[i])) >> 32;
+            let ns = i64::try_from(ns).unwrap_or(i64::MAX);
+            account.levels[i] = account.levels[i].saturating_sub(ns);
+            most = most.max(ns as u64);
+        }
+        if bytes > 0 {
+            account.note_turn(most, bytes);
+        }
+    }
+
+    /// The connection is not read, though its tenant may have credit: it does not take its answers.
+    pub fn block(&mut self, connection: Connection) {
+        if let Some(seat) = self.seats.get_mut(&connection)
+            && !std::mem::replace(&mut seat.is_blocked, true)
+        {
+            let account = self
+                .accounts
+                .get_mut(&seat.tenant.0)
+                .expect("a seat has an account");
+            account.blocked += 1;
+            self.blocked.insert(seat.tenant);
+        }
+    }
+
+    pub fn unblock(&mut self, connection: Connection) {
+        if let Some(seat) = self.seats.get_mut(&connection)
+            && std::mem::take(&mut seat.is_blocked)
+        {
+            let account = self
+                .accounts
+                .get_mut(&seat.tenant.0)
+                .expect("a seat has an account");
+            account.blocked -= 1;
+            if account.blocked == 0 {
+                account.awaited_since = None;
+                self.blocked.remove(&seat.tenant);
+            }
+        }
+    }
+
+    /// Somebody waits, and nobody is to read first: a pass is due.
+    pub fn wants_pass(&self) -> bool {
+        self.granted == 0 && !self.backlog.is_empty()
+    }
+
+    /// All that were found ready have asked: says which of those that wait read next. When nobody has credit, a round
+    /// ends. `Some`: not before then, because of a connection that does not take its answers.
+    pub fn pass(&mut self, now: Micros, next: &mut Vec<Connection>) -> Option<Micros> {
+        if self.granted > 0 {
+            return None;
+        }
+        if self.backlog.is_empty() {
+            // Nobody waits for anybody: whoever comes next finds a new round.
+            self.begin_round(1);
+            return None;
+        }
+        if self.grant(next) {
+            return None;
+        }
+        if let Some(until) = self.awaited(now) {
+            return Some(until);
+        }
+        // The base is the new round's before anybody's quantum is computed.
+        self.begin_round(0);
+        let rounds = (self.backlog.iter())
+            .map(|tenant| {
+                let account = &self.accounts[&tenant.0];
+                account.rounds_to_credit(self.quantum(account.weight))
+            })
+            .min();
+        self.round += rounds.unwrap_or(1);
+        let backlog: Vec<Tenant> = self.backlog.iter().copied().collect();
+        for tenant in backlog {
+            self.refresh(tenant);
+        }
+        let somebody = self.grant(next);
+        assert!(somebody, "a round begins with credit for somebody");
+        None
+    }
+
+    fn begin_round(&mut self, rounds: u64) {
+        self.round += rounds;
+        // Those that wait have asked in this round or wait since an earlier one.
+        let waiting: u64 = self.backlog.iter().map(|t| self.accounts[&t.0].weight).sum();
+        let wanting = self.asked.max(waiting);
+        if wanting > 0 {
+            self.base = wanting;
+        }
+        self.asked = 0;
+    }
+
+    fn quantum(&self, weight: u64) -> i64 {
+        let ns = u128::from(self.round_ns) * u128::from(weight) / u128::from(self.base);
+        i64::try_from(ns)
+            .unwrap_or(i64::MAX)
+            .clamp(1, self.round_ns as i64)
+    }
+
+    /// Gives the tenant what this round, and those in which it did not ask, hold for it.
+    fn refresh(&mut self, tenant: Tenant) -> &mut Account {
+        let weight = self.accounts[&tenant.0].weight;
+        let quantum = self.quantum(weight);
+        let account = self.accounts.get_mut(&tenant.0).expect("it was just there");
+        let rounds = self.round.wrapping_sub(account.round);
+        if rounds > 0 {
+            account.round = self.round;
+            self.asked = self.asked.saturating_add(weight);
+            let filled = quantum.saturating_mul(i64::try_from(rounds).unwrap_or(i64::MAX));
+            // What was not used in one round is not kept for another.
+            account.levels = account
+                .levels
+                .map(|level| level.saturating_add(filled).min(quantum));
+        }
+        account
+    }
+
+    /// Names connections of tenants that have credit: about as many as will spend it.
+    fn grant(&mut self, next: &mut Vec<Connection>) -> bool {
+        let before = self.granted;
+        let (accounts, seats, granted) = (&mut self.accounts, &mut self.seats, &mut self.granted);
+        self.backlog.retain(|tenant| {
+            let account = accounts.get_mut(&tenant.0).expect("who waits has an account");
+            if account.has_credit() {
+                let turns = account.turns().min(account.waiting.len());
+                for connection in account.waiting.drain(..turns) {
+                    seats.get_mut(&connection).expect("who waits has a seat").phase = Phase::Granted;
+                    *granted += 1;
+                    next.push(connection);
+                }
+            }
+            !account.waiting.is_empty()
+        });
+        self.granted > before
+    }
+
+    /// Until when the round waits for tenants that have credit and cannot use it, as their connections are blocked.
+    /// Not long, and not soon again: nobody is to hold up others by not reading.
+    fn awaited(&mut self, now: Micros) -> Option<Micros> {
+        let mut latest = None;
+        for tenant in &self.blocked {
+            let account = self
+                .accounts
+                .get_mut(&tenant.0)
+                .expect("who is blocked has an account");
+            let is_in_round = account.round == self.round && account.has_credit();
+            if !is_in_round || now < account.not_awaited_before {
+                continue;
+            }
+            let until = *account.awaited_since.get_or_insert(now) + FAIR_BLOCKED_WAIT_US;
+            if now < until {
+                latest = latest.max(Some(until));
+            } else {
+                account.awaited_since = None;
+                account.not_awaited_before = now + FAIR_BLOCKED_REST_US;
+            }
+        }
+        latest
+    }
+}

@@ -1,0 +1,321 @@
+//! The queue between tenants: shares, no starvation, nothing idle while somebody waits, bounded state.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use quorate_qos::{FairQueue, Tenant, Turn};
+use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_READ_BYTES_MIN, FAIR_ROUND_US};
+
+/// One token of each resource, in thousandths, is a nanosecond of it.
+const ALL: [u64; 3] = [1_000_000_000_000; 3];
+const ROUND_NS: u64 = FAIR_ROUND_US * 1_000;
+
+fn ns(of: [u64; 3]) -> [u64; 3] {
+    of.map(|ns| ns * 1_000)
+}
+
+/// A tenant that always has something to read on each of its connections.
+#[derive(Debug, Clone)]
+struct Flood {
+    weight: u64,
+    connections: u64,
+    /// What its cheapest read costs; others cost so many times as much.
+    cost_ns: [u64; 3],
+    times: Vec<u64>,
+}
+
+impl Flood {
+    fn dearest_ns(&self) -> u64 {
+        self.cost_ns.into_iter().max().unwrap() * self.times.iter().max().unwrap()
+    }
+}
+
+fn flood() -> impl Strategy<Value = Flood> {
+    let cost = prop::array::uniform3(0..200_000u64)
+        .prop_filter("costs something", |c| c.iter().any(|ns| *ns > 1_000));
+    (1..1_000u64, 1..40u64, cost, prop::collection::vec(1..12u64, 1..8)).prop_map(
+        |(weight, connections, cost_ns, times)| Flood {
+            weight,
+            connections,
+            cost_ns,
+            times,
+        },
+    )
+}
+
+struct Server {
+    queue: FairQueue,
+    floods: Vec<Flood>,
+    /// What each has had, of each resource.
+    served_ns: Vec<[u64; 3]>,
+    reads: Vec<u64>,
+    now: u64,
+}
+
+fn connection(tenant: usize, number: u64) -> u64 {
+    tenant as u64 * 1_000 + number
+}
+
+impl Server {
+    fn new(floods: Vec<Flood>) -> Self {
+        let mut queue = FairQueue::new(ALL);
+        for (tenant, flood) in floods.iter().enumerate() {
+            for number in 0..flood.connections {
+                queue.join(connection(tenant, number), Tenant(tenant as u128));
+            }
+            queue.set_weight(Tenant(tenant as u128), flood.weight);
+        }
+        Self {
+            queue,
+            served_ns: vec![[0; 3]; floods.len()],
+            reads: vec![0; floods.len()],
+            floods,
+            now: 0,
+        }
+    }
+
+    /// The connection asks, and reads until it must wait.
+    fn run(&mut self, connection: u64) {
+        while let Turn::Read { bytes_max } = self.queue.ask(connection) {
+            assert!(bytes_max >= FAIR_READ_BYTES_MIN);
+            let tenant = (connection / 1_000) as usize;
+            let flood = &self.floods[tenant];
+            let times = flood.times[self.reads[tenant] as usize % flood.times.len()];
+            let cost = flood.cost_ns.map(|ns| ns * times);
+            self.reads[tenant] += 1;
+            for (sum, one) in self.served_ns[tenant].iter_mut().zip(cost) {
+                *sum += one;
+            }
+            self.queue.charge(connection, 65_536, ns(cost));
+        }
+    }
+
+    fn all_ask(&mut self) {
+        for tenant in 0..self.floods.len() {
+            for number in 0..self.floods[tenant].connections {
+                self.run(connection(tenant, number));
+            }
+        }
+    }
+
+    /// One pass, and what it lets be read; how many connections that were.
+    fn pass(&mut self) -> usize {
+        let mut next = Vec::new();
+        assert_eq!(self.queue.pass(self.now, &mut next), None, "nobody is blocked");
+        for connection in &next {
+            self.run(*connection);
+        }
+        next.len()
+    }
+
+    fn dominant_ns(&self, tenant: usize) -> u64 {
+        self.served_ns[tenant].into_iter().max().unwrap()
+    }
+}
+
+proptest! {
+    /// What two tenants have had of their dominant resources, each by its weight, differs by no more than a round and
+    /// one read of each; whatever their connections and the sizes of what they ask.
+    #[test]
+    fn shares_go_by_weight(floods in prop::collection::vec(flood(), 2..8), passes in 50..400usize) {
+        let mut server = Server::new(floods);
+        server.all_ask();
+        for _ in 0..passes {
+            server.pass();
+        }
+        let base: u64 = server.floods.iter().map(|f| f.weight).sum();
+        let by_weight = |ns: u64, weight: u64| ns as f64 / weight as f64;
+        for a in 0..server.floods.len() {
+            for b in 0..a {
+                let (fa, fb) = (&server.floods[a], &server.floods[b]);
+                let apart = by_weight(server.dominant_ns(a), fa.weight) - by_weight(server.dominant_ns(b), fb.weight);
+                // The first round: nobody had asked before, so each had a whole one.
+                let first = by_weight(ROUND_NS, fa.weight.min(fb.weight));
+                let bound = by_weight(ROUND_NS, base)
+                    + by_weight(fa.dearest_ns(), fa.weight)
+                    + by_weight(fb.dearest_ns(), fb.weight)
+                    + first;
+                prop_assert!(apart.abs() <= bound, "{a} and {b}: {apart} of {bound}");
+            }
+        }
+    }
+
+    /// Each pass lets somebody read while anybody waits, and everybody reads again and again.
+    #[test]
+    fn nothing_is_idle_and_nobody_starves(floods in prop::collection::vec(flood(), 1..8)) {
+        let mut server = Server::new(floods);
+        server.all_ask();
+        let base: u64 = server.floods.iter().map(|f| f.weight).sum();
+        // Rounds until the one that owes most for what its weight is has paid for one read.
+        let rounds = (server.floods.iter())
+            .map(|f| (f.dearest_ns() + ROUND_NS) * base / (ROUND_NS * f.weight) + 2)
+            .max()
+            .unwrap();
+        let before = server.reads.clone();
+        for _ in 0..rounds * 4 {
+            prop_assert!(server.queue.wants_pass());
+            prop_assert!(server.pass() > 0);
+        }
+        for (tenant, before) in before.iter().enumerate() {
+            prop_assert!(server.reads[tenant] > *before, "tenant {tenant} of {:?}", server.reads);
+        }
+    }
+
+    /// Whatever comes in whatever order: who waits is named once, nobody who left is, and nothing is left at the end.
+    #[test]
+    fn any_history_is_sound(steps in prop::collection::vec((0..7u8, 0..12u64, 0..4u128, 0..9_000_000u64), 1..400)) {
+        let mut queue = FairQueue::new(ALL);
+        let mut here: BTreeMap<u64, bool> = BTreeMap::new();
+        let mut next = Vec::new();
+        let mut now = 0;
+        for (step, connection, tenant, amount) in steps {
+            now += amount / 1_000;
+            match step {
+                0 => {
+                    queue.join(connection, Tenant(tenant));
+                    queue.set_weight(Tenant(tenant), amount);
+                    here.insert(connection, false);
+                }
+                1 => {
+                    queue.leave(connection);
+                    here.remove(&connection);
+                }
+                2 => queue.block(connection),
+                3 => queue.unblock(connection),
+                4 => queue.charge(connection, amount, ns([amount, 0, 3])),
+                5 => {
+                    if let Some(waits) = here.get_mut(&connection) {
+                        *waits = queue.ask(connection) == Turn::Wait;
+                    }
+                }
+                _ => {
+                    queue.forget_idle();
+                    let until = queue.pass(now, &mut next);
+                    prop_assert!(until.is_none_or(|until| until > now && next.is_empty()));
+                    for named in next.drain(..) {
+                        prop_assert_eq!(here.insert(named, false), Some(true), "it waited, and is here");
+                        let is_read = matches!(queue.ask(named), Turn::Read { .. });
+                        prop_assert!(is_read);
+                    }
+                }
+            }
+        }
+        for connection in 0..12 {
+            queue.leave(connection);
+        }
+        prop_assert!(!queue.wants_pass());
+        for _ in 0..200_000 {
+            queue.pass(now, &mut next);
+        }
+        queue.forget_idle();
+        prop_assert_eq!(queue.len(), 0, "tenants without connections and debts are forgotten");
+        prop_assert!(next.is_empty());
+    }
+}
+
+#[test]
+fn who_is_alone_reads_on_without_a_limit() {
+    let mut queue = FairQueue::new(ALL);
+    queue.join(1, Tenant(7));
+    let mut next = Vec::new();
+    let mut waited = 0;
+    for _ in 0..1_000 {
+        if queue.ask(1) == Turn::Wait {
+            waited += 1;
+            assert!(queue.wants_pass());
+            assert_eq!(queue.pass(0, &mut next), None);
+            assert_eq!(std::mem::take(&mut next), [1]);
+            assert_eq!(
+                queue.ask(1),
+                Turn::Read {
+                    bytes_max: usize::MAX
+                }
+            );
+        }
+        queue.charge(1, 65_536, ns([ROUND_NS / 10, 0, 0]));
+    }
+    assert!(waited <= 101, "once in a round: {waited}");
+}
+
+#[test]
+fn a_connection_that_comes_waits_behind_those_of_its_tenant_and_not_behind_others() {
+    let mut queue = FairQueue::new(ALL);
+    for connection in 0..100 {
+        queue.join(connection, Tenant(1));
+    }
+    queue.join(200, Tenant(2));
+    let mut read = 0;
+    for connection in 0..100 {
+        if queue.ask(connection) != Turn::Wait {
+            read += 1;
+            queue.charge(connection, 65_536, ns([ROUND_NS / 4, 0, 0]));
+        }
+    }
+    assert_eq!(read, 4, "one round of the flood");
+    assert_ne!(queue.ask(200), Turn::Wait, "the other has its own");
+    assert_eq!(queue.ask(0), Turn::Wait, "it has had its turn");
+    let mut next = Vec::new();
+    queue.pass(0, &mut next);
+    assert_eq!(next[0], 4, "first come, first served");
+    assert!(!next.contains(&0));
+}
+
+#[test]
+fn a_large_debt_is_paid_over_rounds_in_which_others_read() {
+    let mut queue = FairQueue::new(ALL);
+    (queue.join(1, Tenant(1)), queue.join(2, Tenant(2)));
+    let mut next = Vec::new();
+    queue.ask(1);
+    queue.charge(1, 4 << 20, ns([0, 10 * ROUND_NS, 0]));
+    assert_eq!(queue.ask(1), Turn::Wait);
+    let mut spent = 0;
+    while !next.contains(&1) {
+        next.clear();
+        assert_ne!(queue.ask(2), Turn::Wait);
+        queue.charge(2, 65_536, ns([ROUND_NS / 2, 0, 0]));
+        spent += ROUND_NS / 2;
+        if queue.ask(2) != Turn::Wait {
+            queue.charge(2, 65_536, ns([ROUND_NS / 2, 0, 0]));
+            spent += ROUND_NS / 2;
+            assert_eq!(queue.ask(2), Turn::Wait);
+        }
+        assert_eq!(queue.pass(0, &mut next), None);
+        assert!(spent < 20 * ROUND_NS);
+    }
+    assert!((8 * ROUND_NS..=12 * ROUND_NS).contains(&spent), "{spent}");
+}
+
+#[test]
+fn a_round_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
+    let mut queue = FairQueue::new(ALL);
+    (queue.join(1, Tenant(1)), queue.join(2, Tenant(2)));
+    let mut next = Vec::new();
+    queue.ask(2);
+    queue.charge(2, 1_000, ns([1, 0, 0]));
+    queue.block(2);
+    let exhaust = |queue: &mut FairQueue| {
+        while queue.ask(1) != Turn::Wait {
+            queue.charge(1, 65_536, ns([ROUND_NS, 0, 0]));
+        }
+    };
+    exhaust(&mut queue);
+    let until = queue.pass(0, &mut next).expect("tenant 2 has its share left");
+    assert_eq!((until, next.len()), (FAIR_BLOCKED_WAIT_US, 0));
+    assert_eq!(queue.pass(until - 1, &mut next), Some(until));
+    assert_eq!(queue.pass(until, &mut next), None, "long enough");
+    assert_eq!(std::mem::take(&mut next), [1]);
+    let mut now = until;
+    while now < until + FAIR_BLOCKED_REST_US {
+        exhaust(&mut queue);
+        assert_eq!(queue.pass(now, &mut next), None, "not soon again");
+        assert_eq!(std::mem::take(&mut next), [1]);
+        now += 1_000;
+    }
+    queue.unblock(2);
+    queue.ask(2);
+    queue.block(2);
+    exhaust(&mut queue);
+    assert!(queue.pass(now, &mut next).is_some(), "later it is waited for");
+    queue.unblock(2);
+    assert_eq!(queue.pass(now, &mut next), None, "it has gone on");
+}

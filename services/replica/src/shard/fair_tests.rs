@@ -1,0 +1,252 @@
+//! Whose connection is read next, on real sockets: one tenant floods, another is served as if it did not.
+
+use std::collections::HashSet;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream as StdTcpStream;
+use std::time::Instant;
+
+use bytes::BytesMut;
+use quorate_journal::{Journal, Options};
+use quorate_tokens::Permission;
+use quorate_types::config::Member;
+use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::{Durability, GroupConfig, ServerId};
+use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
+use tokio::net::TcpListener;
+use tokio::task::{LocalSet, spawn_local, yield_now};
+use uuid::Uuid;
+
+use super::*;
+use crate::disk::JournalPort;
+use crate::shared::{Plaintext, Shared};
+
+const FLOOD: GroupId = GroupId(Uuid::from_u128(7));
+const OTHER: GroupId = GroupId(Uuid::from_u128(8));
+const ME: ServerId = ServerId(1);
+const CHANNEL: u32 = 1;
+/// Ten microseconds of the thread, so that a round of two tenants is a hundred of each.
+const COST: AppendCost = AppendCost {
+    fixed_milli: [10_000_000, 0, 0],
+    per_byte_milli: [0; 3],
+};
+const ENTRY_BYTES: usize = 1_000;
+const FLOODING: usize = 40;
+const APPENDS_EACH: u64 = 200;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Both reserved the same; the flood's buckets hold nothing, so that all it appends is refused.
+fn config(group_id: GroupId) -> GroupConfig {
+    let mut budget = Budget::for_rate(10_000, ENTRY_BYTES as u32, COST);
+    if group_id == FLOOD {
+        budget.tokens_per_s_milli = [0; 3];
+    }
+    let me = Member {
+        server_id: ME,
+        address: "here".to_string(),
+    };
+    GroupConfig {
+        group_id,
+        epoch: 1,
+        durability: Durability::InMemory,
+        replication_degree: 1,
+        min_replicas: 1,
+        replicas: vec![me],
+        learners: Vec::new(),
+        budget,
+        retention_bytes: 64 << 20,
+        retention_age_s: None,
+        beginning: None,
+    }
+}
+
+fn shard(dir: &std::path::Path) -> Shard {
+    let options = Options {
+        segment_bytes: 20 << 20,
+        ..Options::default()
+    };
+    let (journal, _) = Journal::open(dir, options, |_| {}).unwrap();
+    let port = JournalPort::new(Arc::new(journal), |_| {});
+    let plaintext = Plaintext {
+        is_accepted: true,
+        is_dialed: false,
+    };
+    let (news, _) = tokio::sync::mpsc::unbounded_channel();
+    let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
+    shared.set_server_id(ME);
+    let (inbox, _) = tokio::sync::mpsc::unbounded_channel();
+    shared.set_shards(vec![inbox]);
+    let (io, _work) = Io::new(0, shared, port);
+    let mut shard = Shard {
+        groups: Default::default(),
+        io,
+        parted: Vec::new(),
+        lost: HashSet::new(),
+    };
+    shard.configure(config(FLOOD));
+    shard.configure(config(OTHER));
+    shard.flush();
+    shard
+}
+
+/// A connection that is served; what is at the other end, and its number.
+async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpStream, u64) {
+    let client = StdTcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let (accepted, _) = listener.accept().await.unwrap();
+    let before: HashSet<u64> = shard.borrow().io.connections.keys().copied().collect();
+    let slot = shard.borrow().io.shared.connection_slot().unwrap();
+    let halves = quorate_transport::plain(accepted);
+    spawn_local(run(shard.clone(), halves, Bytes::new(), slot));
+    loop {
+        let new = shard
+            .borrow()
+            .io
+            .connections
+            .keys()
+            .find(|id| !before.contains(id))
+            .copied();
+        match new {
+            Some(id) => return (client, id),
+            None => yield_now().await,
+        }
+    }
+}
+
+/// As an ATTACH whose token was good.
+fn attach(shard: &mut Shard, connection: u64, group_id: GroupId) {
+    let terms = shard.io.shared.terms_of(group_id);
+    let of = shard.io.connections.get_mut(&connection).unwrap();
+    let number = of.channels.attach(CHANNEL, group_id, terms);
+    of.tenant = Some(tenant_of(None, group_id));
+    shard.io.fair.join(connection, tenant_of(None, group_id));
+    let permission = Permission {
+        may_append: true,
+        may_read: true,
+        project: None,
+        expires_at_s: u64::MAX,
+    };
+    let request = ClientRequest::Attach {
+        number,
+        session: connection,
+        permission,
+    };
+    let client = ClientRef {
+        connection,
+        channel: CHANNEL,
+    };
+    shard.group_request(group_id, client, request);
+}
+
+fn appends(count: u64) -> Vec<u8> {
+    let mut payload = (ENTRY_BYTES as u32).to_le_bytes().to_vec();
+    payload.resize(4 + ENTRY_BYTES, 9);
+    let payload = Bytes::from(payload);
+    let mut bytes = BytesMut::new();
+    for seq in 1..=count {
+        let append = Message::Append(Append {
+            seq,
+            floor_index: 0,
+            timeout_ms: 1_000,
+            entry_count: 1,
+            payload_crc: crc32fast::hash(&payload),
+            expected_offset: NO_EXPECTED_OFFSET,
+            fencing_token: 0,
+            payload: payload.clone(),
+        });
+        let payloads: Vec<Bytes> = append.encode(CHANNEL, None, &mut bytes).into_iter().collect();
+        payloads
+            .iter()
+            .for_each(|payload| bytes.extend_from_slice(payload));
+    }
+    bytes.to_vec()
+}
+
+/// How many appends a client was told of: acknowledged, refused.
+fn answers(client: &mut StdTcpStream, reader: &mut BytesMut) -> (u64, u64) {
+    let mut buffer = [0; 65_536];
+    match client.read(&mut buffer) {
+        Ok(read) => reader.extend_from_slice(&buffer[..read]),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+    }
+    let (mut acked, mut refused) = (0, 0);
+    while let Some(frame) = quorate_wire::decode_frame(reader, FRAME_BYTES_MAX).unwrap() {
+        match Message::decode(&frame).unwrap() {
+            Message::Acked(acks) => acked += acks.len() as u64,
+            Message::Refused(_) => refused += 1,
+            _ => {}
+        }
+    }
+    (acked, refused)
+}
+
+fn offered(shard: &Rc<RefCell<Shard>>, group_id: GroupId) -> u64 {
+    shard.borrow().groups[&group_id].counters.totals.offered_entries
+}
+
+/// Forty connections of one tenant have their sockets full of appends that will all be refused; then another's come on
+/// one connection, last of all.
+#[test]
+fn a_flood_of_one_tenant_does_not_keep_another_waiting() {
+    let dir = std::env::temp_dir().join(format!("quorate-fair-{}", std::process::id()));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let shard = Rc::new(RefCell::new(shard(&dir)));
+    LocalSet::new().block_on(&runtime, async {
+        let owner = shard.clone();
+        spawn_local(async move {
+            let wake = owner.borrow().io.wake.clone();
+            loop {
+                wake.notified().await;
+                owner.borrow_mut().flush();
+                owner.borrow_mut().io.let_read();
+            }
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut flood = Vec::new();
+        for _ in 0..FLOODING {
+            let (client, id) = connect(&shard, &listener).await;
+            attach(&mut shard.borrow_mut(), id, FLOOD);
+            flood.push(client);
+        }
+        let (mut other, id) = connect(&shard, &listener).await;
+        attach(&mut shard.borrow_mut(), id, OTHER);
+        shard.borrow_mut().weigh_tenants();
+        // From here on nothing runs before all that is to be read is in sockets.
+        let bytes = appends(APPENDS_EACH);
+        for client in &mut flood {
+            client.write_all(&bytes).expect("a socket holds so much");
+        }
+        other.write_all(&bytes).expect("a socket holds so much");
+        let (began, mut reader, mut acked) = (Instant::now(), BytesMut::new(), 0);
+        while acked < APPENDS_EACH {
+            assert!(began.elapsed() < PATIENCE, "{acked} were acknowledged");
+            yield_now().await;
+            let (more, refused) = answers(&mut other, &mut reader);
+            assert_eq!(refused, 0, "it is within its budget");
+            acked += more;
+        }
+        let read = offered(&shard, FLOOD);
+        // As much as the other, what a first round alone holds, and a read of each of the rounds.
+        assert!(read >= APPENDS_EACH / 4, "the flood has its share: {read}");
+        assert!(
+            read <= 4 * APPENDS_EACH,
+            "and no more: {read} appends of the flood came first"
+        );
+        assert_eq!(shard.borrow().io.connections.len(), FLOODING + 1);
+        // Nothing is lost meanwhile: the rest of the flood is read when nobody else wants anything.
+        while offered(&shard, FLOOD) < FLOODING as u64 * APPENDS_EACH {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{} of the flood were read",
+                offered(&shard, FLOOD)
+            );
+            yield_now().await;
+        }
+        let (acked, refused) = answers(&mut flood[0], &mut BytesMut::new());
+        assert!(acked == 0 && refused > 0, "{acked} and {refused}");
+    });
+    drop(shard);
+    std::fs::remove_dir_all(dir).unwrap();
+}
