@@ -158,6 +158,10 @@ def test_a_row_with_one_port_taken_is_not_free(monkeypatch: pytest.MonkeyPatch) 
 def test_a_stopped_cluster_leaves_nothing(tmp_path: Path) -> None:
     cluster = Cluster("fake", tmp_path / "cluster")
     process = cluster.start("n0", ["sleep", "60"])
+    before = cluster.kept_bytes()
+    (cluster.folder / "n0").mkdir()
+    (cluster.folder / "n0" / "log").write_bytes(b"x" * (1 << 20))
+    assert cluster.kept_bytes() - before >= 1 << 20
     cluster.stop()
     assert process.poll() is not None
     assert not (tmp_path / "cluster").exists()
