@@ -23,6 +23,10 @@ class MeasureFailed(Exception):
     """The client did not finish its window; the message ends with what it said."""
 
 
+class NothingAcknowledged(MeasureFailed):
+    """The client went through its window, and the servers answered nothing in it."""
+
+
 class NotLeader(MeasureFailed):
     """The load was given to a server that is not the leader."""
 
@@ -77,7 +81,7 @@ class Client:
     def _last_words(self) -> Iterator[None]:
         try:
             yield
-        except NotLeader:
+        except (NotLeader, NothingAcknowledged):
             raise
         except (MeasureFailed, OSError) as error:
             said = self._log.read_text(errors="replace")[-800:] if self._log.exists() else ""
@@ -107,7 +111,7 @@ def of_window(end: dict[str, Any], used: ProcessorTime) -> Measured:
     """The cell from the client's own figures and the processor time of the same window."""
     acked, window_s = int(end["acked"]), float(end["window_s"])
     if acked == 0:
-        raise MeasureFailed("nothing was acknowledged in the window")
+        raise NothingAcknowledged("nothing was acknowledged in the window")
     millions = acked / 1e6
     others_s = max(used.machine_s - used.servers_s - used.client_s, 0.0)
     return Measured(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from quorate_peers.cluster import FIRST_PORT, LOOPBACK, Cluster, free_row_of_ports
-from quorate_peers.measure import Client, Measured, MeasureFailed, NotLeader, of_window
+from quorate_peers.measure import Client, Measured, MeasureFailed, NothingAcknowledged, NotLeader, of_window
 from quorate_peers.pace import QUICK, USUAL, Load
 from quorate_peers.peers import PEERS
 from quorate_peers.peers.peer import Peer
@@ -73,6 +73,29 @@ def test_loads_are_what_the_clients_read() -> None:
     assert USUAL.warmup(CELL_1K["mem"], is_java=False).line() == "1024 1024 3 0.1\n"
 
 
+STALLED = """while read load; do
+  echo '{"event":"begin"}'; echo '{"event":"end","acked":0,"window_s":0.1,"p50_us":0,"p99_us":0}'
+done"""
+
+
+def test_a_stall_at_the_end_of_warming_up_is_no_failure_and_in_a_window_it_is(fake_folder: None) -> None:
+    class Stalled(FakePeer):
+        warm, measure = Peer.warm, Peer.measure
+
+        def client(self) -> list[str]:
+            return ["sh", "-c", STALLED]
+
+    peer = Stalled("mem", [])
+    try:
+        peer.warm(CELLS[0])
+        client = peer._client
+        with pytest.raises(NothingAcknowledged):
+            peer.measure(CELLS[0])
+        assert peer._client is client, "there is nothing wrong with it"
+    finally:
+        peer.stop()
+
+
 class FakePeer(Peer):
     """Answers with windows that others disturbed so much; a window of None fails."""
 
@@ -104,8 +127,12 @@ class FakePeer(Peer):
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def fake_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quorate_peers.peers.peer.memory_folder", lambda name: tmp_path / name)
+
+
+@pytest.fixture
+def fake(fake_folder: None):
     return lambda *shares: FakePeer("mem", list(shares))
 
 
@@ -158,6 +185,10 @@ def test_a_row_with_one_port_taken_is_not_free(monkeypatch: pytest.MonkeyPatch) 
 def test_a_stopped_cluster_leaves_nothing(tmp_path: Path) -> None:
     cluster = Cluster("fake", tmp_path / "cluster")
     process = cluster.start("n0", ["sleep", "60"])
+    before = cluster.kept_bytes()
+    (cluster.folder / "n0").mkdir()
+    (cluster.folder / "n0" / "log").write_bytes(b"x" * (1 << 20))
+    assert cluster.kept_bytes() - before >= 1 << 20
     cluster.stop()
     assert process.poll() is not None
     assert not (tmp_path / "cluster").exists()

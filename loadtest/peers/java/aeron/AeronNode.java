@@ -90,8 +90,7 @@ public final class AeronNode {
             String line;
             while ((line = lines.readLine()) != null) {
                 if (line.equals("purge")) {
-                    retention.purge();
-                    System.out.println("{\"event\":\"purged\"}");
+                    System.out.println("{\"event\":\"purged\",\"is_done\":" + retention.purge() + "}");
                     System.out.flush();
                 }
             }

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** Gives back a node's log up to a new snapshot, which the leader has the whole cluster take. */
 final class Retention {
-    private static final long PATIENCE_NS = 15_000_000_000L;
+    private static final long PATIENCE_NS = 5_000_000_000L;
     private static final int POLL_MS = 10;
 
     private final ConsensusModule.Context consensus;
@@ -21,16 +21,18 @@ final class Retention {
         this.segmentBytes = segmentBytes;
     }
 
-    void purge() throws InterruptedException {
-        if (consensus.clusterNodeRoleCounter().get() == Cluster.Role.LEADER.code()) {
-            ClusterControl.ToggleState.SNAPSHOT.toggle(consensus.controlToggleCounter());
-        }
+    /** False: no snapshot was taken in time, and all is kept. */
+    boolean purge() throws InterruptedException {
+        // A follower may have taken it before it was told; the leader asks for another one.
+        long known = isLeader() ? snapshotPosition() : purgedPosition;
+        boolean isAsked = false;
         long deadlineNs = System.nanoTime() + PATIENCE_NS;
-        // A follower may have taken it before it was told.
-        while (snapshotPosition() <= purgedPosition) {
+        while (snapshotPosition() <= known) {
             if (System.nanoTime() - deadlineNs > 0) {
-                throw new IllegalStateException("no snapshot after 15 s");
+                return false;
             }
+            // Refused while the leader has not finished with what it was asked before.
+            isAsked = isAsked || isLeader() && ClusterControl.ToggleState.SNAPSHOT.toggle(consensus.controlToggleCounter());
             Thread.sleep(POLL_MS);
         }
         purgedPosition = snapshotPosition();
@@ -43,6 +45,11 @@ final class Retention {
                 client.purgeSegments(recording, kept);
             }
         }
+        return true;
+    }
+
+    private boolean isLeader() {
+        return consensus.clusterNodeRoleCounter().get() == Cluster.Role.LEADER.code();
     }
 
     /** Up to where the latest snapshot holds; -1: there is none. */

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar
 
-from quorate_peers.cluster import build_java, free_row_of_ports, java, memory_folder
+from quorate_peers.cluster import PeerFailed, build_java, free_row_of_ports, java, memory_folder
 from quorate_peers.measure import Client
 from quorate_peers.peers.peer import Peer
 from quorate_scenarios.bench.cells import Mode
@@ -20,6 +20,7 @@ OPENS = [
 ELECTED = "cluster"
 PORTS_PER_NODE = 10
 PURGE_TIMEOUT_S = 20.0
+KEPT_BYTES_MAX = 4 << 30
 
 
 class Aeron(Peer):
@@ -51,11 +52,17 @@ class Aeron(Peer):
         return java("aeron", *OPENS, "AeronBench", self._media_folder("client"), str(self._base_port))
 
     def rest(self) -> None:
-        """A cluster keeps its log until a snapshot, and forever if nobody purges: both between loads, in no window."""
+        """A cluster keeps its log until a snapshot, and forever if nobody purges: both between loads, in no window.
+
+        A snapshot that is not taken in time may be taken the next time; only so much may gather until then.
+        """
         for node in self._nodes:
             node.tell("purge\n")
         for node in self._nodes:
             node.await_event(PURGE_TIMEOUT_S, "purged")
+        kept_bytes = self.cluster.kept_bytes()
+        if kept_bytes > KEPT_BYTES_MAX:
+            raise PeerFailed(f"{self.title} keeps {kept_bytes >> 20} MiB after purging")
 
     @staticmethod
     def _media_folder(whose: str) -> Path:

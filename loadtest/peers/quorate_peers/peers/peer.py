@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import ClassVar
 
 from quorate_peers.cluster import Cluster, disk_folder, memory_folder
-from quorate_peers.measure import Client, Measured, MeasureFailed
+from quorate_peers.measure import Client, Measured, MeasureFailed, NothingAcknowledged
 from quorate_peers.pace import USUAL, Load, Pace
 from quorate_scenarios.bench.cells import CELLS, Cell, Mode
 
@@ -44,7 +45,8 @@ class Peer(ABC):
 
     def warm(self, cell: Cell) -> None:
         """A run that does not count. What was never used is slow: memory, files, code of a JVM."""
-        self._run(self.pace.warmup(cell, self.is_java))
+        with suppress(NothingAcknowledged):  # in the tenth of a second that closes it
+            self._run(self.pace.warmup(cell, self.is_java))
         self.rest()
 
     def measure(self, cell: Cell) -> Measured:
@@ -65,6 +67,8 @@ class Peer(ABC):
             self._client = Client.start(self.client(), self.cluster.folder / "client.log")
         try:
             return self._client.run(load, self.cluster.pids)
+        except NothingAcknowledged:
+            raise
         except MeasureFailed:
             self._end_client()  # one that failed is not used again
             raise
