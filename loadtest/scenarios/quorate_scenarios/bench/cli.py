@@ -32,8 +32,8 @@ from quorate_scenarios.customer import Customer, Refused
 REPEATS = 3
 PACE = Pace(warmup_s=0.7, window_s=2.0)
 FILLING = Pace(warmup_s=4.0, window_s=0.5)
-ISOLATION_PAIRS = 10
-ISOLATION_PACE = Pace(warmup_s=1.0, window_s=1.0)
+ISOLATION_PAIRS = 6
+ISOLATION_PACE = Pace(warmup_s=0.5, window_s=0.7)
 SPIN_US = 200
 GROUPS_PER_CUSTOMER = 50  # as many as one project may have
 OTHERS_SHARE_MAX = 0.05
@@ -84,8 +84,10 @@ def measure(folder: Path, repeats: int, display: Display) -> Found:
             with display.step(f"round {number} of {repeats}"):
                 _round(plain.fleet, tls.fleet, groups, found)
         with display.step("isolation on and off in turn"):
-            target, handle = plain.fleet.target, plain.fleet.handles["mem"]
-            found.isolation = target.isolation(CELLS[0], handle, ISOLATION_PAIRS, ISOLATION_PACE)
+            for cell in (cell for cell in CELLS if not cell.is_alone):
+                handle = plain.fleet.handles[cell.mode]
+                ratios = plain.fleet.target.isolation(cell, handle, ISOLATION_PAIRS, ISOLATION_PACE)
+                found.isolation[cell] = ratios
     with ExitStack() as running:
         env = {"QUORATE_SPIN_US": str(SPIN_US)}
         spinning = _start(running, folder / "spin", display, is_plaintext=True, env=env).fleet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 from quorate_local.figures import Figure
@@ -33,7 +33,7 @@ class Found:
     one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
     many_groups: list[Measured] = field(default_factory=list)
     shared_groups: list[Measured] = field(default_factory=list)  # the same groups by one connection
-    isolation: list[float] = field(default_factory=list)
+    isolation: dict[Cell, list[float]] = field(default_factory=dict)  # of each pair, with divided by without
 
     def disturbed(self) -> float:
         """The greatest share of the machine that other processes used in a window."""
@@ -51,13 +51,26 @@ def figures(found: Found) -> list[Figure]:
         goal = SPINNING_P50_US if cell.mode == "mem" else None
         kept.append(Figure(cell.figure("spin_p50_us"), _median(windows, "p50_us"), "µs", goal, note=note))
     kept += _groups(found)
-    note = f"with isolation, divided by without; {len(found.isolation)} pairs of windows"
-    kept.append(
-        Figure("isolation_cpu_overhead_ratio", median(found.isolation), "ratio", ISOLATION_CPU_RATIO, note=note)
-    )
+    kept += _isolation(found.isolation)
     for cell in COMPARED:
         kept += _beside_floor(cell, found)
         kept.append(_beside_tls(cell, found))
+    return kept
+
+
+def _isolation(ratios: dict[Cell, list[float]]) -> list[Figure]:
+    """Of each size and durability, and of the dearest of them, by which it is judged."""
+    kept = []
+    for cell, pairs in ratios.items():
+        low, _, high = quantiles(pairs, n=4)
+        note = (
+            f"{cell.title}: with isolation, divided by without; {len(pairs)} pairs, quartiles {low:.3f} to {high:.3f}"
+        )
+        kept.append(Figure(f"isolation_{cell.name}_{cell.mode}_cpu_ratio", median(pairs), "ratio", note=note))
+    if kept:
+        worst = max(kept, key=lambda figure: figure.value)
+        note = f"the dearest of {len(kept)}: {worst.note}"
+        kept.append(Figure("isolation_cpu_overhead_ratio", worst.value, "ratio", ISOLATION_CPU_RATIO, note=note))
     return kept
 
 
