@@ -140,7 +140,10 @@ impl Client {
         let now = Instant::now();
         let before = self.sent;
         while self.outstanding < self.load.outstanding {
-            let entries = self.load.batch_entries.min(self.load.outstanding - self.outstanding);
+            let entries = self
+                .load
+                .batch_entries
+                .min(self.load.outstanding - self.outstanding);
             self.outstanding += entries;
             self.sent += bytes(&self.load, entries);
             self.batches.push_back(Batch {
@@ -177,7 +180,6 @@ impl Client {
         }
         Ok(())
     }
-
 }
 
 /// Of one batch.
@@ -352,7 +354,10 @@ mod tests {
         assert!(client.acked > 10, "{}", client.acked);
         assert!(client.latency_us.max() > 0 && client.seen <= client.sent);
         let under_way: Vec<u32> = client.batches.iter().map(|batch| batch.entries).collect();
-        assert!(under_way.iter().all(|entries| [2, 4].contains(entries)), "{under_way:?}");
+        assert!(
+            under_way.iter().all(|entries| [2, 4].contains(entries)),
+            "{under_way:?}"
+        );
         drop(client);
         for hop in hops {
             hop.join().unwrap().unwrap();

@@ -89,6 +89,9 @@ struct LoadFlags {
     /// was due
     #[arg(long, value_name = "N", conflicts_with = "outstanding")]
     rate: Option<f64>,
+    /// Entries outstanding at most, in an open loop: what is due beyond them waits in the client
+    #[arg(long, value_name = "N", requires = "rate", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
+    outstanding_max: u32,
     /// Entries that share a batch at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
     batch_entries_max: Option<u32>,
@@ -263,6 +266,7 @@ impl LoadFlags {
             size: self.size,
             outstanding: self.outstanding,
             rate_per_s: self.rate,
+            outstanding_max: self.outstanding_max,
             connections: self.connections,
             batching,
             spin: Duration::from_micros(self.spin_us),

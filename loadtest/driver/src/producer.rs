@@ -59,6 +59,7 @@ pub struct Open {
     /// Appends that the client took.
     count: u64,
     outstanding: u32,
+    outstanding_max: u32,
 }
 
 impl Open {
@@ -177,12 +178,13 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    pub fn open(rate_per_s: f64) -> Self {
+    pub fn open(rate_per_s: f64, outstanding_max: u32) -> Self {
         Arrivals::Open(Rc::new(Cell::new(Open {
             interval_ns: (1e9 / rate_per_s) as u64,
             began_us: now_us(),
             count: 0,
             outstanding: 0,
+            outstanding_max,
         })))
     }
 }
@@ -272,7 +274,10 @@ impl Feed for Producer {
                 let mut open = shared.get();
                 let mut due = open.due_us(open.count);
                 // What the client does not take stays due since then.
-                while due <= now && self.append(writer, due, now, 1) == 1 {
+                while due <= now
+                    && self.outstanding < open.outstanding_max
+                    && self.append(writer, due, now, 1) == 1
+                {
                     open.count += 1;
                     due = open.due_us(open.count);
                 }
@@ -312,7 +317,12 @@ impl Feed for Producer {
         match &self.arrivals {
             Arrivals::Open(open) if !self.tally.borrow().is_stopped => {
                 let open = open.get();
-                open.due_us(open.count)
+                // With all outstanding that may be, an acknowledgement is what to wait for.
+                if open.outstanding < open.outstanding_max {
+                    open.due_us(open.count)
+                } else {
+                    NEVER
+                }
             }
             _ => NEVER,
         }
@@ -376,6 +386,7 @@ mod tests {
             began_us: 5_000_000,
             count: 600,
             outstanding: 100,
+            outstanding_max: 100,
         });
         tally.latency_us.record_n(300, 500).unwrap();
         tally.end(7_000_000);
@@ -393,6 +404,7 @@ mod tests {
             began_us: 5_000_000,
             count: 1,
             outstanding: 0,
+            outstanding_max: u32::MAX,
         };
         let mut calm = tally(nothing);
         calm.end(5_900_000);

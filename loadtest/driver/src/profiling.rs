@@ -149,6 +149,7 @@ impl Groups {
             size: 0,
             outstanding: 0,
             rate_per_s: None,
+            outstanding_max: u32::MAX,
             connections: 1,
             batching: Batching {
                 entries_max: self.batch_entries_max,
@@ -219,7 +220,9 @@ pub fn fit(flags: &FitFlags) -> Result<bool, String> {
         safety_factor: flags.safety_factor,
     };
     let (text, sharing) = fitting::profile(&cells, &mixes, &about)?;
-    text::print(&format!("groups that share a server use {sharing:.3} times what they do alone"));
+    text::print(&format!(
+        "groups that share a server use {sharing:.3} times what they do alone"
+    ));
     replace(&flags.out, &text)?;
     Ok(true)
 }
@@ -244,9 +247,15 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
 
 pub fn mixes(flags: &MixesFlags, plaintext: bool) -> Result<bool, String> {
     let groups = flags.groups.read(plaintext)?;
-    let mixes = measure_mixes(&groups, &flags.groups.workload()?, flags.seed, flags.mixes, |mix| {
-        text::print(&told_mix(mix));
-    })?;
+    let mixes = measure_mixes(
+        &groups,
+        &flags.groups.workload()?,
+        flags.seed,
+        flags.mixes,
+        |mix| {
+            text::print(&told_mix(mix));
+        },
+    )?;
     write_json(Some(&flags.json), &mixes)?;
     Ok(true)
 }
@@ -269,14 +278,15 @@ pub fn compare(flags: &ErrorFlags) -> Result<bool, String> {
     let profile = Profile::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let found = judge(&profile, &read::<Mix>(&flags.mixes)?)?;
     for mix in &found.mixes {
-        let server = |one: &crate::profile::error::Both| format!("{:.2} of {:.2}", one.predicted, one.measured);
+        let server =
+            |one: &crate::profile::error::Both| format!("{:.2} of {:.2}", one.predicted, one.measured);
         let servers = mix.servers.iter().map(server).collect::<Vec<_>>().join(", ");
         text::print(&format!("cores predicted of measured: {servers}"));
     }
     text::print(&format!(
-        "error {:.3} (median), {:.3} (worst); measured at most {:.3} times what was predicted; bytes written {:.3}, \
-         over the network {:.3} (medians)",
-        found.median, found.worst, found.understated, found.storage_median, found.network_median
+        "error {:.3} (median), {:.3} (worst); measured at most {:.3} times what was predicted; bytes written {:.3} times; \
+         bytes over the network {:.3} (median)",
+        found.median, found.worst, found.understated, found.storage_understated, found.network_median
     ));
     write_json(flags.json.as_deref(), &found)?;
     let figures = Figures::new(&flags.keep.figures_dir, command_of(&flags.keep));

@@ -14,6 +14,8 @@ from quorate_paper.placement import instance
 REFERENCE = "cdrf"
 ALGORITHMS = (REFERENCE, "cdrf-exact", "head", "all", "level")
 REPEAT = {REFERENCE: 1, "cdrf-exact": 15, "head": 1, "all": 1, "level": 15}
+FEWER_ROUNDS = "level, two rounds fewer"
+_FEWER = ("--bound-rounds", "2")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def _compared(count: int, seed: int) -> list[Point]:
     shared = conservation(made, alloc.place(made, "online", "filo"))
     wanting = {tenant["id"] for tenant in shared["tenants"] if "extra" in tenant}
     answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in ALGORITHMS}
+    answers[FEWER_ROUNDS] = alloc.conserve(shared, "level", REPEAT["level"], *_FEWER)
     reference = answers[REFERENCE]
     scarce = max(range(3), key=reference["granted_ratio"].__getitem__)
     even = deviation(reference, wanting)

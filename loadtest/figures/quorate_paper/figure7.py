@@ -1,8 +1,11 @@
 """Filo's Figure 7 on real processes: three tenants on three servers, minutes compressed to seconds.
 
+What is scarce is real: all three servers share one core, and an SLA is a part of what they were just seen to do on it.
+So with limiters off a tenant that floods takes another's SLA. That is measured, too: without it nothing would be shown.
+
 Limiters off and on again; then, on servers that share what is idle: C uses a tenth of its SLA, B wants more, A wants
-more too, C comes back. Storage IO is what is scarce: three SLAs take all that admission promises, so whatever is
-lent is C's. Each phase is judged from what clients saw.
+more too, C comes back; and at the end, as a control, the same with limiters off. Each phase is judged from what clients
+saw.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import Steady, Window
 
 TENANTS = ("A", "B", "C")
-SLA_PER_S = 2_000
+SLA_PART = 0.27  # of what the servers do together: of three tenants four fifths, which the profile says may be promised
+PEAK_S = 2.0
 SIZE_BYTES = 1_024
 IDLE_PART = 0.1
 CALM_PART = 0.95  # A before it wants more: at its whole SLA, any hiccup would have it held back, and want more
@@ -36,7 +40,9 @@ INTERVAL_S = 0.5
 RETURNS = 5
 BACK_PART = 0.95  # of its SLA: a window of 100 ms holds 200 requests in batches
 WITHIN_PART = 0.9  # of its SLA, over an interval: below is a violation
+CONTROL = "control: limiters off, A and B want more, C its SLA"
 FLOOD = ("--outstanding", "2048")
+OWN_OUTSTANDING = 128  # of a tenant at its SLA: its client has no more under way, as clients do
 WANTS_MORE = ("--outstanding", "512", "--batch-entries-max", "16")
 
 
@@ -60,6 +66,9 @@ class Seen:
     taken_back_s: list[float] = field(default_factory=list)
     # B beyond its SLA, since limiters are on.
     victim_back_s: float = 0.0
+    # What the servers did with two tenants that wanted all, and of it the SLA of each.
+    peak_per_s: float = 0.0
+    sla_per_s: int = 2_000
     # Of the machine, when the figure began: processes that wanted a core.
     load_average: float = 0.0
 
@@ -82,17 +91,51 @@ class Seen:
 def run(folder: Path, display: Display) -> Seen:
     watch = Watch(time.time())
     watch.seen.load_average = os.getloadavg()[0]
-    with (
-        _servers(folder / "limiters", display, share="off") as servers,
-        display.step("limiters off, and on"),
-    ):
-        _limiters(servers, watch)
-    with (
-        _servers(folder / "sharing", display, share="idle") as servers,
-        display.step("lending what C does not use, and taking it back"),
-    ):
-        _lending(servers, watch)
+    cores = os.sched_getaffinity(0)
+    try:
+        with _servers(folder / "limiters", display, BEYOND_REACH, share="off") as servers:
+            with display.step("what the servers do on one core"):
+                _scarce(servers, cores)
+                watch.seen.peak_per_s = _peak(servers)
+                watch.seen.sla_per_s = round(watch.seen.peak_per_s * SLA_PART)
+            with display.step(f"limiters off, and on: an SLA is {watch.seen.sla_per_s:,} appends/s"):
+                _limiters(servers, watch)
+        with (
+            _servers(folder / "sharing", display, _promised(watch.seen.sla_per_s), share="idle") as servers,
+            display.step("lending what C does not use, and taking it back"),
+        ):
+            _scarce(servers, cores)
+            _lending(servers, watch)
+    finally:
+        os.sched_setaffinity(0, cores)
     return watch.seen
+
+
+def _scarce(servers: Fleet, cores: set[int]) -> None:
+    """All servers on one core; the loads on the others, if there are others."""
+    first = min(cores)
+    for pid in servers.pids():
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {first})
+    os.sched_setaffinity(0, cores - {first} or cores)
+
+
+def _peak(servers: Fleet) -> float:
+    """Appends/s of two tenants that want all there is, limiters off."""
+    groups = {name: servers.create_group(name, "persistent", 1_000, SIZE_BYTES) for name in ("X", "Y")}
+    servers.wait_whole(*groups.values())
+    _toggle(servers)
+    with ExitStack() as stack:
+        loads = [stack.enter_context(_load(servers, groups, name, *WANTS_MORE)) for name in groups]
+        time.sleep(PEAK_S / 2)
+        for load in loads:
+            load.mark("peak")
+        time.sleep(PEAK_S)
+        peak = sum(load.mark("done").acked_per_s for load in loads)
+    _toggle(servers)
+    for group in groups.values():
+        servers.delete_group(group)
+    return peak
 
 
 class Watch:
@@ -120,10 +163,17 @@ class Watch:
                 self.window(name + "+" if settles else name)
 
 
-def _servers(folder: Path, display: Display, share: str) -> Any:
-    promised = len(TENANTS) * SLA_PER_S * _operations() / float(profile()["safety_factor"])
+def _promised(sla_per_s: int) -> ServerResources:
+    """Storage for three SLAs and no more: what is lent is C's."""
+    promised = len(TENANTS) * sla_per_s * _operations() / float(profile()["safety_factor"])
     # A thousandth more, or the last of three would not fit for rounding.
-    resources = ServerResources(storage_io_per_s=round(promised * 1.001))
+    return ServerResources(cpu_cores=64.0, network_bytes_per_s=10**11, storage_io_per_s=round(promised * 1.001))
+
+
+BEYOND_REACH = ServerResources(cpu_cores=64.0, network_bytes_per_s=10**11, storage_io_per_s=10**8)
+
+
+def _servers(folder: Path, display: Display, resources: ServerResources, share: str) -> Any:
     env = {
         "QUORATE_SHARE": share,
         "QUORATE_SHARE_INTERVAL_MS": str(round(INTERVAL_S * 1_000)),
@@ -137,8 +187,8 @@ def _operations() -> int:
     return int(-(-SIZE_BYTES // storage["io_bytes"]) * storage["writes"])
 
 
-def _groups(servers: Fleet, tenants: tuple[str, ...]) -> dict[str, str]:
-    groups = {name: servers.create_group(name, "persistent", SLA_PER_S, SIZE_BYTES) for name in tenants}
+def _groups(servers: Fleet, tenants: tuple[str, ...], sla_per_s: int) -> dict[str, str]:
+    groups = {name: servers.create_group(name, "persistent", sla_per_s, SIZE_BYTES) for name in tenants}
     servers.wait_whole(*groups.values())
     return groups
 
@@ -147,15 +197,15 @@ def _load(servers: Fleet, groups: dict[str, str], tenant: str, *flags: str) -> S
     return Steady(servers, f"{tenant}-{time.monotonic_ns()}", [groups[tenant]], "--size", str(SIZE_BYTES), *flags)
 
 
-def _rate(part: float = 1.0) -> tuple[str, ...]:
-    return ("--rate", str(SLA_PER_S * part))
+def _rate(watch: Watch, part: float = 1.0) -> tuple[str, ...]:
+    return ("--rate", str(watch.seen.sla_per_s * part), "--outstanding-max", str(OWN_OUTSTANDING))
 
 
 def _limiters(servers: Fleet, watch: Watch) -> None:
-    groups = _groups(servers, ("B", "C"))
+    groups = _groups(servers, ("B", "C"), watch.seen.sla_per_s)
     with ExitStack() as stack:
         _toggle(servers)
-        watch.loads = {name: stack.enter_context(_load(servers, groups, name, *_rate())) for name in groups}
+        watch.loads = {name: stack.enter_context(_load(servers, groups, name, *_rate(watch))) for name in groups}
         watch.phase("both at their SLA, limiters off")
         watch.loads.pop("B").stop()
         watch.loads["B"] = stack.enter_context(_load(servers, groups, "B", *FLOOD))
@@ -164,15 +214,15 @@ def _limiters(servers: Fleet, watch: Watch) -> None:
         switched = time.time() - watch.began
         watch.phase("B floods, limiters on")
     after = [sample for sample in watch.seen.samples if sample.tenant == "C" and sample.began_s >= switched]
-    watch.seen.victim_back_s = _back_s(after) - switched
+    watch.seen.victim_back_s = _back_s(after, watch.seen.sla_per_s) - switched
     watch.loads = {}
 
 
-def _back_s(samples: list[Sample]) -> float:
+def _back_s(samples: list[Sample], sla_per_s: float) -> float:
     """When the first interval begins over which the tenant had its SLA."""
     for first in range(len(samples)):
         stretch = next(_intervals(samples[first:]), [])
-        if stretch and _mean(stretch) >= BACK_PART * SLA_PER_S:
+        if stretch and _mean(stretch) >= BACK_PART * sla_per_s:
             return stretch[0].began_s
     return samples[-1].ended_s + PHASE_S
 
@@ -188,7 +238,7 @@ def _toggle(servers: Fleet) -> None:
 
 
 def _lending(servers: Fleet, watch: Watch) -> None:
-    groups = _groups(servers, TENANTS)
+    groups = _groups(servers, TENANTS, watch.seen.sla_per_s)
     with ExitStack() as stack:
 
         def load(tenant: str, *flags: str) -> None:
@@ -197,17 +247,21 @@ def _lending(servers: Fleet, watch: Watch) -> None:
             watch.loads[tenant] = stack.enter_context(_load(servers, groups, tenant, *flags))
 
         for tenant in TENANTS:
-            load(tenant, *_rate(IDLE_PART if tenant == "C" else CALM_PART))
+            load(tenant, *_rate(watch, IDLE_PART if tenant == "C" else CALM_PART))
         load("B", *WANTS_MORE)
         watch.phase("C idles, B wants more")
         load("A", *WANTS_MORE)
         watch.phase("C idles, A and B want more")
         for number in range(RETURNS):
-            load("C", *_rate())
+            load("C", *_rate(watch))
             _return(watch, f"C is back, {number + 1}")
-            load("C", *_rate(IDLE_PART))
+            load("C", *_rate(watch, IDLE_PART))
             if number + 1 < RETURNS:
                 watch.phase(f"C idles again, {number + 1}", 1.0)
+        # The control: nobody is held back, and C wants its SLA.
+        load("C", *_rate(watch))
+        _toggle(servers)
+        watch.phase(CONTROL)
     watch.loads = {}
 
 
@@ -222,10 +276,10 @@ def _return(watch: Watch, phase: str) -> None:
         windows = watch.window(phase, RETURN_WINDOW_S if is_close else WINDOW_S)
         began = began if began is not None else windows["C"].began_us / 1e6
         ended = max(one.ended_us for one in windows.values()) / 1e6
-        if owner is None and windows["C"].acked_per_s >= BACK_PART * SLA_PER_S:
+        if owner is None and windows["C"].acked_per_s >= BACK_PART * watch.seen.sla_per_s:
             owner = ended - began
         total = sum(one.acked_per_s for one in windows.values())
-        if taken is None and total <= len(TENANTS) * SLA_PER_S * (2 - BACK_PART):
+        if taken is None and total <= len(TENANTS) * watch.seen.sla_per_s * (2 - BACK_PART):
             taken = ended - began
     watch.seen.owner_back_s.append(owner if owner is not None else PHASE_S)
     watch.seen.taken_back_s.append(taken if taken is not None else PHASE_S)
@@ -240,7 +294,7 @@ def violations(seen: Seen, phases: str = "C ") -> tuple[int, int]:
         for chunk in _intervals([sample for sample in shared if sample.tenant == tenant]):
             asks = _asks(tenant, chunk[0].phase)
             chances += 1
-            found += _mean(chunk) < WITHIN_PART * asks * SLA_PER_S
+            found += _mean(chunk) < WITHIN_PART * asks * seen.sla_per_s
     return found, chances
 
 

@@ -16,7 +16,7 @@ from quorate_paper.conservation import Point as Shared
 from quorate_paper.conservation import medians
 from quorate_paper.costs import DURABILITIES
 from quorate_paper.costs import Point as Cost
-from quorate_paper.figure7 import SLA_PER_S, TENANTS, Seen
+from quorate_paper.figure7 import TENANTS, Seen
 from quorate_paper.instances import RESOURCES
 from quorate_paper.placement import ALGORITHMS, HOWS
 from quorate_paper.placement import Point as Placed
@@ -32,6 +32,13 @@ NAMES = {
     "online": "on-line",
     "offline": "off-line",
 }
+# What the paper's text says in numbers (§6.2, §6.3), of the right ends of its curves.
+MOST = 150
+PAPER_REPLICAS = 200
+PAPER_FREE_PERCENT = 2
+PAPER_EFFICIENCY_PERCENT = {"all": 95, "head": 75}
+PAPER_MESSAGES = 150
+PAPER_SPEEDUP = 5
 PLACING = {"shape": "ours", "filo": "Algorithm 1"}
 STYLE = {
     "axes.edgecolor": PALE,
@@ -83,6 +90,8 @@ def placement(points: list[Placed], folder: Path) -> None:
                 y = [100 * (1 - point.allocated) for point in own]
                 label = f"{PLACING[algorithm]}, {NAMES[how]}"
                 beside.plot(x, y, line, marker="o", color=COLOURS[shade], label=label)
+        _paper(counts, MOST, PAPER_REPLICAS, COLOURS[0], "replicas, on-line: the paper")
+        _paper(beside, MOST, PAPER_FREE_PERCENT, INK, "the paper: less than")
         counts.set_title("Servers used, tenants, replicas")
         loads.set_title("Replicas on one server")
         free.set_title("Left free, % of all servers")
@@ -103,6 +112,11 @@ def conservation(points: list[Shared], folder: Path) -> None:
             messages.plot(x, medians(points, algorithm, "messages"), **style)
             efficiency.plot(x, [100 * part for part in medians(points, algorithm, "efficiency")], **style)
             fairness.plot(x, medians(points, algorithm, "deviation"), **style)
+        for algorithm, percent in PAPER_EFFICIENCY_PERCENT.items():
+            _paper(efficiency, x[-1], percent, COLOURS[SHARING.index(algorithm)], "the paper")
+        _paper(messages, x[-1], PAPER_MESSAGES, COLOURS[SHARING.index("all")], "the paper")
+        slowest_ms = medians(points, "cdrf", "time_us")[-1] / 1_000
+        _paper(time, x[-1], slowest_ms / PAPER_SPEEDUP, COLOURS[SHARING.index("all")], "the paper")
         time.set_yscale("log")
         time.set_title("Time (slowest server), ms")
         messages.set_title("Messages in one interval")
@@ -115,21 +129,22 @@ def conservation(points: list[Shared], folder: Path) -> None:
 
 def sharing(seen: Seen, folder: Path) -> None:
     """Figure 7: appends/s of each tenant over time, by phase."""
+    sla = seen.sla_per_s
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(12, 4.2), layout="constrained")
         for tenant, colour in zip(TENANTS, COLOURS, strict=False):
             chosen = [sample for sample in seen.samples if sample.tenant == tenant]
-            y = [min(sample.acked_per_s, 3 * SLA_PER_S) for sample in chosen]
+            y = [min(sample.acked_per_s, 3 * sla) for sample in chosen]
             axis.plot([sample.ended_s for sample in chosen], y, ".", markersize=3, color=colour, label=tenant)
-        axis.axhline(SLA_PER_S, color=INK, linewidth=0.8, linestyle="--", label="SLA of each")
+        axis.axhline(sla, color=INK, linewidth=0.8, linestyle="--", label="SLA of each")
         begins: dict[str, float] = {}
         for sample in seen.samples:
             begins.setdefault(sample.phase.rstrip("+"), sample.began_s)
         for phase, began_s in begins.items():
             axis.axvline(began_s, color=PALE, linewidth=1)
-            axis.text(began_s, 3.05 * SLA_PER_S, phase, fontsize=7, rotation=18, color=INK)
-        axis.set_title(f"Appends/s (cut at {3 * SLA_PER_S:,})", y=1.25)
-        axis.set_ylim(0, 3.02 * SLA_PER_S)
+            axis.text(began_s, 3.05 * sla, phase, fontsize=7, rotation=18, color=INK)
+        axis.set_title(f"Appends/s (cut at {3 * sla:,})", y=1.25)
+        axis.set_ylim(0, 3.02 * sla)
         axis.set_xlabel("seconds", fontsize=9)
         axis.tick_params(length=0)
         axis.legend(loc="upper right")
@@ -161,6 +176,11 @@ def costs(points: list[Cost], folder: Path) -> None:
         for one in (rate, each):
             one.set_yscale("log")
         _finish(figure, tuple(axes[:2]), folder / "figure-3", "bytes")
+
+
+def _paper(axis: Any, x: float, y: float, colour: str, label: str) -> None:
+    axis.plot([x], [y], "x", color=colour, markersize=9, markeredgewidth=2)
+    axis.annotate(label, (x, y), xytext=(-8, 6), textcoords="offset points", ha="right", fontsize=8, color=colour)
 
 
 def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applicants") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from quorate_paper import conservation, costs, figure7, goals, placement, plots
 from quorate_paper.instances import profile
 
 COMMAND = "make figures"
+PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
 PAGE = Path(__file__).parent / "page.txt"
 PAGE_7 = Path(__file__).parent / "page7.txt"
 
@@ -27,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _arguments(arguments)
     display = Display()
     folder: Path = chosen.publish
+    if folder == PUBLISHED and changes():
+        display.line("The work tree has changes, and what is published names a commit: commit, or choose --publish.")
+        return 1
     folder.mkdir(parents=True, exist_ok=True)
     if chosen.only == "fig3":
         return _figure_3(chosen.cells, folder, display)
@@ -43,6 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if chosen.only == "fig7" and any(figure.met is False for figure in figures) else 0
 
 
+def changes() -> str:
+    """To files of the repository, but for what was published before."""
+    besides = f":!{PUBLISHED.relative_to(REPOSITORY)}"
+    command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", besides]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def named_commit() -> str:
+    """Without the mark of changes when only what is published has some."""
+    return commit() if changes() else commit().removesuffix("-dirty")
+
+
 def _measured(display: Display, folder: Path) -> list[Figure]:
     seen = figure7.run(REPOSITORY / "build" / "fig7", display)
     _write(folder / "figure-7.json", {**asdict(seen), "samples": seen.rows()})
@@ -54,9 +71,12 @@ def publish_seen(seen: figure7.Seen, folder: Path) -> list[Figure]:
     plots.sharing(seen, folder)
     page = PAGE_7.read_text().format(
         command=f"{COMMAND} ONLY=fig7",
-        commit=commit(),
+        commit=named_commit(),
         machine=machine(),
-        sla=figure7.SLA_PER_S,
+        sla=f"{seen.sla_per_s:,}",
+        peak=f"{seen.peak_per_s:,.0f}",
+        part=f"{figure7.SLA_PART:.0%}",
+        outstanding=figure7.OWN_OUTSTANDING,
         load=seen.load_average,
         returns=figure7.RETURNS,
         figures="\n".join(markdown(figures)),
@@ -71,14 +91,14 @@ def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> lis
     with display.step("placement of other kinds of applicants"):
         kinds = placement.kinds(range(1, chosen.seeds + 1), goals.MOST)
     with display.step("placement beside an exact solver"):
-        optima = placement.against_optimum(range(1, chosen.solved + 1), goals.MOST, chosen.solver_seconds)
-    with display.step("placement on 10 000 servers"):
-        us_per_replica = placement.at_scale(1, 10_000, 3)
+        optima = placement.against_optimum(range(1, chosen.solved + 1), chosen.solved_applicants, chosen.solver_seconds)
+    with display.step("placement on 100, 1 000 and 10 000 servers"):
+        us_per_replica = {count: placement.at_scale(1, count, 3) for count in placement.SCALES}
     with display.step("Figure 6: distributed allocation"):
         shared = conservation.points(range(1, chosen.seeds_shared + 1), chosen.counts)
-        demanded = conservation.by_demand(range(1, chosen.seeds_shared + 1), goals.MOST)
+        demanded = conservation.by_demand(range(1, chosen.seeds_larger + 1), goals.MOST)
     with display.step("Figure 6: larger fleets"):
-        fleets = conservation.by_fleet(range(1, chosen.seeds_shared + 1))
+        fleets = conservation.by_fleet(range(1, chosen.seeds_larger + 1))
     plots.placement(placed, folder)
     plots.conservation(shared, folder)
     figures = [
@@ -115,11 +135,15 @@ Rows: TypeAlias = list[dict[str, Any]]
 def _page(figures: list[Figure], kinds: Rows, demanded: Rows, fleets: Rows, chosen: argparse.Namespace) -> str:
     return PAGE.read_text().format(
         command=COMMAND,
-        commit=commit(),
+        commit=named_commit(),
         machine=machine(),
         profile=profile()["version"],
         seeds=chosen.seeds,
         seeds_shared=chosen.seeds_shared,
+        seeds_larger=chosen.seeds_larger,
+        solved_applicants=chosen.solved_applicants,
+        solved_servers=placement.SOLVED_SERVERS,
+        rounds=chosen_rounds(figures),
         counts=", ".join(map(str, chosen.counts)),
         figures="\n".join(markdown(figures)),
         kinds="\n".join(
@@ -128,6 +152,10 @@ def _page(figures: list[Figure], kinds: Rows, demanded: Rows, fleets: Rows, chos
         demands="\n".join(_demand(demand, demanded) for demand in conservation.DEMANDS),
         fleets="\n".join(_fleet(row) for row in fleets),
     )
+
+
+def chosen_rounds(figures: list[Figure]) -> str:
+    return next(f"{figure.value:g}" for figure in figures if figure.name == "leveldrf_rounds")
 
 
 def _demand(demand: float | None, rows: Rows) -> str:
@@ -145,7 +173,7 @@ def _fleet(row: dict[str, Any]) -> str:
 
 
 def _write(path: Path, what: dict[str, Any]) -> None:
-    told = {"command": COMMAND, "commit": commit(), "machine": machine(), "profile": profile()["version"], **what}
+    told = {"command": COMMAND, "commit": named_commit(), "machine": machine(), "profile": profile()["version"], **what}
     path.write_text(json.dumps(_rounded(told), indent=1) + "\n")
 
 
@@ -164,14 +192,16 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=["fig3", "computed", "fig7"],
         help="what `make profile` measured, what is computed, or real servers",
     )
-    parser.add_argument("--seeds", type=int, default=10, help="instances of Figure 5 (default %(default)s)")
-    parser.add_argument("--seeds-shared", type=int, default=3, help="instances of Figure 6 (default %(default)s)")
-    parser.add_argument("--solved", type=int, default=3, help="instances for the exact solver (default %(default)s)")
-    parser.add_argument("--solver-seconds", type=float, default=30, help="for each of them (default %(default)s)")
+    parser.add_argument("--seeds", type=int, default=20, help="instances of Figure 5 (default %(default)s)")
+    parser.add_argument("--seeds-shared", type=int, default=20, help="instances of Figure 6 (default %(default)s)")
+    parser.add_argument("--seeds-larger", type=int, default=3, help="of each demand and fleet (default %(default)s)")
+    parser.add_argument("--solved", type=int, default=10, help="instances for the exact solver (default %(default)s)")
+    parser.add_argument("--solved-applicants", type=int, default=16, help="of each of them (default %(default)s)")
+    parser.add_argument("--solver-seconds", type=float, default=10, help="for each of them (default %(default)s)")
     counts = placement.COUNTS
     parser.add_argument("--counts", type=int, nargs="+", default=counts, help="numbers of applicants, the last is 150")
     parser.add_argument("--cells", type=Path, default=costs.CELLS, help="what Figure 3 plots (default %(default)s)")
-    parser.add_argument("--publish", type=Path, default=REPOSITORY / "docs" / "papers" / "filo")
+    parser.add_argument("--publish", type=Path, default=PUBLISHED)
     return parser.parse_args(arguments)
 
 

@@ -7,6 +7,7 @@ from statistics import fmean
 
 import pytest
 
+from quorate_local.figures import Figure
 from quorate_paper import alloc, conservation, costs, figure7, goals, placement, program
 from quorate_paper.instances import KINDS, applicants, demands, servers
 from quorate_paper.solver import optimum
@@ -79,7 +80,7 @@ def test_demands_are_those_of_the_tool() -> None:
 @needs_tool
 def test_figures_of_a_small_run() -> None:
     found = conservation.points(range(1, 2), [10])
-    assert {point.algorithm for point in found} == set(conservation.ALGORITHMS)
+    assert {point.algorithm for point in found} == {*conservation.ALGORITHMS, conservation.FEWER_ROUNDS}
     assert all(point.efficiency <= 1.01 for point in found if point.algorithm in ("all", "level"))
     figures = {figure.name: figure for figure in goals.conservation(found)}
     assert figures["cdrf_exact_speedup"].met is True
@@ -131,7 +132,7 @@ def _sampled(tenant: str, phase: str, rates: list[float]) -> list[figure7.Sample
 
 
 def test_an_interval_below_the_sla_is_a_violation() -> None:
-    sla = figure7.SLA_PER_S
+    sla = figure7.Seen().sla_per_s
     samples = _sampled("B", "C idles, A and B want more", [sla] * 5 + [0.5 * sla] * 5 + [1.5 * sla] * 5)
     samples += _sampled("C", "C idles, A and B want more", [0.1 * sla] * 10)
     assert figure7.violations(figure7.Seen(samples)) == (1, 5)
@@ -139,6 +140,66 @@ def test_an_interval_below_the_sla_is_a_violation() -> None:
 
 
 def test_a_victim_is_back_when_an_interval_begins_at_its_sla() -> None:
-    sla = float(figure7.SLA_PER_S)
-    assert figure7._back_s(_sampled("C", "x", [0.2 * sla, 0.2 * sla, *[sla] * 6])) == pytest.approx(0.2)
-    assert figure7._back_s(_sampled("C", "x", [0.2 * sla] * 8)) > figure7.INTERVAL_S
+    sla = 2_000.0
+    assert figure7._back_s(_sampled("C", "x", [0.2 * sla, 0.2 * sla, *[sla] * 6]), sla) == pytest.approx(0.2)
+    assert figure7._back_s(_sampled("C", "x", [0.2 * sla] * 8), sla) > figure7.INTERVAL_S
+
+
+def _shared(algorithm: str, applicants: int, efficiency: float, fairness_ratio: float = 1.0) -> conservation.Point:
+    same = {"seed": 1, "tenants": 9, "time_us": 1.0, "messages": 1, "rounds": 6, "granted": [1.0] * 3, "scarce": 0}
+    judged = {"efficiency": efficiency, "deviation": 0.1, "speedup": 200.0, "fairness_ratio": fairness_ratio}
+    return conservation.Point(algorithm=algorithm, applicants=applicants, without_room=3, **same, **judged)  # type: ignore[arg-type]
+
+
+def _shared_figures(level: list[conservation.Point]) -> dict[str, Figure]:
+    others = [_shared(one, 10, 1.0) for one in ("all", "cdrf-exact", conservation.FEWER_ROUNDS)]
+    return {figure.name: figure for figure in goals.conservation([*level, *others])}
+
+
+def test_many_easy_instances_do_not_hide_the_hard_ones() -> None:
+    easy = [_shared("level", count, 1.0) for count in (10, 30, 50) for _ in range(9)]
+    figures = _shared_figures([*easy, *[_shared("level", 150, part) for part in (0.98, 0.97, 1.0)]])
+    assert (figures["leveldrf_efficiency"].value, figures["leveldrf_efficiency"].met) == (0.98, False)
+    assert figures["tenants_without_room_to_return"].value == 3
+    assert figures["leveldrf_rounds"].met is False
+
+
+def test_who_gives_out_nothing_is_not_fair() -> None:
+    figures = _shared_figures([_shared("level", 10, 0.01, fairness_ratio=0.0)])
+    assert figures["leveldrf_fairness_ratio"].met is None
+    assert _shared_figures([_shared("level", 10, 1.0, fairness_ratio=1.0)])["leveldrf_fairness_ratio"].met is True
+
+
+def test_only_proven_optima_are_called_so() -> None:
+    rows = [
+        {"servers": 4, "proven": True, "found": 0.8, "bound": 0.8, "offline": 0.8, "online": 0.4, "offline_filo": 0.6},
+        {"servers": 4, "proven": False, "found": 0.5, "bound": 1.0, "offline": 0.5, "online": 0.5, "offline_filo": 0.5},
+    ]
+    figures = {figure.name: figure.value for figure in goals._beside_optimum(rows)}
+    assert figures["placement_vs_optimal_ratio"] == pytest.approx(1.0)
+    assert figures["placement_vs_optimal_ratio_online"] == pytest.approx(0.5)
+    assert figures["placement_vs_bound_ratio"] == pytest.approx(0.75)
+
+
+def test_nothing_is_published_from_a_work_tree_with_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "changes", lambda: " M loadtest/figures/quorate_paper/goals.py")
+    assert program.main(["--only", "fig3"]) == 1
+    assert program.named_commit() == program.commit()
+
+
+def test_without_harm_there_is_nothing_to_protect_from() -> None:
+    phases = ("both at their SLA, limiters off", "B floods, limiters off", "B floods, limiters on", figure7.CONTROL)
+    shared = ("C idles, B wants more", "C idles, A and B want more", "C is back, 1")
+    sla = figure7.Seen().sla_per_s
+
+    def met(victim: float) -> dict[str, bool | None]:
+        samples = [one for phase in (*phases, *shared) for one in _sampled("A", phase, [2 * sla] * 10)]
+        samples += [one for phase in (*phases, *shared) for one in _sampled("B", phase, [2 * sla] * 10)]
+        samples += [one for phase in (*phases, *shared) for one in _sampled("C", phase, [victim * sla] * 10)]
+        seen = figure7.Seen(samples, owner_back_s=[0.1], taken_back_s=[0.1])
+        return {figure.name: figure.met for figure in goals.sharing(seen)}
+
+    assert met(0.3)["fig7_unprotected_rate_ratio"] is True
+    assert met(0.3)["fig7_control_rate_ratio"] is True
+    assert met(0.99)["fig7_unprotected_rate_ratio"] is False
+    assert met(0.99)["fig7_control_rate_ratio"] is False

@@ -13,7 +13,9 @@ WINDOW = Measured(per_s=2e6, p50_us=60, p99_us=900, cpu=0.5, client_cpu=0.1, bat
 
 
 def _found(**changed: Any) -> Found:
-    found = Found(isolation=Isolation([1.03, 1.00, 1.01], 0.02))
+    found = Found(
+        isolation={CELLS[0]: Isolation([1.03, 1.00, 1.01], 0.02), CELLS[4]: Isolation([1.0, 0.99, 1.0], 0.02)}
+    )
     for cell in CELLS:
         found.plain[cell] = [replace(WINDOW, cpu=cpu, **changed) for cpu in (0.5, 0.9, 0.6)]
     for cell in COMPARED:
@@ -45,6 +47,7 @@ def test_a_slow_machine_misses_the_rate() -> None:
 
 def test_ratios_are_of_windows_that_followed_one_another() -> None:
     kept = _by_name(_found())
+    assert (kept["isolation_64b_mem_cpu_ratio"].value, kept["isolation_16k_mem_cpu_ratio"].value) == (1.01, 1.0)
     assert (kept["isolation_cpu_overhead_ratio"].value, kept["isolation_cpu_overhead_ratio"].met) == (1.01, True)
     assert abs(kept["append_64b_mem_100_groups_cpu_ratio"].value - 1.05) < 1e-9
     assert abs(kept["append_64b_mem_100_groups_shared_cpu_ratio"].value - 0.9) < 1e-9
@@ -59,7 +62,7 @@ def test_what_disturbed_is_told() -> None:
     assert _found(others_share=0.2).disturbed() == 0.2
     floor, isolation = _found(), _found()
     floor.floor[COMPARED[0]].append(Floor(30, 0.25, others_share=0.3))
-    isolation.isolation = Isolation([1.0], others_share=0.4)
+    isolation.isolation[CELLS[0]] = Isolation([1.0, 1.0], others_share=0.4)
     assert (floor.disturbed(), isolation.disturbed()) == (0.3, 0.4)
 
 
@@ -91,3 +94,11 @@ def test_goals_rest_on_the_best_peer_that_was_seen() -> None:
     assert kept["append_64b_mem_out1_p50_us"].goal == 0.5 * 205, "not of hashicorp/raft, which has no client's hop"
     assert kept["append_64b_sync_out1_p50_us"].goal == 0.6 * 523
     assert "NATS" in kept["append_64b_mem_out1_spin_p50_us"].note
+
+
+def test_isolation_is_judged_by_the_size_where_it_is_dearest() -> None:
+    found = _found()
+    found.isolation[CELLS[5]] = Isolation([1.05, 1.03, 1.04], 0.02)
+    kept = _by_name(found)
+    assert (kept["isolation_cpu_overhead_ratio"].value, kept["isolation_cpu_overhead_ratio"].met) == (1.04, False)
+    assert CELLS[5].title in kept["isolation_cpu_overhead_ratio"].note

@@ -625,7 +625,11 @@ fn a_profile_of_other_machines_than_the_servers_is_flagged_or_refused_as_configu
         "{said}"
     );
     // The first format does not say where it was measured.
-    profile_file(folder.path(), "unknown", json!({"format": 1, "provisional": false}));
+    profile_file(
+        folder.path(),
+        "unknown",
+        json!({"format": 1, "provisional": false}),
+    );
     let (code, said) = run_to_end(&refusing);
     assert!(code == 2 && said.contains("does not say where"), "{code} {said}");
 

@@ -105,7 +105,7 @@ fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, Strin
     };
     let header = median(single.iter().map(over).collect());
     let text = json!({
-        "format": 3,
+        "format": 2,
         "version": about.version,
         "provisional": false,
         "source": about.source,
@@ -118,24 +118,10 @@ fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, Strin
             "ack_bytes": ACK_BYTES as u32,
             "entries_per_batch": batch as u32,
         },
-        "storage": {"io_bytes": 8_192, "writes": 2, "written": written(&single)},
+        "storage": {"io_bytes": 8_192, "writes": 2},
         "cpu": cpu,
     });
     Ok(format!("{text:#}\n"))
-}
-
-/// Bytes that a server writes for a persistent append of each size, the commits that share a page among them.
-fn written(cells: &[&Cell]) -> Value {
-    let cells = cells.iter().copied();
-    let cells: Vec<&Cell> = cells.filter(|cell| cell.durability == Durability::Persistent).collect();
-    let mut most = 1;
-    let point = |size: u32| {
-        let own = cells.iter().filter(|cell| cell.size_bytes == size);
-        let bytes = own.flat_map(|cell| cell.roles.iter().map(|one| one.used.written_bytes));
-        most = most.max(median(bytes.collect()).ceil() as u32);
-        json!({"size_bytes": size, "written_bytes": most})
-    };
-    Value::Array(sizes(&cells).into_iter().map(point).collect())
 }
 
 fn sizes(cells: &[&Cell]) -> Vec<u32> {
@@ -169,8 +155,8 @@ fn curve(cells: &[&Cell], role: Role, sharing: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::super::cells::OfRole;
-    use super::super::processes::Used;
     use super::super::mixed::{Part, Server};
+    use super::super::processes::Used;
     use super::*;
     use quorate_types::Sla;
 
@@ -178,11 +164,7 @@ mod tests {
         let used = |part: f64| Used {
             cpu_ns: head_ns * part,
             busiest_ns: head_ns * part / 2.0,
-            written_bytes: if durability == Durability::Persistent {
-                2.0 * f64::from(size_bytes)
-            } else {
-                0.0
-            },
+            written_bytes: 0.0,
         };
         let roles = [(Role::Head, 1.0), (Role::Follower, 0.8), (Role::Tail, 0.6)];
         Cell {
@@ -277,23 +259,18 @@ mod tests {
         // What measured cheaper than a smaller size costs as much as that.
         let large = Sla {
             request_size_bytes: 4_096,
-            ..sla.clone()
-        };
-        assert_eq!(profile.demands(&large).at(0).0[0], 2_000_000);
-        // What was written: 128 bytes for 64, in operations of 8 KiB.
-        let persistent = Sla {
-            durability: Durability::Persistent,
-            rate_per_s: 64_000,
             ..sla
         };
-        assert_eq!(profile.demands(&persistent).at(0).0[2], 1_000_000);
+        assert_eq!(profile.demands(&large).at(0).0[0], 2_000_000);
     }
 
     #[test]
     fn what_sharing_costs_is_the_upper_quartile_of_the_mixes_and_never_below_one() {
         let cells: Vec<Cell> = [Durability::InMemory, Durability::Persistent]
             .into_iter()
-            .flat_map(|durability| [(64, 1_100.0), (1_024, 2_000.0)].map(|(size, ns)| cell(durability, size, ns)))
+            .flat_map(|durability| {
+                [(64, 1_100.0), (1_024, 2_000.0)].map(|(size, ns)| cell(durability, size, ns))
+            })
             .collect();
         let mixes = [mix([1.0, 1.1, 1.2]), mix([1.3, 1.4, 1.5]), mix([1.6, 1.7, 9.0])];
         let (text, sharing) = profile(&cells, &mixes, &about()).unwrap();
@@ -312,12 +289,7 @@ mod tests {
         several.roles.clear();
         assert!(profile(&[several], &[mix([1.0; 3])], &about()).is_err());
         assert!(
-            profile(
-                &[cell(Durability::InMemory, 64, 1.0)],
-                &[mix([1.0; 3])],
-                &about()
-            )
-            .is_err(),
+            profile(&[cell(Durability::InMemory, 64, 1.0)], &[mix([1.0; 3])], &about()).is_err(),
             "persistent is missing"
         );
     }

@@ -202,6 +202,9 @@ mod tests {
         for part in own.iter().flatten() {
             assert!((64..32 << 10).contains(&part.size_bytes) && (16..=512).contains(&part.outstanding));
         }
-        assert!(own.iter().all(|mix| mix.windows(2).all(|two| two[0].group < two[1].group)));
+        assert!(
+            own.iter()
+                .all(|mix| mix.windows(2).all(|two| two[0].group < two[1].group))
+        );
     }
 }

@@ -41,9 +41,9 @@ from quorate_scenarios.customer import Customer, Refused
 REPEATS = 3
 PACE = Pace(warmup_s=0.7, window_s=2.0)
 FILLING = Pace(warmup_s=4.0, window_s=0.5)
-ISOLATION_PAIRS = 10
-ISOLATION_PACE = Pace(warmup_s=1.0, window_s=1.0)
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
+ISOLATION_PAIRS = 6
+ISOLATION_PACE = Pace(warmup_s=0.5, window_s=0.7)
 GROUPS_PER_CUSTOMER = 50  # as many as one project may have
 # What was disturbed is measured again; a machine that is never quiet costs a minute, and is told at the end.
 ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 60.0
@@ -93,8 +93,10 @@ def measure(folder: Path, repeats: int, display: Display) -> Found:
             with display.step(f"round {number} of {repeats}"):
                 _round(plain.fleet, tls.fleet, groups, found)
         with display.step("isolation on and off in turn"):
-            target, handle = plain.fleet.target, plain.fleet.handles["mem"]
-            found.isolation = target.isolation(CELLS[0], handle, ISOLATION_PAIRS, ISOLATION_PACE)
+            for cell in (cell for cell in CELLS if not cell.is_alone):
+                handle = plain.fleet.handles[cell.mode]
+                pairs = plain.fleet.target.isolation(cell, handle, ISOLATION_PAIRS, ISOLATION_PACE)
+                found.isolation[cell] = pairs
     with ExitStack() as running:
         env = {"QUORATE_SPIN_US": str(SPIN_US)}
         spinning = _start(running, folder / "spin", display, quiet, is_plaintext=True, env=env).fleet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, quantiles
 
 from quorate_local.figures import Figure
 from quorate_scenarios.bench.cells import (
@@ -38,15 +38,14 @@ class Found:
     one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
     many_groups: list[Measured] = field(default_factory=list)
     shared_groups: list[Measured] = field(default_factory=list)  # the same groups by one connection
-    isolation: Isolation | None = None
+    isolation: dict[Cell, Isolation] = field(default_factory=dict)
 
     def disturbed(self) -> float:
         """The greatest share of the machine that other processes used in a window."""
         windows: list[Window] = [*self.one_group, *self.many_groups, *self.shared_groups]
         for cells in (self.plain, self.tls, self.spinning, self.floor):
             windows += [one for of_cell in cells.values() for one in of_cell]
-        if self.isolation is not None:
-            windows.append(self.isolation)
+        windows += self.isolation.values()
         return max((one.others_share for one in windows), default=0.0)
 
 
@@ -60,13 +59,26 @@ def figures(found: Found) -> list[Figure]:
         name = cell.figure("p50_us", is_spinning=True)
         kept.append(Figure(name, _median(windows, "p50_us"), "µs", wanted, note=said))
     kept += _groups(found)
-    if found.isolation is not None:
-        ratios = found.isolation.ratios
-        note = f"with isolation, divided by without; {len(ratios)} pairs of windows"
-        kept.append(Figure("isolation_cpu_overhead_ratio", median(ratios), "ratio", ISOLATION_CPU_RATIO, note=note))
+    kept += _isolation(found.isolation)
     for cell in COMPARED:
         kept += _beside_floor(cell, found)
         kept.append(_beside_tls(cell, found))
+    return kept
+
+
+def _isolation(found: dict[Cell, Isolation]) -> list[Figure]:
+    """Of each size and durability, and of the dearest of them, by which it is judged."""
+    kept = []
+    for cell, pairs in ((cell, isolation.ratios) for cell, isolation in found.items()):
+        low, _, high = quantiles(pairs, n=4)
+        note = (
+            f"{cell.title}: with isolation, divided by without; {len(pairs)} pairs, quartiles {low:.3f} to {high:.3f}"
+        )
+        kept.append(Figure(f"isolation_{cell.name}_{cell.mode}_cpu_ratio", median(pairs), "ratio", note=note))
+    if kept:
+        worst = max(kept, key=lambda figure: figure.value)
+        note = f"the dearest of {len(kept)}: {worst.note}"
+        kept.append(Figure("isolation_cpu_overhead_ratio", worst.value, "ratio", ISOLATION_CPU_RATIO, note=note))
     return kept
 
 

@@ -248,14 +248,15 @@ def judged(error: dict[str, Any], calibrated: int, safety_factor: float) -> list
     about = f"{len(error['mixes'])} mixes of another seed, on servers started anew, than the profile's {calibrated}"
     worst = f"worst server {error['worst']:.3f}; {about}"
     promise = f"worst server: cores used over cores predicted; beyond 1/{safety_factor:g} a promise is broken"
+    disk = "worst server: bytes written over what is charged, 8 KB for each operation"
     return [
         Figure("cost_model_error", error["median"], "ratio", ERROR_GOAL, note=worst),
         Figure("cost_model_understated_ratio", error["understated"], "ratio", 1 / safety_factor, note=promise),
         Figure(
-            "cost_model_error_storage", error["storage_median"], "ratio", ERROR_GOAL, note="bytes that servers write"
+            "cost_model_error_network", error["network_median"], "ratio", ERROR_GOAL, note="bytes between processes"
         ),
         Figure(
-            "cost_model_error_network", error["network_median"], "ratio", ERROR_GOAL, note="bytes between processes"
+            "cost_model_storage_understated_ratio", error["storage_understated"], "ratio", 1 / safety_factor, note=disk
         ),
     ]
 
@@ -265,10 +266,10 @@ def dearer(unbatched: list[dict[str, Any]], batched: list[dict[str, Any]]) -> fl
 
     def head_ns(cells: list[dict[str, Any]], like: dict[str, Any]) -> float:
         same = [cell for cell in cells if all(cell[key] == like[key] for key in ("durability", "size_bytes", "shards"))]
-        return median(role["cpu_ns"] for cell in same for role in cell["roles"] if role["role"] == "head")
+        return float(median(role["cpu_ns"] for cell in same for role in cell["roles"] if role["role"] == "head"))
 
     like = [one for one in unbatched if any(cell["size_bytes"] == one["size_bytes"] for cell in batched)]
-    return median(head_ns(unbatched, one) / head_ns(batched, one) for one in like)
+    return float(median(head_ns(unbatched, one) / head_ns(batched, one) for one in like))
 
 
 if __name__ == "__main__":

@@ -381,7 +381,10 @@ fn write_down(note: &Note) {
     match note {
         Note::Registered { server, name } => info!(server_id = server.0, name, "server registered"),
         Note::Foreign { server, how } => {
-            warn!(server_id = server.0, "the cost profile is of other servers: {how}");
+            warn!(
+                server_id = server.0,
+                "the cost profile is of other servers: {how}"
+            );
         }
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
         Note::Failed(server) => warn!(server_id = server.0, "server failed"),

@@ -42,16 +42,20 @@ impl Source {
         let profile = Profile::parse(&text).map_err(|e| self.wrong(e.to_string()))?;
         if self.foreign == ForeignProfile::Refuse && !profile.knows_its_machine() {
             return Err(self.wrong(
-                "format: 1 does not say where it was measured, and --foreign-profile refuse must know".to_string(),
+                "format: 1 does not say where it was measured, and --foreign-profile refuse must know"
+                    .to_string(),
             ));
         }
         Ok(profile)
     }
 
-    /// Whether the profile may be used for the servers that are there. Of servers that are not there, or do not say
-    /// what they run on, nothing is known: they are looked at when they register.
+    /// Whether the profile may be used for the servers that are there, or, where none is, for those that were. Who
+    /// comes later is looked at then.
     pub fn check(&self, profile: &Profile, state: &State) -> Result<(), Failure> {
-        let mut foreign = state.servers.values().filter(|server| server.alive).filter_map(|server| {
+        let is_one_there = state.servers.values().any(|server| server.alive);
+        let servers = state.servers.values();
+        let servers = servers.filter(|server| server.alive || !is_one_there);
+        let mut foreign = servers.filter_map(|server| {
             let how = profile.foreign(server.machine.as_ref(), &server.version)?;
             Some((&server.name, how))
         });
@@ -66,7 +70,10 @@ impl Source {
             ))),
             ForeignProfile::Warn => {
                 let version = &profile.version;
-                warn!(version, name, others, "the cost profile is of other servers: {how}");
+                warn!(
+                    version,
+                    name, others, "the cost profile is of other servers: {how}"
+                );
                 Ok(())
             }
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use quorate_types::control::DrainState;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::{HELD_GROUPS_MAX, INCARNATIONS_KEPT_MAX};
-use quorate_types::sla::ScarceResource;
 use quorate_types::machine::CPU_NAME_CHARS_MAX;
+use quorate_types::sla::ScarceResource;
 use quorate_types::{Epoch, GroupId, Machine, ServerId};
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +140,9 @@ impl Registration {
             ));
         }
         let cpu = self.machine.as_ref().map(|machine| machine.cpu.as_str());
-        if cpu.is_some_and(|cpu| cpu.chars().count() > CPU_NAME_CHARS_MAX || cpu.chars().any(char::is_control)) {
+        if cpu
+            .is_some_and(|cpu| cpu.chars().count() > CPU_NAME_CHARS_MAX || cpu.chars().any(char::is_control))
+        {
             return Some("machine.cpu must have at most 128 visible characters".into());
         }
         if self.version.len() > VERSION_CHARS_MAX || !self.version.chars().all(|c| c.is_ascii_graphic()) {

@@ -28,8 +28,8 @@ use crate::rounds::{
 };
 
 /// Rounds of bounds in an interval, even: the promise is made knowing upper bounds. With the shares before and the
-/// promises after, four rounds of messages.
-pub const BOUND_ROUNDS: u32 = 2;
+/// promises after, six rounds of messages.
+pub const BOUND_ROUNDS: u32 = 4;
 
 pub struct LevelDrf {
     local: Local,

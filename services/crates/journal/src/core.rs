@@ -74,6 +74,28 @@ pub(crate) struct Registered {
 }
 
 impl Shared {
+    /// Nothing is submitted yet; the next record goes to `position` of `current`.
+    pub fn new(next_lsn: Lsn, current: Arc<Segment>, position: u64, entered: Vec<Arc<Segment>>) -> Self {
+        Self {
+            filling: Buffer::default(),
+            writing_bytes: 0,
+            filling_since: None,
+            writing_since: None,
+            next_lsn,
+            current,
+            position,
+            ready: VecDeque::new(),
+            entered,
+            submitters: Vec::new(),
+            disk_full: None,
+            failed: None,
+            closing: false,
+            writer_waits: false,
+            wants_writer: false,
+            unmarked_since: None,
+        }
+    }
+
     pub fn place(
         &mut self,
         options: &Options,

@@ -8,7 +8,6 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use crate::buffer::Buffer;
 use crate::core::{Core, Counters, Shared};
 use crate::direct::DirectFile;
 use crate::disk::Disk;
@@ -52,25 +51,9 @@ impl Journal {
         };
         let fill = position >= options.segment_bytes / 4;
         let (jobs, inbox) = mpsc::channel();
-        let shared = Shared {
-            filling: Buffer::default(),
-            writing_bytes: 0,
-            filling_since: None,
-            writing_since: None,
-            next_lsn: recovery.next_lsn,
-            current,
-            position,
-            ready: VecDeque::new(),
-            entered,
-            submitters: Vec::new(),
-            disk_full: None,
-            failed: None,
-            closing: false,
-            writer_waits: false,
-            wants_writer: false,
-            // Of what was found the end may not be known to be durable.
-            unmarked_since: (table.len() > 0 && options.mark_after.is_some()).then(Instant::now),
-        };
+        let mut shared = Shared::new(recovery.next_lsn, current, position, entered);
+        // Of what was found the end may not be known to be durable.
+        shared.unmarked_since = (table.len() > 0 && options.mark_after.is_some()).then(Instant::now);
         let core = Arc::new(Core {
             options,
             disk,

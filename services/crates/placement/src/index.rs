@@ -115,6 +115,8 @@ impl Index {
         if at == NONE {
             return ControlFlow::Continue(());
         }
+        #[cfg(test)]
+        tests::VISITED.with(|visited| visited.set(visited.get() + 1));
         let node = &self.nodes[at as usize];
         if node.domains & domains == 0 || !demand.fits(node.free_max) {
             return ControlFlow::Continue(());
@@ -188,7 +190,72 @@ pub(crate) fn mix(id: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Choice, Fleet, Profile, place_one};
+    use quorate_types::{Durability, Sla};
+    use std::cell::Cell;
     use std::collections::BTreeMap;
+
+    thread_local! {
+        /// Nodes that searches of this thread looked at.
+        pub(super) static VISITED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Nodes looked at for one replica, on the average, while a fleet fills to half.
+    fn visited_per_replica(servers: u32, domains: u32, choice: Choice) -> f64 {
+        let mut fleet = Fleet::default().choosing(choice);
+        for id in 1..=servers {
+            let domain = Some(format!("zone-{}", id % domains));
+            let free = Amounts([8_000_000_000, 1_250_000_000, 40_000_000]);
+            fleet.set_server(ServerId(id), free, domain, false, true);
+        }
+        let (profile, groups) = (Profile::default_profile(), servers * 2);
+        VISITED.set(0);
+        for i in 0..groups {
+            let sla = Sla {
+                durability: if i % 2 == 0 {
+                    Durability::Persistent
+                } else {
+                    Durability::InMemory
+                },
+                replication_degree: 3,
+                request_size_bytes: 64 << (i % 9),
+                rate_per_s: u64::from(100 + i % 977),
+                region: "local".into(),
+                min_replicas: None,
+                retention_bytes: 1 << 20,
+                retention_age_s: None,
+            };
+            let _may_be_full = place_one(&mut fleet, profile.demands(&sla).all()).is_err();
+        }
+        VISITED.get() as f64 / f64::from(groups * 3)
+    }
+
+    /// Counted and not timed: a hundred times the servers are twice the logarithm, and so about twice the nodes.
+    #[test]
+    fn a_search_looks_at_as_many_nodes_as_the_logarithm_of_the_fleet() {
+        for choice in [Choice::LeastLoaded, Choice::Shape] {
+            for domains in [2, 5, 200] {
+                let visited = [100, 1_000, 10_000].map(|servers| {
+                    let visited = visited_per_replica(servers, domains, choice);
+                    let each = visited / f64::from(servers).log2();
+                    println!(
+                        "{choice:?}, {domains} domains, {servers} servers: {visited:.1}, {each:.2} each level"
+                    );
+                    assert!(
+                        each < LEVELS_MAX,
+                        "{choice:?}, {domains} domains, {servers} servers: {visited}"
+                    );
+                    visited
+                });
+                assert!(
+                    visited[2] < 4.0 * visited[0],
+                    "{choice:?}, {domains} domains: {visited:?}"
+                );
+            }
+        }
+    }
+
+    const LEVELS_MAX: f64 = 16.0;
 
     #[test]
     fn finds_the_same_servers_as_a_scan_in_order() {

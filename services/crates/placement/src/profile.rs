@@ -40,16 +40,6 @@ struct Network {
 struct Storage {
     io_bytes: u32,
     writes: u32,
-    /// What one append was seen to write, where that was measured: then that counts, in operations of `io_bytes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    written: Option<Vec<Written>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    size_bytes: u32,
-    written_bytes: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,9 +98,8 @@ impl RoleDemands {
     }
 }
 
-/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`, the third
-/// `storage.written`.
-const FORMATS: std::ops::RangeInclusive<u32> = 1..=3;
+/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`.
+const FORMATS: std::ops::RangeInclusive<u32> = 1..=2;
 /// From this one on a profile says where it was measured.
 const FORMAT_WITH_MACHINE: u32 = 2;
 
@@ -148,7 +137,7 @@ impl Profile {
         check(
             FORMATS.contains(&self.format),
             "format",
-            "this version reads formats 1 to 3",
+            "this version reads formats 1 and 2",
         )?;
         let measured = self.machine.is_some() && self.servers_version.is_some();
         check(
@@ -172,17 +161,24 @@ impl Profile {
         check(cores, "shard_cores", "must be above 0 and at most 1024")?;
         let (network, storage) = (&self.network, &self.storage);
         for (field, value, least, most) in [
-            ("network.batch_header_bytes", network.batch_header_bytes, 0, BYTES_MAX),
+            (
+                "network.batch_header_bytes",
+                network.batch_header_bytes,
+                0,
+                BYTES_MAX,
+            ),
             ("network.ack_bytes", network.ack_bytes, 0, BYTES_MAX),
-            ("network.entries_per_batch", network.entries_per_batch, 1, ENTRIES_MAX),
+            (
+                "network.entries_per_batch",
+                network.entries_per_batch,
+                1,
+                ENTRIES_MAX,
+            ),
             ("storage.io_bytes", storage.io_bytes, 512, BYTES_MAX),
             ("storage.writes", storage.writes, 1, WRITES_MAX),
         ] {
             let problem = format!("must be {least} to {most}");
             check((least..=most).contains(&value), field, &problem)?;
-        }
-        if let Some(written) = &storage.written {
-            validate_written(written)?;
         }
         for (mode, curves) in [
             ("in_memory", &self.cpu.in_memory),
@@ -305,7 +301,10 @@ impl Profile {
             u64::from(copies(role)) * copy_milli + u64::from(acks(role)) * spread(network.ack_bytes);
         let storage_milli = match durability {
             Durability::InMemory => 0,
-            Durability::Persistent => self.storage.append_milli(size_bytes),
+            Durability::Persistent => {
+                let operations = size_bytes.div_ceil(self.storage.io_bytes);
+                u64::from(operations) * u64::from(self.storage.writes) * 1_000_000
+            }
         };
         [cpu_ps, network_milli, storage_milli]
     }
@@ -321,20 +320,6 @@ impl Profile {
             Role::Tail => &curves.tail,
             Role::Learner | Role::None => unreachable!("a demand is for a place in the chain"),
         }
-    }
-}
-
-impl Storage {
-    /// Millionths of operations.
-    fn append_milli(&self, size_bytes: u32) -> u64 {
-        let Some(written) = &self.written else {
-            let operations = u64::from(size_bytes.div_ceil(self.io_bytes)) * u64::from(self.writes);
-            return operations * 1_000_000;
-        };
-        let bytes_milli = milli_at(written, size_bytes, false, |point| {
-            (point.size_bytes, point.written_bytes)
-        });
-        (bytes_milli * 1_000).div_ceil(u64::from(self.io_bytes))
     }
 }
 
@@ -388,38 +373,16 @@ impl Point {
     }
 }
 
-fn validate_written(points: &[Written]) -> Result<(), ProfileError> {
-    let field = "storage.written";
-    if points.len() < 2 {
-        return Err(error(field, "needs at least two points"));
-    }
-    for (i, point) in points.iter().enumerate() {
-        let before = i.checked_sub(1).map(|before| points[before]);
-        let is_larger = before.is_none_or(|before| point.size_bytes > before.size_bytes);
-        if !is_larger || !(1..=BYTES_MAX).contains(&point.size_bytes) {
-            return Err(error(
-                format!("{field}[{i}].size_bytes"),
-                "must be 1 to 1073741824, and above the point before",
-            ));
-        }
-        let least = before.map_or(1, |before| before.written_bytes);
-        if !(least..=BYTES_MAX).contains(&point.written_bytes) {
-            return Err(error(
-                format!("{field}[{i}].written_bytes"),
-                "must be 1 to 1073741824, and not below the point before",
-            ));
-        }
-    }
-    Ok(())
-}
-
 fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
     if points.len() < 2 {
         return Err(error(field, "needs at least two points"));
     }
     for (i, point) in points.iter().enumerate() {
         if !(1..=BYTES_MAX).contains(&point.size_bytes) {
-            return Err(error(format!("{field}[{i}].size_bytes"), "must be 1 to 1073741824"));
+            return Err(error(
+                format!("{field}[{i}].size_bytes"),
+                "must be 1 to 1073741824",
+            ));
         }
         if !(1..=CPU_NS_MAX).contains(&point.cpu_ns) {
             return Err(error(format!("{field}[{i}].cpu_ns"), "must be 1 to 1000000000"));
@@ -552,8 +515,17 @@ mod tests {
         json["servers_version"] = "1.0".into();
         let measured = Profile::parse(&json.to_string()).unwrap();
         assert_eq!(measured.foreign(Some(&here), "1.0"), None);
-        assert_eq!(measured.foreign(None, "1.0"), None, "an older server does not say");
-        assert!(measured.foreign(Some(&here), "1.1").unwrap().contains("version 1.0"));
+        assert_eq!(
+            measured.foreign(None, "1.0"),
+            None,
+            "an older server does not say"
+        );
+        assert!(
+            measured
+                .foreign(Some(&here), "1.1")
+                .unwrap()
+                .contains("version 1.0")
+        );
         let other = Machine { cores: 8, ..here };
         assert!(
             measured
@@ -600,7 +572,7 @@ mod tests {
     fn a_bad_profile_names_the_field() {
         let good: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
         let cases = [
-            ("/format", serde_json::json!(4), "format"),
+            ("/format", serde_json::json!(3), "format"),
             ("/safety_factor", serde_json::json!(1.5), "safety_factor"),
             ("/shard_cores", serde_json::json!(0), "shard_cores"),
             ("/network/ack_bytes", serde_json::json!(-1), "network.ack_bytes"),

@@ -88,10 +88,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), number()), 1..4), sla in sla(),
     ) {
         let mut json = default_json();
-        json["format"] = json!(3);
-        json["storage"]["written"] = json!([
-            {"size_bytes": 64, "written_bytes": 135}, {"size_bytes": 32_768, "written_bytes": 33_123},
-        ]);
+        json["format"] = json!(2);
         let mut places = Vec::new();
         pointers(&json, "", &mut places);
         for (place, value) in changes {
@@ -133,30 +130,5 @@ fn one_write_too_many_is_refused_and_not_a_panic() {
     assert_eq!(
         Profile::parse(&json.to_string()).unwrap_err().field,
         "storage.writes"
-    );
-}
-
-#[test]
-fn what_was_seen_to_be_written_is_charged() {
-    let mut json = default_json();
-    json["format"] = json!(3);
-    json["storage"]["written"] = json!([
-        {"size_bytes": 64, "written_bytes": 128}, {"size_bytes": 1_088, "written_bytes": 2_176},
-    ]);
-    let profile = Profile::parse(&json.to_string()).unwrap();
-    let sla = |size: u32, durability: &str| -> Sla {
-        serde_json::from_value(json!({
-            "durability": durability, "replication_degree": 3, "request_size_bytes": size, "rate_per_s": 64_000
-        }))
-        .unwrap()
-    };
-    // 64 000 appends that write 128 bytes each: 1 000 operations of 8 KiB, counted in thousandths.
-    assert_eq!(profile.demands(&sla(64, "persistent")).at(2).0[2], 1_000_000);
-    assert_eq!(profile.demands(&sla(576, "persistent")).at(0).0[2], 9_000_000);
-    assert_eq!(profile.demands(&sla(576, "in_memory")).at(0).0[2], 0);
-    json["storage"]["written"][1]["written_bytes"] = json!(127);
-    assert_eq!(
-        Profile::parse(&json.to_string()).unwrap_err().field,
-        "storage.written[1].written_bytes"
     );
 }

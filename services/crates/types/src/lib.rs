@@ -23,12 +23,8 @@ pub mod planted;
 pub mod sla;
 
 pub use codes::Code;
-<<<<<<< HEAD
-pub use config::{GroupConfig, GroupId, GroupState, Member, Role, ServerId};
-pub use machine::Machine;
-=======
 pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
->>>>>>> fair
+pub use machine::Machine;
 pub use sla::{Durability, Sla};
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.
