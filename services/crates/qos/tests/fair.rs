@@ -263,7 +263,8 @@ fn a_connection_that_comes_waits_behind_those_of_its_tenant_and_not_behind_other
 #[test]
 fn a_large_debt_is_paid_over_rounds_in_which_others_read() {
     let mut queue = FairQueue::new(ALL);
-    (queue.join(1, Tenant(1)), queue.join(2, Tenant(2)));
+    queue.join(1, Tenant(1));
+    queue.join(2, Tenant(2));
     let mut next = Vec::new();
     queue.ask(1);
     queue.charge(1, 4 << 20, ns([0, 10 * ROUND_NS, 0]));
@@ -288,7 +289,8 @@ fn a_large_debt_is_paid_over_rounds_in_which_others_read() {
 #[test]
 fn a_round_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
     let mut queue = FairQueue::new(ALL);
-    (queue.join(1, Tenant(1)), queue.join(2, Tenant(2)));
+    queue.join(1, Tenant(1));
+    queue.join(2, Tenant(2));
     let mut next = Vec::new();
     queue.ask(2);
     queue.charge(2, 1_000, ns([1, 0, 0]));

@@ -173,12 +173,6 @@ impl ReadHalf {
         if self.is_tls() { RECORD_BYTES_MAX } else { 0 }
     }
 
-    /// How much of what was sent and not read the kernel holds, about.
-    pub fn set_receive_buffer(&self, bytes: usize) -> io::Result<()> {
-        let tcp: &TcpStream = self.tcp.as_ref();
-        socket2::SockRef::from(tcp).set_recv_buffer_size(bytes)
-    }
-
     /// Joins the halves again, to hand the connection to another thread.
     pub fn detach(self, write_half: WriteHalf) -> io::Result<Detached> {
         let tcp = self.tcp.reunite(write_half.tcp).map_err(io::Error::other)?;

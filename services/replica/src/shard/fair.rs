@@ -5,7 +5,9 @@
 //! ready, says who of those that sleep reads next. What was read is charged once it is parsed: an append by the cost
 //! words of its group, whether it is admitted or refused; everything else by its size.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Context;
@@ -140,6 +142,16 @@ impl Shared {
     }
 }
 
+/// Says who reads next, once everybody that is ready has asked: sockets are looked at before, which the runtime does not
+/// do by itself while it has tasks to run.
+pub async fn let_next_read(shard: &Rc<RefCell<Shard>>) {
+    let wants_pass = shard.borrow().io.fair.wants_pass();
+    if wants_pass {
+        tokio::task::yield_now().await;
+    }
+    shard.borrow_mut().io.let_read();
+}
+
 impl Io {
     pub fn join_strangers(&mut self, id: u64) {
         self.fair.join(id, STRANGERS);
@@ -182,7 +194,7 @@ impl Io {
     }
 
     /// Everybody that was found ready has asked.
-    pub fn let_read(&mut self) {
+    fn let_read(&mut self) {
         // Nobody waits: the time means nothing.
         let now = if self.fair.wants_pass() { now_us() } else { 0 };
         let mut next = std::mem::take(&mut self.next_readers);

@@ -1,5 +1,6 @@
 //! Whose connection is read next, on real sockets: one tenant floods, another is served as if it did not.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream as StdTcpStream;
@@ -113,12 +114,12 @@ async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpS
 }
 
 /// As an ATTACH whose token was good.
-fn attach(shard: &mut Shard, connection: u64, group_id: GroupId) {
+fn attach(shard: &mut Shard, connection: u64, group_id: GroupId, tenant: Tenant) {
     let terms = shard.io.shared.terms_of(group_id);
     let of = shard.io.connections.get_mut(&connection).unwrap();
     let number = of.channels.attach(CHANNEL, group_id, terms);
-    of.tenant = Some(tenant_of(None, group_id));
-    shard.io.fair.join(connection, tenant_of(None, group_id));
+    of.tenant = Some(tenant);
+    shard.io.fair.join(connection, tenant);
     let permission = Permission {
         may_append: true,
         may_read: true,
@@ -183,60 +184,37 @@ fn offered(shard: &Rc<RefCell<Shard>>, group_id: GroupId) -> u64 {
     shard.borrow().groups[&group_id].counters.totals.offered_entries
 }
 
-/// Forty connections of one tenant have their sockets full of appends that will all be refused; then another's come on
-/// one connection, last of all.
-#[test]
-fn a_flood_of_one_tenant_does_not_keep_another_waiting() {
-    let dir = std::env::temp_dir().join(format!("quorate-fair-{}", std::process::id()));
+/// Forty connections have their sockets full of appends that will all be refused; then another's come on one connection,
+/// last of all. How many of the flood's were read before all of the other's were committed.
+fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
+    let dir = std::env::temp_dir().join(format!("quorate-fair-{name}-{}", std::process::id()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let shard = Rc::new(RefCell::new(shard(&dir)));
+    let before = Rc::new(Cell::new(None));
     LocalSet::new().block_on(&runtime, async {
-        let owner = shard.clone();
-        spawn_local(async move {
-            let wake = owner.borrow().io.wake.clone();
-            loop {
-                wake.notified().await;
-                owner.borrow_mut().flush();
-                owner.borrow_mut().io.let_read();
-            }
-        });
+        spawn_local(flush(shard.clone(), before.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut flood = Vec::new();
         for _ in 0..FLOODING {
             let (client, id) = connect(&shard, &listener).await;
-            attach(&mut shard.borrow_mut(), id, FLOOD);
+            attach(&mut shard.borrow_mut(), id, FLOOD, flooding);
             flood.push(client);
         }
-        let (mut other, id) = connect(&shard, &listener).await;
-        attach(&mut shard.borrow_mut(), id, OTHER);
+        let (mut calm, id) = connect(&shard, &listener).await;
+        attach(&mut shard.borrow_mut(), id, OTHER, other);
         shard.borrow_mut().weigh_tenants();
         // From here on nothing runs before all that is to be read is in sockets.
         let bytes = appends(APPENDS_EACH);
         for client in &mut flood {
             client.write_all(&bytes).expect("a socket holds so much");
         }
-        other.write_all(&bytes).expect("a socket holds so much");
-        let (began, mut reader, mut acked) = (Instant::now(), BytesMut::new(), 0);
-        while acked < APPENDS_EACH {
-            assert!(began.elapsed() < PATIENCE, "{acked} were acknowledged");
-            yield_now().await;
-            let (more, refused) = answers(&mut other, &mut reader);
-            assert_eq!(refused, 0, "it is within its budget");
-            acked += more;
-        }
-        let read = offered(&shard, FLOOD);
-        // As much as the other, what a first round alone holds, and a read of each of the rounds.
-        assert!(read >= APPENDS_EACH / 4, "the flood has its share: {read}");
-        assert!(
-            read <= 4 * APPENDS_EACH,
-            "and no more: {read} appends of the flood came first"
-        );
-        assert_eq!(shard.borrow().io.connections.len(), FLOODING + 1);
-        // Nothing is lost meanwhile: the rest of the flood is read when nobody else wants anything.
-        while offered(&shard, FLOOD) < FLOODING as u64 * APPENDS_EACH {
+        calm.write_all(&bytes).expect("a socket holds so much");
+        // Nothing is lost: the rest of the flood is read, too.
+        let began = Instant::now();
+        while before.get().is_none() || offered(&shard, FLOOD) < FLOODING as u64 * APPENDS_EACH {
             assert!(
                 began.elapsed() < PATIENCE,
                 "{} of the flood were read",
@@ -246,7 +224,37 @@ fn a_flood_of_one_tenant_does_not_keep_another_waiting() {
         }
         let (acked, refused) = answers(&mut flood[0], &mut BytesMut::new());
         assert!(acked == 0 && refused > 0, "{acked} and {refused}");
+        assert_eq!(shard.borrow().io.connections.len(), FLOODING + 1);
     });
     drop(shard);
     std::fs::remove_dir_all(dir).unwrap();
+    before.get().expect("both were read")
+}
+
+/// As the shard's own, and notes how far the flood is when the other's appends are committed.
+async fn flush(shard: Rc<RefCell<Shard>>, before: Rc<Cell<Option<u64>>>) {
+    let wake = shard.borrow().io.wake.clone();
+    loop {
+        wake.notified().await;
+        shard.borrow_mut().flush();
+        let committed = shard.borrow().groups[&OTHER].replica.commit_offset();
+        if before.get().is_none() && committed == APPENDS_EACH {
+            before.set(Some(offered(&shard, FLOOD)));
+        }
+        crate::shard::fair::let_next_read(&shard).await;
+    }
+}
+
+#[test]
+fn a_flood_of_one_tenant_does_not_keep_another_waiting() {
+    let apart = read_before("apart", Tenant(1), Tenant(2));
+    // As much as the other, what a first round alone holds, and a read of each of the rounds.
+    assert!(
+        apart <= 4 * APPENDS_EACH,
+        "{apart} appends of the flood came first"
+    );
+    assert!(apart >= APPENDS_EACH / 4, "the flood has its share: {apart}");
+    // Within one tenant connections take turns.
+    let together = read_before("together", Tenant(1), Tenant(1));
+    assert!(together > 8 * APPENDS_EACH, "{together}: the test tells nothing");
 }

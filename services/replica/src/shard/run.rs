@@ -17,7 +17,7 @@ use crate::clock::now_us;
 use crate::disk::JournalPort;
 use crate::shard::io::{Io, Work};
 use crate::shard::links::ALIVE_INTERVAL_US;
-use crate::shard::{Shard, ShardMessage, clients, links, reads};
+use crate::shard::{Shard, ShardMessage, clients, fair, links, reads};
 use crate::shared::Shared;
 
 const TICK: Duration = Duration::from_millis(100);
@@ -61,9 +61,8 @@ async fn flush_task(shard: Rc<RefCell<Shard>>, spin: Duration) {
     let wake = shard.borrow().io.wake.clone();
     loop {
         spin_for(spin, wake.notified()).await;
-        let mut shard = shard.borrow_mut();
-        shard.flush();
-        shard.io.let_read();
+        shard.borrow_mut().flush();
+        fair::let_next_read(&shard).await;
     }
 }
 
