@@ -25,6 +25,7 @@ locals {
     QUORATE_MIGRATIONS_DIR         = "/opt/quorate/migrations"
     QUORATE_PORTAL_DIR             = "/opt/quorate/portal"
     QUORATE_WORKER_NAME            = "${var.name}"
+    QUORATE_TRUSTED_PROXIES        = "1" # the load balancer, from which alone the API is reached
     PYTHONPATH                     = "/opt/quorate/api/src"
     OTEL_EXPORTER_OTLP_ENDPOINT    = module.collector.otlp_endpoint
   }

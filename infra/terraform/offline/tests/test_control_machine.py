@@ -90,6 +90,7 @@ def test_the_api_knows_its_commands_and_its_environment(machine: Machine) -> Non
     environment = re.findall(r'^(\w+)="', machine.file("/etc/quorate/control.env")["content"], re.MULTILINE)
     assert len(environment) > 10
     assert not [name for name in environment if name not in documented and name != "PYTHONPATH"]
+    assert "QUORATE_TRUSTED_PROXIES" in environment, "limits per address count clients, not the load balancer"
 
 
 def test_services_have_little_privilege_and_an_order(machine: Machine) -> None:
