@@ -293,7 +293,7 @@ fn what_follows_waits_in_the_batch_with_its_commands() {
     rig.issue_token("token-3");
     rig.engine
         .take(rig.now, Input::Register(candidate(3, &joining(3))));
-    let register = ToCoordinator::Register(candidate(3, &joining(3)).register);
+    let register = ToCoordinator::Register(Box::new(candidate(3, &joining(3)).register));
     let (connection, message) = (1, register);
     rig.engine.take(rig.now, Input::Message { connection, message });
     let batch = rig.engine.take_batch();

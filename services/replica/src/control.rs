@@ -172,7 +172,7 @@ async fn register(
         .new_codec();
     let mut connection = Framed::new(stream, codec);
     let credential = me.identity.as_ref().map(|identity| identity.credential.clone());
-    let message = ToCoordinator::Register(Register {
+    let message = ToCoordinator::Register(Box::new(Register {
         join_token: if credential.is_some() {
             None
         } else {
@@ -190,7 +190,7 @@ async fn register(
         version: env!("CARGO_PKG_VERSION").to_string(),
         machine: Some(own_machine()),
         certificate_request_pem: Some(me.certificates.request_pem()),
-    });
+    }));
     send(&mut connection, &message).await?;
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await

@@ -105,7 +105,7 @@ async fn converse(
     let greeting_slot = greetings.acquire().await.map_err(|e| e.to_string())?;
     let greeting = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
     let register = match greeting.map_err(|_| "no register in time".to_string())? {
-        Ok(Some(ToCoordinator::Register(register))) => Box::new(register),
+        Ok(Some(ToCoordinator::Register(register))) => register,
         Ok(Some(_)) => return refuse(&mut sink, "the first message must be register".into()).await,
         Ok(None) => return Ok(()),
         Err(problem) => return refuse(&mut sink, problem).await,

@@ -221,7 +221,7 @@ impl Server {
             dropped: vec![],
             sequence: 0,
         };
-        server.send(&ToCoordinator::Register(register));
+        server.send(&ToCoordinator::Register(Box::new(register)));
         server
     }
 

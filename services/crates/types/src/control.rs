@@ -12,7 +12,7 @@ use crate::{Epoch, Index, Offset};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToCoordinator {
-    Register(Register),
+    Register(Box<Register>),
     Heartbeat(Heartbeat),
     /// Asks for a new certificate before the old one ends; answered by [`ToServer::Certificate`].
     RenewCertificate {

@@ -56,7 +56,6 @@ pub struct Coordinator {
 }
 
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "few are under way")]
 enum Arrived {
     Message {
         place: usize,
@@ -186,7 +185,7 @@ impl World {
                 connection,
                 message: ToCoordinator::Register(register),
             } => {
-                let candidate = self.candidate(place, connection, register);
+                let candidate = self.candidate(place, connection, *register);
                 self.feed(Input::Register(candidate));
             }
             Arrived::Message {

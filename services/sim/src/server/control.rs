@@ -78,7 +78,7 @@ impl World {
             up: Pipe::default(),
             down: Pipe::default(),
         });
-        self.send_up(s, &ToCoordinator::Register(register));
+        self.send_up(s, &ToCoordinator::Register(Box::new(register)));
         self.at(
             self.now + 4_000_000,
             What::Unanswered {
