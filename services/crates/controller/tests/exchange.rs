@@ -105,7 +105,8 @@ fn what_was_lent_is_called_back_for_a_reservation_that_appears_or_grows() {
         (world.groups[1].epoch, world.groups[1].reserved_per_s) = (2, 600);
         world.groups[1].offered_per_s = offered;
     };
-    let changes: [&dyn Fn(&mut World, u64); 2] = [&appears, &grows];
+    type Change<'a> = &'a dyn Fn(&mut World, u64);
+    let changes: [Change<'_>; 2] = [&appears, &grows];
     for change in changes {
         // Whoever sends something is noticed; whoever does not, when the next interval begins.
         for (offered, within) in [(400, INTERVAL / 4 + 30 * MS), (0, INTERVAL + 30 * MS)] {
