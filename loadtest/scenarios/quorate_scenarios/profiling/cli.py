@@ -266,7 +266,7 @@ def dearer(unbatched: list[dict[str, Any]], batched: list[dict[str, Any]]) -> fl
 
     def head_ns(cells: list[dict[str, Any]], like: dict[str, Any]) -> float:
         same = [cell for cell in cells if all(cell[key] == like[key] for key in ("durability", "size_bytes", "shards"))]
-        return median(role["cpu_ns"] for cell in same for role in cell["roles"] if role["role"] == "head")
+        return float(median(role["cpu_ns"] for cell in same for role in cell["roles"] if role["role"] == "head"))
 
     like = [one for one in unbatched if any(cell["size_bytes"] == one["size_bytes"] for cell in batched)]
     return median(head_ns(unbatched, one) / head_ns(batched, one) for one in like)
