@@ -97,8 +97,8 @@ fn once(problem: &Problem, options: &Options) -> Run {
     match options.algorithm {
         Algorithm::Cdrf => central(problem, request_by_request),
         Algorithm::CdrfExact => central(problem, exact),
-        Algorithm::Head => distributed(problem, |local| Box::new(HeadDrf::new(local))),
-        Algorithm::All => distributed(problem, |local| Box::new(AllDrf::new(local))),
+        Algorithm::Head => distributed(problem, |local| Box::new(HeadDrf::new(local, request_by_request))),
+        Algorithm::All => distributed(problem, |local| Box::new(AllDrf::new(local, request_by_request))),
         Algorithm::Level => distributed(problem, |local| {
             Box::new(LevelDrf::new(local, options.bound_rounds))
         }),

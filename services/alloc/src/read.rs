@@ -5,13 +5,11 @@ use std::fmt;
 
 use quorate_controller::{Place, Vector};
 use quorate_placement::{Amounts, Profile, Replacement};
-use quorate_types::cost::RESOURCES;
+use quorate_types::cost::{MILLI_PER_TOKEN, RESOURCES, TOKENS_PER_UNIT};
 use quorate_types::{ServerId, Sla};
 
 use crate::instance::{Applicant, Extra, Failed, Instance, Server, Tenant};
 
-/// Tokens of a core-second, a byte, an operation; work conservation counts in thousandths of them.
-const TOKENS: [f64; 3] = [1e9, 1.0, 1e3];
 /// Amounts up to here are exact in doubles and sum without overflow over any fleet.
 const MAX_TOKENS: f64 = 1e15;
 const RATE_MAX: u64 = 1_000_000_000_000;
@@ -92,12 +90,14 @@ pub fn server_id(number: usize) -> ServerId {
 }
 
 pub fn tokens(capacity: &[f64]) -> Amounts {
-    Amounts(std::array::from_fn(|i| (capacity[i] * TOKENS[i]).floor() as u64))
+    Amounts(std::array::from_fn(|i| {
+        (capacity[i] * TOKENS_PER_UNIT[i]).floor() as u64
+    }))
 }
 
 /// For people and JSON, in the units of the instance.
 pub fn natural(milli: &Vector) -> [f64; 3] {
-    std::array::from_fn(|i| milli[i] as f64 / 1e3 / TOKENS[i])
+    std::array::from_fn(|i| milli[i] as f64 / MILLI_PER_TOKEN / TOKENS_PER_UNIT[i])
 }
 
 pub fn parse(json: &str) -> Result<Instance, Problem> {
@@ -151,8 +151,11 @@ fn demand(applicant: Applicant, field: &str, profile: &Profile) -> Result<Demand
         (Some(replicas), Some(sla_per_s), None) => {
             let field = format!("{field}.replicas");
             vectors(&replicas, &field)?;
-            let up =
-                |replica: &Vec<f64>| Amounts(std::array::from_fn(|i| (replica[i] * TOKENS[i]).ceil() as u64));
+            let up = |replica: &Vec<f64>| {
+                Amounts(std::array::from_fn(|i| {
+                    (replica[i] * TOKENS_PER_UNIT[i]).ceil() as u64
+                }))
+            };
             (sla_per_s, replicas.iter().map(up).collect())
         }
         (None, None, Some(sla)) => {
@@ -179,7 +182,7 @@ fn replacement(
     Ok(Replacement {
         key: failed.id,
         demand: Amounts(std::array::from_fn(|i| {
-            (failed.demand[i] * TOKENS[i]).ceil() as u64
+            (failed.demand[i] * TOKENS_PER_UNIT[i]).ceil() as u64
         })),
         members: members.into_iter().map(server_id).collect(),
     })
@@ -313,10 +316,10 @@ fn vector(amounts: &[f64], field: &str) -> Result<(), Problem> {
         if *amount < 0.0 {
             return Err(Problem::new(field(), format!("{amount} is negative")));
         }
-        if *amount * TOKENS[i] > MAX_TOKENS {
+        if *amount * TOKENS_PER_UNIT[i] > MAX_TOKENS {
             return Err(Problem::new(
                 field(),
-                format!("must be at most {:e}", MAX_TOKENS / TOKENS[i]),
+                format!("must be at most {:e}", MAX_TOKENS / TOKENS_PER_UNIT[i]),
             ));
         }
     }
@@ -333,7 +336,7 @@ fn rate(per_s: u64, least: u64, field: &str) -> Result<(), Problem> {
 
 /// Thousandths of tokens; what rounding does not change within a millionth is not rounded away.
 fn milli(amount: f64, i: usize, round: impl Fn(f64) -> f64) -> u64 {
-    let exact = amount * TOKENS[i] * 1e3;
+    let exact = amount * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN;
     let nearest = exact.round();
     if (exact - nearest).abs() < 1e-6 {
         nearest as u64

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quorate_controller::exchange::{self, Command, Exchange, Granted, Load, Why};
 use quorate_controller::{Policy, Vector};
 use quorate_telemetry::lending::{Change, LendingBook, Reason};
-use quorate_types::cost::ResourceVector;
+use quorate_types::cost::{MILLI_PER_TOKEN, ResourceVector, TOKENS_PER_UNIT};
 use quorate_types::limits::{
     SHARE_LAPSE_INTERVALS, SHARE_NEWS_AT_ONCE, SHARE_NEWS_MAX, SHARE_STEPS_PER_INTERVAL,
 };
@@ -22,9 +22,6 @@ use crate::flags::{self, Flags};
 use crate::shard::ShardMessage;
 use crate::shard::lending::{Lend, Request};
 use crate::shared::Shared;
-
-/// Tokens of [`ResourceVector`]'s units, in thousandths: picoseconds, thousandths of bytes, millionths of operations.
-const MILLI_PER_UNIT: [f64; 3] = [1e12, 1e3, 1e6];
 
 /// What shards and the task have in common.
 #[derive(Default)]
@@ -178,16 +175,15 @@ impl Task {
     async fn run(mut self, mut news: mpsc::Receiver<News>) {
         let mut heard = Vec::new();
         loop {
-            let commands = if self.exchange.is_due(now_us()) {
+            if self.exchange.is_due(now_us()) {
                 let Some(loads) = collect(&self.shared).await else {
                     return; // a shard has stopped
                 };
                 self.exchange.set_capacity(self.promised());
-                self.exchange.begin(now_us(), loads)
-            } else {
-                self.exchange.step(now_us())
-            };
-            self.carry_out(commands);
+                self = self.aside(|exchange| exchange.begin(now_us(), loads)).await;
+            } else if self.exchange.wake_at() <= now_us() {
+                self = self.aside(|exchange| exchange.step(now_us())).await;
+            }
             let wait_us = self.exchange.wake_at().saturating_sub(now_us());
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_micros(wait_us)) => {}
@@ -201,10 +197,24 @@ impl Task {
         }
     }
 
+    /// On another thread: where thousands of groups want more, a round takes tens of milliseconds, and this thread has
+    /// the coordinator to talk to. What comes meanwhile waits; shards have stopped by then what owners want back.
+    async fn aside(mut self, what: impl FnOnce(&mut Exchange) -> Vec<Command> + Send + 'static) -> Self {
+        let mut exchange = self.exchange;
+        let done = tokio::task::spawn_blocking(move || {
+            let commands = what(&mut exchange);
+            (exchange, commands)
+        });
+        let commands;
+        (self.exchange, commands) = done.await.expect("a round does not panic");
+        self.carry_out(commands);
+        self
+    }
+
     /// What admission promises of this server.
     fn promised(&self) -> Vector {
         let (all, share) = (self.capacity.to_array(), self.shared.lending.promised_share());
-        std::array::from_fn(|i| (all[i] * share * MILLI_PER_UNIT[i]) as u64)
+        std::array::from_fn(|i| (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64)
     }
 
     fn hear(&mut self, news: impl Iterator<Item = News>) {

@@ -1,18 +1,19 @@
 //! All-DRF (Filo §4.2.3, §6.3): every server runs C-DRF over what it has and the tenants that it hosts, heads or
 //! not; a tenant gets the least that its servers have for it.
 //!
-//! Round 0: heads tell what their tenants want. Round 1: every server runs Algorithm 2 on its own and gives its word
+//! Round 0: heads tell what their tenants want. Round 1: every server runs C-DRF on its own and gives its word
 //! to the heads. The paper's listing (its Algorithm 4) is not in the text at hand; this follows its description.
 
 use std::collections::BTreeMap;
 
 use crate::problem::Vector;
-use crate::request_by_request::request_by_request;
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, note_now, own_problem, positions, word,
+    Body, Central, Local, Message, Outbox, Promises, Server, costs_nothing, give_word, note_now, own_problem,
+    positions,
 };
 
 pub struct AllDrf {
+    central: Central,
     local: Local,
     positions: BTreeMap<usize, usize>,
     wants: Vec<Option<u64>>,
@@ -21,8 +22,9 @@ pub struct AllDrf {
 }
 
 impl AllDrf {
-    pub fn new(local: Local) -> Self {
+    pub fn new(local: Local, central: Central) -> Self {
         Self {
+            central,
             positions: positions(&local),
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
             promises: Promises::default(),
@@ -49,20 +51,11 @@ impl AllDrf {
         let (free, charged): (Vec<_>, Vec<_>) = wanting
             .iter()
             .partition(|(h, _)| costs_nothing(&self.local.hosted[*h]));
-        let granted = request_by_request(&own_problem(&self.local, &charged));
+        let granted = (self.central)(&own_problem(&self.local, &charged));
         let charged = charged.iter().zip(granted).map(|((h, _), grant)| (*h, grant));
         let desired: Vec<(usize, u64)> = charged.chain(free).collect();
-        let mut outbox = Outbox::default();
-        for (h, amount) in word(&self.local, &desired) {
-            let hosted = &self.local.hosted[h];
-            self.given.push((hosted.tenant, amount));
-            if hosted.head() == self.local.server {
-                self.promises.add(hosted.tenant, self.local.server, amount);
-            } else {
-                outbox.tell(hosted.head(), (hosted.tenant, amount));
-            }
-        }
-        outbox.send(&self.local, Body::Promise)
+        let kept = give_word(&self.local, &desired, &mut self.given, &mut self.promises);
+        kept.send(&self.local, Body::Promise)
     }
 }
 

@@ -54,15 +54,8 @@ impl Filling {
     /// Requests/s of each flow. `caps`: requests/s that a flow does not go beyond, infinite for none.
     pub fn fill(&self, caps: &[f64]) -> Vec<f64> {
         let mut run = Run::new(self, caps);
-        while run.stop_next(None) {}
+        while run.stop_next() {}
         run.taken
-    }
-
-    /// Requests/s of flow `f` alone; the filling ends when it stops.
-    pub fn fill_one(&self, caps: &[f64], f: usize) -> f64 {
-        let mut run = Run::new(self, caps);
-        while run.rises[f] && run.stop_next(Some(f)) {}
-        run.taken[f]
     }
 
     fn uses_of(&self, f: usize) -> &[(u32, f64)] {
@@ -141,7 +134,9 @@ impl<'a> Run<'a> {
                 run.rising[*r as usize] += 1;
             }
             if caps[f].is_finite() {
-                run.capped.push((caps[f] * filling.shares[f], f as u32));
+                // Peers tell shares and bounds: any finite ones.
+                let level = (caps[f] * filling.shares[f]).min(f64::MAX);
+                run.capped.push((level, f as u32));
             }
         }
         run.capped.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
@@ -151,8 +146,8 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// The next saturation or cap; false when nothing rises any more. Of a saturation, the flow asked for is enough.
-    fn stop_next(&mut self, asked: Option<usize>) -> bool {
+    /// The next saturation or cap; false when nothing rises any more.
+    fn stop_next(&mut self) -> bool {
         while self.capped.last().is_some_and(|(_, f)| !self.rises[*f as usize]) {
             self.capped.pop();
         }
@@ -174,19 +169,14 @@ impl<'a> Run<'a> {
             _ => {
                 let Reverse((bits, _, r)) = self.saturations.pop().expect("it was there");
                 self.level = self.level.max(f64::from_bits(bits));
-                self.saturate(r as usize, asked);
+                self.saturate(r as usize);
                 true
             }
         }
     }
 
-    fn saturate(&mut self, r: usize, asked: Option<usize>) {
+    fn saturate(&mut self, r: usize) {
         let filling = self.filling;
-        if let Some(f) = asked.filter(|f| filling.uses_of(*f).iter().any(|(used, _)| *used as usize == r)) {
-            self.rises[f] = false;
-            self.taken[f] = self.level / filling.shares[f];
-            return;
-        }
         for f in filling.users_of(r) {
             if self.rises[*f as usize] {
                 self.stop(*f as usize, self.level / filling.shares[*f as usize]);

@@ -1,17 +1,17 @@
 //! Head-DRF (Filo §4.2.2): heads propose, followers vote, a proposal passes whole or not at all.
 //!
 //! Round 0: every server tells the heads of its tenants what it has free. Round 1: every server with heads runs
-//! Algorithm 2 over its own heads' tenants against what it was told, and proposes. Round 2: every server takes what
+//! C-DRF over its own heads' tenants against what it was told, and proposes. Round 2: every server takes what
 //! fits, preferring what fills it best (PO_d), and says so. Heads use what all servers took. The paper's listing
 //! (its Algorithm 3) is not in the text at hand; this follows its description.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::{NOTHING, Place, Problem, Tenant, Vector, share};
-use crate::request_by_request::request_by_request;
-use crate::rounds::{Body, Local, Message, Outbox, Server, note_now, positions, unheld};
+use crate::rounds::{Body, Central, Local, Message, Outbox, Server, note_now, positions, unheld};
 
 pub struct HeadDrf {
+    central: Central,
     local: Local,
     positions: BTreeMap<usize, usize>,
     /// What others have free. Nothing, as long as they did not say.
@@ -25,8 +25,9 @@ pub struct HeadDrf {
 }
 
 impl HeadDrf {
-    pub fn new(local: Local) -> Self {
+    pub fn new(local: Local, central: Central) -> Self {
         Self {
+            central,
             positions: positions(&local),
             free_of: BTreeMap::from([(local.server, local.free)]),
             proposed: BTreeMap::new(),
@@ -72,7 +73,7 @@ impl HeadDrf {
             });
         }
         let problem = Problem::new(free, tenants).expect("tenants were valid in the whole problem");
-        let utility = request_by_request(&problem);
+        let utility = (self.central)(&problem);
         let mut outbox = Outbox::default();
         for (hosted, amount) in wanting.into_iter().zip(utility).filter(|(_, amount)| *amount > 0) {
             self.proposed.insert(hosted.tenant, amount);

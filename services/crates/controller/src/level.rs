@@ -21,10 +21,11 @@ use std::ops::Range;
 
 use crate::exact::per_s;
 use crate::filling::Filling;
+use crate::marked::{Marked, Wanting};
 use crate::problem::{Place, Vector, share};
 use crate::rounds::{
-    Body, Local, Message, Outbox, Promises, Server, costs_nothing, is_lower, note_now, own_problem,
-    positions, word,
+    Body, Local, Message, Outbox, Promises, Server, costs_nothing, give_word, is_lower, note_now,
+    own_problem, positions,
 };
 
 /// Rounds of bounds in an interval, even: the promise is made knowing upper bounds. With the shares before and the
@@ -96,15 +97,12 @@ impl LevelDrf {
             .map(|((h, _), wants)| self.others_limit(*h, lower).min(*wants))
             .collect();
         let filled = filling.fill(&caps);
-        let mut uncapped = caps.clone();
+        let tenants = self.marked(&wanting, &caps, &wants);
+        let marked = Marked::new(&self.local.free, &tenants);
         let mut outbox = Outbox::default();
         for (f, (h, _)) in wanting.iter().enumerate() {
-            let mut offer = filled[f];
-            if offer >= caps[f] && caps[f] < wants[f] {
-                uncapped[f] = wants[f];
-                offer = filling.fill_one(&uncapped, f);
-                uncapped[f] = caps[f];
-            }
+            let is_held_down = filled[f] >= caps[f] && caps[f] < wants[f];
+            let offer = if is_held_down { marked.offer(f) } else { filled[f] };
             let hosted = &self.local.hosted[*h];
             for peer in hosted.peers(self.local.server) {
                 outbox.tell(peer, (hosted.tenant, offer));
@@ -124,17 +122,8 @@ impl LevelDrf {
         let filled = filling.fill(&caps);
         let whole = self.whole(&wanting, &filled);
         let desired: Vec<(usize, u64)> = wanting.iter().map(|(h, _)| *h).zip(whole).collect();
-        let mut outbox = Outbox::default();
-        for (h, amount) in word(&self.local, &desired) {
-            let hosted = &self.local.hosted[h];
-            self.given.push((hosted.tenant, amount));
-            if hosted.head() == self.local.server {
-                self.promises.add(hosted.tenant, self.local.server, amount);
-            } else {
-                outbox.tell(hosted.head(), (hosted.tenant, amount));
-            }
-        }
-        outbox.send(&self.local, Body::Promise)
+        let kept = give_word(&self.local, &desired, &mut self.given, &mut self.promises);
+        kept.send(&self.local, Body::Promise)
     }
 
     /// The least that the tenant's other servers have for it, at most or at least.
@@ -174,6 +163,16 @@ impl LevelDrf {
             Filling::new(&[self.local.free], flows),
             wanting.iter().map(|(_, extra)| per_s(*extra)).collect(),
         )
+    }
+
+    fn marked(&self, wanting: &[(usize, u64)], caps: &[f64], wants: &[f64]) -> Vec<Wanting> {
+        let tenant = |(f, (h, _)): (usize, &(usize, u64))| Wanting {
+            share: self.shares[*h],
+            cost: self.local.hosted[*h].cost,
+            cap: caps[f],
+            wants: wants[f],
+        };
+        wanting.iter().enumerate().map(tenant).collect()
     }
 
     /// Whole requests that fit this server together.

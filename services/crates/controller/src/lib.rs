@@ -5,6 +5,7 @@
 //! - [`policy`]: what is free: the unallocated, or all that is idle
 //! - [`request_by_request`]: C-DRF as the paper's Algorithm 2, the reference
 //! - [`filling`]: raising all dominant shares together, stopping at each saturation
+//! - [`marked`]: what each tenant of a server could take if it alone had no cap
 //! - [`exact`]: C-DRF by filling, whatever the number of requests
 //! - [`rounds`]: servers that exchange messages; any of them may be lost or late
 //! - [`exchange`]: one server's part, interval after interval; [`demand`], [`words`] and [`tell`] are parts of it
@@ -23,6 +24,7 @@ pub mod exchange;
 pub mod filling;
 pub mod head;
 pub mod level;
+pub mod marked;
 pub mod policy;
 pub mod problem;
 pub mod request_by_request;

@@ -73,8 +73,12 @@ pub enum Body {
     Promise(Vec<(usize, u64)>),
 }
 
+/// C-DRF where one server runs it on its own: Algorithm 2 as in the paper, or the exact version, whose time does not
+/// depend on how much there is to share.
+pub type Central = fn(&Problem) -> Vec<u64>;
+
 /// One server's part in one interval.
-pub trait Server {
+pub trait Server: Send {
     /// How often [`Server::step`] is called, with `round` from 0. What the last call sends is nothing.
     fn rounds(&self) -> u32;
 
@@ -261,7 +265,7 @@ pub(crate) fn costs_nothing(hosted: &Hosted) -> bool {
 /// What a server may give its word for, where it would like to give `desired` (positions in `hosted`, requests/s;
 /// together within what is free). Whatever earlier words still keep cannot be given to others before it is known to
 /// be unused: who gets less gets less at once, who gets more gets its part of what nobody holds.
-pub(crate) fn word(local: &Local, desired: &[(usize, u64)]) -> Vec<(usize, u64)> {
+fn word(local: &Local, desired: &[(usize, u64)]) -> Vec<(usize, u64)> {
     let left = unheld(local);
     let growth = |h: usize, amount: u64| amount.saturating_sub(local.hosted[h].held_per_s);
     let mut needed = [0u128; RESOURCES];
@@ -282,6 +286,26 @@ pub(crate) fn word(local: &Local, desired: &[(usize, u64)]) -> Vec<(usize, u64)>
         (*h, (*amount).min(hosted.held_per_s) + more as u64)
     };
     desired.iter().map(given).collect()
+}
+
+/// Gives the word for `desired`; what others' heads are to be told of it.
+pub(crate) fn give_word(
+    local: &Local,
+    desired: &[(usize, u64)],
+    given: &mut Vec<(usize, u64)>,
+    promises: &mut Promises,
+) -> Outbox<(usize, u64)> {
+    let mut outbox = Outbox::default();
+    for (h, amount) in word(local, desired) {
+        let hosted = &local.hosted[h];
+        given.push((hosted.tenant, amount));
+        if hosted.head() == local.server {
+            promises.add(hosted.tenant, local.server, amount);
+        } else {
+            outbox.tell(hosted.head(), (hosted.tenant, amount));
+        }
+    }
+    outbox
 }
 
 pub(crate) fn note_now(local: &mut Local, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {

@@ -27,11 +27,11 @@ fn agree(
 }
 
 fn head(local: Local) -> Box<dyn Server> {
-    Box::new(HeadDrf::new(local))
+    Box::new(HeadDrf::new(local, request_by_request))
 }
 
 fn all(local: Local) -> Box<dyn Server> {
-    Box::new(AllDrf::new(local))
+    Box::new(AllDrf::new(local, request_by_request))
 }
 
 fn level(local: Local) -> Box<dyn Server> {

@@ -220,6 +220,54 @@ fn frames_about_what_is_not_here_change_nothing() {
     assert!(world.granted(0) >= before, "{} of {before}", world.granted(0));
 }
 
+#[test]
+fn a_peer_may_tell_any_number() {
+    let reals = [1e300, f64::MAX, f64::INFINITY, 1e-300, 5e-324, 0.0];
+    for (shares, bounds) in reals.iter().flat_map(|a| reals.iter().map(move |b| (*a, *b))) {
+        let groups = vec![
+            group(&[0, 1, 2], 100, 5_000),
+            group(&[1, 0], 100, 5_000),
+            group(&[1, 2], 100, 150),
+        ];
+        let mut world = World::new(3, groups, level(Policy::Idle));
+        world.run(6 * INTERVAL);
+        for _ in 0..200 {
+            let mut interval = 0;
+            world.advance(5 * MS, &mut |share| {
+                interval = interval.max(share.interval);
+                vec![MS]
+            });
+            for (what, real) in [
+                (What::Shares, shares),
+                (What::AtMost, bounds),
+                (What::AtLeast, bounds),
+            ] {
+                let entry = |g: u128| quorate_wire::share::ShareEntry {
+                    group_id: GroupId(Uuid::from_u128(g)),
+                    epoch: 1,
+                    real,
+                    number: None,
+                };
+                let share = Share {
+                    interval,
+                    what,
+                    free: [0; 3],
+                    entries: vec![entry(1), entry(2)],
+                };
+                let now = world.local_now(0);
+                world.servers[0].as_mut().unwrap().hear(now, 1, share);
+            }
+            assert!(world.is_feasible(), "{shares} {bounds}: {:?}", world.used);
+        }
+        world.run(6 * INTERVAL);
+        assert!(
+            world.granted(0) >= 290,
+            "it has its part of 600 again: {}",
+            world.granted(0)
+        );
+    }
+}
+
 fn groups(servers: usize) -> impl Strategy<Value = Vec<Group>> {
     let cost = (1u64..2_000, 0u64..3_000, 0u64..900).prop_map(|(a, b, c)| [a, b, c]);
     let group = (

@@ -1,6 +1,6 @@
 //! Exact integer amounts of a server's resources: sums and differences never drift.
 
-use quorate_types::cost::ResourceVector;
+use quorate_types::cost::{ResourceVector, TOKENS_PER_UNIT};
 use serde::{Deserialize, Serialize};
 
 /// CPU in nanoseconds each second, network in bytes each second, storage IO in thousandths of an
@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Amounts(pub [u64; 3]);
 
-const PER_UNIT: [f64; 3] = [1e9, 1.0, 1e3];
 /// A million cores, a petabyte a second: the sum over ten thousand servers still fits 64 bits.
 const MAX: f64 = 1e15;
 
@@ -20,12 +19,14 @@ impl Amounts {
     pub fn of_capacity(capacity: ResourceVector, safety_factor: f64) -> Self {
         let all = capacity.to_array();
         Self(std::array::from_fn(|i| {
-            (all[i] * PER_UNIT[i] * safety_factor).clamp(0.0, MAX).floor() as u64
+            (all[i] * TOKENS_PER_UNIT[i] * safety_factor)
+                .clamp(0.0, MAX)
+                .floor() as u64
         }))
     }
 
     pub fn to_resources(self) -> ResourceVector {
-        ResourceVector::from_array(std::array::from_fn(|i| self.0[i] as f64 / PER_UNIT[i]))
+        ResourceVector::from_array(std::array::from_fn(|i| self.0[i] as f64 / TOKENS_PER_UNIT[i]))
     }
 
     pub fn plus(self, other: Self) -> Self {

@@ -3,6 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Tokens of a core-second, a byte and an operation: nanoseconds of CPU, bytes, thousandths of operations.
+pub const TOKENS_PER_UNIT: [f64; 3] = [1e9, 1.0, 1e3];
+/// Token buckets, and what servers lend one another, are counted in thousandths of tokens.
+pub const MILLI_PER_TOKEN: f64 = 1e3;
+
 /// Amounts of each resource; as a rate, per second. A server's capacity, a replica's demand.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResourceVector {

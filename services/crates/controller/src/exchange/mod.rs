@@ -28,6 +28,7 @@ use self::recall::{Sum, least};
 use self::reservations::Reservations;
 use crate::all::AllDrf;
 use crate::demand::{Demand, Measured};
+use crate::exact::exact;
 use crate::head::HeadDrf;
 use crate::level::{BOUND_ROUNDS, LevelDrf};
 use crate::policy::{Policy, Reservation};
@@ -171,8 +172,8 @@ impl Exchange {
         if now >= self.silent_until {
             let local = self.local();
             self.rounds = Some(match self.settings.algorithm {
-                Algorithm::Head => Box::new(HeadDrf::new(local)),
-                Algorithm::All => Box::new(AllDrf::new(local)),
+                Algorithm::Head => Box::new(HeadDrf::new(local, exact)),
+                Algorithm::All => Box::new(AllDrf::new(local, exact)),
                 Algorithm::Level => Box::new(LevelDrf::new(local, BOUND_ROUNDS)),
             });
         }

@@ -155,7 +155,9 @@ impl World {
     }
 
     pub fn granted(&self, g: usize) -> u64 {
-        self.live(&(self.groups[g].chain[0], g, self.groups[g].epoch))
+        let group = &self.groups[g];
+        let head = group.chain.first();
+        head.map_or(0, |head| self.live(&(*head, g, group.epoch)))
     }
 
     fn live(&self, headed: &Headed) -> u64 {
