@@ -69,7 +69,7 @@ proptest! {
     /// With enough rounds Level-DRF is C-DRF, up to requests that are rounded down at several servers.
     #[test]
     fn level_converges_to_exact(problem in problems(Sizes { capacity: 4_000_000, ..SIZES })) {
-        let outcome = agree(&problem, |local| Box::new(LevelDrf::new(local, 40)), |_| Fate::Delivered);
+        let outcome = agree(&problem, |local| Box::new(LevelDrf::new(local, 200)), |_| Fate::Delivered);
         for (t, (ours, exact)) in outcome.grants.iter().zip(exact(&problem)).enumerate() {
             prop_assert!(ours.abs_diff(exact) <= 2, "tenant {}: {} and {}", t, ours, exact);
         }

@@ -99,14 +99,13 @@ fn an_owner_who_comes_back_gently_and_what_was_lent_fit_at_every_moment() {
 
 #[test]
 fn what_was_lent_is_called_back_for_a_reservation_that_appears_or_grows() {
-    let appears = |world: &mut World, offered| world.groups.push(group(&[1, 2, 0], 500, offered));
-    let grows = |world: &mut World, offered| {
+    let appears = |world: &mut World, offered: u64| world.groups.push(group(&[1, 2, 0], 500, offered));
+    let grows = |world: &mut World, offered: u64| {
         // A resize is a new epoch.
         (world.groups[1].epoch, world.groups[1].reserved_per_s) = (2, 600);
         world.groups[1].offered_per_s = offered;
     };
-    type Change<'a> = &'a dyn Fn(&mut World, u64);
-    let changes: [Change<'_>; 2] = [&appears, &grows];
+    let changes: [fn(&mut World, u64); 2] = [appears, grows];
     for change in changes {
         // Whoever sends something is noticed; whoever does not, when the next interval begins.
         for (offered, within) in [(400, INTERVAL / 4 + 30 * MS), (0, INTERVAL + 30 * MS)] {

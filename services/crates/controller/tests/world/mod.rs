@@ -94,6 +94,8 @@ pub struct World {
     /// Owners who were noticed since their head was last told what to assume.
     noticed: BTreeSet<Headed>,
     pub whys: Vec<(usize, Why)>,
+    /// No reservation appears while something is lent: all of them count, whether used or not.
+    pub is_reserved_always: bool,
 }
 
 /// What becomes of a frame: when each copy of it arrives, after so long.
@@ -118,6 +120,7 @@ impl World {
             assumed: BTreeMap::new(),
             noticed: BTreeSet::new(),
             whys: Vec::new(),
+            is_reserved_always: settings.policy == Policy::Unallocated,
         }
     }
 
@@ -281,13 +284,11 @@ impl World {
 
     /// What a group's owner uses of its reservation without being noticed.
     fn unnoticed(&self, g: usize, view: &Group) -> u64 {
-        match self.settings.policy {
-            Policy::Unallocated => view.reserved_per_s,
-            Policy::Idle => {
-                let offered_per_s = self.groups[g].offered_per_s;
-                offered_per_s.min(view.reserved_per_s).min(self.assumed(g))
-            }
+        if self.is_reserved_always {
+            return view.reserved_per_s;
         }
+        let offered_per_s = self.groups[g].offered_per_s;
+        offered_per_s.min(view.reserved_per_s).min(self.assumed(g))
     }
 
     /// What owners use of their reservations, and heads above them, of each epoch that may still have one.
