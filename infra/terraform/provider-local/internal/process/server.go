@@ -82,6 +82,7 @@ func Start(ctx context.Context, folder Folder, spec Spec, joinToken string, wait
 	}
 	_ = os.Remove(folder.joinToken()) // it is used up, or worth nothing without its server
 	if err != nil {
+		known(folder, ended, stopGrace) // or nobody would find what is just being started
 		Stop(folder, stopGrace)
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = &Interrupted{Known: folder.Registered()}
@@ -146,6 +147,20 @@ func untilReady(ctx context.Context, folder Folder, ended <-chan struct{}, wait 
 			if ended == nil && who == nil { // somebody else's child
 				return nil, &NotReady{"it ended before it had joined", logTail(folder)}
 			}
+		}
+	}
+}
+
+// known waits until the supervisor has written down what it started, or has ended.
+func known(folder Folder, ended <-chan struct{}, wait time.Duration) {
+	deadline := time.After(wait)
+	for ended != nil && live(folder) == nil {
+		select {
+		case <-ended:
+			return
+		case <-deadline:
+			return
+		case <-time.After(pollEvery / 5):
 		}
 	}
 }
