@@ -177,13 +177,13 @@ export class Writer<Call> {
   }
 
   #mayJoin(batch: Batch<Call>, size: number, deadline: number): boolean {
-    const early = batch.deadline - deadline;
     return (
       batch.shared &&
       batch.size + size <= limits.BATCH_COALESCE_BYTES &&
       batch.entryCount < limits.BATCH_COALESCE_ENTRIES &&
-      early >= 0 &&
-      early <= limits.BATCH_DEADLINE_SPREAD_MS
+      // Summed as when it was opened, so that rounding keeps no equal deadline out.
+      batch.deadline >= deadline &&
+      batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_MS
     );
   }
 

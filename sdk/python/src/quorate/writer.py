@@ -151,7 +151,8 @@ class Writer:
             or not batch.shared
             or batch.size + size > limits.BATCH_COALESCE_BYTES
             or batch.entry_count >= limits.BATCH_COALESCE_ENTRIES
-            or not 0.0 <= deadline - batch.deadline + limits.BATCH_DEADLINE_SPREAD_S <= limits.BATCH_DEADLINE_SPREAD_S
+            # Summed as when it was opened, so that rounding keeps no equal deadline out.
+            or not deadline <= batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_S
         ):
             batch = self._open(deadline + limits.BATCH_DEADLINE_SPREAD_S, shared=True)
         batch.parts += (_PREFIXES[length] if length < 4_096 else _PREFIX(length), entry)
