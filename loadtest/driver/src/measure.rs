@@ -222,6 +222,8 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
         let options = FeedOptions {
             source: None,
             batching: workload.batching,
+            // What servers do is measured, not what clients hold back.
+            pace: false,
             spin: workload.spin,
             connections: connections[index as usize % connections.len()].clone(),
         };

@@ -56,7 +56,7 @@ if (positionals.length !== 1) {
 }
 const document = JSON.parse(readFileSync(positionals[0], "utf8"));
 const [entries, bytes, outstanding] = [values.entries, values.bytes, values.outstanding].map(Number);
-const client = await connect(document.handle ?? document);
+const client = await connect(document.handle ?? document, { pace: false });
 await run(client, 1_000, bytes, outstanding); // warms up
 const result = await run(client, entries, bytes, outstanding);
 await client.close();

@@ -7,6 +7,7 @@ import { AppendUnknown, appendRefused, type Failure, failure } from "./errors.js
 import type { Limits } from "./handle.js";
 import * as limits from "./limits.js";
 import type { Link, Port } from "./link.js";
+import type { Pacing } from "./pacing.js";
 import * as wire from "./wire.js";
 import { type Action, type Reroute, Writer } from "./writer.js";
 
@@ -41,8 +42,12 @@ export class Appender implements Port {
   #waiters: (() => void)[] = [];
   #closed = false;
 
-  constructor(sizeLimits: Limits, answerWaitMs: number) {
-    this.writer = new Writer<Call>(sizeLimits, randomSession, answerWaitMs);
+  constructor(
+    sizeLimits: Limits,
+    answerWaitMs: number,
+    private readonly pacing: Pacing | undefined,
+  ) {
+    this.writer = new Writer<Call>(sizeLimits, randomSession, answerWaitMs, pacing);
   }
 
   // Calls.
@@ -148,6 +153,7 @@ export class Appender implements Port {
   }
 
   onAttached(attached: wire.Attached): Reroute | undefined {
+    if (this.pacing !== undefined) this.pacing.requestSizeBytes = this.link.handle.requestSizeBytes;
     const actions = this.writer.onAttached(attached, 1);
     const how = actions.find((action) => action.type === "reroute");
     this.#execute(actions.filter((action) => action !== how));

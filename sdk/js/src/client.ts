@@ -5,6 +5,7 @@ import { failure, readRefused } from "./errors.js";
 import { Handle, type HandleLike } from "./handle.js";
 import * as limits from "./limits.js";
 import { Handles, Link } from "./link.js";
+import { Pacing } from "./pacing.js";
 import { Reader, Tail } from "./reader.js";
 import { entriesFrom, type Entry } from "./tail.js";
 import { type TracerLike, Tracing } from "./tracing.js";
@@ -26,6 +27,11 @@ export interface ConnectOptions {
   answerWaitMs?: number;
   /** Do not look for the head; `append` connects when it is first used. */
   readOnly?: boolean;
+  /**
+   * What is beyond the rate that the head tells waits here; with `false` it is sent, and waits or is refused there. `true`
+   * by default.
+   */
+  pace?: boolean;
   /** An OpenTelemetry tracer: appends make spans. */
   tracer?: TracerLike;
 }
@@ -100,7 +106,8 @@ export class Client {
     this.#timeoutMs = checkTimeout(options.timeoutMs ?? limits.TIMEOUT_MS_DEFAULT);
     this.#handles = new Handles(handle, options.refresh);
     const answerWaitMs = checkTimeout(options.answerWaitMs ?? limits.ANSWER_WAIT_MS_DEFAULT);
-    this.#appender = new Appender(handle.limits, answerWaitMs);
+    const pacing = (options.pace ?? true) ? new Pacing(handle.requestSizeBytes) : undefined;
+    this.#appender = new Appender(handle.limits, answerWaitMs, pacing);
     this.#writeLink = this.#appender.link = new Link(this.#appender, this.#handles);
     this.#readLink = this.#reader.link = new Link(this.#reader, this.#handles);
     this.#tracing = options.tracer && new Tracing(options.tracer, handle);

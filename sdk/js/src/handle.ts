@@ -27,6 +27,7 @@ export interface HandleJson {
   endpoints: { server_id?: number; address: string; role?: string }[];
   token: string;
   token_expires_at?: string | null;
+  sla?: { request_size_bytes?: number };
   limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
   traceparent?: string | null;
   /** Absent: connections are not encrypted. With an authority named, TLS is used whether it is required or not. */
@@ -43,6 +44,8 @@ export class Handle {
   readonly tokenExpiresAt: Date | undefined;
   readonly limits: Limits;
   readonly traceparent: string | undefined;
+  /** The size that the SLA's rate is of; 0: not told. */
+  readonly requestSizeBytes: number;
   // Private, so that a handle that is logged or serialised does not carry its secret there.
   readonly #token: string;
   readonly #trust: Trust | undefined;
@@ -57,6 +60,7 @@ export class Handle {
     this.tokenExpiresAt = expiry(source["token_expires_at"]);
     this.limits = limits(source["limits"]);
     this.traceparent = typeof source["traceparent"] === "string" ? source["traceparent"] : undefined;
+    this.requestSizeBytes = requestSize(source["sla"]);
     this.#trust = trust(source["tls"]);
   }
 
@@ -127,6 +131,11 @@ function trust(value: unknown): Trust | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "object") throw new HandleError("the handle's tls is not an object");
   return trustOf((value as Record<string, unknown>)["ca_pem"]);
+}
+
+function requestSize(sla: unknown): number {
+  const bytes = typeof sla === "object" && sla !== null ? (sla as Record<string, unknown>)["request_size_bytes"] : 0;
+  return typeof bytes === "number" ? bytes : 0;
 }
 
 function expiry(value: unknown): Date | undefined {

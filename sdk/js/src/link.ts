@@ -112,6 +112,11 @@ export class Link implements ConnectionUser {
 
   // What the port and the client do.
 
+  /** The handle in use. */
+  get handle(): Handle {
+    return this.handles.handle;
+  }
+
   /** The attached connection, if there is one now. */
   get connection(): Connection | undefined {
     return this.#attached && this.#connection?.closing === false ? this.#connection : undefined;

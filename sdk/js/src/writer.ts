@@ -20,6 +20,7 @@ import { type Failure, failure } from "./errors.js";
 import type { Limits } from "./handle.js";
 import * as limits from "./limits.js";
 import { ANSWER_WAIT_MS_DEFAULT } from "./limits.js";
+import type { Pacing } from "./pacing.js";
 import {
   type Ack,
   type Attached,
@@ -50,6 +51,8 @@ class Batch<Call> {
   fencingToken: U64 = 0;
   trace: Uint8Array | undefined;
   seq = 0;
+  /** Whether the pacing has its tokens: it is sent again for nothing. */
+  paid = false;
   doubt = false;
   answered = false;
   refusal: Failure | undefined;
@@ -122,7 +125,7 @@ export function reroute(to: Reroute["to"], reason: string, address = ""): Rerout
   return { type: "reroute", to, address, reason };
 }
 
-/** `newSession` gives a random non-zero 64-bit number. */
+/** `newSession` gives a random non-zero 64-bit number. Without `pacing` all is sent at once. */
 export class Writer<Call> {
   session: bigint;
   epoch = 0;
@@ -144,6 +147,8 @@ export class Writer<Call> {
   #window = 1;
   #rewind: number | undefined;
   #holdUntil = 0;
+  /** When the first of the queue has its tokens, if it waits for nothing else; else 0. */
+  #pacedUntil = 0;
   #refusals = 0;
   #stuck = 0;
   #earliest = Infinity;
@@ -152,6 +157,7 @@ export class Writer<Call> {
     readonly limits: Limits,
     private readonly newSession: () => bigint,
     private readonly answerWaitMs = ANSWER_WAIT_MS_DEFAULT,
+    private readonly pacing?: Pacing,
   ) {
     this.session = newSession();
   }
@@ -177,13 +183,13 @@ export class Writer<Call> {
   }
 
   #mayJoin(batch: Batch<Call>, size: number, deadline: number): boolean {
-    const early = batch.deadline - deadline;
     return (
       batch.shared &&
       batch.size + size <= limits.BATCH_COALESCE_BYTES &&
       batch.entryCount < limits.BATCH_COALESCE_ENTRIES &&
-      early >= 0 &&
-      early <= limits.BATCH_DEADLINE_SPREAD_MS
+      // Summed as when it was opened, so that rounding keeps no equal deadline out.
+      batch.deadline >= deadline &&
+      batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_MS
     );
   }
 
@@ -248,6 +254,8 @@ export class Writer<Call> {
   /** Frames to send now, in order, as pieces to write one after the other. */
   takeFrames(now: number): Buffer[] {
     const out: Buffer[] = [];
+    this.#pacedUntil = 0;
+    this.pacing?.setRate(this.ratePerS, now);
     if (!this.#attached || this.#rewind !== undefined || now < this.#holdUntil) return out;
     this.#holdUntil = 0;
     const inflight = this.#inflight;
@@ -259,6 +267,7 @@ export class Writer<Call> {
       const filling = batch.shared && taken === this.#queue.length - 1 && batch.size < limits.EAGER_BATCH_BYTES;
       if (filling && inflight.length >= limits.EAGER_BATCHES) break;
       if (inflight.length > 0 && this.#inflightBytes + batch.size > limits.INFLIGHT_BYTES_MAX) break;
+      if (this.pacing !== undefined && !batch.paid && this.#mustWait(this.pacing, batch, now)) break;
       taken++;
       batch.seq = this.#nextSeq++;
       batch.pack();
@@ -268,6 +277,19 @@ export class Writer<Call> {
     }
     if (taken > 0) this.#queue.splice(0, taken);
     return out;
+  }
+
+  /** Whether the bucket has not enough for it yet. */
+  #mustWait(pacing: Pacing, batch: Batch<Call>, now: number): boolean {
+    const waitMs = pacing.take(now, pacing.cost(batch.entryCount, batch.size - 4 * batch.entryCount));
+    if (waitMs > 0) {
+      // Complete: what joined it would only make it dearer, and wait longer.
+      batch.shared = false;
+      this.#pacedUntil = now + waitMs;
+      return true;
+    }
+    batch.paid = true;
+    return false;
   }
 
   #send(batch: Batch<Call>, now: number, out: Buffer[]): void {
@@ -305,7 +327,8 @@ export class Writer<Call> {
 
   /** When `onTime` and `takeFrames` want to be called, whatever else happens; Infinity for never. */
   wakeAt(): number {
-    const held = this.#attached && this.#rewind === undefined && !this.idle() ? this.#holdUntil : 0;
+    const sends = this.#attached && this.#rewind === undefined && !this.idle();
+    const held = sends ? this.#holdUntil || this.#pacedUntil : 0;
     return held > 0 ? Math.min(this.#earliest, held) : this.#earliest;
   }
 

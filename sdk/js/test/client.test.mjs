@@ -195,3 +195,27 @@ test("an append makes a span that links to the handle's request", async () => {
   assert.equal(spans[2].status.code, 2);
   assert.ok(spans.every((span) => span.ended));
 });
+
+test("what is beyond the rate leaves when it may, or never", async () => {
+  const rate = (5_000 * 17) / 16; // the fake group tells 5 000
+  const many = (count) => Array.from({ length: count }, () => text("x"));
+  const change = { sla: { request_size_bytes: 1 } };
+  const began = performance.now();
+  const paced = async (client) => {
+    assert.equal((await client.appendMany(many(5_312))).baseOffset, 0);
+    assert.equal((await client.appendMany(many(1_000))).baseOffset, 5_312);
+    assert.ok(performance.now() - began > (0.99e3 * 1_000) / rate);
+    await assert.rejects(client.appendMany(many(5_312), { timeoutMs: 50 }), (error) => {
+      assert.ok(error instanceof AppendRefused);
+      assert.deepEqual([error.codeName, error.retryable], ["deadline_exceeded", true]);
+      return /waiting in the client/.test(error.message);
+    });
+    assert.equal((await client.status()).commitOffset, 6_312);
+  };
+  await withClient(paced, { change });
+  const unpaced = async (client) => {
+    await client.appendMany(many(5_312));
+    await client.appendMany(many(5_312), { timeoutMs: 900 });
+  };
+  await withClient(unpaced, { change, options: { pace: false } });
+});

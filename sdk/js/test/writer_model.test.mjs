@@ -10,6 +10,7 @@ import { test } from "node:test";
 import { Code } from "../dist/codes.js";
 import { failure } from "../dist/errors.js";
 import { LIMITS_DEFAULT } from "../dist/handle.js";
+import { Pacing } from "../dist/pacing.js";
 import * as wire from "../dist/wire.js";
 import { Writer } from "../dist/writer.js";
 
@@ -109,7 +110,10 @@ class Model {
   constructor(seed) {
     this.random = randomFrom(seed);
     this.head = new Head(this.random);
-    this.writer = new Writer(LIMITS_DEFAULT, () => BigInt(Math.floor(this.random() * 2 ** 50)) + 1n);
+    // Every other client is paced, so that most of its appends wait.
+    this.ratePerS = (seed % 2) * 20;
+    const newSession = () => BigInt(Math.floor(this.random() * 2 ** 50)) + 1n;
+    this.writer = new Writer(LIMITS_DEFAULT, newSession, undefined, new Pacing(4));
   }
 
   // The client's side.
@@ -171,7 +175,7 @@ class Model {
       windowBatches: pick(this.random, [2, 8, 256]),
       lastIndex: this.head.index,
       nextSeq: this.head.sessions.get(session)?.next ?? 1,
-      ratePerS: 0,
+      ratePerS: this.ratePerS,
       head: "",
     };
     this.execute(this.writer.onAttached(attached, 1));

@@ -57,7 +57,7 @@ async def main() -> None:
     parser.add_argument("--outstanding", type=int, default=8_192)
     arguments = parser.parse_args()
     document = json.loads(arguments.handle.read_text())
-    async with await quorate.connect(document.get("handle", document)) as client:
+    async with await quorate.connect(document.get("handle", document), pace=False) as client:
         await run(client, 1_000, arguments.bytes, arguments.outstanding)  # warms up
         result = await run(client, arguments.entries, arguments.bytes, arguments.outstanding)
     print(json.dumps({"language": "python", **result, "outstanding": arguments.outstanding, "bytes": arguments.bytes}))

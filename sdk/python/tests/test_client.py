@@ -125,6 +125,26 @@ def test_a_session_that_nobody_answers_is_given_up_and_said_to_be(tmp_path):
         run(work(answer["handle"]))
 
 
+def test_what_is_beyond_the_rate_leaves_when_it_may_or_never(handle):
+    rate = 5_000 * 17 / 16  # the fake group tells 5 000
+
+    async def work():
+        began = asyncio.get_running_loop().time()
+        async with await quorate.connect({**handle, "sla": {"request_size_bytes": 1}}) as client:
+            assert (await client.append_many([b"x"] * 5_312)).base_offset == 0
+            assert (await client.append_many([b"x"] * 1_000)).base_offset == 5_312
+            assert asyncio.get_running_loop().time() - began > 0.99 * 1_000 / rate
+            with pytest.raises(quorate.AppendRefused, match="waiting in the client") as told:
+                await client.append_many([b"x"] * 5_312, timeout=0.05)
+            assert (told.value.name, told.value.retryable) == ("deadline_exceeded", True)
+            assert (await client.status()).commit_offset == 6_312
+        async with await quorate.connect({**handle, "sla": {"request_size_bytes": 1}}, pace=False) as client:
+            await client.append_many([b"x"] * 5_312)
+            await client.append_many([b"x"] * 5_312, timeout=0.9)
+
+    run(work())
+
+
 def test_close_waits_for_appends_or_tells_them(slow_handle):
     async def work():
         client = await quorate.connect(slow_handle)

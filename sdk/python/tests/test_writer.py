@@ -55,6 +55,14 @@ def test_appends_of_one_turn_share_a_batch_and_get_consecutive_offsets():
     assert (writer.pending_bytes, writer.pending_calls) == (0, 0)
 
 
+def test_appends_with_one_deadline_share_a_batch_whatever_it_is():
+    for deadline in (0.25, 0.5, 1_234.567, 40_000.1, 987_654.321):
+        writer = ready_writer()
+        for call in ("a", "b", "c"):
+            append(writer, call, deadline=deadline)
+        assert sent(writer) == [(1, [b"x", b"x", b"x"])], deadline
+
+
 def test_fills_the_next_batch_while_enough_are_outstanding():
     writer = ready_writer()
     for number in range(limits.EAGER_BATCHES):

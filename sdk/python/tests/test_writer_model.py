@@ -13,6 +13,7 @@ from quorate import wire
 from quorate.codes import Code
 from quorate.errors import Failure
 from quorate.handle import Limits
+from quorate.pacing import Pacing
 from quorate.writer import Acked, Failed, Reroute, Writer
 
 SEEDS = range(300)
@@ -81,7 +82,8 @@ class Model:
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.head = Head(self.rng)
-        self.writer = Writer(Limits(), lambda: self.rng.getrandbits(64) or 1)
+        self.rate_per_s = seed % 2 * 20  # every other client is paced, so that most of its appends wait
+        self.writer = Writer(Limits(), lambda: self.rng.getrandbits(64) or 1, pacing=Pacing(4))
         self.connection = None
         self.abandoned = []
         self.now = 0.0
@@ -138,7 +140,7 @@ class Model:
         self.head.owner[self.writer.session] = self.connection
         next_seq = self.head.next_seq(self.writer.session)
         window = self.rng.choice((2, 8, 256))
-        attached = wire.Attached(1, wire.Role.HEAD, 2, 1, window, self.head.index, next_seq, 0, 0, 0, "")
+        attached = wire.Attached(1, wire.Role.HEAD, 2, 1, window, self.head.index, next_seq, 0, 0, self.rate_per_s, "")
         self.execute(self.writer.on_attached(attached, 1))
 
     # The world's side.

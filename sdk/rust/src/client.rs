@@ -37,6 +37,8 @@ pub struct Options {
     /// (`no_answer`), and appends go on in a new session.
     pub answer_wait: Duration,
     pub batching: Batching,
+    /// What is beyond the rate that the head tells waits here; without, it is sent, and waits or is refused there.
+    pub pace: bool,
     /// While an answer is awaited, it is looked for so long before the client sleeps: saves a wake-up for each answer,
     /// and costs a core of the runtime meanwhile. Zero by default.
     pub spin: Duration,
@@ -53,6 +55,7 @@ impl Default for Options {
             timeout: TIMEOUT_DEFAULT,
             answer_wait: ANSWER_WAIT,
             batching: Batching::default(),
+            pace: true,
             spin: Duration::ZERO,
             connections: Connections::default(),
             handle_source: None,
@@ -157,7 +160,14 @@ impl Client {
         let writer = Writer::new(handles.current().0.limits, options.batching, rand::random());
         let writer = writer.with_answer_wait(options.answer_wait);
         let carriers = options.connections.0;
-        let link = feed_link(handles.clone(), writer, feed, carriers, appends.wake.clone());
+        let link = feed_link(
+            handles.clone(),
+            writer,
+            options.pace,
+            feed,
+            carriers,
+            appends.wake.clone(),
+        );
         tokio::spawn(link.spinning(options.spin).run());
         let reads = Arc::new(ReadInbox::default());
         let port = ReadPort::new(reads.clone());

@@ -65,6 +65,8 @@ impl<F: Feed> Clone for FeedConnections<F> {
 pub struct FeedOptions<F: Feed> {
     pub source: Option<HandleSource>,
     pub batching: Batching,
+    /// As in [`Options::pace`](crate::Options::pace).
+    pub pace: bool,
     /// As in [`Options::spin`](crate::Options::spin).
     pub spin: Duration,
     pub connections: FeedConnections<F>,
@@ -74,20 +76,26 @@ pub struct FeedOptions<F: Feed> {
 pub async fn run_feed<F: Feed + 'static>(handle: Handle, feed: F, wake: Arc<Wake>, options: FeedOptions<F>) {
     let handles = Arc::new(Handles::new(handle, options.source));
     let writer = Writer::new(handles.current().0.limits, options.batching, rand::random());
-    let link = feed_link(handles, writer, feed, options.connections.0, wake);
+    let link = feed_link(handles, writer, options.pace, feed, options.connections.0, wake);
     link.spinning(options.spin).run().await;
 }
 
 pub(crate) fn feed_link<F: Feed + 'static>(
     handles: Arc<Handles>,
     writer: Writer<F::Ticket>,
+    paces: bool,
     feed: F,
     carriers: Carriers<FeedPort<F>>,
     wake: Arc<Wake>,
 ) -> Link<FeedPort<F>> {
+    let handle = handles.current().0;
     let port = FeedPort {
         feed,
-        writer,
+        writer: match paces {
+            true => writer.with_pacing(handle.request_size_bytes()),
+            false => writer,
+        },
+        handles: handles.clone(),
         actions: Vec::new(),
         reroute: None,
     };
@@ -97,6 +105,7 @@ pub(crate) fn feed_link<F: Feed + 'static>(
 pub(crate) struct FeedPort<F: Feed> {
     feed: F,
     writer: Writer<F::Ticket>,
+    handles: Arc<Handles>,
     actions: Vec<Action<F::Ticket>>,
     reroute: Option<Reroute>,
 }
@@ -140,6 +149,9 @@ impl<F: Feed> Port for FeedPort<F> {
     }
 
     fn on_attached(&mut self, attached: &Attached, now: Micros) -> Option<Reroute> {
+        // A group that was resized has another one, which a fresh handle tells.
+        self.writer
+            .set_request_size(self.handles.current().0.request_size_bytes());
         self.writer.on_attached(attached, &mut self.actions);
         self.carry_out(now);
         if self.reroute.is_none() {

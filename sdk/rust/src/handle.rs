@@ -129,6 +129,11 @@ impl Handle {
         }
     }
 
+    /// The size that the SLA's rate is of; 0: not told.
+    pub fn request_size_bytes(&self) -> u32 {
+        self.sla.as_ref().map_or(0, |sla| sla.request_size_bytes)
+    }
+
     /// The replicas' addresses, the head's first.
     pub fn addresses(&self) -> Vec<String> {
         let is_head = |endpoint: &&Endpoint| matches!(endpoint.role.as_str(), "head" | "sole");

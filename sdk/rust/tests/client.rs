@@ -382,3 +382,44 @@ fn a_bad_token_is_told_at_once_and_an_absent_fleet_by_the_deadline() {
         assert!(client.status().await.is_err());
     });
 }
+
+#[test]
+fn what_is_beyond_the_rate_leaves_when_it_may_or_never() {
+    run(async {
+        let (port, log) = serve(Manner::Serve).await;
+        let sla = r#"{"sla":{"durability":"in_memory","replication_degree":1,"request_size_bytes":100,"rate_per_s":1},"#;
+        let bought = |port| handle(&[port]).replacen('{', sla, 1);
+        let many = |count| vec![Bytes::from("x"); count];
+        let began = tokio::time::Instant::now();
+        let client = Client::connect(&bought(port)).await.unwrap();
+        // The head tells a request of 100 bytes each second, which gives 106 bytes at once and 106.25 each second.
+        for (count, base_offset) in [(106, 0), (20, 106)] {
+            let appended = client.append_many(many(count), AppendOptions::default()).await;
+            assert_eq!(appended.map(|appended| appended.base_offset), Ok(base_offset));
+        }
+        assert!(began.elapsed() > Duration::from_millis(180));
+        let soon = AppendOptions {
+            timeout: Some(Duration::from_millis(50)),
+            ..AppendOptions::default()
+        };
+        let late = client.append_many(many(100), soon).await.unwrap_err();
+        assert!(
+            !late.is_unknown() && late.to_string().contains("waiting in the client"),
+            "{late}"
+        );
+        assert_eq!(log.lock().unwrap().end, 126);
+        let (port, _log) = serve(Manner::Serve).await;
+        let options = Options {
+            pace: false,
+            ..Options::default()
+        };
+        let client = Client::open(Handle::parse(&bought(port)).unwrap(), options);
+        for _ in 0..2 {
+            let soon = AppendOptions {
+                timeout: Some(Duration::from_millis(900)),
+                ..AppendOptions::default()
+            };
+            assert!(client.append_many(many(106), soon).await.is_ok());
+        }
+    });
+}

@@ -110,6 +110,8 @@ impl Group {
         Options {
             timeout: self.timeout,
             handle_source: Some(source),
+            // Servers are tried, and what they refuse.
+            pace: false,
             ..Options::default()
         }
     }

@@ -13,6 +13,7 @@ from quorate.codes import Code
 from quorate.errors import AppendUnknown, Failure, append_refused
 from quorate.handle import Limits
 from quorate.link import Link
+from quorate.pacing import Pacing
 from quorate.writer import Acked, Action, Failed, Reroute, Writer
 
 _NEVER = float("inf")
@@ -41,8 +42,11 @@ def random_session() -> int:
 class Appender:
     link: Link
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, size_limits: Limits, answer_wait_s: float) -> None:
-        self.writer = Writer(size_limits, random_session, answer_wait_s)
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, size_limits: Limits, answer_wait_s: float, pacing: Pacing | None
+    ) -> None:
+        self.writer = Writer(size_limits, random_session, answer_wait_s, pacing)
+        self._pacing = pacing
         self._loop = loop
         self._scheduled = False
         self._now = 0.0
@@ -161,6 +165,8 @@ class Appender:
         return self.writer.session
 
     def on_attached(self, attached: wire.Attached) -> Reroute | None:
+        if self._pacing is not None:
+            self._pacing.request_size_bytes = self.link.handle.request_size_bytes
         actions = self.writer.on_attached(attached, channel=1)
         reroute = next((action for action in actions if isinstance(action, Reroute)), None)
         self._execute([action for action in actions if action is not reroute])

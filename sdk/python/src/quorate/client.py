@@ -14,6 +14,7 @@ from quorate.codes import Code
 from quorate.errors import Failure, read_refused
 from quorate.handle import Handle
 from quorate.link import Handles, Link
+from quorate.pacing import Pacing
 from quorate.reader import Reader, Tail
 from quorate.tail import Entry, entries_from
 from quorate.tracing import Tracing, tracing_for
@@ -56,6 +57,7 @@ async def connect(
     answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
+    pace: bool = True,
 ) -> Client:
     """Connect to the group of a handle.
 
@@ -65,11 +67,12 @@ async def connect(
     it is first used. `tracer`: an OpenTelemetry tracer; by default the global provider's, if one was set up.
     `answer_wait`: how long (seconds) what was sent may have no answer, beyond the deadline of whoever waited for it,
     before it is asked after on a new connection. When that has been in vain a few times, what was sent behind it is
-    unknown (`no_answer`), and appends go on in a new session.
+    unknown (`no_answer`), and appends go on in a new session. `pace`: what is beyond the rate that the head tells waits
+    here; without, it is sent, and waits or is refused there.
 
     Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is not one.
     """
-    client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer)
+    client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer, pace)
     try:
         await client._connect(read_only)
     except BaseException:
@@ -88,12 +91,14 @@ class Client:
         timeout: float,
         answer_wait: float,
         tracer: Any,
+        pace: bool,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._timeout_s = _check_timeout(timeout)
         self._handles = Handles(handle, _source_of(refresh) if refresh else None)
-        self._appender = Appender(loop, handle.limits, _check_timeout(answer_wait))
+        pacing = Pacing(handle.request_size_bytes) if pace else None
+        self._appender = Appender(loop, handle.limits, _check_timeout(answer_wait), pacing)
         self._reader = Reader(loop)
         self._write_link = Link(self._appender, self._handles)
         self._read_link = Link(self._reader, self._handles)

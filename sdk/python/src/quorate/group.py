@@ -18,6 +18,7 @@ async def connect_group(
     answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
+    pace: bool = True,
 ) -> Client:
     """Connect to a group by its id. Raises ApiError when the API refuses, ConnectFailed as `connect` does."""
     # Imported here so that who brings a handle needs no HTTP client.
@@ -28,5 +29,11 @@ async def connect_group(
             return await control.handle(group_id)
 
     return await connect(
-        await handle(), refresh=handle, timeout=timeout, answer_wait=answer_wait, read_only=read_only, tracer=tracer
+        await handle(),
+        refresh=handle,
+        timeout=timeout,
+        answer_wait=answer_wait,
+        read_only=read_only,
+        tracer=tracer,
+        pace=pace,
     )

@@ -51,6 +51,8 @@ class Handle:
     traceparent: str | None = None
     tls: Tls | None = None
     """None: connections are not encrypted."""
+    request_size_bytes: int = 0
+    """The size that the SLA's rate is of; 0: not told."""
 
     def __repr__(self) -> str:
         # The token is a secret; a handle that lands in a log must not carry it there.
@@ -106,6 +108,7 @@ def _parse(source: Mapping[str, Any]) -> Handle:
         ),
         traceparent=source.get("traceparent"),
         tls=_tls(source.get("tls")),
+        request_size_bytes=int((source.get("sla") or {}).get("request_size_bytes") or 0),
     )
 
 

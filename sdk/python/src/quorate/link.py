@@ -104,6 +104,11 @@ class Link:
     # What the port and the client do.
 
     @property
+    def handle(self) -> Handle:
+        """The handle in use."""
+        return self._handles.handle
+
+    @property
     def connection(self) -> Connection | None:
         """The attached connection, if there is one now."""
         if self._connection is None or not self._attached or self._connection.closing:

@@ -65,6 +65,7 @@ def connect(
     answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
+    pace: bool = True,
 ) -> Client:
     """As `quorate.connect`. `refresh` is called in a thread of its own and may block."""
 
@@ -75,7 +76,13 @@ def connect(
     source = refresh_in_thread if refresh else None
     return Client(
         lambda: async_client.connect(
-            handle, refresh=source, timeout=timeout, answer_wait=answer_wait, read_only=read_only, tracer=tracer
+            handle,
+            refresh=source,
+            timeout=timeout,
+            answer_wait=answer_wait,
+            read_only=read_only,
+            tracer=tracer,
+            pace=pace,
         )
     )
 
@@ -89,11 +96,19 @@ def connect_group(
     answer_wait: float = limits.ANSWER_WAIT_S_DEFAULT,
     read_only: bool = False,
     tracer: Any = None,
+    pace: bool = True,
 ) -> Client:
     """As `quorate.connect_group`."""
     return Client(
         lambda: _connect_group(
-            api_url, api_key, group_id, timeout=timeout, answer_wait=answer_wait, read_only=read_only, tracer=tracer
+            api_url,
+            api_key,
+            group_id,
+            timeout=timeout,
+            answer_wait=answer_wait,
+            read_only=read_only,
+            tracer=tracer,
+            pace=pace,
         )
     )
 

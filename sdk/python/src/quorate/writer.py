@@ -25,6 +25,7 @@ from quorate import limits
 from quorate.codes import Code
 from quorate.errors import Failure
 from quorate.handle import Limits
+from quorate.pacing import Pacing
 from quorate.wire import NO_EXPECTED_OFFSET, Attached, Notice, Outcome, Refused, RetryHint, Role, encode_append
 
 _PREFIX = Struct("<I").pack
@@ -42,6 +43,7 @@ class Batch:
         "entry_count",
         "expected_offset",
         "fencing_token",
+        "paid",
         "parts",
         "payload",
         "payload_crc",
@@ -69,6 +71,8 @@ class Batch:
         self.payload: bytes | None = None
         self.payload_crc = 0
         self.seq = 0
+        self.paid = False
+        """Whether the pacing has its tokens: it is sent again for nothing."""
         self.doubt = False
         self.answered = False
         self.refusal: Failure | None = None
@@ -103,14 +107,21 @@ Action = Acked | Failed | Reroute
 
 
 class Writer:
-    """`new_session` gives a random non-zero 64-bit number."""
+    """`new_session` gives a random non-zero 64-bit number. Without `pacing` all is sent at once."""
 
     def __init__(
-        self, size_limits: Limits, new_session: Callable[[], int], answer_wait_s: float = limits.ANSWER_WAIT_S_DEFAULT
+        self,
+        size_limits: Limits,
+        new_session: Callable[[], int],
+        answer_wait_s: float = limits.ANSWER_WAIT_S_DEFAULT,
+        pacing: Pacing | None = None,
     ) -> None:
         self.limits = size_limits
         self._answer_wait_s = answer_wait_s
         self._new_session = new_session
+        self._pacing = pacing
+        self._paced_until = 0.0
+        """When the first of the queue has its tokens, if it waits for nothing else; else 0."""
         self.session = new_session()
         self.epoch = 0
         self.state = 0
@@ -151,7 +162,8 @@ class Writer:
             or not batch.shared
             or batch.size + size > limits.BATCH_COALESCE_BYTES
             or batch.entry_count >= limits.BATCH_COALESCE_ENTRIES
-            or not 0.0 <= deadline - batch.deadline + limits.BATCH_DEADLINE_SPREAD_S <= limits.BATCH_DEADLINE_SPREAD_S
+            # Summed as when it was opened, so that rounding keeps no equal deadline out.
+            or not deadline <= batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_S
         ):
             batch = self._open(deadline + limits.BATCH_DEADLINE_SPREAD_S, shared=True)
         batch.parts += (_PREFIXES[length] if length < 4_096 else _PREFIX(length), entry)
@@ -214,6 +226,9 @@ class Writer:
     def take_frames(self, now: float) -> list[bytes]:
         """Frames to send now, in order, as pieces to write one after the other."""
         out: list[bytes] = []
+        self._paced_until = 0.0
+        if self._pacing is not None:
+            self._pacing.set_rate(self.rate_per_s, now)
         if not self._attached or self._rewind is not None or now < self._hold_until:
             return out
         self._hold_until = 0.0
@@ -230,6 +245,8 @@ class Writer:
                 break
             if outstanding and self._inflight_bytes + batch.size > limits.INFLIGHT_BYTES_MAX:
                 break
+            if self._pacing is not None and not batch.paid and self._must_wait(self._pacing, batch, now):
+                break
             queue.popleft()
             batch.seq = self._next_seq
             self._next_seq += 1
@@ -242,6 +259,17 @@ class Writer:
             self._inflight_bytes += batch.size
             self._send(batch, now, out)
         return out
+
+    def _must_wait(self, pacing: Pacing, batch: Batch, now: float) -> bool:
+        """Whether the bucket has not enough for it yet."""
+        wait_s = pacing.take(now, pacing.cost(batch.entry_count, batch.size - 4 * batch.entry_count))
+        if wait_s > 0.0:
+            # Complete: what joined it would only make it dearer, and wait longer.
+            batch.shared = False
+            self._paced_until = now + wait_s
+            return True
+        batch.paid = True
+        return False
 
     def _send(self, batch: Batch, now: float, out: list[bytes]) -> None:
         assert batch.payload is not None, "a batch is packed before it is sent"
@@ -275,7 +303,9 @@ class Writer:
 
     def wake_at(self) -> float:
         """When `on_time` and `take_frames` want to be called, whatever else happens; infinity for never."""
-        held = self._hold_until if self._attached and self._rewind is None and not self.idle() else 0.0
+        if not self._attached or self._rewind is not None or self.idle():
+            return self._earliest
+        held = self._hold_until or self._paced_until
         return min(self._earliest, held) if held else self._earliest
 
     # The connection.

@@ -47,6 +47,8 @@ pub(super) struct Batch<T> {
     pub condition: Condition,
     pub trace: Option<TraceContext>,
     pub seq: u64,
+    /// Whether the pacing has its tokens: it is sent again for nothing.
+    pub is_paid: bool,
     /// Whether a sending of it may have been ordered without us knowing.
     pub is_in_doubt: bool,
     /// Whether its latest sending was answered.
@@ -67,6 +69,7 @@ impl<T> Batch<T> {
             condition: Condition::NONE,
             trace: None,
             seq: 0,
+            is_paid: false,
             is_in_doubt: false,
             is_answered: false,
             refusal: None,

@@ -16,6 +16,7 @@
 mod answers;
 mod batch;
 mod deadlines;
+mod pacing;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ use crate::limits::{
     EAGER_BATCHES, INFLIGHT_BYTES_MAX, PENDING_BYTES_MAX, PENDING_CALLS_MAX, SPARE_BUFFERS_MAX,
 };
 use batch::Batch;
+use pacing::Pacing;
 
 /// "At no time".
 pub const NEVER: Micros = Micros::MAX;
@@ -126,6 +128,10 @@ pub struct Writer<T> {
     /// The least refused seq of this connection: from there on everything is sent again, or given up.
     rewind: Option<u64>,
     hold_until: Micros,
+    /// Without it all is sent at once.
+    pacing: Option<Pacing>,
+    /// When the first of the queue has its tokens, if it waits for nothing else; else 0.
+    paced_until: Micros,
     refusals: u32,
     stuck: u32,
     /// No deadline is earlier.
@@ -159,6 +165,8 @@ impl<T> Writer<T> {
             window: 1,
             rewind: None,
             hold_until: 0,
+            pacing: None,
+            paced_until: 0,
             refusals: 0,
             stuck: 0,
             earliest: NEVER,
@@ -177,6 +185,20 @@ impl<T> Writer<T> {
         Self {
             answer_wait_us,
             ..self
+        }
+    }
+
+    /// What is beyond the rate that the head tells waits here. The rate is of requests of `request_size_bytes`; 0: not
+    /// known, and nothing waits.
+    pub fn with_pacing(self, request_size_bytes: u32) -> Self {
+        let pacing = Some(Pacing::new(request_size_bytes));
+        Self { pacing, ..self }
+    }
+
+    /// The size that the rate is of, as it was told last. No matter where nothing is paced.
+    pub fn set_request_size(&mut self, request_size_bytes: u32) {
+        if let Some(pacing) = &mut self.pacing {
+            pacing.request_size_bytes = request_size_bytes;
         }
     }
 
@@ -357,6 +379,10 @@ impl<T> Writer<T> {
 
     /// The next message to send now, in order, until there is none.
     pub fn next_append(&mut self, now: Micros) -> Option<(Append, Option<TraceContext>)> {
+        self.paced_until = 0;
+        if let Some(pacing) = &mut self.pacing {
+            pacing.set_rate(self.rate_per_s, now);
+        }
         if !self.is_attached || self.rewind.is_some() || now < self.hold_until {
             return None;
         }
@@ -376,6 +402,9 @@ impl<T> Writer<T> {
         if !self.inflight.is_empty() && self.inflight_bytes + size > self.batching.inflight_bytes_max {
             return None;
         }
+        if self.must_wait(now) {
+            return None;
+        }
         let mut batch = self.queue.pop_front().expect("looked at above");
         self.buffer_hint = batch.len();
         batch.seal();
@@ -384,6 +413,30 @@ impl<T> Writer<T> {
         self.inflight_bytes += size;
         self.inflight.push_back(batch);
         Some(self.send(self.sent, now))
+    }
+
+    /// Whether the bucket has not enough for the first batch of the queue yet. Costs the same for one entry and for
+    /// thousands.
+    fn must_wait(&mut self, now: Micros) -> bool {
+        let (Some(pacing), Some(batch)) = (&mut self.pacing, self.queue.front_mut()) else {
+            return false;
+        };
+        if batch.is_paid {
+            return false;
+        }
+        let entry_count = u64::from(batch.entry_count);
+        let wait_us = pacing.take(
+            now,
+            pacing.cost(entry_count, batch.len() as u64 - 4 * entry_count),
+        );
+        if wait_us > 0 {
+            // Complete: what joined it would only make it dearer, and wait longer.
+            batch.is_shared = false;
+            self.paced_until = now.saturating_add(wait_us);
+            return true;
+        }
+        batch.is_paid = true;
+        false
     }
 
     fn send(&mut self, index: usize, now: Micros) -> (Append, Option<TraceContext>) {
@@ -411,11 +464,12 @@ impl<T> Writer<T> {
 
     /// When `on_time` and `next_append` want to be called, whatever else happens; [`NEVER`] for never.
     pub fn wake_at(&self) -> Micros {
-        let is_held = self.hold_until > 0 && self.is_attached && self.rewind.is_none() && !self.is_idle();
-        if is_held {
-            self.earliest.min(self.hold_until)
-        } else {
-            self.earliest
+        if !self.is_attached || self.rewind.is_some() || self.is_idle() {
+            return self.earliest;
+        }
+        match (self.hold_until, self.paced_until) {
+            (0, 0) => self.earliest,
+            (0, until) | (until, _) => self.earliest.min(until),
         }
     }
 

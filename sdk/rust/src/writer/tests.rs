@@ -639,3 +639,88 @@ proptest! {
         prop_assert!(writer.is_idle());
     }
 }
+
+fn paced_writer() -> Writer<u32> {
+    let mut writer = Writer::new(HandleLimits::default(), Batching::default(), 7).with_pacing(64);
+    let told = Attached {
+        rate_per_s: 16,
+        ..attached(1)
+    };
+    let mut actions = Vec::new();
+    writer.on_attached(&told, &mut actions);
+    assert_eq!(actions, []);
+    writer
+}
+
+fn append_run(writer: &mut Writer<u32>, deadline: Micros, count: u32) {
+    let put = |buffer: &mut BytesMut| buffer.extend_from_slice(&[0; 64]);
+    assert_eq!(writer.append_run(deadline, 0, count, 64, put), count);
+}
+
+/// What is sent: (seq, entries) of each batch.
+fn sent_at(writer: &mut Writer<u32>, now: Micros) -> Vec<(u64, u32)> {
+    std::iter::from_fn(|| writer.next_append(now))
+        .map(|(append, _)| (append.seq, append.entry_count))
+        .collect()
+}
+
+#[test]
+fn what_is_beyond_the_rate_waits_in_the_client_and_grows_no_dearer() {
+    let mut writer = paced_writer();
+    append_run(&mut writer, FAR, 17);
+    assert_eq!(sent_at(&mut writer, 0), [(1, 17)]);
+    append_run(&mut writer, FAR, 1);
+    assert_eq!(sent_at(&mut writer, 0), []);
+    assert_eq!(writer.wake_at(), 58_824);
+    append_run(&mut writer, FAR, 16);
+    assert_eq!(sent_at(&mut writer, 58_824), [(2, 1)]);
+    assert_eq!(sent_at(&mut writer, 900_000), []);
+    assert_eq!(sent_at(&mut writer, 1_000_001), [(3, 16)]);
+    let (earliest, mut actions) = (FAR + BATCH_DEADLINE_SPREAD_US, Vec::new());
+    assert_eq!(writer.wake_at(), earliest);
+    writer.on_notice(&notice_of(1_600), &mut actions);
+    append_run(&mut writer, FAR, 17);
+    assert_eq!(sent_at(&mut writer, 1_000_001), []);
+    assert_eq!(writer.wake_at(), 1_010_001, "a new rate holds at once");
+    assert_eq!(actions, []);
+}
+
+fn notice_of(rate_per_s: u64) -> Notice {
+    Notice {
+        epoch: 1,
+        role: Role::Head as u8,
+        state: 1,
+        rate_per_s,
+        head_address: "head:1".into(),
+    }
+}
+
+#[test]
+fn whoever_waits_past_the_deadline_is_refused_and_what_is_sent_again_is_paid() {
+    let mut writer = paced_writer();
+    append_run(&mut writer, FAR, 17);
+    assert_eq!(sent_at(&mut writer, 0), [(1, 17)]);
+    let mut actions = Vec::new();
+    let throttled = refused(1, Code::Throttled, 1, 10);
+    writer.on_refused(&throttled, 0, &mut actions);
+    assert_eq!(sent_at(&mut writer, 9_000), []);
+    assert_eq!(sent_at(&mut writer, 20_000), [(1, 17)], "it was paid");
+    append_run(&mut writer, 500_000, 17);
+    assert_eq!(sent_at(&mut writer, 20_000), []);
+    assert_eq!(actions, []);
+    writer.on_time(writer.wake_at(), &mut actions);
+    let [
+        Action::Failed {
+            failure, is_unknown, ..
+        },
+    ] = actions.as_slice()
+    else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(
+        (failure.code, *is_unknown),
+        (Code::DeadlineExceeded as u16, false)
+    );
+    append_run(&mut writer, FAR, 17);
+    assert_eq!(sent_at(&mut writer, 1_000_001), [(2, 17)], "it took no tokens");
+}

@@ -352,7 +352,7 @@ impl Group {
             epoch,
             role: self.replica.role() as u8,
             state: self.replica.state() as u8,
-            rate_per_s: self.rate_per_s(),
+            rate_per_s: self.rate_for_all(),
             head_address: self.head_address(),
         };
         for client in self.channels.keys() {

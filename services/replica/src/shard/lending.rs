@@ -49,8 +49,8 @@ pub struct Watched {
     flow: Flow,
     lent_per_s: u64,
     lent_until: Micros,
-    /// Clients were told this rate.
-    told_per_s: u64,
+    /// The least and the most that clients were told since all of them were told the same.
+    told_per_s: [u64; 2],
     /// Lent requests as last told to the meter.
     metered: Flow,
 }
@@ -202,18 +202,32 @@ impl Group {
         reserved.saturating_add(lent)
     }
 
-    /// Clients are told their budget when it has changed by more than a twentieth.
+    /// What one client is told when it attaches.
+    pub fn rate_for_one(&mut self) -> u64 {
+        let rate_per_s = self.rate_per_s();
+        let [least, most] = self.lending.told_per_s;
+        self.lending.told_per_s = [least.min(rate_per_s), most.max(rate_per_s)];
+        rate_per_s
+    }
+
+    /// What all clients are told now.
+    pub fn rate_for_all(&mut self) -> u64 {
+        let rate_per_s = self.rate_per_s();
+        self.lending.told_per_s = [rate_per_s; 2];
+        rate_per_s
+    }
+
+    /// Clients are told their budget when it is no longer within a twentieth of what some of them were told.
     fn tell_rate(&mut self, io: &mut Io) {
         let rate_per_s = self.rate_per_s();
-        if rate_per_s.abs_diff(self.lending.told_per_s) <= self.lending.told_per_s / 20 {
+        if (self.lending.told_per_s.iter()).all(|told| rate_per_s.abs_diff(*told) <= told / 20) {
             return;
         }
-        self.lending.told_per_s = rate_per_s;
         let notice = Notice {
             epoch: self.replica.epoch(),
             role: self.replica.role() as u8,
             state: self.replica.state() as u8,
-            rate_per_s,
+            rate_per_s: self.rate_for_all(),
             head_address: self.head_address(),
         };
         for client in self.channels.keys() {

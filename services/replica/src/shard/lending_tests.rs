@@ -257,3 +257,22 @@ fn a_head_tells_what_was_offered_and_whether_it_was_held_back() {
     assert!(!calm.measured.was_held_back);
     assert_eq!(calm.measured.offered_per_s, 0);
 }
+
+#[test]
+fn what_was_lent_before_is_told_again_to_who_was_told_less_meanwhile() {
+    let mut rig = Rig::new("told");
+    let told = |rig: &Rig| rig.shard.groups[&GROUP].lending.told_per_s;
+    rig.lend(1, 10_000, now_us() + HOUR_US);
+    assert_eq!(told(&rig), [RATE_PER_S + 10_000; 2]);
+    rig.shard.configure(config(2));
+    assert_eq!(told(&rig), [RATE_PER_S; 2], "the new epoch's notice");
+    rig.lend(2, 10_000, now_us() + HOUR_US);
+    assert_eq!(told(&rig), [RATE_PER_S + 10_000; 2]);
+    // It ends by itself, and a client attaches before anything is lent again.
+    let group = rig.shard.groups.get_mut(&GROUP).unwrap();
+    group.lending.lent_until = 0;
+    assert_eq!(group.rate_for_one(), RATE_PER_S);
+    assert_eq!(told(&rig), [RATE_PER_S, RATE_PER_S + 10_000]);
+    rig.lend(2, 10_000, now_us() + HOUR_US);
+    assert_eq!(told(&rig), [RATE_PER_S + 10_000; 2]);
+}

@@ -95,6 +95,7 @@ impl Group {
     }
 
     fn send_attached(&mut self, io: &mut Io, client: ClientRef, session: u64) {
+        let rate_per_s = self.rate_for_one();
         let log = self.replica.log();
         let attached = client::Attached {
             epoch: self.replica.epoch(),
@@ -109,7 +110,7 @@ impl Group {
             next_seq: log.sessions().next_seq(session),
             commit_offset: self.replica.commit_offset(),
             trim_offset: self.replica.trim_offset(),
-            rate_per_s: self.rate_per_s(),
+            rate_per_s,
             head_address: self.head_address(),
         };
         io.send_client(client, Message::Attached(attached));

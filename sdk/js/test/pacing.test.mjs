@@ -1,0 +1,139 @@
+// Pacing against the vectors that the Rust and Python clients must pass too, and a writer that is paced.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { Code } from "../dist/codes.js";
+import { Handle, LIMITS_DEFAULT } from "../dist/handle.js";
+import { Pacing } from "../dist/pacing.js";
+import * as wire from "../dist/wire.js";
+import { Writer } from "../dist/writer.js";
+
+const VECTORS = JSON.parse(readFileSync(new URL("../../contract/vectors/pacing.json", import.meta.url)));
+const { Role, RetryHint, Kind } = wire;
+
+for (const { name, request_size_bytes, events } of VECTORS.cases) {
+  test(`vector: ${name}`, () => {
+    const pacing = new Pacing(request_size_bytes);
+    const coming = [...events];
+    const waiting = [];
+    let now = 0;
+    while (coming.length > 0 || waiting.length > 0) {
+      let ready = Infinity;
+      if (waiting.length > 0) {
+        const { entries, entry_bytes, sent_us } = waiting[0];
+        const waitMs = pacing.take(now / 1e3, pacing.cost(entries, entry_bytes));
+        if (waitMs === 0) {
+          assert.ok(Math.abs(now - sent_us) <= 2, `${now} instead of ${sent_us}`);
+          waiting.shift();
+          continue;
+        }
+        ready = now + waitMs * 1e3;
+      }
+      if (coming.length === 0 || ready <= coming[0].at_us) {
+        now = ready;
+        continue;
+      }
+      const event = coming.shift();
+      now = event.at_us;
+      if (event.rate_per_s === undefined) waiting.push(event);
+      else pacing.setRate(event.rate_per_s, now / 1e3);
+    }
+  });
+}
+
+function pacedWriter(size = 64) {
+  let session = 100n;
+  const writer = new Writer(LIMITS_DEFAULT, () => session++, 2_000, new Pacing(size));
+  const place = { windowBatches: 256, lastIndex: 0, nextSeq: 1, commitOffset: 0, trimOffset: 0 };
+  const answer = { kind: Kind.ATTACHED, epoch: 1, role: Role.HEAD, durability: 2, state: 1, ...place };
+  assert.deepEqual(writer.onAttached({ ...answer, ratePerS: 16, head: "h:1" }, 1), []);
+  return writer;
+}
+
+/** What takeFrames sends: [seq, number of entries] of each batch. */
+function sent(writer, now) {
+  const frames = new wire.FrameSplitter(1 << 24).feed(Buffer.concat(writer.takeFrames(now)));
+  return frames.map((frame) => wire.decode(frame)).map(({ seq, entryCount }) => [Number(seq), entryCount]);
+}
+
+function append(writer, count, deadline = 100_000) {
+  for (let i = 0; i < count; i++) assert.equal(writer.append(i, Buffer.alloc(64), deadline), undefined);
+}
+
+test("what is beyond the rate waits in the client, and grows no dearer", () => {
+  const writer = pacedWriter();
+  append(writer, 17);
+  assert.deepEqual(sent(writer, 0), [[1, 17]]);
+  append(writer, 1);
+  assert.deepEqual(sent(writer, 0), []);
+  assert.ok(Math.abs(writer.wakeAt() - 1_000 / 17) < 1e-6);
+  append(writer, 16);
+  assert.deepEqual(sent(writer, 59), [[2, 1]]);
+  assert.deepEqual(sent(writer, 900), []);
+  assert.deepEqual(sent(writer, 1_001), [[3, 16]]);
+  writer.onAcked([
+    { seq: 1, baseOffset: 0 },
+    { seq: 2, baseOffset: 17 },
+    { seq: 3, baseOffset: 18 },
+  ]);
+  assert.ok(writer.idle());
+  assert.equal(writer.wakeAt(), 100_020);
+});
+
+test("whoever waits past the deadline is refused, and was not sent", () => {
+  const writer = pacedWriter();
+  append(writer, 17);
+  assert.deepEqual(sent(writer, 0), [[1, 17]]);
+  append(writer, 17, 500);
+  assert.deepEqual(sent(writer, 0), []);
+  const [failed] = writer.onTime(writer.wakeAt());
+  assert.deepEqual([failed.type, failed.unknown, failed.calls.length], ["failed", false, 17]);
+  assert.deepEqual([failed.failure.code, failed.failure.retryable], [Code.deadline_exceeded, true]);
+  append(writer, 17);
+  assert.deepEqual(sent(writer, 1_001), [[2, 17]], "it took no tokens");
+});
+
+test("what is sent again is paid", () => {
+  const writer = pacedWriter();
+  append(writer, 17);
+  assert.deepEqual(sent(writer, 0), [[1, 17]]);
+  const refused = {
+    kind: Kind.REFUSED,
+    op: Kind.APPEND,
+    outcome: 1,
+    code: Code.throttled,
+    retry: RetryHint.HERE,
+    id: 1,
+  };
+  writer.onRefused({ ...refused, retryAfterMs: 10, head: "", message: "" }, 0);
+  assert.deepEqual(sent(writer, 9), []);
+  assert.deepEqual(sent(writer, 20), [[1, 17]]);
+});
+
+test("a new rate holds from the notice on", () => {
+  const writer = pacedWriter();
+  append(writer, 17);
+  assert.deepEqual(sent(writer, 0), [[1, 17]]);
+  append(writer, 17);
+  assert.deepEqual(sent(writer, 0), []);
+  const notice = { kind: Kind.NOTICE, epoch: 1, role: Role.HEAD, state: 1, ratePerS: 1_600, head: "h:1" };
+  assert.deepEqual(writer.onNotice(notice), []);
+  assert.deepEqual(sent(writer, 0), []);
+  assert.ok(Math.abs(writer.wakeAt() - 10) < 1e-6);
+  assert.deepEqual(sent(writer, 10.1), [[2, 17]]);
+});
+
+test("the handle tells the declared size; without one nothing waits", () => {
+  const handle = {
+    group_id: "01930f3c-5f4e-7cc3-98c4-dc0c0c07398f",
+    endpoints: [{ address: "127.0.0.1:7001" }],
+    token: "secret",
+  };
+  assert.equal(Handle.parse({ ...handle, sla: { request_size_bytes: 64 } }).requestSizeBytes, 64);
+  assert.equal(Handle.parse(handle).requestSizeBytes, 0);
+  const writer = pacedWriter(0);
+  append(writer, 1_000);
+  assert.deepEqual(sent(writer, 0), [[1, 1_000]]);
+});
