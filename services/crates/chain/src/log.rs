@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Epoch, Index, Offset};
 use quorate_wire::{Batch, BatchHeader, TraceContext};
@@ -25,6 +25,8 @@ pub struct Log {
     /// Batches before this index have no payload in memory.
     resident_from: Index,
     resident_bytes: u64,
+    /// Room for the next short payloads.
+    copies: BytesMut,
 }
 
 #[derive(Debug, Clone)]
@@ -188,11 +190,27 @@ impl Log {
         self.sessions.apply(&header);
         self.payload_bytes += u64::from(header.payload_len);
         self.resident_bytes += u64::from(header.payload_len);
+        let payload = self.alone(batch.payload);
         self.batches.push_back(Stored {
             header,
-            payload: Some(alone(batch.payload)),
+            payload: Some(payload),
             trace: batch.trace,
         });
+    }
+
+    /// A payload that comes out of a read buffer keeps the whole of it. Short ones are copied behind one another, or a
+    /// quiet group's batches would each hold another buffer that a busy one's went through; long ones hold little more
+    /// than themselves. What is held goes in the order in which it came, and with it what it was copied to.
+    fn alone(&mut self, payload: Bytes) -> Bytes {
+        if payload.len() > COPIED_BYTES_MAX {
+            return payload;
+        }
+        if self.copies.capacity() < payload.len() {
+            let bytes = (self.resident_bytes / 8).clamp(1 << 10, COPIED_BYTES_MAX as u64) as usize;
+            self.copies = BytesMut::with_capacity(bytes.max(payload.len()));
+        }
+        self.copies.extend_from_slice(&payload);
+        self.copies.split().freeze()
     }
 
     /// Cuts everything behind `index`. The session table is built again from the base: a rare path.
@@ -320,14 +338,4 @@ impl Log {
 /// The interval of `history` in which `index` lies.
 fn interval(history: &[(Epoch, Index)], index: Index) -> Option<&(Epoch, Index)> {
     history.iter().rev().find(|(_, start)| *start <= index)
-}
-
-/// A payload that comes out of a read buffer keeps the whole of it. Short ones get memory of their own, or a quiet group's
-/// batches would each hold another buffer that a busy one's went through; long ones hold little more than themselves.
-fn alone(payload: Bytes) -> Bytes {
-    if payload.len() <= COPIED_BYTES_MAX {
-        Bytes::copy_from_slice(&payload)
-    } else {
-        payload
-    }
 }
