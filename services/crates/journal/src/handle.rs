@@ -217,7 +217,7 @@ impl Submitter {
     }
 
     /// Writes and syncs, in the calling thread, all that was placed, if nobody is writing; answers whether it did. If
-    /// not, nothing was begun: call [`Self::commit`]. Events of this journal are notified from within.
+    /// not, somebody else is at it or the journal failed: call [`Self::commit`]. Events are notified from within.
     pub fn commit_here(&self) -> bool {
         match self.core.writer.try_lock() {
             Ok(mut writer) => writer.round(&self.core) == Round::Written,
