@@ -129,6 +129,7 @@ def _config() -> dict[str, object]:
     config |= {"learners": members[2:], "min_replicas": 2, "replication_degree": 3, "retention_bytes": 1 << 30}
     cost = {"fixed_milli": [1, 2, 3], "per_byte_milli": [4, 5, 6]}
     budget = {"rate_per_s": 5000, "request_size_bytes": 64, "cost": cost, "tokens_per_s_milli": [7, 8, 9]}
+    budget |= {"short_batch": {"entries": 16, "lacking_milli": [1, 2, 0]}}
     return config | {"budget": budget}
 
 

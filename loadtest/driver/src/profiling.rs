@@ -69,6 +69,9 @@ pub struct FitFlags {
     /// Files of `profile --json`
     #[arg(long = "cells", value_name = "FILE", required = true)]
     cells: Vec<PathBuf>,
+    /// Files of `profile --json --batch-entries-max 1`: what a batch costs itself
+    #[arg(long = "unbatched", value_name = "FILE", required = true)]
+    unbatched: Vec<PathBuf>,
     /// Files of `profile-mixes --json`, to calibrate it on: what sharing a server costs
     #[arg(long = "mixes", value_name = "FILE", required = true)]
     mixes: Vec<PathBuf>,
@@ -112,6 +115,9 @@ pub struct ErrorFlags {
     /// Files of `profile-mixes --json`: not those that the profile was calibrated on
     #[arg(long = "mixes", value_name = "FILE", required = true)]
     mixes: Vec<PathBuf>,
+    /// Files of `profile --json --batch-entries-max 1`: not those that the profile was made of
+    #[arg(long = "unbatched", value_name = "FILE")]
+    unbatched: Vec<PathBuf>,
     /// Write the result to this file
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
@@ -207,7 +213,11 @@ fn told(cell: &Cell) -> String {
 }
 
 pub fn fit(flags: &FitFlags) -> Result<bool, String> {
-    let (cells, mixes) = (read::<Cell>(&flags.cells)?, read::<Mix>(&flags.mixes)?);
+    let measured = fitting::Measured {
+        cells: read(&flags.cells)?,
+        unbatched: read(&flags.unbatched)?,
+        mixes: read(&flags.mixes)?,
+    };
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let about = fitting::About {
         version: flags.version.clone(),
@@ -219,7 +229,7 @@ pub fn fit(flags: &FitFlags) -> Result<bool, String> {
         servers_version: flags.servers_version.clone(),
         safety_factor: flags.safety_factor,
     };
-    let (text, sharing) = fitting::profile(&cells, &mixes, &about)?;
+    let (text, sharing) = fitting::profile(&measured, &about)?;
     text::print(&format!(
         "groups that share a server use {sharing:.3} times what they do alone"
     ));
@@ -276,7 +286,8 @@ pub fn compare(flags: &ErrorFlags) -> Result<bool, String> {
     let wrong = |what: String| format!("{}: {what}", flags.profile.display());
     let text = fs::read_to_string(&flags.profile).map_err(|error| wrong(error.to_string()))?;
     let profile = Profile::parse(&text).map_err(|error| wrong(error.to_string()))?;
-    let found = judge(&profile, &read::<Mix>(&flags.mixes)?)?;
+    let unbatched: Vec<Cell> = read(&flags.unbatched)?;
+    let found = judge(&profile, &read::<Mix>(&flags.mixes)?, &unbatched)?;
     for mix in &found.mixes {
         let server =
             |one: &crate::profile::error::Both| format!("{:.2} of {:.2}", one.predicted, one.measured);

@@ -245,7 +245,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "here",
       meaning: "The group is above its reserved rate and the queue is full.",
-      action: "Slow down, or reserve more; retry after the time given.",
+      action: "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.",
     },
   ],
   [

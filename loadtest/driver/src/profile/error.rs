@@ -1,10 +1,11 @@
 //! How good a profile is: what it says that mixed workloads use, beside what they used. Pure.
 
 use quorate_placement::Profile;
-use quorate_types::Sla;
+use quorate_types::{Durability, Sla};
 use serde::Serialize;
 use serde_json::json;
 
+use super::cells::{Cell, OfRole};
 use super::median;
 use super::mixed::{Mix, Part};
 
@@ -19,6 +20,8 @@ pub struct Error {
     pub storage_understated: f64,
     /// Median, of the bytes between processes.
     pub network_median: f64,
+    /// Of cells without batches, and all roles: the largest measured ÷ predicted. `None` without such cells.
+    pub unbatched_understated: Option<f64>,
     pub mixes: Vec<Compared>,
 }
 
@@ -51,7 +54,7 @@ impl Both {
 /// Whatever is written less than this is not the groups' data.
 const WRITTEN_BYTES_PER_S_MIN: f64 = 1e5;
 
-pub fn judge(profile: &Profile, mixes: &[Mix]) -> Result<Error, String> {
+pub fn judge(profile: &Profile, mixes: &[Mix], unbatched: &[Cell]) -> Result<Error, String> {
     if mixes.is_empty() || mixes.iter().any(|mix| mix.servers.is_empty()) {
         return Err("there are no mixes to compare with".to_string());
     }
@@ -67,8 +70,19 @@ pub fn judge(profile: &Profile, mixes: &[Mix]) -> Result<Error, String> {
         understated: servers.iter().map(Both::understated).fold(0.0, f64::max),
         storage_understated: written.map(|both| both.understated()).fold(0.0, f64::max),
         network_median: median(network.map(|both| both.error()).collect()),
+        unbatched_understated: unbatched_understated(profile, unbatched),
         mixes: compared,
     })
+}
+
+fn unbatched_understated(profile: &Profile, cells: &[Cell]) -> Option<f64> {
+    let ratios = cells.iter().flat_map(|cell| {
+        let sla = sla(cell.durability, cell.roles.len(), cell.size_bytes);
+        let predicted = costs(profile, &sla, cell.batch_entries);
+        let ratio = |(role, cost): (&OfRole, Cost)| role.used.cpu_ns / cost.cpu_ns;
+        cell.roles.iter().zip(predicted).map(ratio).collect::<Vec<_>>()
+    });
+    ratios.max_by(f64::total_cmp)
 }
 
 fn compare(profile: &Profile, mix: &Mix) -> Compared {
@@ -107,19 +121,31 @@ pub struct Cost {
     written_bytes: f64,
 }
 
-/// Of each replica, head first.
+/// Of each replica, head first, in batches as the part has them.
 pub fn each_append(profile: &Profile, part: &Part) -> Vec<Cost> {
-    let sla: Sla = serde_json::from_value(json!({
-        "durability": part.durability, "replication_degree": part.chain.len(),
-        "request_size_bytes": part.size_bytes, "rate_per_s": 1,
-    }))
-    .expect("an SLA of these fields");
-    let cost = |[cpu_ps, network, storage]: [u64; 3]| Cost {
-        cpu_ns: cpu_ps as f64 / 1e3,
-        network_bytes: network as f64 / 1e3,
-        written_bytes: storage as f64 / 1e6 * f64::from(profile.io_bytes()),
+    let sla = sla(part.durability, part.chain.len(), part.size_bytes);
+    costs(profile, &sla, part.batch_entries)
+}
+
+fn sla(durability: Durability, degree: usize, size_bytes: u32) -> Sla {
+    let fields = json!({
+        "durability": durability, "replication_degree": degree, "request_size_bytes": size_bytes, "rate_per_s": 1,
+    });
+    serde_json::from_value(fields).expect("an SLA of these fields")
+}
+
+fn costs(profile: &Profile, sla: &Sla, batch_entries: f64) -> Vec<Cost> {
+    let full = profile.request_milli(sla).into_iter();
+    let short = profile.short_milli(sla, batch_entries);
+    let cost = |(full, short): ([u64; 3], [f64; 3])| {
+        let [cpu_ps, network, storage] = std::array::from_fn(|i| full[i] as f64 + short[i]);
+        Cost {
+            cpu_ns: cpu_ps / 1e3,
+            network_bytes: network / 1e3,
+            written_bytes: storage / 1e6 * f64::from(profile.io_bytes()),
+        }
     };
-    profile.request_milli(&sla).into_iter().map(cost).collect()
+    full.zip(short).map(cost).collect()
 }
 
 /// Bytes between processes, each once: a server is charged what it sends and what it receives. What comes to the
@@ -131,8 +157,6 @@ fn once(costs: &[Cost]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use quorate_types::Durability;
-
     use super::super::mixed::Server;
     use super::*;
 
@@ -177,7 +201,7 @@ mod tests {
             parts,
             others_cores: 0.0,
         };
-        let found = judge(&profile, std::slice::from_ref(&mix)).unwrap();
+        let found = judge(&profile, std::slice::from_ref(&mix), &[]).unwrap();
         assert!((found.mixes[0].servers[0].predicted - first).abs() < 1e-9);
         assert!(
             (found.understated - 2.0).abs() < 1e-9,
@@ -185,6 +209,6 @@ mod tests {
         );
         assert!(found.worst >= 0.5 && found.median > 0.3);
         assert_eq!((found.storage_understated, found.network_median), (1.0, 0.0));
-        assert!(judge(&profile, &[]).is_err());
+        assert!(judge(&profile, &[], &[]).is_err());
     }
 }

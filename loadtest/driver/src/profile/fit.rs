@@ -34,13 +34,21 @@ pub struct About {
 /// Of the servers of mixes that a profile is calibrated on, so many use no more than it says.
 const QUANTILE: f64 = 0.75;
 
+/// What a profile is made of.
+pub struct Measured {
+    pub cells: Vec<Cell>,
+    /// Of sizes that `cells` have, too, with one entry in each batch.
+    pub unbatched: Vec<Cell>,
+    pub mixes: Vec<Mix>,
+}
+
 /// The file's text, and what sharing a server costs. Only cells with one group on servers of one shard tell roles
 /// apart.
-pub fn profile(cells: &[Cell], mixes: &[Mix], about: &About) -> Result<(String, f64), String> {
-    let alone = of_cells(cells, 1.0, about)?;
+pub fn profile(measured: &Measured, about: &About) -> Result<(String, f64), String> {
+    let alone = of_cells(measured, 1.0, about)?;
     let profile = parse(&alone)?;
-    let sharing = sharing(&profile, mixes)?;
-    let shared = of_cells(cells, sharing, about)?;
+    let sharing = sharing(&profile, &measured.mixes)?;
+    let shared = of_cells(measured, sharing, about)?;
     parse(&shared)?;
     Ok((shared, sharing))
 }
@@ -70,11 +78,13 @@ fn sharing(profile: &Profile, mixes: &[Mix]) -> Result<f64, String> {
     Ok(ratios[at].max(1.0))
 }
 
-fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, String> {
-    let single: Vec<&Cell> = cells
-        .iter()
-        .filter(|cell| cell.shards == 1 && cell.groups == 1)
-        .collect();
+fn of_one_group(cells: &[Cell]) -> Vec<&Cell> {
+    let alone = cells.iter().filter(|cell| cell.shards == 1 && cell.groups == 1);
+    alone.collect()
+}
+
+fn of_cells(measured: &Measured, sharing: f64, about: &About) -> Result<String, String> {
+    let (single, unbatched) = (of_one_group(&measured.cells), of_one_group(&measured.unbatched));
     let mut cpu = serde_json::Map::new();
     for (name, durability) in [
         ("in_memory", Durability::InMemory),
@@ -93,8 +103,17 @@ fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, Strin
             ("follower", Role::Follower),
             ("tail", Role::Tail),
         ];
-        let curves = roles.map(|(name, role)| (name.to_string(), curve(&cells, role, sharing)));
-        cpu.insert(name.to_string(), Value::Object(curves.into_iter().collect()));
+        let mut curves: serde_json::Map<_, _> = roles
+            .map(|(name, role)| (name.to_string(), curve(&cells, role, sharing)))
+            .into_iter()
+            .collect();
+        let mut batch_ns = serde_json::Map::new();
+        for (name, role) in roles {
+            let ns = batch_ns_of(&cells, &unbatched, durability, role)?;
+            batch_ns.insert(name.to_string(), json!((sharing * ns).ceil() as u32));
+        }
+        curves.insert("batch_ns".to_string(), Value::Object(batch_ns));
+        cpu.insert(name.to_string(), Value::Object(curves));
     }
     let batch = median(single.iter().map(|cell| cell.batch_entries).collect())
         .round()
@@ -105,7 +124,7 @@ fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, Strin
     };
     let header = median(single.iter().map(over).collect());
     let text = json!({
-        "format": 2,
+        "format": 3,
         "version": about.version,
         "provisional": false,
         "source": about.source,
@@ -122,6 +141,45 @@ fn of_cells(cells: &[Cell], sharing: f64, about: &About) -> Result<String, Strin
         "cpu": cpu,
     });
     Ok(format!("{text:#}\n"))
+}
+
+/// CPU of a batch itself: what an append costs is a part for the append, and a batch's part over its entries. The median
+/// over sizes, as a batch costs the same whatever is in it.
+fn batch_ns_of(
+    cells: &[&Cell],
+    unbatched: &[&Cell],
+    durability: Durability,
+    role: Role,
+) -> Result<f64, String> {
+    let unbatched: Vec<&Cell> = unbatched
+        .iter()
+        .copied()
+        .filter(|cell| cell.durability == durability)
+        .collect();
+    let of_role = |cells: &[&Cell], size: u32| {
+        let used = cells
+            .iter()
+            .filter(|cell| cell.size_bytes == size)
+            .flat_map(|cell| {
+                let own = cell.roles.iter().filter(|one| one.role == role);
+                own.map(|one| (one.used.cpu_ns, cell.batch_entries))
+            });
+        let (ns, entries): (Vec<f64>, Vec<f64>) = used.unzip();
+        (median(ns), 1.0 / median(entries))
+    };
+    let mut each = Vec::new();
+    for size in sizes(&unbatched) {
+        let ((alone_ns, alone), (ns, share)) = (of_role(&unbatched, size), of_role(cells, size));
+        let batch_ns = (alone_ns - ns) / (alone - share);
+        // A size that was measured in one way only says nothing, nor do batches of one entry beside batches of one.
+        each.extend(Some(batch_ns).filter(|ns| ns.is_finite() && alone > share));
+    }
+    if each.is_empty() {
+        return Err(format!(
+            "no {durability:?} size was measured with batches and without: what a batch costs is not known"
+        ));
+    }
+    Ok(median(each).max(0.0))
 }
 
 fn sizes(cells: &[&Cell]) -> Vec<u32> {
@@ -204,6 +262,25 @@ mod tests {
         }
     }
 
+    /// The same with an entry in each batch: at the head half a microsecond dearer.
+    fn alone(durability: Durability, size_bytes: u32, head_ns: f64) -> Cell {
+        Cell {
+            batch_entries: 1.0,
+            ..cell(durability, size_bytes, head_ns + 500.0)
+        }
+    }
+
+    /// Without batches, 64 bytes were measured, too.
+    fn fit(cells: Vec<Cell>, mixes: &[Mix]) -> Result<(String, f64), String> {
+        let unbatched = [Durability::InMemory, Durability::Persistent].map(|one| alone(one, 64, 1_100.0));
+        let measured = Measured {
+            cells,
+            unbatched: unbatched.to_vec(),
+            mixes: mixes.to_vec(),
+        };
+        profile(&measured, &about())
+    }
+
     /// One in-memory group of 64 bytes, whose servers use as much as its cells say, times `dearer` each.
     fn mix(dearer: [f64; 3]) -> Mix {
         let alone = [1_100.0, 880.0, 660.0];
@@ -240,17 +317,25 @@ mod tests {
                 cells.push(cell(durability, size, ns));
             }
         }
-        let (text, _) = profile(&cells, &[mix([1.0; 3])], &about()).unwrap();
+        let (text, _) = fit(cells, &[mix([1.0; 3])]).unwrap();
         let profile = Profile::parse(&text).unwrap();
         let sla: Sla = serde_json::from_value(json!({
             "durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 1_000}))
         .unwrap();
         let demands = profile.demands(&sla);
-        assert_eq!(demands.at(0).0[0], 1_100_000, "the median, not the mean");
-        assert_eq!(demands.at(1).0[0], 880_000);
-        assert_eq!(demands.at(2).0[0], 660_000);
-        // 64 bytes and an eighth of the header of 100, twice, and two acknowledgements' eighth.
-        assert_eq!(demands.at(0).0[1], 1_000 * (2 * 64) + 2 * 12_500 + 2 * 8_250);
+        // All of a thousand may come alone, each for half a microsecond more at the head.
+        assert_eq!(
+            profile.request_milli(&sla)[0][0],
+            1_100_000,
+            "the median, not the mean"
+        );
+        assert_eq!(demands.at(0).0[0], 1_100_000 + 500_500);
+        assert_eq!(demands.at(1).0[0], 880_000 + 400_750);
+        assert_eq!(demands.at(2).0[0], 660_000 + 300_125);
+        // 64 bytes and an eighth of the header of 100, twice, and two acknowledgements' eighth; and seven eighths more
+        // for each that comes alone.
+        let beside = 2 * 12_500 + 2 * 8_250;
+        assert_eq!(demands.at(0).0[1], 1_000 * (2 * 64) + beside + beside * 7);
         assert_eq!(
             profile.shard_peak_per_s(&sla),
             (0.8 * 1e9 / 550.0) as u64,
@@ -261,7 +346,7 @@ mod tests {
             request_size_bytes: 4_096,
             ..sla
         };
-        assert_eq!(profile.demands(&large).at(0).0[0], 2_000_000);
+        assert_eq!(profile.request_milli(&large)[0][0], 2_000_000);
     }
 
     #[test]
@@ -273,23 +358,58 @@ mod tests {
             })
             .collect();
         let mixes = [mix([1.0, 1.1, 1.2]), mix([1.3, 1.4, 1.5]), mix([1.6, 1.7, 9.0])];
-        let (text, sharing) = profile(&cells, &mixes, &about()).unwrap();
+        let (text, sharing) = fit(cells.clone(), &mixes).unwrap();
         assert!((sharing - 1.6).abs() < 1e-9, "the seventh of nine: {sharing}");
         let shared: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(shared["cpu"]["in_memory"]["head"][0]["cpu_ns"], 1_760);
         assert_eq!(shared["cpu"]["persistent"]["tail"][0]["busiest_ns"], 528);
-        let (_, sharing) = profile(&cells, &[mix([0.5; 3])], &about()).unwrap();
+        let (_, sharing) = fit(cells.clone(), &[mix([0.5; 3])]).unwrap();
         assert_eq!(sharing, 1.0);
-        assert!(profile(&cells, &[], &about()).is_err());
+        assert!(fit(cells, &[]).is_err());
+    }
+
+    #[test]
+    fn what_a_batch_costs_is_told_apart_from_its_entries_and_charged_to_who_sends_one_for_each() {
+        let both = [Durability::InMemory, Durability::Persistent];
+        let cells: Vec<Cell> = both
+            .into_iter()
+            .flat_map(|one| [cell(one, 64, 1_100.0), cell(one, 1_024, 2_000.0)])
+            .collect();
+        let (text, _) = fit(cells.clone(), &[mix([2.0; 3])]).unwrap();
+        let fitted: Value = serde_json::from_str(&text).unwrap();
+        // Seven eighths of a batch are half a microsecond, and sharing doubles all.
+        let batch_ns = &fitted["cpu"]["in_memory"]["batch_ns"];
+        assert_eq!(batch_ns, &json!({"head": 1_143, "follower": 915, "tail": 686}));
+        let found = super::super::error::judge(
+            &Profile::parse(&text).unwrap(),
+            &[mix([1.0; 3])],
+            &[alone(Durability::Persistent, 1_024, 2_000.0)],
+        );
+        let understated = found.unwrap().unbatched_understated.unwrap();
+        assert!((understated - 0.5).abs() < 1e-3, "{understated}");
+        let measured = |unbatched: Vec<Cell>| Measured {
+            cells: cells.clone(),
+            unbatched,
+            mixes: vec![mix([1.0; 3])],
+        };
+        for unbatched in [
+            vec![],
+            vec![alone(Durability::InMemory, 64, 1.0)],
+            both.map(|one| alone(one, 65, 1.0)).to_vec(),
+            both.map(|one| cell(one, 64, 1.0)).to_vec(),
+        ] {
+            let problem = profile(&measured(unbatched), &about()).unwrap_err();
+            assert!(problem.contains("what a batch costs is not known"), "{problem}");
+        }
     }
 
     #[test]
     fn what_tells_no_roles_makes_no_profile() {
         let mut several = cell(Durability::InMemory, 64, 1.0);
         several.roles.clear();
-        assert!(profile(&[several], &[mix([1.0; 3])], &about()).is_err());
+        assert!(fit(vec![several], &[mix([1.0; 3])]).is_err());
         assert!(
-            profile(&[cell(Durability::InMemory, 64, 1.0)], &[mix([1.0; 3])], &about()).is_err(),
+            fit(vec![cell(Durability::InMemory, 64, 1.0)], &[mix([1.0; 3])]).is_err(),
             "persistent is missing"
         );
     }

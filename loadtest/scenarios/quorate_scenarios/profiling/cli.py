@@ -2,9 +2,11 @@
 
 Three servers with TLS and with budgets beyond reach, started three times:
 
-1. one shard each: one group alone, from which roles are told apart, over durability and size; then mixes of several
-   groups, on which the profile is *calibrated*: what sharing a server costs
-2. one shard each, anew: other mixes, drawn by another seed, by which the profile is *judged*; nothing of it is in them
+1. one shard each: one group alone, from which roles are told apart, over durability and size; two sizes without batches,
+   which tell what a batch costs itself; then mixes of several groups, on which the profile is *calibrated*: what sharing a
+   server costs
+2. one shard each, anew: other mixes, drawn by another seed, by which the profile is *judged*, and single entries again;
+   nothing of it is in them
 3. two shards each, with a group for each shard: for Figure 3 alone
 
 Writes `loadtest/profiles/local.json`, which `make up` uses from then on and a running coordinator reads again, and the
@@ -100,6 +102,10 @@ class Found:
         return self.folder / "unbatched.json"
 
     @property
+    def unbatched_again(self) -> Path:
+        return self.folder / "unbatched-again.json"
+
+    @property
     def calibration(self) -> Path:
         return self.folder / "calibration.json"
 
@@ -130,6 +136,9 @@ def _measure(chosen: argparse.Namespace, display: Display) -> int:
         pace = [*seconds, "--repeats", str(repeats), "--shards", str(fleet.shards)]
         fleet.drive("profile", some, [*pace, *more, "--json", str(out)])
 
+    def unbatched(fleet: Running, out: Path) -> None:
+        cells(fleet, 1, 1, out, "--sizes", chosen.sizes or UNBATCHED_SIZES, "--batch-entries-max", "1")
+
     def mixes(fleet: Running, seed: int, out: Path) -> None:
         drawn = ["--mixes", str(chosen.mixes), "--seed", str(seed)]
         fleet.drive("profile-mixes", fleet.groups, [*seconds, *drawn, "--json", str(out)])
@@ -139,7 +148,7 @@ def _measure(chosen: argparse.Namespace, display: Display) -> int:
         tell("one group alone, over durability and size")
         cells(fleet, 1, chosen.repeats, found.cells[0], *sizes)
         tell("the same without batches")
-        cells(fleet, 1, 1, found.unbatched, "--sizes", UNBATCHED_SIZES, "--batch-entries-max", "1")
+        unbatched(fleet, found.unbatched)
         tell("mixes to calibrate on: what sharing a server costs")
         mixes(fleet, CALIBRATION_SEED, found.calibration)
         _fit(fleet, found)
@@ -147,7 +156,10 @@ def _measure(chosen: argparse.Namespace, display: Display) -> int:
         fleet = _start(running, chosen, "validation", 1, display)
         tell("other mixes, to judge by")
         mixes(fleet, VALIDATION_SEED, found.validation)
-        judged = ["--profile", str(found.profile), "--mixes", str(found.validation), "--json", str(found.error)]
+        tell("and without batches")
+        unbatched(fleet, found.unbatched_again)
+        judged_by = ["--mixes", str(found.validation), "--unbatched", str(found.unbatched_again)]
+        judged = ["--profile", str(found.profile), *judged_by, "--json", str(found.error)]
         _run([fleet.binary, "profile-error", *judged, "--figures-dir", str(chosen.folder)])
     with ExitStack() as running:
         fleet = _start(running, chosen, "shards", 2, display)
@@ -204,7 +216,7 @@ def _remove(stack: Stack, folder: Path) -> None:
 def _fit(fleet: Running, found: Found) -> None:
     now = datetime.now(UTC)
     source = f"`{COMMAND}` at commit {commit()}, {now:%Y-%m-%d}"
-    measured = ["--cells", str(found.cells[0]), "--mixes", str(found.calibration)]
+    measured = ["--cells", str(found.cells[0]), "--unbatched", str(found.unbatched), "--mixes", str(found.calibration)]
     version = f"measured-{now:%Y-%m-%d-%H%M}"
     about = ["--version", version, "--source", source, "--out", str(found.profile)]
     _run([fleet.binary, "fit", *measured, *about])
@@ -240,7 +252,7 @@ def _publish(chosen: argparse.Namespace, found: Found, display: Display) -> int:
     return 1 if any(figure.met is False for figure in figures) else 0
 
 
-UNBATCHED_NOTE = "CPU of an append that comes alone, over that in batches, at the head: admission promises on batches"
+UNBATCHED_NOTE = "CPU of an append that comes alone, over that in batches, at the head: what a batch costs itself is charged"
 
 
 def judged(error: dict[str, Any], calibrated: int, safety_factor: float) -> list[Figure]:
@@ -248,6 +260,7 @@ def judged(error: dict[str, Any], calibrated: int, safety_factor: float) -> list
     about = f"{len(error['mixes'])} mixes of another seed, on servers started anew, than the profile's {calibrated}"
     worst = f"worst server {error['worst']:.3f}; {about}"
     promise = f"worst server: cores used over cores predicted; beyond 1/{safety_factor:g} a promise is broken"
+    alone = "worst role: CPU of appends that come alone over what is charged for them, on servers started anew"
     disk = "worst server: bytes written over what is charged, 8 KB for each operation"
     return [
         Figure("cost_model_error", error["median"], "ratio", ERROR_GOAL, note=worst),
@@ -257,6 +270,9 @@ def judged(error: dict[str, Any], calibrated: int, safety_factor: float) -> list
         ),
         Figure(
             "cost_model_storage_understated_ratio", error["storage_understated"], "ratio", 1 / safety_factor, note=disk
+        ),
+        Figure(
+            "cost_unbatched_understated_ratio", error["unbatched_understated"], "ratio", 1 / safety_factor, note=alone
         ),
     ]
 

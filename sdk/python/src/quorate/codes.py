@@ -198,7 +198,7 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "here",
         "The group is above its reserved rate and the queue is full.",
-        "Slow down, or reserve more; retry after the time given.",
+        "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.",
     ),
     31: CodeInfo(
         "overloaded",

@@ -1,6 +1,7 @@
 //! The cost profile: what one append costs each role (Filo §6.1.1). Format: `profiles/README.md`.
 
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{AppendCost, Budget, ShortBatch};
+use quorate_types::limits::LONE_APPENDS_PER_S;
 pub use quorate_types::machine::Machine;
 use quorate_types::{Durability, Role, Sla};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,18 @@ struct Curves {
     head: Vec<Point>,
     follower: Vec<Point>,
     tail: Vec<Point>,
+    /// What a batch costs itself. It is in the points, spread over `network.entries_per_batch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    batch_ns: Option<BatchNs>,
+}
+
+/// CPU of a batch beside its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchNs {
+    head: u32,
+    follower: u32,
+    tail: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -98,10 +111,13 @@ impl RoleDemands {
     }
 }
 
-/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`.
-const FORMATS: std::ops::RangeInclusive<u32> = 1..=2;
+/// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`, the third
+/// `batch_ns`.
+const FORMATS: std::ops::RangeInclusive<u32> = 1..=3;
 /// From this one on a profile says where it was measured.
 const FORMAT_WITH_MACHINE: u32 = 2;
+/// From this one on a profile says what a batch costs itself; before, batches cost nothing.
+const FORMAT_WITH_BATCHES: u32 = 3;
 
 // What no server is, so that whatever passes can be multiplied.
 const SHARD_CORES_MAX: f64 = 1_024.0;
@@ -137,7 +153,7 @@ impl Profile {
         check(
             FORMATS.contains(&self.format),
             "format",
-            "this version reads formats 1 and 2",
+            "this version reads formats 1 to 3",
         )?;
         let measured = self.machine.is_some() && self.servers_version.is_some();
         check(
@@ -191,6 +207,7 @@ impl Profile {
             ] {
                 validate_curve(&format!("cpu.{mode}.{role}"), points)?;
             }
+            validate_batch(&format!("cpu.{mode}.batch_ns"), curves.batch_ns, self.format)?;
         }
         Ok(())
     }
@@ -222,15 +239,59 @@ impl Profile {
         self.storage.io_bytes
     }
 
-    /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate.
+    /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate, in batches as they were
+    /// measured, of which [`LONE_APPENDS_PER_S`] may come alone.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
         let demand = |position: usize| {
-            let cost = self.append_milli(sla.durability, role_at(position, degree), sla.request_size_bytes);
-            // Thousandths of tokens an append, times appends a second: tokens a second, rounded up.
-            Amounts(cost.map(|milli| milli.saturating_mul(sla.rate_per_s).div_ceil(1_000)))
+            let reserved = self.reserved_milli(sla, role_at(position, degree));
+            Amounts(reserved.map(|milli| milli.div_ceil(1_000)))
         };
         RoleDemands((0..degree).map(demand).collect())
+    }
+
+    /// Thousandths of tokens each second.
+    fn reserved_milli(&self, sla: &Sla, role: Role) -> [u64; 3] {
+        let cost = self.append_milli(sla.durability, role, sla.request_size_bytes);
+        let alone = self.short_batch(sla.durability, role).of(1);
+        let alone_per_s = sla.rate_per_s.min(LONE_APPENDS_PER_S);
+        std::array::from_fn(|i| {
+            let entries = cost[i].saturating_mul(sla.rate_per_s);
+            entries.saturating_add(alone[i].saturating_mul(alone_per_s))
+        })
+    }
+
+    /// What a batch that has fewer entries than those that were measured costs beside them.
+    fn short_batch(&self, durability: Durability, role: Role) -> ShortBatch {
+        let Some(batch_ns) = self.curves(durability).batch_ns else {
+            return ShortBatch::default();
+        };
+        let entries = self.network.entries_per_batch;
+        let each = |milli: u64| milli / u64::from(entries);
+        let cpu_ns = match role {
+            Role::Head | Role::Sole => batch_ns.head,
+            Role::Follower => batch_ns.follower,
+            _ => batch_ns.tail,
+        };
+        let network = self.network.batch_milli(role);
+        ShortBatch {
+            entries,
+            lacking_milli: [each(u64::from(cpu_ns) * 1_000), each(network), 0],
+        }
+    }
+
+    /// What an append in batches of `batch_entries` costs each replica beside [`Profile::request_milli`], head first, in
+    /// thousandths of tokens.
+    pub fn short_milli(&self, sla: &Sla, batch_entries: f64) -> Vec<[f64; 3]> {
+        let degree = usize::from(sla.replication_degree);
+        let each = |position| {
+            let short = self.short_batch(sla.durability, role_at(position, degree));
+            let lacking = (f64::from(short.entries) - batch_entries).max(0.0);
+            short
+                .lacking_milli
+                .map(|milli| milli as f64 * lacking / batch_entries)
+        };
+        (0..degree).map(each).collect()
     }
 
     /// Cost of one request of each replica, head first, in thousandths of tokens: what work conservation counts in.
@@ -256,11 +317,14 @@ impl Profile {
         (self.shard_cores * self.safety_factor * 1e12 / dearest_ps as f64).floor() as u64
     }
 
-    /// The budget of the group's token buckets: the head's cost function, the declared rate, and what a request costs
-    /// the other replicas.
+    /// The budget of the group's token buckets: the head's cost function, what is reserved there, and what a request
+    /// costs the other replicas.
     pub fn budget(&self, sla: &Sla) -> Budget {
+        let head = role_at(0, usize::from(sla.replication_degree));
         Budget {
+            tokens_per_s_milli: self.reserved_milli(sla, head),
             replica_milli: self.request_milli(sla),
+            short_batch: self.short_batch(sla.durability, head),
             ..Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
         }
     }
@@ -309,17 +373,30 @@ impl Profile {
         [cpu_ps, network_milli, storage_milli]
     }
 
-    fn curve(&self, durability: Durability, role: Role) -> &[Point] {
-        let curves = match durability {
+    fn curves(&self, durability: Durability) -> &Curves {
+        match durability {
             Durability::InMemory => &self.cpu.in_memory,
             Durability::Persistent => &self.cpu.persistent,
-        };
+        }
+    }
+
+    fn curve(&self, durability: Durability, role: Role) -> &[Point] {
+        let curves = self.curves(durability);
         match role {
             Role::Head | Role::Sole => &curves.head,
             Role::Follower => &curves.follower,
             Role::Tail => &curves.tail,
             Role::Learner | Role::None => unreachable!("a demand is for a place in the chain"),
         }
+    }
+}
+
+impl Network {
+    /// Of one batch's headers and acknowledgements, in thousandths of bytes.
+    fn batch_milli(&self, role: Role) -> u64 {
+        let headers = u64::from(copies(role)) * u64::from(self.batch_header_bytes);
+        let acks = u64::from(acks(role)) * u64::from(self.ack_bytes);
+        (headers + acks) * 1_000
     }
 }
 
@@ -414,6 +491,19 @@ fn validate_curve(field: &str, points: &[Point]) -> Result<(), ProfileError> {
         }
     }
     Ok(())
+}
+
+fn validate_batch(field: &str, batch_ns: Option<BatchNs>, format: u32) -> Result<(), ProfileError> {
+    match batch_ns {
+        None if format >= FORMAT_WITH_BATCHES => {
+            Err(error(field, "format 3 needs it: measure with `make profile`"))
+        }
+        Some(_) if format < FORMAT_WITH_BATCHES => Err(error(field, "is of format 3")),
+        Some(ns) if [ns.head, ns.follower, ns.tail].iter().any(|ns| *ns > CPU_NS_MAX) => {
+            Err(error(field, "must be 0 to 1000000000 for each role"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn error(field: impl Into<String>, problem: impl Into<String>) -> ProfileError {
@@ -568,11 +658,82 @@ mod tests {
         );
     }
 
+    /// The default, with what a batch costs itself: four entries share one.
+    fn with_batches() -> Profile {
+        let mut json: serde_json::Value =
+            serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
+        json["format"] = 3.into();
+        for durability in ["in_memory", "persistent"] {
+            json["cpu"][durability]["batch_ns"] =
+                serde_json::json!({"head": 2_000, "follower": 1_600, "tail": 1_200});
+        }
+        Profile::parse(&json.to_string()).unwrap()
+    }
+
+    #[test]
+    fn what_is_promised_is_in_full_batches_and_some_alone() {
+        let (plain, profile) = (Profile::default_profile(), with_batches());
+        for durability in [Durability::InMemory, Durability::Persistent] {
+            for (rate, alone) in [(1, 1), (1_000, 1_000), (100_000, LONE_APPENDS_PER_S)] {
+                let sla = sla(durability, 3, 64, rate);
+                let (before, now) = (plain.demands(&sla), profile.demands(&sla));
+                // Three quarters of a batch's nanoseconds for each that comes alone.
+                let more = [1_500, 1_200, 900].map(|ns| ns * alone);
+                for (position, more) in more.into_iter().enumerate() {
+                    assert_eq!(now.at(position).0[0], before.at(position).0[0] + more);
+                }
+                let budget = profile.budget(&sla);
+                let reserved = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
+                assert_eq!(Amounts(reserved), now.at(0), "what passes is what is reserved");
+                let one = budget.request_milli();
+                assert_eq!(
+                    one,
+                    plain.budget(&sla).request_milli(),
+                    "in a full batch as before"
+                );
+                assert_eq!(budget.batch_milli(4, 4 * 64), one.map(|milli| 4 * milli));
+                assert_eq!(budget.batch_milli(8, 8 * 64), one.map(|milli| 8 * milli));
+                let [cpu, network, storage] = budget.batch_milli(1, 64);
+                assert_eq!((cpu, storage), (one[0] + 1_500_000, one[2]));
+                // A batch of one has all of the headers and acknowledgements, and not a quarter.
+                assert_eq!(network, 1_000 * (2 * 64 + 2 * 128 + 2 * 32));
+            }
+        }
+        let sla = sla(Durability::InMemory, 3, 64, 100_000);
+        assert_eq!(profile.shard_peak_per_s(&sla), plain.shard_peak_per_s(&sla));
+        assert_eq!(profile.short_milli(&sla, 1.0)[2][0], 900_000.0);
+        assert_eq!(profile.short_milli(&sla, 4.0), [[0.0; 3]; 3]);
+    }
+
+    #[test]
+    fn a_profile_from_before_batches_were_measured_is_used_as_it_is() {
+        let budget = Profile::default_profile().budget(&sla(Durability::InMemory, 3, 64, 1_000));
+        assert!(budget.short_batch.is_free());
+        assert_eq!(budget.batch_milli(1, 64), budget.request_milli());
+        let text = serde_json::to_string(&budget).unwrap();
+        assert!(
+            !text.contains("short_batch"),
+            "as earlier versions wrote it: {text}"
+        );
+        assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget);
+        let mut json = serde_json::to_value(with_batches()).unwrap();
+        json["format"] = 2.into();
+        let problem = Profile::parse(&json.to_string()).unwrap_err().to_string();
+        assert_eq!(problem, "cost profile: cpu.in_memory.batch_ns: is of format 3");
+        json["format"] = 3.into();
+        json["cpu"]["persistent"]["batch_ns"]["tail"] = 1_000_000_001.into();
+        assert_eq!(
+            Profile::parse(&json.to_string()).unwrap_err().field,
+            "cpu.persistent.batch_ns"
+        );
+    }
+
     #[test]
     fn a_bad_profile_names_the_field() {
         let good: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
         let cases = [
-            ("/format", serde_json::json!(3), "format"),
+            ("/format", serde_json::json!(4), "format"),
+            ("/format", serde_json::json!(3), "cpu.in_memory.batch_ns"),
             ("/safety_factor", serde_json::json!(1.5), "safety_factor"),
             ("/shard_cores", serde_json::json!(0), "shard_cores"),
             ("/network/ack_bytes", serde_json::json!(-1), "network.ack_bytes"),

@@ -57,7 +57,8 @@ fn use_it(profile: &Profile, sla: &Sla) {
     assert_eq!(demands.all().len(), usize::from(sla.replication_degree));
     let _sum = quorate_placement::Amounts::sum(demands.all().iter().copied());
     let budget = profile.budget(sla);
-    let _dearest = budget.cost.of(4_096, 16 << 20);
+    let _dearest = budget.batch_milli(4_096, 16 << 20);
+    assert!(budget.reserved_per_s() >= sla.rate_per_s);
     let _peak = profile.shard_peak_per_s(sla);
 }
 
@@ -88,7 +89,10 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), number()), 1..4), sla in sla(),
     ) {
         let mut json = default_json();
-        json["format"] = json!(2);
+        json["format"] = json!(3);
+        for durability in ["in_memory", "persistent"] {
+            json["cpu"][durability]["batch_ns"] = json!({"head": 5_000, "follower": 4_000, "tail": 3_000});
+        }
         let mut places = Vec::new();
         pointers(&json, "", &mut places);
         for (place, value) in changes {

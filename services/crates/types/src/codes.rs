@@ -40,7 +40,7 @@ pub enum Code {
     EpochChanged = 25,
     /// The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.
     CutOff = 26,
-    /// The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given.
+    /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.
     Throttled = 30,
     /// The server's queue for this group is full though the rate is within its SLA. Retry after the time given.
     Overloaded = 31,
@@ -279,7 +279,7 @@ impl Code {
                 "The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves."
             }
             Code::Throttled => {
-                "The group is above its reserved rate and the queue is full. Slow down, or reserve more; retry after the time given."
+                "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given."
             }
             Code::Overloaded => {
                 "The server's queue for this group is full though the rate is within its SLA. Retry after the time given."

@@ -61,7 +61,7 @@ impl ResourceVector {
     }
 }
 
-/// What one append costs the head, as tokens: `fixed + per_byte · entry bytes` of each resource.
+/// What one append costs the head in a full batch, as tokens: `fixed + per_byte · entry bytes` of each resource.
 /// Tokens of CPU are nanoseconds, of network bytes, of storage IO thousandths of operations; all are
 /// counted in thousandths, so that buckets are exact integers and a byte has a price in each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +80,29 @@ impl AppendCost {
     }
 }
 
+/// What a batch costs the head beside its entries when it has fewer than costs were measured with: a batch costs
+/// something itself, which [`AppendCost`] spreads over that many entries. Larger batches are charged as those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ShortBatch {
+    /// A batch of so many entries, or more, costs what its entries do.
+    pub entries: u32,
+    /// For each entry that a batch has less, in thousandths of tokens.
+    pub lacking_milli: [u64; 3],
+}
+
+impl ShortBatch {
+    /// Beside the cost of its entries.
+    pub fn of(&self, entries: u64) -> [u64; 3] {
+        let lacking = u64::from(self.entries).saturating_sub(entries);
+        self.lacking_milli.map(|milli| milli.saturating_mul(lacking))
+    }
+
+    /// Whether batches cost nothing themselves: an estimate, or a profile from before that was measured.
+    pub fn is_free(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The rates of a group's token buckets, one per resource, and its cost function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
@@ -93,6 +116,9 @@ pub struct Budget {
     /// it is not known: then as much as at the head.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replica_milli: Vec<[u64; 3]>,
+    /// Not there in configurations of earlier versions: then batches cost nothing themselves.
+    #[serde(default, skip_serializing_if = "ShortBatch::is_free")]
+    pub short_batch: ShortBatch,
 }
 
 impl Budget {
@@ -105,10 +131,23 @@ impl Budget {
             cost,
             tokens_per_s_milli: one.map(|c| c.saturating_mul(rate_per_s)),
             replica_milli: Vec::new(),
+            short_batch: ShortBatch::default(),
         }
     }
 
-    /// What one request of the declared size costs the head.
+    /// What a batch of `entries` entries with `bytes` bytes together takes from the buckets.
+    pub fn batch_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
+        let (own, beside) = (self.cost.of(entries, bytes), self.short_batch.of(entries));
+        std::array::from_fn(|i| own[i].saturating_add(beside[i]))
+    }
+
+    /// What is reserved, in requests of the declared size that come in full batches: what is kept for batches that have
+    /// fewer is in it, too.
+    pub fn reserved_per_s(&self) -> u64 {
+        self.requests_of(self.tokens_per_s_milli).max(self.rate_per_s)
+    }
+
+    /// What one request of the declared size costs the head, in a full batch.
     pub fn request_milli(&self) -> [u64; 3] {
         self.cost.of(1, u64::from(self.request_size_bytes))
     }

@@ -42,6 +42,11 @@ pub const CLIENT_OUTBOX_BYTES_MAX: usize = 8 << 20;
 /// a group queues, so that one that keeps up is never waited for.
 pub const CLIENT_CROSSING_BYTES_MAX: usize = 8 << 20;
 
+/// Of an SLA's appends, so many a second may come in batches of their own: what somebody sends who waits for each answer.
+/// Beyond, an SLA holds in batches as the cost profile was measured with. It is reserved for each group, and is about a
+/// millisecond of a core each second.
+pub const LONE_APPENDS_PER_S: u64 = 1_000;
+
 /// Batches of one session that may be outstanding, and whose offsets its head remembers for retries.
 pub const SESSION_WINDOW_BATCHES: u32 = 256;
 /// Sessions that one group remembers; the least recently used is forgotten by the next one's first entry.

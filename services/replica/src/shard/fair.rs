@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Context;
 
 use quorate_qos::{Tenant, Turn};
-use quorate_types::cost::{AppendCost, ResourceVector};
+use quorate_types::cost::{Budget, ResourceVector};
 use quorate_types::{GroupConfig, GroupId, ProjectId, ServerId};
 use quorate_wire::client::Message;
 
@@ -45,15 +45,21 @@ const MILLI_PER_UNIT: [f64; 3] = [1e12, 1e3, 1e6];
 pub struct Terms {
     fixed_milli: [AtomicU64; 3],
     per_byte_milli: [AtomicU64; 3],
+    full_batch_entries: AtomicU64,
+    lacking_milli: [AtomicU64; 3],
     weight: AtomicU64,
 }
 
 impl Terms {
-    fn set(&self, cost: &AppendCost, weight: u64) {
+    fn set(&self, budget: &Budget, weight: u64) {
+        let (cost, short) = (&budget.cost, &budget.short_batch);
         for i in 0..3 {
             self.fixed_milli[i].store(cost.fixed_milli[i], Ordering::Relaxed);
             self.per_byte_milli[i].store(cost.per_byte_milli[i], Ordering::Relaxed);
+            self.lacking_milli[i].store(short.lacking_milli[i], Ordering::Relaxed);
         }
+        self.full_batch_entries
+            .store(u64::from(short.entries), Ordering::Relaxed);
         self.weight.store(weight, Ordering::Relaxed);
     }
 
@@ -66,6 +72,10 @@ impl Terms {
         let bytes = payload_bytes as u64;
         let entries = u64::from(entries).min(bytes / 4);
         let entry_bytes = bytes - 4 * entries;
+        let lacking = self
+            .full_batch_entries
+            .load(Ordering::Relaxed)
+            .saturating_sub(entries);
         let least = frame_cost(payload_bytes);
         std::array::from_fn(|i| {
             let fixed = self.fixed_milli[i]
@@ -74,7 +84,10 @@ impl Terms {
             let per_byte = self.per_byte_milli[i]
                 .load(Ordering::Relaxed)
                 .saturating_mul(entry_bytes);
-            fixed.saturating_add(per_byte).max(least[i])
+            let short = self.lacking_milli[i]
+                .load(Ordering::Relaxed)
+                .saturating_mul(lacking);
+            fixed.saturating_add(per_byte).saturating_add(short).max(least[i])
         })
     }
 }
@@ -115,8 +128,9 @@ fn weight_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> u6
     let request = config
         .budget
         .request_milli_at(position.unwrap_or(config.replicas.len()));
+    let reserved_per_s = config.budget.reserved_per_s();
     let shares = (0..3).map(|i| {
-        let reserved = request[i] as f64 * config.budget.rate_per_s as f64;
+        let reserved = request[i] as f64 * reserved_per_s as f64;
         reserved / capacity_milli[i].max(1) as f64
     });
     let share = shares.fold(0.0, f64::max);
@@ -134,7 +148,7 @@ impl Shared {
         let weight = weight_of(config, self.server_id(), self.shard_capacity_milli());
         let mut terms = self.terms.lock().expect("terms");
         let terms = terms.entry(config.group_id).or_default();
-        terms.set(&config.budget.cost, weight);
+        terms.set(&config.budget, weight);
     }
 
     pub fn terms_of(&self, group_id: GroupId) -> Option<Arc<Terms>> {
@@ -230,6 +244,8 @@ impl Shard {
 
 #[cfg(test)]
 mod tests {
+    use quorate_types::cost::{AppendCost, ShortBatch};
+
     use super::*;
 
     #[test]
@@ -239,10 +255,25 @@ mod tests {
             fixed_milli: [1_500_000, 200_000, 2_000],
             per_byte_milli: [1_000, 2_000, 0],
         };
-        terms.set(&cost, 7);
+        let mut budget = Budget::for_rate(1_000, 64, cost);
+        terms.set(&budget, 7);
         assert_eq!(terms.cost(10, 10 * 68), cost.of(10, 640));
         assert_eq!(terms.cost(u32::MAX, 400), cost.of(100, 0));
         assert_eq!(terms.cost(0, 0), [FRAME_MILLI, 0, 0], "a frame costs something");
+        budget.short_batch = ShortBatch {
+            entries: 16,
+            lacking_milli: [500_000, 30_000, 0],
+        };
+        terms.set(&budget, 7);
+        for entries in [1, 10, 16, 40] {
+            let charged = terms.cost(entries, entries as usize * 68);
+            let entries = u64::from(entries);
+            assert_eq!(
+                charged,
+                budget.batch_milli(entries, 64 * entries),
+                "as at the head"
+            );
+        }
         assert_eq!(Terms::default().cost(1, 1 << 20), frame_cost(1 << 20));
     }
 

@@ -231,6 +231,7 @@ impl Group {
         };
         let mut refusal = self.refusal_of(&request, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
+        refusal.detail = self.advice(&request).filter(|_| code == Code::Throttled);
         io.refuse(request.client, refusal);
     }
 

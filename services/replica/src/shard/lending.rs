@@ -118,7 +118,7 @@ impl Group {
             return None;
         }
         let key = (config.group_id, config.epoch);
-        let reserved_per_s = budget.rate_per_s;
+        let reserved_per_s = budget.reserved_per_s();
         let measured = match self.replica.is_head() {
             true => self.measure(now)?,
             false => Measured::default(),

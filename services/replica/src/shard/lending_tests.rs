@@ -7,7 +7,7 @@ use quorate_chain::ClientRef;
 use quorate_journal::{Journal, Options};
 use quorate_tokens::Permission;
 use quorate_types::config::Member;
-use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::cost::{AppendCost, Budget, ShortBatch};
 use quorate_types::{Durability, GroupConfig};
 use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
 use uuid::Uuid;
@@ -275,4 +275,29 @@ fn what_was_lent_before_is_told_again_to_who_was_told_less_meanwhile() {
     assert_eq!(told(&rig), [RATE_PER_S, RATE_PER_S + 10_000]);
     rig.lend(2, 10_000, now_us() + HOUR_US);
     assert_eq!(told(&rig), [RATE_PER_S + 10_000; 2]);
+}
+
+#[test]
+fn entries_that_come_alone_are_charged_for_their_batches() {
+    let mut rig = Rig::new("alone");
+    let mut dear = config(1);
+    // An append that comes alone costs five of a full batch.
+    dear.budget.short_batch = ShortBatch {
+        entries: 5,
+        lacking_milli: [1_000, 0, 0],
+    };
+    rig.shard.configure(dear);
+    let begun = now_us();
+    rig.append(200);
+    let elapsed_s = (now_us() - begun).div_ceil(1_000_000);
+    // Two of the ten that a second holds; then as long as it took, and two more for what was full again.
+    let most = (1 + elapsed_s) * RATE_PER_S / 5 + 2;
+    assert!((2..=most).contains(&rig.ordered()), "{} of {most}", rig.ordered());
+    let totals = &rig.shard.groups[&GROUP].counters.totals;
+    assert!(totals.throttled_entries > 0, "{totals:?}");
+    assert_eq!(totals.throttled_within_sla_entries, 0);
+    assert!(
+        rig.load().measured.offered_per_s > RATE_PER_S,
+        "what it costs is what it wants"
+    );
 }

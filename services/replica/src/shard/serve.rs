@@ -2,6 +2,7 @@
 
 use quorate_chain::{AppendRequest, Asked, ClientRef, Event, Verdict};
 use quorate_qos::Offer;
+use quorate_types::cost::Budget;
 use quorate_types::limits::{
     APPEND_TIMEOUT_MS_DEFAULT, BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX, RETRY_AFTER_MS_HELD,
     SESSION_WINDOW_BATCHES,
@@ -16,6 +17,9 @@ use crate::shard::group::{Group, retry_ms};
 use crate::shard::io::{Io, Refusal};
 use quorate_tokens::Permission;
 
+/// From here on a throttled client is told that its batches are dear because they are short.
+const SHORT_TIMES_TOLD: f64 = 1.2;
+
 /// A client's way into the group: one for each connection and channel.
 pub struct Channel {
     /// Of its ATTACH.
@@ -24,6 +28,18 @@ pub struct Channel {
     pub permission: Permission,
     /// A batch refused for lack of budget or room: until it comes again, those behind it cannot be ordered.
     pub refused_seq: Option<u64>,
+}
+
+fn advice(budget: &Budget, entries: u64, bytes: u64) -> Option<String> {
+    let (own, all) = (budget.cost.of(entries, bytes), budget.batch_milli(entries, bytes));
+    let times = (0..3).map(|i| all[i] as f64 / own[i].max(1) as f64);
+    let (times, full) = (times.fold(1.0, f64::max), budget.short_batch.entries);
+    (times > SHORT_TIMES_TOLD).then(|| {
+        format!(
+            "Each entry of this batch of {entries} costs {times:.1} times what it would in one of {full} or more: \
+             send more entries in a batch."
+        )
+    })
 }
 
 impl Group {
@@ -242,7 +258,7 @@ impl Group {
         if io.shared.is_unisolated() {
             return self.order(io, request);
         }
-        let cost = budget.cost.of(u64::from(entry_count), entry_bytes(&request));
+        let cost = budget.batch_milli(u64::from(entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;
         if admission.has_lent() {
             admission.set_yields(io.shared.lending.is_stopped(now));
@@ -268,9 +284,19 @@ impl Group {
                 };
                 let mut refusal = Refusal::new(kind::APPEND, item.seq, code);
                 refusal.retry_after_ms = retry_ms(retry_after_us);
+                refusal.detail = self.advice(&item).filter(|_| code == Code::Throttled);
                 io.refuse(client, refusal);
             }
         }
+    }
+
+    /// What somebody who is above the reserved rate can do, where it is above it because it sends short batches.
+    pub fn advice(&self, request: &AppendRequest) -> Option<String> {
+        advice(
+            self.budget.as_ref()?,
+            u64::from(request.entry_count),
+            entry_bytes(request),
+        )
     }
 
     /// Whether an earlier sending of the batch was ordered, or the table has forgotten too much to tell: then no
@@ -427,4 +453,33 @@ impl Group {
 /// Without the lengths before each entry.
 fn entry_bytes(request: &AppendRequest) -> u64 {
     request.payload.len() as u64 - 4 * u64::from(request.entry_count)
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::cost::{AppendCost, ShortBatch};
+
+    use super::*;
+
+    #[test]
+    fn who_sends_short_batches_is_told_what_they_cost_and_others_are_not() {
+        let cost = AppendCost {
+            fixed_milli: [2_000_000, 100, 0],
+            per_byte_milli: [0, 2_000, 0],
+        };
+        let mut budget = Budget::for_rate(1_000, 64, cost);
+        assert_eq!(advice(&budget, 1, 64), None, "batches cost nothing themselves");
+        budget.short_batch = ShortBatch {
+            entries: 16,
+            lacking_milli: [300_000, 0, 0],
+        };
+        let told = advice(&budget, 1, 64).unwrap();
+        assert!(
+            told.contains("of 1 costs 3.2 times") && told.contains("one of 16 or more"),
+            "{told}"
+        );
+        assert!(advice(&budget, 6, 6 * 64).is_some());
+        assert_eq!(advice(&budget, 15, 15 * 64), None, "hardly dearer");
+        assert_eq!(advice(&budget, 100, 6_400), None);
+    }
 }

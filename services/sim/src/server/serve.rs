@@ -176,7 +176,7 @@ impl World {
         let (Some(admission), Some(budget)) = (&mut hosted.admission, &hosted.budget) else {
             return self.refuse(s, group_id, client, seq, Code::Syncing, false);
         };
-        let cost = budget.cost.of(u64::from(entry_count), entry_bytes);
+        let cost = budget.batch_milli(u64::from(entry_count), entry_bytes);
         match admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1_000) {
             Offer::Admitted(request) => self.step(s, group_id, Event::Append(request)),
             Offer::Queued => self.tick_group(s, group_id),
