@@ -75,7 +75,6 @@ fn base(mut input: Input<'_>) {
         common_index: input.u64() >> 8,
         last_index: input.u64() >> 8,
         commit_index: input.u64() >> 8,
-        level: input.u64() >> 8,
         base: Some(Bytes::copy_from_slice(input.rest())),
     };
     let envelope = Envelope {

@@ -80,7 +80,7 @@ pub enum Bug {
     SuffixKept,
     /// A batch counts as durable when it is handed to the disk.
     DurableBeforeSync,
-    /// A level says what its sender has, not what all before it have.
+    /// The head counts what the tail says, and nobody else's disk, nor its own.
     LevelsOfOthersIgnored,
     /// The session table still holds what was cut.
     TableNotRebuilt,

@@ -22,11 +22,10 @@ impl Turn<'_> {
         let role = config.role_of(me);
         let is_head = matches!(role, Role::Sole | Role::Head);
         let successor = config.successor_of(me);
+        let ring = self.ring_of(&config);
         let server = self.server_mut();
         server.epoch = epoch;
-        server.level_before = if is_head { UNBOUNDED } else { 0 };
-        server.ring_level = 0;
-        server.ring_closed = role == Role::Sole;
+        server.ring = ring;
         server.told_head = None;
         server.downstream = match successor {
             Some(_) => Downstream::Awaiting,
@@ -79,22 +78,15 @@ impl Turn<'_> {
                 index,
                 entry,
                 commit,
-                level,
                 last,
-            } => self.replicate(from, index, entry, (commit, level, last)),
-            Body::Notice { commit, level } => self.notice(from, commit, level),
-            Body::SyncReply {
-                common,
-                last,
-                commit,
-                level,
-            } => self.sync_reply(from, common, last, (commit, level)),
+            } => self.replicate(from, index, entry, commit, last),
+            Body::Notice { commit } => self.notice(from, commit),
+            Body::SyncReply { common, last, commit } => self.sync_reply(from, common, last, commit),
             Body::Level { index } => self.progress(from, index),
             Body::ChainAck { level } => {
-                if self.role() == Role::Head && self.config().role_of(from) == Role::Tail {
-                    let server = self.server_mut();
-                    server.ring_closed = true;
-                    server.ring_level = server.ring_level.max(level);
+                let ring = &mut self.server_mut().ring;
+                if let Some((_, said)) = ring.iter_mut().find(|(speaker, _)| *speaker == from) {
+                    *said = Some(said.map_or(level, |before| before.max(level)));
                 }
             }
         }
@@ -169,24 +161,18 @@ impl Turn<'_> {
             return;
         }
         let common = common_index(&self.server().log, &parked.history);
-        let level = self.level();
         let server = self.server_mut();
         server.downstream = Downstream::Streaming {
             next: common + 1,
             told: None,
         };
         let (last, commit) = (server.last(), server.commit);
-        let reply = Body::SyncReply {
-            common,
-            last,
-            commit,
-            level,
-        };
+        let reply = Body::SyncReply { common, last, commit };
         self.send(Some(parked.from), reply);
     }
 
     /// `Replica::sync_reply` (a log that begins behind a base is left out)
-    fn sync_reply(&mut self, from: ServerId, common: Index, last: Index, (commit, level): (Index, Index)) {
+    fn sync_reply(&mut self, from: ServerId, common: Index, last: Index, commit: Index) {
         let is_asked = self.server().upstream == Upstream::Asking;
         if !is_asked || self.config().predecessor_of(self.me) != Some(from) {
             return;
@@ -197,7 +183,6 @@ impl Turn<'_> {
             confirmed: None,
             predecessor_last: last,
         };
-        server.level_before = level;
         self.advance_commit(commit);
         self.answer_parked();
     }
@@ -225,13 +210,7 @@ impl Turn<'_> {
     }
 
     /// `Replica::replicate`
-    fn replicate(
-        &mut self,
-        from: ServerId,
-        index: Index,
-        entry: Entry,
-        (commit, level, last): (Index, Index, Index),
-    ) {
+    fn replicate(&mut self, from: ServerId, index: Index, entry: Entry, commit: Index, last: Index) {
         if !self.hear(from, last) {
             return;
         }
@@ -242,13 +221,13 @@ impl Turn<'_> {
             None if index == self.server().last() + 1 => self.store(entry),
             None => return self.ask_predecessor(),
         }
-        self.raise(commit, level);
+        self.advance_commit(commit);
     }
 
     /// `Replica::chain_notice`
-    fn notice(&mut self, from: ServerId, commit: Index, level: Index) {
+    fn notice(&mut self, from: ServerId, commit: Index) {
         if self.hear(from, commit) {
-            self.raise(commit, level);
+            self.advance_commit(commit);
         }
     }
 
@@ -262,12 +241,6 @@ impl Turn<'_> {
             }
             _ => false,
         }
-    }
-
-    fn raise(&mut self, commit: Index, level: Index) {
-        let server = self.server_mut();
-        server.level_before = server.level_before.max(level);
-        self.advance_commit(commit);
     }
 
     /// `Replica::store`
@@ -293,7 +266,7 @@ impl Turn<'_> {
         if !closes_ring || config.learner != Some(from) {
             return;
         }
-        let needed = self.level();
+        let needed = self.server().durable;
         let fresh = Joining {
             learner: from,
             confirmed: 0,
@@ -307,11 +280,6 @@ impl Turn<'_> {
     fn flush(&mut self) {
         if self.server().epoch == 0 {
             return;
-        }
-        if self.role() == Role::Sole {
-            let level = self.ring_level_here();
-            let server = self.server_mut();
-            server.ring_level = server.ring_level.max(level);
         }
         self.commit_from_ring();
         self.pump();
@@ -331,7 +299,7 @@ impl Turn<'_> {
         }
         let level = match self.bounds.has(Bug::CommitBeforeTail) {
             true => server.durable,
-            false => server.ring_level,
+            false => self.ring_level(),
         };
         self.advance_commit(level);
     }
@@ -357,7 +325,6 @@ impl Turn<'_> {
 
     /// `Replica::pump`, without a window
     fn pump(&mut self) {
-        let level = self.level();
         let to = self.config().successor_of(self.me);
         loop {
             let server = self.server_mut();
@@ -370,13 +337,12 @@ impl Turn<'_> {
                 return;
             }
             *next += 1;
-            *told = Some((commit, level));
+            *told = Some(commit);
             let entry = server.log[usize::from(index) - 1];
             let batch = Body::Replicate {
                 index,
                 entry,
                 commit,
-                level,
                 last,
             };
             self.send(to, batch);
@@ -385,16 +351,15 @@ impl Turn<'_> {
 
     /// `Replica::tell_successor`
     fn tell_successor(&mut self) {
-        let level = self.level();
         let to = self.config().successor_of(self.me);
         let server = self.server_mut();
         let commit = server.commit;
         let Downstream::Streaming { told, .. } = &mut server.downstream else {
             return;
         };
-        if *told != Some((commit, level)) {
-            *told = Some((commit, level));
-            self.send(to, Body::Notice { commit, level });
+        if *told != Some(commit) {
+            *told = Some(commit);
+            self.send(to, Body::Notice { commit });
         }
     }
 
@@ -426,11 +391,11 @@ impl Turn<'_> {
 
     /// `Replica::tell_head`
     fn tell_head(&mut self) {
-        if self.role() != Role::Tail || !self.is_settled() {
+        if !self.speaks(self.role()) || !self.is_settled() {
             return;
         }
         let server = self.server();
-        let told = server.told_head.unwrap_or(0).max(self.ring_level_here());
+        let told = server.told_head.unwrap_or(0).max(self.level_here());
         if server.told_head == Some(told) {
             return;
         }
@@ -439,13 +404,41 @@ impl Turn<'_> {
         self.send(head, Body::ChainAck { level: told });
     }
 
-    /// `Replica::ring_level_here`
-    fn ring_level_here(&self) -> Index {
+    /// `ring::speaks`
+    fn speaks(&self, role: Role) -> bool {
+        role == Role::Tail || (role == Role::Follower && self.bounds.is_persistent())
+    }
+
+    /// `Ring::of`
+    fn ring_of(&self, config: &Config) -> Vec<(ServerId, Option<Index>)> {
+        let must_speak = |id: &ServerId| {
+            let is_ignored =
+                config.role_of(*id) == Role::Follower && self.bounds.has(Bug::LevelsOfOthersIgnored);
+            self.speaks(config.role_of(*id)) && !is_ignored
+        };
+        if config.chain.first() != Some(&self.me) {
+            return Vec::new();
+        }
+        let speakers = config.chain.iter().copied().filter(must_speak);
+        speakers.map(|id| (id, None)).collect()
+    }
+
+    /// `Replica::ring_level`
+    fn ring_level(&self) -> Index {
+        match self.role() == Role::Head && self.bounds.has(Bug::LevelsOfOthersIgnored) {
+            true => self.server().ring_level(),
+            false => self.level_here().min(self.server().ring_level()),
+        }
+    }
+
+    /// `Replica::level_here`
+    fn level_here(&self) -> Index {
         let joining = self
             .server()
             .joining
             .filter(|_| !self.bounds.has(Bug::JoinNotWaitedFor));
-        self.level().min(joining.map_or(UNBOUNDED, |j| j.confirmed))
+        let joined = joining.map_or(UNBOUNDED, |j| j.confirmed);
+        self.server().durable.min(joined)
     }
 
     /// `Replica::report_learner`; the coordinator hears of it when it pleases the checker.
@@ -470,13 +463,6 @@ impl Turn<'_> {
         match self.bounds.has(Bug::CutNotWaitedFor) {
             true => matches!(server.upstream, Upstream::IsHead | Upstream::Following { .. }),
             false => server.is_settled(),
-        }
-    }
-
-    fn level(&self) -> Index {
-        match self.bounds.has(Bug::LevelsOfOthersIgnored) {
-            true => self.server().durable,
-            false => self.server().level(),
         }
     }
 

@@ -10,7 +10,7 @@ pub type Epoch = u8;
 pub type Index = u8;
 pub type Session = u8;
 
-/// No bound: the level before a head.
+/// No bound: what a head hears that nobody has to tell anything.
 pub const UNBOUNDED: Index = Index::MAX;
 
 /// A batch: the only append of its session, in the epoch in which it was ordered.
@@ -128,9 +128,8 @@ pub struct Server {
     pub upstream: Upstream,
     pub downstream: Downstream,
     pub joining: Option<Joining>,
-    pub level_before: Index,
-    pub ring_level: Index,
-    pub ring_closed: bool,
+    /// At a head: whose word it waits for, and what they said that they have.
+    pub ring: Vec<(ServerId, Option<Index>)>,
     pub told_head: Option<Index>,
     pub parked: Option<Parked>,
 }
@@ -161,8 +160,8 @@ pub enum Downstream {
     Awaiting,
     Streaming {
         next: Index,
-        /// Commit index and level as last told.
-        told: Option<(Index, Index)>,
+        /// Commit index as last told.
+        told: Option<Index>,
     },
 }
 
@@ -195,12 +194,10 @@ pub enum Body {
         index: Index,
         entry: Entry,
         commit: Index,
-        level: Index,
         last: Index,
     },
     Notice {
         commit: Index,
-        level: Index,
     },
     /// The epoch of every batch held: the same as a history of intervals.
     SyncRequest {
@@ -210,7 +207,6 @@ pub enum Body {
         common: Index,
         last: Index,
         commit: Index,
-        level: Index,
     },
     /// A learner's `level_with_sender`.
     Level {
@@ -293,9 +289,15 @@ impl Server {
         matches!(self.upstream, Upstream::IsHead | Upstream::Following { .. }) && !self.has_pending_cut()
     }
 
-    /// What it has, and all before it in the line.
-    pub fn level(&self) -> Index {
-        self.durable.min(self.level_before)
+    /// Whether all whose word the head waits for have spoken.
+    pub fn ring_closed(&self) -> bool {
+        self.ring.iter().all(|(_, said)| said.is_some())
+    }
+
+    /// What all of them have.
+    pub fn ring_level(&self) -> Index {
+        let said = self.ring.iter().map(|(_, said)| said.unwrap_or(0));
+        said.min().unwrap_or(UNBOUNDED)
     }
 
     pub fn rebuild_table(&mut self) {

@@ -174,7 +174,7 @@ impl World {
         }
         let config = state.config(server.epoch).expect("a head is configured");
         let has_quorum = config.chain.len() >= bounds.min_replicas || bounds.has(Bug::MinReplicasIgnored);
-        let may_attach = bounds.has(Bug::AttachedBeforeRing) || (server.ring_closed && server.is_settled());
+        let may_attach = bounds.has(Bug::AttachedBeforeRing) || (server.ring_closed() && server.is_settled());
         let past = &state.past;
         for session in 0..bounds.sessions {
             let at = usize::from(session);

@@ -56,6 +56,7 @@ pub fn quick() -> Vec<Bounds> {
         world("the living suspected", InMemory, (3, 3), (1, 4), faults(0, 0, 1)),
         world("disks", Persistent, (3, 2), (1, 3), faults(2, 0, 0)),
         world("disks and links", Persistent, (2, 2), (2, 3), faults(1, 1, 0)),
+        world("three disks", Persistent, (3, 3), (1, 2), faults(1, 0, 0)),
     ]
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct CutOff {
     is_on: bool,
 }
 
-/// All that the tail tells a head. It is no progress to be told the same again.
+/// All that a head is told by its chain. It is no progress to be told the same again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RingWord {
     is_closed: bool,
@@ -62,16 +62,16 @@ impl Replica {
 
     fn ring_word(&self) -> RingWord {
         RingWord {
-            is_closed: self.ring_closed,
-            level: self.ring_level,
-            round: self.rounds.closed,
-            trim_level: self.trim.ring_level,
+            is_closed: self.ring.is_closed(),
+            level: self.ring_level(),
+            round: self.round_closed(),
+            trim_level: self.ring_trim_level(),
         }
     }
 
     /// Whether something is on its way round that has not come back.
     fn ring_owes(&self) -> bool {
-        let is_behind = self.ring_level < self.log.last_index() || self.rounds.closed < self.rounds.seen;
-        self.role == Role::Head && (!self.ring_closed || is_behind || self.has_trims_waiting())
+        let is_behind = self.ring_level() < self.log.last_index() || self.round_closed() < self.rounds.seen;
+        self.role == Role::Head && (!self.ring.is_closed() || is_behind || self.has_trims_waiting())
     }
 }

@@ -142,7 +142,6 @@ impl Replica {
             common_index,
             last_index: self.log.last_index(),
             commit_index: self.commit_index,
-            level: self.level(),
             base,
         };
         out.push(Command::Send {
@@ -312,11 +311,9 @@ impl Replica {
     fn notice(&self) -> peer::ChainNotice {
         peer::ChainNotice {
             commit_index: self.commit_index,
-            level: self.level(),
             storage_fault: self.fault(),
             trim_index: self.trim.target,
             trim_asked: self.trim.asked,
-            trim_level: self.trim.level(),
             round: self.rounds.seen,
         }
     }
@@ -378,9 +375,9 @@ impl Replica {
         if !(level_with_sender && closes_ring && is_learner && is_next) {
             return;
         }
-        // Every replica before this one had its part in what was committed so far, this one too: so all of it,
-        // in this epoch and before, lies within this level.
-        let needed = self.level();
+        // This replica had its part in all that was committed so far, in this epoch and before: so that lies within
+        // what it has.
+        let needed = self.own_level();
         let joining = self.joining.get_or_insert(Joining {
             learner: from,
             confirmed: 0,
@@ -399,18 +396,20 @@ impl Replica {
         }
     }
 
-    /// The level that the head may commit by: what the chain has and, once a learner is about to join, it too.
-    pub(crate) fn ring_level_here(&self) -> Index {
+    /// The level that the head may commit by, for this replica's part: what it has and, once a learner is about to join,
+    /// the learner too.
+    pub(crate) fn level_here(&self) -> Index {
         if planted::on(Bug::LearnerNotWaitedFor) {
-            return self.level();
+            return self.own_level();
         }
-        self.level().min(self.joining.map_or(Index::MAX, |j| j.confirmed))
+        self.own_level()
+            .min(self.joining.map_or(Index::MAX, |j| j.confirmed))
     }
 
     /// The same of what clients trimmed.
     pub(crate) fn trim_level_here(&self) -> Index {
         self.trim
-            .level()
+            .durable
             .min(self.joining.map_or(Index::MAX, |j| j.trim_level))
     }
 
@@ -447,16 +446,14 @@ impl Stream {
         self.next += 1;
         let peer::ChainNotice {
             commit_index,
-            level,
             storage_fault,
             ..
         } = now;
         if let Some(told) = &mut self.told {
-            (told.commit_index, told.level, told.storage_fault) = (commit_index, level, storage_fault);
+            (told.commit_index, told.storage_fault) = (commit_index, storage_fault);
         }
         let message = peer::Replicate {
             commit_index,
-            level,
             last_index,
             storage_fault,
             batch,

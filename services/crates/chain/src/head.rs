@@ -79,7 +79,7 @@ impl Replica {
         if !self.config.as_ref().is_some_and(|c| c.has_quorum()) {
             return refuse(Code::Paused);
         }
-        if self.fault() || self.ring_fault {
+        if self.fault() || self.ring.fault() {
             return refuse(Code::ReadOnly);
         }
         self.judge_conditions(request)?;
@@ -181,10 +181,12 @@ impl Replica {
         if !self.is_head() || !is_enough {
             return;
         }
-        if planted::on(Bug::AckBeforeTail) {
-            self.ring_level = self.log.last_index();
-        }
-        self.advance_commit(self.ring_level, out);
+        let level = if planted::on(Bug::AckBeforeTail) {
+            self.log.last_index()
+        } else {
+            self.ring_level()
+        };
+        self.advance_commit(level, out);
         while self.waiters.front().is_some_and(|w| w.index <= self.commit_index) {
             let waiter = self.waiters.pop_front().expect("there is a front");
             out.push(ack(waiter.client, waiter.seq, waiter.placed, waiter.received_us));

@@ -19,6 +19,7 @@ mod log;
 mod read;
 mod recover;
 mod replica;
+mod ring;
 mod rounds;
 mod sessions;
 mod trim;

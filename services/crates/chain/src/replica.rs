@@ -22,6 +22,7 @@ use crate::head::Waiter;
 use crate::lag::Lag;
 use crate::log::Log;
 use crate::recover::Recovery;
+use crate::ring::Ring;
 use crate::rounds::Rounds;
 use crate::trim::Trim;
 use crate::upstream::Upstream;
@@ -40,19 +41,14 @@ pub struct Replica {
     pub(crate) downstream: Downstream,
     /// At the tail (or alone): the learner about to join in this epoch.
     pub(crate) joining: Option<Joining>,
-    /// Least level of all before this replica; no bound at the head.
-    pub(crate) level_before: Index,
     pub(crate) fault_here: bool,
     /// A replica before this one cannot write to its disk.
     pub(crate) fault_before: bool,
-    /// At the head: the tail's last word in this epoch.
-    pub(crate) ring_level: Index,
-    pub(crate) ring_fault: bool,
-    /// At the head: the tail has spoken in this epoch.
-    pub(crate) ring_closed: bool,
+    /// At the head: what the others have said in this epoch.
+    pub(crate) ring: Ring,
     /// At the head: what it held when the epoch began. All that was committed before is part of that.
     pub(crate) inherited_index: Index,
-    /// At the tail: what the head was last told in this epoch.
+    /// What the head was last told in this epoch.
     pub(crate) told_head: Option<peer::ChainAck>,
     /// At the head: appends that wait for commitment, by index, one for each.
     pub(crate) waiters: VecDeque<Waiter>,
@@ -106,12 +102,9 @@ impl Replica {
             upstream: Upstream::Unconfigured,
             downstream: Downstream::None,
             joining: None,
-            level_before: 0,
             fault_here: false,
             fault_before: false,
-            ring_level: 0,
-            ring_fault: false,
-            ring_closed: false,
+            ring: Ring::default(),
             inherited_index: 0,
             told_head: None,
             waiters: VecDeque::new(),
@@ -173,17 +166,10 @@ impl Replica {
     /// Ends a round: commits what can be, feeds the successor, tells levels that changed.
     pub fn flush(&mut self, out: &mut Vec<Command>) {
         self.free_trimmed(out);
-        if self.role == Role::Sole {
-            self.ring_level = self.ring_level.max(self.ring_level_here());
-            self.ring_fault = self.fault_here;
-        }
         self.commit_from_ring(out);
         self.begin_round();
         self.answer_rounds(out);
         self.take_in_trim(out);
-        if self.role == Role::Sole {
-            self.trim.ring_level = self.trim_level_here();
-        }
         self.answer_trims(out);
         self.pump(out);
         self.tell_successor(out);
@@ -213,19 +199,15 @@ impl Replica {
         let successor = config.successor_of(self.me).map(|m| m.server_id);
         let epoch = config.epoch;
         self.feeds_learner = successor.is_some_and(|id| config.role_of(id) == Role::Learner);
+        self.ring = Ring::of(&config, self.durability);
         self.config = Some(config);
         self.role = role;
         if !self.is_head() {
             self.abandon_waiters(Code::NotHead, out);
         }
-        self.trim.begin_epoch(self.is_head());
         self.rounds.begin_epoch();
         self.cut_off.begin_epoch();
-        self.level_before = if self.is_head() { Index::MAX } else { 0 };
         self.fault_before = false;
-        self.ring_level = 0;
-        self.ring_fault = false;
-        self.ring_closed = role == Role::Sole;
         self.inherited_index = self.log.last_index();
         self.told_head = None;
         self.downstream = Downstream::awaiting(successor);
@@ -305,22 +287,14 @@ impl Replica {
     }
 
     fn chain_ack(&mut self, from: ServerId, ack: peer::ChainAck) {
-        let from_tail = self
-            .config
-            .as_ref()
-            .is_some_and(|c| c.role_of(from) == Role::Tail);
-        if self.role != Role::Head || !from_tail {
+        if self.role != Role::Head {
             return;
         }
         assert!(
             ack.round <= self.rounds.seen,
             "a round is begun before it is closed"
         );
-        self.ring_closed = true;
-        self.ring_level = self.ring_level.max(ack.level);
-        self.ring_fault = ack.storage_fault;
-        self.trim.ring_level = self.trim.ring_level.max(ack.trim_level);
-        self.rounds.closed = self.rounds.closed.max(ack.round);
+        self.ring.hear(from, ack);
     }
 
     fn persisted(&mut self, index: Index, epoch: Epoch) {
@@ -497,12 +471,17 @@ impl Replica {
         self.durable_index
     }
 
-    /// What this replica and all before it have.
-    pub(crate) fn level(&self) -> Index {
-        if planted::on(Bug::LevelsIgnored) {
-            return self.own_level();
+    /// At the head: what every replica has, and a learner about to join.
+    pub(crate) fn ring_level(&self) -> Index {
+        if planted::on(Bug::LevelsIgnored) && self.role == Role::Head {
+            return self.ring.level();
         }
-        self.own_level().min(self.level_before)
+        self.level_here().min(self.ring.level())
+    }
+
+    /// The same of what clients trimmed.
+    pub(crate) fn ring_trim_level(&self) -> Index {
+        self.trim_level_here().min(self.ring.trim_level())
     }
 
     pub(crate) fn fault(&self) -> bool {
@@ -520,7 +499,7 @@ impl Replica {
         if planted::on(Bug::AttachedBeforeRing) {
             return self.is_head();
         }
-        self.is_head() && self.ring_closed && self.is_settled()
+        self.is_head() && self.ring.is_closed() && self.is_settled()
     }
 
     pub fn epoch(&self) -> Epoch {
@@ -549,7 +528,7 @@ impl Replica {
         };
         if !self.is_settled() {
             GroupState::Syncing
-        } else if self.fault() || self.ring_fault {
+        } else if self.fault() || self.ring.fault() {
             GroupState::ReadOnly
         } else {
             config.state()

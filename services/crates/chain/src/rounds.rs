@@ -1,7 +1,7 @@
 //! Rounds of the ring: how a head makes sure that it still is the head, and what waits for that.
 //!
-//! A round is a number that the head sends down the chain and the tail sends back. When it is back, every replica
-//! of the chain was still in the head's epoch after the round had begun: so no later head can have committed
+//! A round is a number that the head sends down the chain and that comes back with what is acknowledged. When it is back, every
+//! replica of the chain was still in the head's epoch after the round had begun: so no later head can have committed
 //! anything before that. One round is under way at a time; whoever asks meanwhile shares the next one.
 
 use std::collections::{HashSet, VecDeque};
@@ -17,8 +17,6 @@ use crate::replica::Replica;
 pub(crate) struct Rounds {
     /// The last round begun (at the head) or heard of, in this epoch.
     pub seen: u64,
-    /// At the head: the last one that came back.
-    pub closed: u64,
     /// At the head: who wants to know where the log ends, or to trim beyond what is known to be committed. In
     /// order of their rounds.
     asking: VecDeque<Asking>,
@@ -59,7 +57,7 @@ pub(crate) enum RestsOn {
 impl Rounds {
     /// In a new epoch rounds are counted anew; who waits, waits for the first.
     pub fn begin_epoch(&mut self) {
-        (self.seen, self.closed) = (0, 0);
+        self.seen = 0;
         for asking in &mut self.asking {
             asking.round = 1;
         }
@@ -160,20 +158,13 @@ impl Replica {
         });
     }
 
-    /// At the head: begins the next round, if it is wanted and none is under way. A chain of one has closed it then.
+    /// At the head: begins the next round, if it is wanted and none is under way.
     pub(crate) fn begin_round(&mut self) {
         if !self.is_head() {
             return;
         }
-        let is_sole = self.role == Role::Sole;
-        if is_sole {
-            self.rounds.closed = self.round_here();
-        }
-        if self.rounds.seen == self.rounds.closed && self.rounds.is_wanted() {
+        if self.rounds.seen == self.round_closed() && self.rounds.is_wanted() {
             self.rounds.seen += 1;
-            if is_sole {
-                self.rounds.closed = self.round_here();
-            }
         }
     }
 
@@ -182,12 +173,17 @@ impl Replica {
         self.rounds.seen.min(self.joining.map_or(u64::MAX, |j| j.round))
     }
 
+    /// At the head: the last round that has come back. A chain of one closes it by beginning it.
+    pub(crate) fn round_closed(&self) -> u64 {
+        self.round_here().min(self.ring.round())
+    }
+
     /// At the head: tells what has become certain.
     pub(crate) fn answer_rounds(&mut self, out: &mut Vec<Command>) {
         let closed = if planted::on(Bug::StaleTail) {
             u64::MAX
         } else {
-            self.rounds.closed
+            self.round_closed()
         };
         // A ring that waits for a learner to join commits no more than the learner has, for a moment: less than was
         // committed before, perhaps.

@@ -6,8 +6,8 @@
 //!
 //! Three causes move the trim point: `retention_bytes`, `retention_age_s`, and a client's request. The last is
 //! answered only when every replica of the chain has taken it in — on stable storage, in a persistent group — so
-//! that it outlasts the loss of all but one. That agreement (`asked`, and the level of it that travels round the
-//! ring) is kept apart from the trim point, so that retention costs no record in the journal.
+//! that it outlasts the loss of all but one. That agreement (`asked`, and what each replica tells the head that it has
+//! of it) is kept apart from the trim point, so that retention costs no record in the journal.
 
 use quorate_types::limits::{ASKED_WAITING_MAX, TRIM_BATCHES_PER_ROUND};
 use quorate_types::planted::{self, Bug};
@@ -31,10 +31,6 @@ pub(crate) struct Trim {
     submitted: Index,
     /// … and what is on stable storage. In memory: what was taken in.
     pub durable: Index,
-    /// The least `durable` of all before this replica; no bound at the head.
-    pub level_before: Index,
-    /// At the head: the tail's last word in this epoch.
-    pub ring_level: Index,
     /// At the head: clients that wait for the ring to have what they asked for.
     waiting: Vec<Waiting>,
     /// When the wall clock was last looked at, and what it is taken to have said.
@@ -58,22 +54,10 @@ impl Trim {
             asked: 0,
             submitted: 0,
             durable: 0,
-            level_before: 0,
-            ring_level: 0,
             waiting: Vec::new(),
             clock: None,
             freed_unwritten_bytes: 0,
         }
-    }
-
-    /// What this replica and all before it have taken in for good.
-    pub fn level(&self) -> Index {
-        self.durable.min(self.level_before)
-    }
-
-    pub fn begin_epoch(&mut self, is_head: bool) {
-        self.level_before = if is_head { Index::MAX } else { 0 };
-        self.ring_level = 0;
     }
 
     /// A trim point found in the journal, or the base of the log: it was agreed on before.
@@ -174,7 +158,6 @@ impl Replica {
     pub(crate) fn hear_trim(&mut self, notice: &ChainNotice) {
         self.trim.target = self.trim.target.max(notice.trim_index);
         self.trim.asked = self.trim.asked.max(notice.trim_asked);
-        self.trim.level_before = self.trim.level_before.max(notice.trim_level);
     }
 
     /// Takes in what clients asked for, once all of it is committed here.
@@ -203,7 +186,7 @@ impl Replica {
         let ring_level = if planted::on(Bug::TrimToldEarly) {
             Index::MAX
         } else {
-            self.trim.ring_level
+            self.ring_trim_level()
         };
         for done in self.trim.waiting.extract_if(.., |w| w.index <= ring_level) {
             out.push(done.answer(None));

@@ -8,6 +8,7 @@ use quorate_wire::peer;
 use crate::base::Base;
 use crate::command::Command;
 use crate::replica::Replica;
+use crate::ring::speaks;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upstream {
@@ -126,7 +127,6 @@ impl Replica {
             predecessor_last: reply.last_index,
             heard_at: now,
         });
-        self.level_before = reply.level;
         self.advance_commit(reply.commit_index, out);
         self.answer_parked(out);
     }
@@ -184,7 +184,6 @@ impl Replica {
             return;
         }
         self.fault_before = message.storage_fault;
-        self.level_before = self.level_before.max(message.level);
         self.advance_commit(message.commit_index, out);
     }
 
@@ -210,7 +209,6 @@ impl Replica {
         following.predecessor_last = following.predecessor_last.max(notice.commit_index);
         following.heard_at = now;
         self.fault_before = notice.storage_fault;
-        self.level_before = self.level_before.max(notice.level);
         self.rounds.seen = self.rounds.seen.max(notice.round);
         self.hear_trim(&notice);
         self.advance_commit(notice.commit_index, out);
@@ -290,14 +288,14 @@ impl Replica {
         self.upstream = Upstream::Following(following);
     }
 
-    /// The tail closes the ring: it tells the head what every replica has.
+    /// Tells the head what this replica has, where the head waits for its word ([`crate::ring`]).
     pub(crate) fn tell_head(&mut self, out: &mut Vec<Command>) {
-        if self.role != Role::Tail || !self.is_settled() {
+        if !speaks(self.role, self.durability) || !self.is_settled() {
             return;
         }
         let before = self.told_head.unwrap_or_default();
         let told = peer::ChainAck {
-            level: before.level.max(self.ring_level_here()),
+            level: before.level.max(self.level_here()),
             storage_fault: self.fault(),
             trim_level: before.trim_level.max(self.trim_level_here()),
             round: before.round.max(self.round_here()),

@@ -23,7 +23,7 @@ pub enum Bug {
     FloorIgnored,
     /// What was given to the journal counts as durable.
     DurableAheadOfSync,
-    /// A replica tells its own level for that of all before it.
+    /// The head counts what the tail says, and nobody else's disk, nor its own.
     LevelsIgnored,
     /// The head commits below `min_replicas`.
     MinReplicasIgnored,

@@ -6,9 +6,12 @@ use uuid::Uuid;
 
 use crate::WireError;
 use crate::batch::{BATCH_HEADER_LEN, Batch, BatchHeader};
-use crate::client::{MAGIC, VERSION};
+use crate::client::MAGIC;
 use crate::cursor::{Reader, put_str8, put_str16};
 use crate::frame::{Frame, encode_frame};
+
+/// Of these messages; a server links with those of its own version only. In version 1 levels went down the chain.
+pub const LINK_VERSION: u16 = 2;
 
 pub mod kind {
     pub const HELLO: u8 = 64;
@@ -30,7 +33,7 @@ pub mod kind {
 pub enum Message {
     /// Predecessor → successor: the next batch of the log.
     Replicate(Replicate),
-    /// Tail → head, closing the ring: what every replica has.
+    /// A replica of the chain → head, closing the ring: what it has.
     ChainAck(ChainAck),
     /// Predecessor → successor, when no batch carries it: what a Replicate would have said besides, and what is
     /// told too seldom to travel with every batch.
@@ -49,26 +52,23 @@ pub enum Message {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChainAck {
-    /// Every replica holds (durably, in persistent mode) up to this.
+    /// The sender holds (durably, in persistent mode) up to this.
     pub level: Index,
     pub storage_fault: bool,
-    /// Every replica has taken in (durably, in persistent mode) that clients trimmed up to this.
+    /// The sender has taken in (durably, in persistent mode) that clients trimmed up to this.
     pub trim_level: Index,
-    /// The last of the head's rounds that has reached every replica.
+    /// The last of the head's rounds that has reached the sender.
     pub round: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChainNotice {
     pub commit_index: Index,
-    pub level: Index,
     pub storage_fault: bool,
     /// All up to this may be discarded: the head's decision.
     pub trim_index: Index,
     /// Of that, what a client asked for: it must outlast this process before the client is told.
     pub trim_asked: Index,
-    /// As `level`, for `trim_asked`.
-    pub trim_level: Index,
     /// The head's last question, numbered in each epoch from 1, whether it is still the head.
     pub round: u64,
 }
@@ -87,8 +87,6 @@ pub struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replicate {
     pub commit_index: Index,
-    /// Least durable (in-memory: held) index over the sender and all before it.
-    pub level: Index,
     /// The sender's last index when it sent this: equal to the batch's when nothing is behind it.
     pub last_index: Index,
     pub storage_fault: bool,
@@ -111,7 +109,6 @@ pub struct SyncReply {
     pub common_index: Index,
     pub last_index: Index,
     pub commit_index: Index,
-    pub level: Index,
     /// State at `common_index` when the receiver's log cannot be continued: an encoded base (`chain`).
     pub base: Option<Bytes>,
 }
@@ -179,9 +176,15 @@ impl Greeting {
                 let magic_ok = r.bytes(4)? == MAGIC;
                 let version = r.u16()?;
                 r.u16()?;
-                if !magic_ok || version != VERSION {
+                if !magic_ok {
                     return Err(WireError::Malformed {
                         what: "peer greeting",
+                    });
+                }
+                if version != LINK_VERSION {
+                    return Err(WireError::LinkVersion {
+                        theirs: version,
+                        ours: LINK_VERSION,
                     });
                 }
                 Ok(Greeting::Hello {
@@ -230,11 +233,9 @@ impl Envelope {
             }),
             kind::CHAIN_NOTICE => Message::ChainNotice(ChainNotice {
                 commit_index: r.position()?,
-                level: r.position()?,
                 storage_fault: r.u8()? != 0,
                 trim_index: r.position()?,
                 trim_asked: r.position()?,
-                trim_level: r.position()?,
                 round: r.u64()?,
             }),
             kind::SYNC_REQUEST => decode_sync_request(&mut r)?,
@@ -299,7 +300,7 @@ impl Message {
     fn put_head(&self, out: &mut BytesMut) {
         match self {
             Message::Replicate(m) => {
-                for field in [m.commit_index, m.level, m.last_index] {
+                for field in [m.commit_index, m.last_index] {
                     out.put_u64_le(field);
                 }
                 out.put_u8(u8::from(m.storage_fault));
@@ -313,9 +314,8 @@ impl Message {
             }
             Message::ChainNotice(m) => {
                 out.put_u64_le(m.commit_index);
-                out.put_u64_le(m.level);
                 out.put_u8(u8::from(m.storage_fault));
-                for field in [m.trim_index, m.trim_asked, m.trim_level, m.round] {
+                for field in [m.trim_index, m.trim_asked, m.round] {
                     out.put_u64_le(field);
                 }
             }
@@ -331,7 +331,7 @@ impl Message {
             }
             Message::SyncReply(m) => {
                 out.put_u32_le(m.nonce);
-                for field in [m.common_index, m.last_index, m.commit_index, m.level] {
+                for field in [m.common_index, m.last_index, m.commit_index] {
                     out.put_u64_le(field);
                 }
                 out.put_u8(u8::from(m.base.is_some()));
@@ -356,7 +356,7 @@ impl Message {
 }
 
 fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
-    let (commit_index, level, last_index) = (r.position()?, r.position()?, r.position()?);
+    let (commit_index, last_index) = (r.position()?, r.position()?);
     let storage_fault = r.u8()? != 0;
     let header = BatchHeader::decode(r.bytes(BATCH_HEADER_LEN)?)?;
     let batch = Batch {
@@ -367,7 +367,6 @@ fn decode_replicate(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireEr
     batch.verify()?;
     Ok(Message::Replicate(Replicate {
         commit_index,
-        level,
         last_index,
         storage_fault,
         batch,
@@ -410,7 +409,7 @@ fn decode_sync_request(r: &mut Reader<'_>) -> Result<Message, WireError> {
 fn decode_sync_reply(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireError> {
     let nonce = r.u32()?;
     let (common_index, last_index) = (r.position()?, r.position()?);
-    let (commit_index, level) = (r.position()?, r.position()?);
+    let commit_index = r.position()?;
     let has_base = r.u8()? != 0;
     let crc = r.u32()?;
     if has_base && crc != crc32fast::hash(&frame.payload) {
@@ -427,7 +426,6 @@ fn decode_sync_reply(r: &mut Reader<'_>, frame: &Frame) -> Result<Message, WireE
         common_index,
         last_index,
         commit_index,
-        level,
         base,
     }))
 }

@@ -221,18 +221,15 @@ fn batch() -> impl Strategy<Value = Batch> {
 fn any_peer() -> impl Strategy<Value = Envelope> {
     let history = vec((any::<u64>(), 1..POSITION_MAX), 0..20);
     let message = prop_oneof![
-        ([position(), position(), position()], any::<bool>(), batch()).prop_map(
-            |(n, storage_fault, batch)| {
-                let (commit_index, level, last_index) = (n[0], n[1], n[2]);
-                peer::Message::Replicate(Replicate {
-                    commit_index,
-                    level,
-                    last_index,
-                    storage_fault,
-                    batch,
-                })
-            }
-        ),
+        ([position(), position()], any::<bool>(), batch()).prop_map(|(n, storage_fault, batch)| {
+            let (commit_index, last_index) = (n[0], n[1]);
+            peer::Message::Replicate(Replicate {
+                commit_index,
+                last_index,
+                storage_fault,
+                batch,
+            })
+        }),
         (position(), any::<bool>(), position(), any::<u64>()).prop_map(
             |(level, storage_fault, trim_level, round)| {
                 peer::Message::ChainAck(ChainAck {
@@ -243,22 +240,17 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
                 })
             }
         ),
-        (
-            [position(), position(), position(), position(), position()],
-            any::<bool>(),
-            any::<u64>()
-        )
-            .prop_map(|(n, storage_fault, round)| {
+        ([position(), position(), position()], any::<bool>(), any::<u64>()).prop_map(
+            |(n, storage_fault, round)| {
                 peer::Message::ChainNotice(ChainNotice {
                     commit_index: n[0],
-                    level: n[1],
                     storage_fault,
-                    trim_index: n[2],
-                    trim_asked: n[3],
-                    trim_level: n[4],
+                    trim_index: n[1],
+                    trim_asked: n[2],
                     round,
                 })
-            }),
+            }
+        ),
         (any::<u32>(), position(), position(), history).prop_map(
             |(nonce, last_index, commit_index, history)| {
                 peer::Message::SyncRequest(SyncRequest {
@@ -271,7 +263,7 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
         ),
         (
             any::<u32>(),
-            [position(), position(), position(), position()],
+            [position(), position(), position()],
             proptest::option::of(bytes(100))
         )
             .prop_map(|(nonce, n, base)| peer::Message::SyncReply(SyncReply {
@@ -279,7 +271,6 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
                 common_index: n[0],
                 last_index: n[1],
                 commit_index: n[2],
-                level: n[3],
                 base,
             })),
         (position(), any::<bool>(), any::<u64>(), position()).prop_map(
@@ -336,7 +327,7 @@ proptest! {
     }
 
     #[test]
-    fn greetings(version in Just(client::VERSION), server_id: u32, incarnation in "[0-9a-f]{0,32}", token in ".{0,400}") {
+    fn greetings(version in Just(peer::LINK_VERSION), server_id: u32, incarnation in "[0-9a-f]{0,32}", token in ".{0,400}") {
         for greeting in [
             Greeting::Hello { version, server_id, incarnation: incarnation.clone(), token },
             Greeting::HelloOk { server_id, incarnation },

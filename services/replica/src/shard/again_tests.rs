@@ -53,7 +53,6 @@ fn reply(epoch: Epoch) -> Envelope {
         common_index: 0,
         last_index: 0,
         commit_index: 0,
-        level: 0,
         base: None,
     };
     Envelope {

@@ -11,8 +11,7 @@ use quorate_chain::Event;
 use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, handshake, plain, prepare};
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_types::{GroupId, Micros, ServerId};
-use quorate_wire::client::VERSION;
-use quorate_wire::peer::{self, Envelope, Greeting};
+use quorate_wire::peer::{self, Envelope, Greeting, LINK_VERSION};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -178,7 +177,7 @@ async fn connect(
         };
         let hello = {
             Greeting::Hello {
-                version: VERSION,
+                version: LINK_VERSION,
                 server_id: shared.server_id().0,
                 incarnation: shared.incarnation.clone(),
                 token: shared.peer_token.read().expect("peer token").clone(),

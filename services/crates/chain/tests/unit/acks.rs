@@ -181,3 +181,52 @@ fn an_in_memory_group_does_not_care_for_disks() {
     fleet.append(1, append(1, 1));
     assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
 }
+
+#[test]
+fn in_a_persistent_group_each_speaks_for_itself() {
+    for missing in [1, 2, 3] {
+        let mut fleet = Fleet::of_three(Durability::Persistent);
+        for id in [1, 2, 3] {
+            fleet.sync(id);
+        }
+        fleet.append(1, append(1, 1));
+        for id in [1, 2, 3].into_iter().filter(|id| *id != missing) {
+            fleet.sync(id);
+        }
+        assert_eq!(
+            acks(&fleet.take_told()),
+            [],
+            "the disk of {missing} does not have it"
+        );
+        fleet.sync(missing);
+        assert_eq!(
+            acks(&fleet.take_told()),
+            [(1, 0)],
+            "nor was anything else missing than {missing}"
+        );
+    }
+}
+
+#[test]
+fn a_persistent_ring_is_closed_by_all_of_this_epochs_chain_and_nobody_else() {
+    let mut head = quorate_chain::Replica::new(quorate_types::ServerId(1), Durability::Persistent);
+    crate::rig::step(&mut head, Event::Configure(config(1, &[1, 2, 3], &[4])));
+    let ack = || Message::ChainAck(ChainAck::default());
+    for from in [3, 4, 9, 3] {
+        peer(&mut head, from, ack());
+        assert!(!head.ring_closed(), "{from} does not speak for 2");
+    }
+    peer(&mut head, 2, ack());
+    assert!(head.ring_closed());
+}
+
+#[test]
+fn a_fault_that_one_replica_told_is_not_taken_back_by_another() {
+    let mut fleet = Fleet::of_three(Durability::Persistent);
+    fleet.event(2, Event::StorageFault(true));
+    fleet.event(3, Event::StorageFault(true));
+    fleet.event(3, Event::StorageFault(false));
+    assert_eq!(fleet.node(1).state(), GroupState::ReadOnly);
+    fleet.event(2, Event::StorageFault(false));
+    assert_eq!(fleet.node(1).state(), GroupState::Active);
+}

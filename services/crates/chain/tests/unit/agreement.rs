@@ -125,7 +125,6 @@ fn a_question_waits_until_it_can_be_answered() {
         common_index: 0,
         last_index: 0,
         commit_index: 0,
-        level: 0,
         base,
     };
     let commands = peer(&mut middle, 1, Message::SyncReply(settled));
@@ -187,7 +186,6 @@ fn what_is_committed_is_never_cut() {
         common_index: 0,
         last_index: 0,
         commit_index: 0,
-        level: 0,
         base: None,
     };
     for nonce in 0..9 {
@@ -362,7 +360,6 @@ fn a_learner_that_feeds_another_begins_anew_without_harm() {
             common_index,
             last_index: 5,
             commit_index: 5,
-            level: 5,
             base,
         };
         let epoch = 1;

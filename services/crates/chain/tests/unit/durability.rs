@@ -3,7 +3,7 @@
 use quorate_chain::{Base, Command, Event, Replica};
 use quorate_types::{Durability, GroupState, ServerId};
 use quorate_wire::Batch;
-use quorate_wire::peer::{ChainNotice, Message, Replicate, SyncReply};
+use quorate_wire::peer::{ChainAck, Message, Replicate, SyncReply};
 
 use crate::rig::{Fleet, TICK, acks, append, batches, config, peer, sends, step};
 
@@ -184,20 +184,24 @@ fn the_cut_vouches_for_what_lies_before_it() {
 }
 
 #[test]
-fn levels_travel_without_batches() {
+fn each_tells_the_head_what_it_has_and_the_head_nobody() {
     let mut fleet = Fleet::of_three(Durability::Persistent);
     fleet.append(1, append(1, 1));
+    for id in [2, 3] {
+        let replica = fleet.nodes.get_mut(&id).expect("a replica");
+        let commands = step(replica, Event::Persisted { index: 1, epoch: 1 });
+        let ack = ChainAck {
+            level: 1,
+            ..ChainAck::default()
+        };
+        assert_eq!(sends(&commands, 1), [Message::ChainAck(ack)]);
+        assert_eq!(commands.len(), 1, "{commands:?}");
+        let again = step(replica, TICK);
+        let is_ack = |m: &Message| matches!(m, Message::ChainAck(_));
+        assert!(!sends(&again, 1).iter().any(is_ack), "told once");
+    }
     let head = fleet.nodes.get_mut(&1).expect("head");
-    let commands = step(head, Event::Persisted { index: 1, epoch: 1 });
-    let notice = Message::ChainNotice(ChainNotice {
-        commit_index: 0,
-        level: 1,
-        storage_fault: false,
-        ..ChainNotice::default()
-    });
-    assert_eq!(sends(&commands, 2), [notice]);
-    assert!(step(head, TICK).is_empty(), "told once");
-    assert!(step(head, Event::LinkDown { server: ServerId(2) }).is_empty());
+    assert!(step(head, Event::Persisted { index: 1, epoch: 1 }).is_empty());
 }
 
 #[test]
@@ -255,20 +259,18 @@ fn a_completion_from_before_a_base_does_not_count() {
     let made = batches(&[1, 1, 1, 1, 1]);
     let mut learner = Replica::new(ServerId(4), Durability::Persistent);
     let reply = |nonce, common_index, base| {
-        let (last_index, commit_index, level) = (5, 3, 5);
+        let (last_index, commit_index) = (5, 3);
         Message::SyncReply(SyncReply {
             nonce,
             common_index,
             last_index,
             commit_index,
-            level,
             base,
         })
     };
     let replicate = |batch: &Batch| {
         Message::Replicate(Replicate {
             commit_index: 3,
-            level: 5,
             last_index: 5,
             storage_fault: false,
             batch: batch.clone(),

@@ -12,7 +12,6 @@ fn kinds() -> Vec<Message> {
     let mut kinds = vec![
         Message::Replicate(Replicate {
             commit_index,
-            level,
             last_index,
             storage_fault,
             batch,
@@ -24,7 +23,6 @@ fn kinds() -> Vec<Message> {
         }),
         Message::ChainNotice(ChainNotice {
             commit_index,
-            level,
             storage_fault,
             ..ChainNotice::default()
         }),
@@ -41,7 +39,6 @@ fn kinds() -> Vec<Message> {
             common_index,
             last_index,
             commit_index,
-            level,
             base,
         }));
     }

@@ -15,13 +15,12 @@ fn follower() -> Replica {
 }
 
 fn reply(nonce: u32, common_index: u64) -> Message {
-    let (last_index, commit_index, level) = (common_index, 0, common_index);
+    let (last_index, commit_index) = (common_index, 0);
     Message::SyncReply(SyncReply {
         nonce,
         common_index,
         last_index,
         commit_index,
-        level,
         base: None,
     })
 }
@@ -31,7 +30,6 @@ fn replicate(batch: &Batch, commit_index: u64) -> Message {
     let batch = batch.clone();
     Message::Replicate(Replicate {
         commit_index,
-        level: last_index,
         last_index,
         storage_fault: false,
         batch,
@@ -106,7 +104,6 @@ fn it_listens_to_its_predecessor_alone() {
             from,
             Message::ChainNotice(ChainNotice {
                 commit_index: 9,
-                level: 9,
                 storage_fault: true,
                 ..ChainNotice::default()
             }),
@@ -132,7 +129,6 @@ fn it_commits_no_more_than_it_holds() {
         1,
         Message::ChainNotice(ChainNotice {
             commit_index: 50,
-            level: 50,
             storage_fault: false,
             ..ChainNotice::default()
         }),
@@ -152,7 +148,6 @@ fn it_asks_again_when_no_answer_comes_or_nothing_more_comes() {
     let mut replica = settled();
     let notice = Message::ChainNotice(ChainNotice {
         commit_index: 5,
-        level: 5,
         storage_fault: false,
         ..ChainNotice::default()
     });
@@ -211,7 +206,6 @@ fn progress_opens_the_window_whatever_is_trimmed() {
             .count();
         let notice = ChainNotice {
             commit_index: seq,
-            level: seq,
             trim_index: seq - 1,
             ..ChainNotice::default()
         };
