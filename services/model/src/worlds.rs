@@ -74,6 +74,7 @@ pub fn large() -> Vec<Bounds> {
         ),
         world("memory, all fail", InMemory, (3, 3), (1, 3), faults(3, 0, 0)),
         world("disks, two appends", Persistent, (3, 2), (2, 3), faults(1, 0, 0)),
+        world("three disks, longer", Persistent, (3, 3), (1, 3), faults(1, 0, 0)),
     ]);
     worlds
 }
