@@ -7,7 +7,7 @@ from quorate_local.figures import Figure
 from quorate_scenarios.bench.cells import CELLS, COMPARED
 from quorate_scenarios.bench.driver import Floor, Isolation, Measured
 from quorate_scenarios.bench.quiet import Quiet
-from quorate_scenarios.bench.verdict import Found, figures
+from quorate_scenarios.bench.verdict import Found, Pair, figures
 
 WINDOW = Measured(per_s=2e6, p50_us=60, p99_us=900, cpu=0.5, client_cpu=0.1, batch_entries=256, others_share=0.01)
 
@@ -58,8 +58,26 @@ def test_ratios_are_of_windows_that_followed_one_another() -> None:
     assert kept["append_64b_mem_out1_floor_p50_ratio"].value == 2.0
 
 
+def test_groups_are_compared_by_the_same_load() -> None:
+    found = _found()
+    found.same_load["sync", 300_000] = [
+        Pair(replace(WINDOW, cpu=one, batch_entries=8), replace(WINDOW, cpu=many, batch_entries=7))
+        for one, many in ((1.0, 1.3), (2.0, 2.1), (0.5, 0.6))
+    ]
+    found.same_load["sync", None] = [Pair(WINDOW, WINDOW)]
+    kept = _by_name(found)
+    figure = kept["append_64b_sync_100_groups_open_300k_cpu_ratio"]
+    assert (figure.value, figure.goal, figure.met) == (1.2, 1.1, False)
+    assert "300,000/s: 100 connections" in figure.note
+    assert "batches of 7.0 and 8.0" in figure.note
+    assert kept["append_64b_sync_100_groups_cpu_ratio"].met is True
+
+
 def test_what_disturbed_is_told() -> None:
     assert _found(others_share=0.2).disturbed() == 0.2
+    paired = _found()
+    paired.same_load["mem", None] = [Pair(WINDOW, replace(WINDOW, others_share=0.25))]
+    assert paired.disturbed() == 0.25
     floor, isolation = _found(), _found()
     floor.floor[COMPARED[0]].append(Floor(30, 0.25, others_share=0.3))
     isolation.isolation[CELLS[0]] = Isolation([1.0, 1.0], others_share=0.4)

@@ -76,17 +76,26 @@ class Target:
     quiet: Quiet
 
     def append(
-        self, cell: Cell, handles: Sequence[Path], pace: Pace, connections: int = 1, spin_us: int = 0
+        self,
+        cell: Cell,
+        handles: Sequence[Path],
+        pace: Pace,
+        connections: int = 1,
+        spin_us: int = 0,
+        rate_per_s: int | None = None,
     ) -> Measured:
-        load = ["--connections", str(connections), "--spin-us", str(spin_us), *self._to(handles), *self._pids()]
+        """The cell's closed loop or, with a rate, an open one."""
+        amount = ["--rate", str(rate_per_s)] if rate_per_s else _outstanding(cell)
+        load = [*amount, "--connections", str(connections), "--spin-us", str(spin_us)]
+        load += [*self._to(handles), *self._pids()]
         return self._undisturbed(lambda: _appended(self._run("append", cell, pace, load).said))
 
     def isolation(self, cell: Cell, handle: Path, pairs: int, pace: Pace) -> Isolation:
-        load = ["--pairs", str(pairs), *self._to([handle]), *self._pids()]
+        load = [*_outstanding(cell), "--pairs", str(pairs), *self._to([handle]), *self._pids()]
         return self._undisturbed(lambda: _isolated(self._run("isolation", cell, pace, load)))
 
     def floor(self, cell: Cell, batch_entries: int, pace: Pace) -> Floor:
-        load = ["--batch-entries", str(batch_entries)]
+        load = [*_outstanding(cell), "--batch-entries", str(batch_entries)]
         return self._undisturbed(lambda: _floored(self._run("floor", cell, pace, load)))
 
     def _undisturbed(self, measure: Callable[[], W]) -> W:
@@ -101,7 +110,7 @@ class Target:
 
     def _run(self, command: str, cell: Cell, pace: Pace, flags: Sequence[str]) -> _Ran:
         result = self.folder / f"{command}.json"
-        size = ["--size", str(cell.size_bytes), "--outstanding", str(cell.outstanding)]
+        size = ["--size", str(cell.size_bytes)]
         before, begun, children_s = ProcessorTime.now(self.pids, None), time.monotonic(), _children_s()
         done = subprocess.run(
             [self.binary, command, *size, *flags, *pace.flags(), "--json", str(result)],
@@ -125,6 +134,10 @@ class _Ran:
 
     said: dict[str, Any]
     others_share: float
+
+
+def _outstanding(cell: Cell) -> list[str]:
+    return ["--outstanding", str(cell.outstanding)]
 
 
 def _children_s() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
@@ -13,11 +14,13 @@ from quorate_scenarios.bench.cells import (
     GROUPS,
     GROUPS_CPU_RATIO,
     ISOLATION_CPU_RATIO,
+    MODE_NAMES,
     SPIN_US,
     UNITS,
     WHATS,
     WHATS_ALONE,
     Cell,
+    Mode,
     What,
 )
 from quorate_scenarios.bench.driver import Floor, Isolation, Measured
@@ -25,6 +28,14 @@ from quorate_scenarios.bench.quiet import Window
 from quorate_scenarios.bench.seen import goal
 
 OF_WINDOW: dict[What, str] = {"cpu_s_per_m": "cpu", "client_cpu_s_per_m": "client_cpu"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two windows that followed one another."""
+
+    one_group: Measured
+    many_groups: Measured
 
 
 @dataclass
@@ -38,6 +49,8 @@ class Found:
     one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
     many_groups: list[Measured] = field(default_factory=list)
     shared_groups: list[Measured] = field(default_factory=list)  # the same groups by one connection
+    # The same load by the same connections to one group, and to many; of open loops by rate, of closed ones by `None`.
+    same_load: dict[tuple[Mode, int | None], list[Pair]] = field(default_factory=lambda: defaultdict(list))
     isolation: dict[Cell, Isolation] = field(default_factory=dict)
 
     def disturbed(self) -> float:
@@ -46,6 +59,8 @@ class Found:
         for cells in (self.plain, self.tls, self.spinning, self.floor):
             windows += [one for of_cell in cells.values() for one in of_cell]
         windows += self.isolation.values()
+        for pairs in self.same_load.values():
+            windows += [one for pair in pairs for one in (pair.one_group, pair.many_groups)]
         return max((one.others_share for one in windows), default=0.0)
 
 
@@ -59,6 +74,7 @@ def figures(found: Found) -> list[Figure]:
         name = cell.figure("p50_us", is_spinning=True)
         kept.append(Figure(name, _median(windows, "p50_us"), "µs", wanted, note=said))
     kept += _groups(found)
+    kept += [_same_load(mode, rate, pairs) for (mode, rate), pairs in found.same_load.items()]
     kept += _isolation(found.isolation)
     for cell in COMPARED:
         kept += _beside_floor(cell, found)
@@ -118,6 +134,19 @@ def _groups(found: Found) -> list[Figure]:
             note=f"divided by one connection to one group: batches of {small} against {large} entries",
         ),
     ]
+
+
+def _same_load(mode: Mode, rate_per_s: int | None, pairs: Sequence[Pair]) -> Figure:
+    ratio = median(pair.many_groups.cpu / pair.one_group.cpu for pair in pairs)
+    one = median(pair.one_group.batch_entries for pair in pairs)
+    many = median(pair.many_groups.batch_entries for pair in pairs)
+    how = f"open loop, {rate_per_s:,}/s" if rate_per_s else "closed loop"
+    middle = f"open_{rate_per_s // 1000}k_" if rate_per_s else ""
+    note = (
+        f"{MODE_NAMES[mode]}, {how}: {GROUPS} connections to {GROUPS} groups, divided by {GROUPS} to one; "
+        f"batches of {many:.1f} and {one:.1f}"
+    )
+    return Figure(f"append_64b_{mode}_{GROUPS}_groups_{middle}cpu_ratio", ratio, "ratio", GROUPS_CPU_RATIO, note=note)
 
 
 def _cpu_ratio(ours: list[Measured], beside: list[Measured]) -> float:

@@ -17,6 +17,9 @@ const COPIED_BYTES_MAX: usize = 16 << 10;
 pub struct Log {
     base: Base,
     batches: VecDeque<Stored>,
+    /// Of the last batch (or the base), and of the one before it: what is asked for most, without a look at the
+    /// batches, which of a group that is one of many are in no cache.
+    ends: [End; 2],
     /// The session table after the last batch.
     sessions: Sessions,
     /// (epoch, index of its first batch), oldest first; begins with the base's.
@@ -27,6 +30,36 @@ pub struct Log {
     resident_bytes: u64,
     /// Room for the next short payloads.
     copies: BytesMut,
+}
+
+/// Where a batch ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct End {
+    index: Index,
+    offset: Offset,
+    cumulative_bytes: u64,
+}
+
+impl End {
+    fn of(header: &BatchHeader) -> Self {
+        Self {
+            index: header.index,
+            offset: header.end_offset(),
+            cumulative_bytes: header.cumulative_bytes,
+        }
+    }
+
+    fn of_base(base: &Base) -> Self {
+        Self {
+            index: base.index,
+            offset: base.end_offset,
+            cumulative_bytes: base.cumulative_bytes,
+        }
+    }
+
+    fn weight(&self) -> u64 {
+        self.cumulative_bytes + 4 * self.offset + 96 * self.index
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -45,8 +78,10 @@ impl Log {
         };
         let sessions = base.sessions.clone();
         let resident_from = base.index + 1;
+        let ends = [End::of_base(&base); 2];
         Self {
             base,
+            ends,
             sessions,
             history,
             resident_from,
@@ -67,19 +102,15 @@ impl Log {
     }
 
     pub fn last_index(&self) -> Index {
-        self.base.index + self.batches.len() as u64
+        self.ends[0].index
     }
 
     pub fn next_offset(&self) -> Offset {
-        self.batches
-            .back()
-            .map_or(self.base.end_offset, |b| b.header.end_offset())
+        self.ends[0].offset
     }
 
     pub fn cumulative_bytes(&self) -> u64 {
-        self.batches
-            .back()
-            .map_or(self.base.cumulative_bytes, |b| b.header.cumulative_bytes)
+        self.ends[0].cumulative_bytes
     }
 
     /// Payload bytes that the log holds, in memory or on disk.
@@ -109,11 +140,20 @@ impl Log {
 
     /// A measure of how much there is to send up to `index`: payloads, prefixes and headers.
     pub(crate) fn weight(&self, index: Index) -> u64 {
-        let (offset, bytes, index) = match self.header(index) {
-            Some(h) => (h.end_offset(), h.cumulative_bytes, h.index),
-            None => (self.base.end_offset, self.base.cumulative_bytes, self.base.index),
-        };
-        bytes + 4 * offset + 96 * index
+        let is_it = |end: &&End| end.index == index && index >= self.base.index;
+        if let Some(end) = self.ends.iter().find(is_it) {
+            return end.weight();
+        }
+        let end = self.header(index).map_or(End::of_base(&self.base), End::of);
+        end.weight()
+    }
+
+    /// After a change that was not one batch more.
+    fn find_ends(&mut self) {
+        let base = End::of_base(&self.base);
+        let mut ends = self.batches.iter().rev().map(|b| End::of(&b.header));
+        let last = ends.next().unwrap_or(base);
+        self.ends = [last, ends.next().unwrap_or(base)];
     }
 
     pub fn epoch_at(&self, index: Index) -> Option<Epoch> {
@@ -191,6 +231,7 @@ impl Log {
         self.payload_bytes += u64::from(header.payload_len);
         self.resident_bytes += u64::from(header.payload_len);
         let payload = self.alone(batch.payload);
+        self.ends = [End::of(&header), self.ends[0]];
         self.batches.push_back(Stored {
             header,
             payload: Some(payload),
@@ -229,6 +270,7 @@ impl Log {
                 self.resident_bytes -= u64::from(cut.header.payload_len);
             }
         }
+        self.find_ends();
         self.resident_from = self.resident_from.min(self.last_index() + 1);
         self.history.retain(|(_, start)| *start <= index);
         if !planted::on(Bug::SessionsNotRebuilt) {
@@ -275,6 +317,7 @@ impl Log {
         }
         self.history.dedup_by_key(|(epoch, _)| *epoch);
         self.base = base;
+        self.find_ends();
         self.rebuild_sessions();
     }
 
@@ -338,4 +381,80 @@ impl Log {
 /// The interval of `history` in which `index` lies.
 fn interval(history: &[(Epoch, Index)], index: Index) -> Option<&(Epoch, Index)> {
     history.iter().rev().find(|(_, start)| *start <= index)
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::GroupId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// Of so many entries of ten bytes each.
+    fn next(log: &Log, entry_count: u32) -> Batch {
+        let index = log.last_index() + 1;
+        let payload = Bytes::from(vec![0; 14 * entry_count as usize]);
+        let header = BatchHeader {
+            group_id: GroupId(Uuid::from_u128(7)),
+            epoch: 1,
+            index,
+            base_offset: log.next_offset(),
+            cumulative_bytes: log.cumulative_bytes() + 10 * u64::from(entry_count),
+            session: 1,
+            seq: index,
+            timestamp_us: 0,
+            fencing_token: 0,
+            entry_count,
+            payload_len: payload.len() as u32,
+            payload_crc: 0,
+        };
+        Batch {
+            header,
+            payload,
+            trace: None,
+        }
+    }
+
+    /// What is known of the last two batches without a look at them is what they say.
+    fn check_ends(log: &Log) {
+        let base = End::of_base(log.base());
+        let end = |index| log.header(index).map_or(base, End::of);
+        let last = end(log.last_index());
+        assert_eq!(log.last_index(), log.base().index + log.batches.len() as u64);
+        assert_eq!(
+            (log.next_offset(), log.cumulative_bytes()),
+            (last.offset, last.cumulative_bytes)
+        );
+        for index in 0..=log.last_index() + 1 {
+            assert_eq!(log.weight(index), end(index).weight(), "of {index}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_last_batches_are_known_through_every_change() {
+        let mut log = Log::new(Base::default());
+        check_ends(&log);
+        for entry_count in [1, 3, 2, 5, 4] {
+            log.push(next(&log, entry_count));
+            check_ends(&log);
+        }
+        log.truncate(4);
+        check_ends(&log);
+        log.trim_first();
+        check_ends(&log);
+        log.truncate(2);
+        check_ends(&log);
+        log.push(next(&log, 7));
+        check_ends(&log);
+        while log.first_index() <= log.last_index() {
+            log.trim_first();
+            check_ends(&log);
+        }
+        log.push(next(&log, 2));
+        check_ends(&log);
+        let mut behind = Log::new(log.base().clone());
+        check_ends(&behind);
+        behind.push(next(&behind, 6));
+        check_ends(&behind);
+    }
 }

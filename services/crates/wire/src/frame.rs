@@ -7,7 +7,7 @@
 //! `head_crc` covers bytes 0..12 and the head. The payload behind the head has a CRC of its own inside
 //! the head, made by whoever made the payload: no byte is summed twice on a server.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::WireError;
 
@@ -76,7 +76,8 @@ pub fn decode_frame(stream: &mut BytesMut, frame_bytes_max: u32) -> Result<Optio
         return Ok(None);
     }
     let mut body = stream.split_to(HEADER_LEN + len as usize).freeze();
-    let mut head = body.split_to(HEADER_LEN + head_len).slice(HEADER_LEN..);
+    let mut head = body.split_to(HEADER_LEN + head_len);
+    head.advance(HEADER_LEN);
     let trace = if flags & FLAG_TRACE != 0 {
         Some(take_trace(&mut head)?)
     } else {

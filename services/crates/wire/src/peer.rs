@@ -259,31 +259,46 @@ impl Envelope {
 
     /// Header and head into `out`; the payload (if any) is handed back, to be sent behind it uncopied.
     pub fn encode(&self, out: &mut BytesMut) -> Option<Bytes> {
+        self.put_frame(out);
+        match &self.message {
+            Message::Replicate(m) => Some(m.batch.payload.clone()),
+            Message::SyncReply(m) => m.base.clone(),
+            Message::Fetched { batch, .. } => batch.as_ref().map(|batch| batch.payload.clone()),
+            _ => None,
+        }
+    }
+
+    /// As [`Envelope::encode`], for a message that is not sent to anybody else: nobody counts one more user of the
+    /// payload, and then one less.
+    pub fn into_frame(self, out: &mut BytesMut) -> Option<Bytes> {
+        self.put_frame(out);
+        match self.message {
+            Message::Replicate(m) => Some(m.batch.payload),
+            Message::SyncReply(m) => m.base,
+            Message::Fetched { batch, .. } => batch.map(|batch| batch.payload),
+            _ => None,
+        }
+    }
+
+    fn put_frame(&self, out: &mut BytesMut) {
         let (kind, trace, payload) = match &self.message {
-            Message::Replicate(m) => (
-                kind::REPLICATE,
-                m.batch.trace.as_ref(),
-                Some(m.batch.payload.clone()),
-            ),
+            Message::Replicate(m) => (kind::REPLICATE, m.batch.trace.as_ref(), Some(&m.batch.payload)),
             Message::ChainAck(_) => (kind::CHAIN_ACK, None, None),
             Message::ChainNotice(_) => (kind::CHAIN_NOTICE, None, None),
             Message::SyncRequest(_) => (kind::SYNC_REQUEST, None, None),
-            Message::SyncReply(m) => (kind::SYNC_REPLY, None, m.base.clone()),
+            Message::SyncReply(m) => (kind::SYNC_REPLY, None, m.base.as_ref()),
             Message::Progress(_) => (kind::PROGRESS, None, None),
             Message::Fetch { .. } => (kind::FETCH, None, None),
-            Message::Fetched { batch, .. } => (
-                kind::FETCHED,
-                None,
-                batch.as_ref().map(|batch| batch.payload.clone()),
-            ),
+            Message::Fetched { batch, .. } => {
+                (kind::FETCHED, None, batch.as_ref().map(|batch| &batch.payload))
+            }
         };
-        let payload_len = payload.as_ref().map_or(0, Bytes::len);
+        let payload_len = payload.map_or(0, Bytes::len);
         encode_frame(out, kind, 0, trace, payload_len, |out| {
             out.put_slice(self.group_id.0.as_bytes());
             out.put_u64_le(self.epoch);
             self.message.put_head(out);
         });
-        payload
     }
 
     /// The whole frame in one piece.

@@ -322,8 +322,20 @@ proptest! {
 
     #[test]
     fn peer_messages(envelope in any_peer()) {
-        let frame = only_frame(&envelope.to_bytes());
-        prop_assert_eq!(Envelope::decode(&frame), Ok(envelope));
+        let bytes = envelope.to_bytes();
+        let mut given_away = BytesMut::new();
+        if let Some(payload) = envelope.clone().into_frame(&mut given_away) {
+            given_away.extend_from_slice(&payload);
+        }
+        prop_assert_eq!(&bytes[..], &given_away[..]);
+        prop_assert_eq!(Envelope::decode(&only_frame(&bytes)), Ok(envelope));
+    }
+
+    #[test]
+    fn acks_without_a_message(acks in vec(any::<(u64, u64)>(), 0..40), channel: u32) {
+        let mut frame = BytesMut::new();
+        client::encode_acked(channel, acks.iter().copied(), &mut frame);
+        prop_assert_eq!(&client::Message::Acked(acks).to_bytes(channel, None)[..], &frame[..]);
     }
 
     #[test]

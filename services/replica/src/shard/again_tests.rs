@@ -12,6 +12,7 @@ use quorate_wire::peer::{Envelope, Message, SyncReply};
 use uuid::Uuid;
 
 use super::*;
+use crate::clock;
 use crate::disk::JournalPort;
 use crate::shared::{Plaintext, Shared};
 
@@ -62,6 +63,36 @@ fn reply(epoch: Epoch) -> Envelope {
     }
 }
 
+/// A turn that did not end would have time stand still.
+fn time_passes(io: &Io) {
+    let before = io.now_us();
+    while clock::now_us() <= before {}
+    assert!(io.now_us() > before);
+}
+
+#[test]
+fn in_a_turn_time_stands_still() {
+    let dir = std::env::temp_dir().join(format!("quorate-turn-{}", std::process::id()));
+    let (journal, _) = Journal::open(&dir, Options::default(), |_| {}).unwrap();
+    let plaintext = Plaintext {
+        is_accepted: false,
+        is_dialed: false,
+    };
+    let (news, _) = tokio::sync::mpsc::unbounded_channel();
+    let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
+    let (mut io, _work) = Io::new(0, shared, JournalPort::new(Arc::new(journal), |_| {}));
+    time_passes(&io);
+    io.begin_turn();
+    let (now, wall_us) = (io.now_us(), io.wall_us());
+    while clock::now_us() <= now || clock::wall_us() <= wall_us {}
+    assert_eq!((io.now_us(), io.wall_us()), (now, wall_us));
+    io.end_turn();
+    time_passes(&io);
+    assert!(io.wall_us() > wall_us);
+    drop(io);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 #[test]
 fn what_comes_again_stands_behind_the_drop() {
     let dir = std::env::temp_dir().join(format!("quorate-again-{}", std::process::id()));
@@ -108,6 +139,7 @@ fn what_comes_again_stands_behind_the_drop() {
         shard.flush();
     }
     assert!(!shard.io.journal.is_dropping(GROUP));
+    time_passes(&shard.io);
     drop(shard);
     std::fs::remove_dir_all(dir).unwrap();
 }

@@ -130,6 +130,29 @@ struct Goodbye {
     detail: String,
 }
 
+/// How far the frames were taken in that a connection has sent.
+enum Taken {
+    All,
+    /// Back-pressure: who does not read its answers is not read from either, nor who asks faster than groups of other
+    /// shards take it in.
+    UntilAhead,
+    /// The connection ends, with a reason to be told or without.
+    NoMore(Option<Goodbye>),
+}
+
+impl Goodbye {
+    /// `None`: nobody is there to be told.
+    fn of(fault: ReadFault) -> Option<Self> {
+        match fault {
+            ReadFault::Wire(e) => Some(Self {
+                code: e.code(),
+                detail: e.to_string(),
+            }),
+            ReadFault::Closed | ReadFault::Io(_) => None,
+        }
+    }
+}
+
 impl Io {
     /// The group did not take the channel: before the client hears of that, the channel is free. `number` is that of
     /// the [`ClientRequest::Attach`].
@@ -252,6 +275,33 @@ impl Shard {
             ClientRequest::Message { message, .. } => {
                 let (op, id) = refused_as(message);
                 self.io.refuse(client, Refusal::new(op, id, code));
+            }
+        }
+    }
+
+    /// What was read from a connection, in one turn.
+    fn take_frames(&mut self, id: u64, reader: &mut FrameReader) -> Taken {
+        self.io.begin_turn();
+        let taken = self.take_each_frame(id, reader);
+        self.io.end_turn();
+        taken
+    }
+
+    fn take_each_frame(&mut self, id: u64, reader: &mut FrameReader) -> Taken {
+        loop {
+            match self.io.connections.get(&id) {
+                None => return Taken::NoMore(None),
+                Some(connection) if connection.is_ahead() => return Taken::UntilAhead,
+                Some(_) => {}
+            }
+            match reader.next_frame() {
+                Ok(Some(frame)) => {
+                    if let Err(goodbye) = self.client_frame(id, &frame) {
+                        return Taken::NoMore(Some(goodbye));
+                    }
+                }
+                Ok(None) => return Taken::All,
+                Err(fault) => return Taken::NoMore(Goodbye::of(fault)),
             }
         }
     }
@@ -461,37 +511,17 @@ async fn read_frames(
     let mut bytes = 0;
     loop {
         loop {
-            // Back-pressure: who does not read its answers is not read from either, nor who asks faster than groups
-            // of other shards take it in.
-            if shard.borrow().io.connections.get(&id)?.is_ahead() {
-                until_behind(shard, id).await?;
-            }
-            match reader.next_frame() {
-                Ok(Some(frame)) => {
-                    if let Err(goodbye) = shard.borrow_mut().client_frame(id, &frame) {
-                        return Some(goodbye);
-                    }
-                }
-                Ok(None) => break,
-                Err(ReadFault::Wire(e)) => {
-                    return Some(Goodbye {
-                        code: e.code(),
-                        detail: e.to_string(),
-                    });
-                }
-                Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
+            let taken = shard.borrow_mut().take_frames(id, reader);
+            match taken {
+                Taken::All => break,
+                Taken::UntilAhead => until_behind(shard, id).await?,
+                Taken::NoMore(goodbye) => return goodbye,
             }
         }
         shard.borrow_mut().io.settle(id, bytes);
         match read_in_turn(shard, id, stream, reader).await {
             Ok(read) => bytes = read,
-            Err(ReadFault::Wire(e)) => {
-                return Some(Goodbye {
-                    code: e.code(),
-                    detail: e.to_string(),
-                });
-            }
-            Err(ReadFault::Closed | ReadFault::Io(_)) => return None,
+            Err(fault) => return Goodbye::of(fault),
         }
     }
 }

@@ -9,11 +9,10 @@ use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::cost::Budget;
 use quorate_types::ids::IdMap;
 use quorate_types::limits::UNCOMMITTED_BYTES_MAX;
-use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros};
+use quorate_types::{Code, Durability, GroupConfig, GroupId, Index, Micros, Offset};
 use quorate_wire::client::{self, kind};
 use quorate_wire::peer::Envelope;
 
-use crate::clock::now_us;
 use crate::disk::Placed;
 use crate::shard::io::{Io, Refusal};
 use crate::shard::lending::Watched;
@@ -52,8 +51,7 @@ pub struct Group {
     pub cuts: Vec<Sample>,
     pub traced: Traced,
     pub lending: Watched,
-    acks: Vec<(ClientRef, u64, u64)>,
-    commands: Vec<Command>,
+    acks: Vec<(ClientRef, u64, Offset)>,
     pub is_dirty: bool,
     /// It is among those that owe their successors a notice.
     pub is_owing: bool,
@@ -84,7 +82,6 @@ impl Group {
             traced: Traced::default(),
             lending: Watched::default(),
             acks: Vec::new(),
-            commands: Vec::new(),
             is_dirty: false,
             is_owing: false,
             is_held: false,
@@ -105,17 +102,17 @@ impl Group {
 
     pub fn step(&mut self, io: &mut Io, event: Event) {
         let arriving = self.arriving_trace(io, &event);
-        let mut commands = std::mem::take(&mut self.commands);
-        self.replica.step(now_us(), event, &mut commands);
+        let mut commands = std::mem::take(&mut io.scratch.commands);
+        self.replica.step(io.now_us(), event, &mut commands);
         self.carry_out(io, &mut commands);
-        self.commands = commands;
+        io.scratch.commands = commands;
         if let Some(arriving) = arriving {
             self.begin_span(io, arriving);
         }
     }
 
     pub fn configure(&mut self, io: &mut Io, config: GroupConfig) {
-        let now = now_us();
+        let now = io.now_us();
         match &mut self.admission {
             Some(admission) => admission.set_budget(now, &config.budget),
             None => self.admission = Some(Admission::new(&config.budget, QueueLimits::default(), now)),
@@ -146,10 +143,13 @@ impl Group {
             self.is_held = io.is_held(successor, self.id, self.is_held);
             self.replica.hold(self.is_held);
         }
-        let mut commands = std::mem::take(&mut self.commands);
+        if self.acks.is_empty() {
+            self.acks = std::mem::take(&mut io.scratch.acks);
+        }
+        let mut commands = std::mem::take(&mut io.scratch.commands);
         self.replica.flush(&mut commands);
         self.carry_out(io, &mut commands);
-        self.commands = commands;
+        io.scratch.commands = commands;
         self.answer_attaching(io);
         self.send_acks(io);
         self.serve_readers(io);
@@ -168,7 +168,7 @@ impl Group {
         if !is_needed && self.admission.as_ref().is_none_or(Admission::is_empty) {
             return;
         }
-        let now = now_us();
+        let now = io.now_us();
         let open = self.replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !self.is_disk_behind(io);
         let Some(admission) = &mut self.admission else {
             return;
@@ -255,7 +255,7 @@ impl Group {
     /// The group leaves this server.
     pub fn abandon(&mut self, io: &mut Io) {
         self.refuse_queue(io, Code::GroupNotHere);
-        let mut commands = std::mem::take(&mut self.commands);
+        let mut commands = Vec::new();
         self.replica.leave(&mut commands);
         self.carry_out(io, &mut commands);
         self.refuse_readers(io, Code::GroupNotHere);
@@ -263,8 +263,6 @@ impl Group {
     }
 
     fn carry_out(&mut self, io: &mut Io, commands: &mut Vec<Command>) {
-        // Of acknowledgements that come together.
-        let mut acked_at = None;
         for command in commands.drain(..) {
             match command {
                 Command::Send { to, message } => {
@@ -291,7 +289,7 @@ impl Group {
                     received_us,
                 } => {
                     if !io.shared.is_unisolated() {
-                        let latency_us = acked_at.get_or_insert_with(now_us).saturating_sub(received_us);
+                        let latency_us = io.now_us().saturating_sub(received_us);
                         self.counters.latency.record(latency_us, u64::from(entry_count));
                     }
                     self.acks.push((client, seq, base_offset));
@@ -371,15 +369,11 @@ impl Group {
                 .take(ACKS_PER_FRAME)
                 .take_while(|(c, _, _)| c == client)
                 .count();
-            let frame = rest[..run]
-                .iter()
-                .map(|(_, seq, offset)| (*seq, *offset))
-                .collect();
-            io.send_client(*client, client::Message::Acked(frame));
+            io.send_acks(*client, &rest[..run]);
             rest = &rest[run..];
         }
         acks.clear();
-        self.acks = acks;
+        io.scratch.acks = acks;
     }
 
     /// The journal said where a record will lie.

@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use quorate_chain::{ClientRef, Event};
+use quorate_chain::{ClientRef, Command, Event};
 use quorate_qos::{FairQueue, Pace};
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{
     CATCHUP_BURST_MS, CLIENT_OUTBOX_BYTES_MAX, LINK_FEED_BYTES_MAX, LINK_OUTBOX_BYTES_MAX,
 };
-use quorate_types::{Code, GroupConfig, GroupId, Index, ServerId};
+use quorate_types::{Code, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
 use quorate_wire::{client, peer};
 use tokio::sync::{Notify, mpsc};
 
-use crate::clock::now_us;
+use crate::clock;
 use crate::disk::JournalPort;
 use crate::shard::ShardMessage;
 use crate::shard::clients::Connection;
@@ -71,6 +71,23 @@ pub struct Io {
     pub next_readers: Vec<u64>,
     /// Wakes the task that has them named again in a while.
     pub pass_later: Rc<Notify>,
+    turn: Option<Turn>,
+    /// Of the group that is at work: one piece of memory for all of them, which is in the cache.
+    pub scratch: Scratch,
+}
+
+/// The clocks as they were when it began: what is done in one go happens at one time, and a look at a clock for each
+/// frame and group would be a twentieth of what short batches cost.
+struct Turn {
+    now: Micros,
+    wall_us: Option<u64>,
+}
+
+/// Empty between two uses.
+#[derive(Default)]
+pub struct Scratch {
+    pub commands: Vec<Command>,
+    pub acks: Vec<(ClientRef, u64, Offset)>,
 }
 
 /// What was read back for a group's successor; of use in the life in which it was asked for.
@@ -115,7 +132,7 @@ impl Io {
     ) -> Self {
         let bytes_per_s = shared.catchup_bytes_per_s.load(Ordering::Relaxed) / shared.shard_count() as u64;
         let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
-        let pace = Pace::new(bytes_per_s, burst_bytes, now_us());
+        let pace = Pace::new(bytes_per_s, burst_bytes, clock::now_us());
         let fair = FairQueue::new(shared.shard_capacity_milli());
         Self {
             shard,
@@ -146,7 +163,30 @@ impl Io {
             fair,
             next_readers: Vec::new(),
             pass_later: Rc::new(Notify::new()),
+            turn: None,
+            scratch: Scratch::default(),
         }
+    }
+
+    /// Until [`Io::end_turn`], time stands still for what the shard does. To be ended before anything is awaited.
+    pub fn begin_turn(&mut self) {
+        let now = clock::now_us();
+        self.turn = Some(Turn { now, wall_us: None });
+    }
+
+    pub fn end_turn(&mut self) {
+        self.turn = None;
+    }
+
+    pub fn now_us(&self) -> Micros {
+        self.turn.as_ref().map_or_else(clock::now_us, |turn| turn.now)
+    }
+
+    pub fn wall_us(&mut self) -> u64 {
+        let turn = self.turn.as_mut();
+        turn.map_or_else(clock::wall_us, |turn| {
+            *turn.wall_us.get_or_insert_with(clock::wall_us)
+        })
     }
 
     /// The group's learner waits until it may be sent more.
@@ -209,7 +249,18 @@ impl Io {
             }
             return;
         }
-        let Some(connection) = self.connections.get_mut(&client.connection) else {
+        self.push_to(client.connection, |connection| {
+            let before = connection.outbox.len();
+            connection
+                .outbox
+                .push(|out| message.encode(client.channel, None, out));
+            connection.spend(answer_cost(&message, connection.outbox.len() - before));
+        });
+    }
+
+    /// For a connection of this shard, if it is still there.
+    fn push_to(&mut self, id: u64, push: impl FnOnce(&mut Connection)) {
+        let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
         // A client that asks and does not read is cut off before it costs more memory.
@@ -217,12 +268,25 @@ impl Io {
             connection.close.notify_one();
             return;
         }
-        let before = connection.outbox.len();
-        connection
-            .outbox
-            .push(|out| message.encode(client.channel, None, out));
-        connection.spend(answer_cost(&message, connection.outbox.len() - before));
-        self.mark_connection(client.connection);
+        push(connection);
+        if !std::mem::replace(&mut connection.is_dirty, true) {
+            self.dirty_connections.push(id);
+            self.wake_flush();
+        }
+    }
+
+    /// Batches that are committed, all of one client.
+    pub fn send_acks(&mut self, client: ClientRef, acks: &[(ClientRef, u64, Offset)]) {
+        let acks = acks.iter().map(|(_, seq, base_offset)| (*seq, *base_offset));
+        if self.shard_of_connection(client) != self.shard {
+            return self.send_client(client, client::Message::Acked(acks.collect()));
+        }
+        self.push_to(client.connection, |connection| {
+            connection.outbox.push(|out| {
+                client::encode_acked(client.channel, acks, out);
+                None
+            });
+        });
     }
 
     /// From a group of another shard.
@@ -261,13 +325,16 @@ impl Io {
             return;
         };
         let before = link.outbox.len();
-        link.outbox.push(|out| envelope.encode(out));
+        link.outbox.push(|out| envelope.into_frame(out));
         link.pushed_bytes += (link.outbox.len() - before) as u64;
         if link.outbox.len() > LINK_OUTBOX_BYTES_MAX {
             tracing::warn!(peer = to.0, "link is too far behind; it is opened anew");
             link.close.notify_one();
         }
-        self.mark_link(to);
+        if !std::mem::replace(&mut link.is_dirty, true) {
+            self.dirty_links.push(to);
+            self.wake_flush();
+        }
     }
 
     /// Whether a group has to wait before it sends more to a peer whose link is full; if so, it is flushed again when

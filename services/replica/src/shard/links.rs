@@ -98,6 +98,29 @@ impl Shard {
         }
     }
 
+    /// All that was read from a link, in one turn.
+    fn take_link_frames(&mut self, server: ServerId, reader: &mut FrameReader) -> Result<(), ReadFault> {
+        self.io.begin_turn();
+        let now = self.io.now_us();
+        if let Some(link) = self.io.links.get_mut(&server) {
+            link.last_heard = now;
+        }
+        let taken = self.take_each_of_link(server, reader);
+        self.io.end_turn();
+        taken
+    }
+
+    fn take_each_of_link(&mut self, server: ServerId, reader: &mut FrameReader) -> Result<(), ReadFault> {
+        while let Some(frame) = reader.next_frame()? {
+            let taken = match frame.kind {
+                peer::kind::ALIVE | peer::kind::SHARE => self.lending_frame(server, &frame),
+                _ => Envelope::decode(&frame).map(|envelope| self.peer_envelope(server, envelope)),
+            };
+            taken.map_err(ReadFault::Wire)?;
+        }
+        Ok(())
+    }
+
     pub fn peer_envelope(&mut self, from: ServerId, envelope: Envelope) {
         let owner = self.io.shared.shard_of_group(envelope.group_id);
         if owner != self.io.shard {
@@ -250,23 +273,9 @@ async fn read_frames(
     reader: &mut FrameReader,
 ) -> ReadFault {
     loop {
-        if let Some(link) = shard.borrow_mut().io.links.get_mut(&server) {
-            link.last_heard = now_us();
-        }
-        loop {
-            match reader.next_frame() {
-                Ok(Some(frame)) if matches!(frame.kind, peer::kind::ALIVE | peer::kind::SHARE) => {
-                    if let Err(error) = shard.borrow_mut().lending_frame(server, &frame) {
-                        return ReadFault::Wire(error);
-                    }
-                }
-                Ok(Some(frame)) => match Envelope::decode(&frame) {
-                    Ok(envelope) => shard.borrow_mut().peer_envelope(server, envelope),
-                    Err(error) => return ReadFault::Wire(error),
-                },
-                Ok(None) => break,
-                Err(fault) => return fault,
-            }
+        let taken = shard.borrow_mut().take_link_frames(server, reader);
+        if let Err(fault) = taken {
+            return fault;
         }
         if let Err(fault) = reader.fill_from(stream).await {
             return fault;

@@ -322,6 +322,7 @@ impl Shard {
     pub fn flush(&mut self) {
         // What it makes dirty it writes itself.
         self.io.is_flushing = true;
+        self.io.begin_turn();
         for group_id in std::mem::take(&mut self.io.released) {
             if let Some(group) = self.groups.get_mut(&group_id) {
                 group.is_held = false;
@@ -339,6 +340,7 @@ impl Shard {
         // Nothing was pushed meanwhile: a flush makes no group dirty. The allocation is kept.
         assert!(self.io.dirty_groups.is_empty(), "a flush makes no group dirty");
         self.io.dirty_groups = dirty;
+        self.io.end_turn();
         self.submit_to_journal();
         // A sync in this thread holds up what else the shard does; not the batch's way down the chain.
         let is_here = is_alone && self.io.journal.suits_here();

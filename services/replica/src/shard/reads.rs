@@ -229,7 +229,7 @@ impl Group {
 
     /// Gives waiting readers what has become readable; answers those whose time is over.
     pub fn serve_readers(&mut self, io: &mut Io) {
-        let now = now_us();
+        let now = io.now_us();
         let is_behind = std::mem::take(&mut self.readers.is_behind);
         if !is_behind && self.readers.next_deadline().is_none_or(|deadline| deadline > now) {
             return;

@@ -11,7 +11,7 @@ use quorate_types::{Code, Durability, Index};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::{TraceContext, cursor};
 
-use crate::clock::{now_us, wall_us};
+use crate::clock::wall_us;
 use crate::shard::ClientRequest;
 use crate::shard::group::{Group, retry_ms};
 use crate::shard::io::{Io, Refusal};
@@ -186,7 +186,7 @@ impl Group {
         append: client::Append,
         trace: Option<TraceContext>,
     ) {
-        let wall_us = wall_us();
+        let wall_us = io.wall_us();
         let session = match self.check_append(client, &append, wall_us) {
             Ok(session) => session,
             Err((code, detail)) => return self.refuse_append(io, client, &append, code, detail),
@@ -207,7 +207,7 @@ impl Group {
             entry_count,
             payload: append.payload,
             payload_crc: append.payload_crc,
-            received_us: now_us(),
+            received_us: io.now_us(),
             wall_us,
             trace,
         };

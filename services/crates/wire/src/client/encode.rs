@@ -2,7 +2,9 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Append, Attached, Entries, HelloOk, MAGIC, Message, Refused, StatusOk};
+use quorate_types::Offset;
+
+use super::{Append, Attached, Entries, HelloOk, MAGIC, Message, Refused, StatusOk, kind};
 use crate::cursor::{put_str8, put_str16};
 use crate::frame::{TraceContext, encode_frame};
 
@@ -50,13 +52,7 @@ impl Message {
             }
             Message::Attached(m) => put_attached(out, m),
             Message::Append(m) => put_append(out, m),
-            Message::Acked(acks) => {
-                out.put_u32_le(acks.len() as u32);
-                for (seq, base_offset) in acks {
-                    out.put_u64_le(*seq);
-                    out.put_u64_le(*base_offset);
-                }
-            }
+            Message::Acked(acks) => put_acked(out, acks.iter().copied()),
             Message::Refused(m) => put_refused(out, m),
             Message::Read {
                 request,
@@ -112,6 +108,19 @@ impl Message {
                 put_str8(out, &m.head_address);
             }
         }
+    }
+}
+
+/// An ACKED, without a [`Message`] that holds what is in it.
+pub fn encode_acked(channel: u32, acks: impl ExactSizeIterator<Item = (u64, Offset)>, out: &mut BytesMut) {
+    encode_frame(out, kind::ACKED, channel, None, 0, |out| put_acked(out, acks));
+}
+
+fn put_acked(out: &mut BytesMut, acks: impl ExactSizeIterator<Item = (u64, Offset)>) {
+    out.put_u32_le(acks.len() as u32);
+    for (seq, base_offset) in acks {
+        out.put_u64_le(seq);
+        out.put_u64_le(base_offset);
     }
 }
 

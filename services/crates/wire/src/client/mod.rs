@@ -3,6 +3,8 @@
 mod decode;
 mod encode;
 
+pub use encode::encode_acked;
+
 use bytes::Bytes;
 use quorate_types::{Code, Epoch, GroupId, Index, Offset};
 
