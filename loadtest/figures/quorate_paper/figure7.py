@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -157,9 +157,11 @@ class Watch:
             self.seen.samples.append(Sample(tenant, phase, began_s, ended_s, one.acked_per_s, one.p99_us))
         return windows
 
-    def phase(self, name: str, seconds: float = PHASE_S) -> None:
-        """What comes first, while it settles, is kept under the name and a `+`."""
+    def phase(self, name: str, seconds: float = PHASE_S, between: Callable[[], None] | None = None) -> None:
+        """What comes first, while it settles, is kept under the name and a `+`. `between`: done before the rest."""
         for settles in (True, False):
+            if not settles and between is not None:
+                between()
             until = time.monotonic() + (SETTLE_S if settles else seconds)
             while time.monotonic() < until:
                 self.window(name + "+" if settles else name)
@@ -204,17 +206,29 @@ def _rate(watch: Watch, part: float = 1.0) -> tuple[str, ...]:
 
 
 def _limiters(servers: Fleet, watch: Watch) -> None:
+    """Latencies of an open loop count from when an append was due. What C could not append while limiters were off it
+    could make up for only beyond its SLA, which limiters forbid: with the same client it would owe all of that, and be as
+    late, for as long as it appends at its SLA. So what is judged of C is a client that begins with the judged part."""
     groups = _groups(servers, ("B", "C"), watch.seen.sla_per_s)
     with ExitStack() as stack:
+
+        def load(tenant: str, *flags: str) -> None:
+            if tenant in watch.loads:
+                watch.loads.pop(tenant).stop()
+            watch.loads[tenant] = stack.enter_context(_load(servers, groups, tenant, *flags))
+
+        def begin_anew() -> None:
+            load("C", *_rate(watch))
+
         _toggle(servers)
-        watch.loads = {name: stack.enter_context(_load(servers, groups, name, *_rate(watch))) for name in groups}
-        watch.phase("both at their SLA, limiters off")
-        watch.loads.pop("B").stop()
-        watch.loads["B"] = stack.enter_context(_load(servers, groups, "B", *FLOOD))
-        watch.phase("B floods, limiters off")
+        for name in groups:
+            load(name, *_rate(watch))
+        watch.phase("both at their SLA, limiters off", between=begin_anew)
+        load("B", *FLOOD)
+        watch.phase("B floods, limiters off", between=begin_anew)
         _toggle(servers)
         switched = time.time() - watch.began
-        watch.phase("B floods, limiters on")
+        watch.phase("B floods, limiters on", between=begin_anew)
     after = [sample for sample in watch.seen.samples if sample.tenant == "C" and sample.began_s >= switched]
     watch.seen.victim_back_s = _back_s(after, watch.seen.sla_per_s) - switched
     watch.loads = {}
