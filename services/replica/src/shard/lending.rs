@@ -145,6 +145,7 @@ impl Group {
         Some(Measured {
             accepted_per_s: per_s(both),
             offered_per_s: per_s(since.offered),
+            beyond_per_s: per_s(since.beyond),
             was_held_back: since.held_back > since.offers / 2,
         })
     }
