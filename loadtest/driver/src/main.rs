@@ -101,6 +101,10 @@ struct LoadFlags {
     /// Look so long for an answer before sleeping
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
     spin_us: u64,
+    /// Hold back what is beyond the rate that heads tell, as users' clients do. Without it what servers do is measured,
+    /// and not what clients hold back
+    #[arg(long)]
+    pace: bool,
     /// How long an append may take before its outcome is unknown
     #[arg(long, default_value_t = 10.0)]
     timeout: f64,
@@ -270,6 +274,7 @@ impl LoadFlags {
             connections: self.connections,
             batching,
             spin: Duration::from_micros(self.spin_us),
+            pace: self.pace,
             warmup: Duration::ZERO,
             window: Duration::ZERO,
             timeout: seconds("--timeout", self.timeout, 0.1)?,

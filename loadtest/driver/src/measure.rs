@@ -39,6 +39,8 @@ pub struct Workload {
     pub batching: Batching,
     /// How long the client looks for an answer before it sleeps.
     pub spin: Duration,
+    /// The client holds back what is beyond the rate that heads tell, as those of users do.
+    pub pace: bool,
     pub warmup: Duration,
     pub window: Duration,
     pub timeout: Duration,
@@ -222,8 +224,7 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
         let options = FeedOptions {
             source: None,
             batching: workload.batching,
-            // What servers do is measured, not what clients hold back.
-            pace: false,
+            pace: workload.pace,
             spin: workload.spin,
             connections: connections[index as usize % connections.len()].clone(),
         };

@@ -162,6 +162,7 @@ impl Groups {
                 ..Batching::default()
             },
             spin: std::time::Duration::ZERO,
+            pace: false,
             warmup: seconds("--warmup", self.warmup, 0.0)?,
             window: seconds("--seconds", self.seconds, 0.1)?,
             timeout: seconds("--timeout", self.timeout, 0.1)?,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -44,6 +44,8 @@ BACK_PART = 0.95  # of its SLA: a window of 100 ms holds 200 requests in batches
 WITHIN_PART = 0.9  # of its SLA, over an interval: below is a violation
 CONTROL = "control: limiters off, A and B want more, C its SLA"
 FLOOD = ("--outstanding", "2048")
+FLOODED = "B floods, limiters on"
+PACED = "B floods and its client paces it"
 OWN_OUTSTANDING = 128  # of a tenant at its SLA: its client has no more under way, as clients do
 WANTS_MORE = ("--outstanding", "512", "--batch-entries-max", "16")
 
@@ -73,6 +75,8 @@ class Seen:
     sla_per_s: int = 2_000
     # Of the machine, when the figure began: processes that wanted a core.
     load_average: float = 0.0
+    # What servers used for an append, by phase; seconds of processor time a million.
+    cpu_s_per_m: dict[str, float] = field(default_factory=dict)
 
     def rate(self, tenant: str, phase: str) -> float:
         """Over the phase's samples of the tenant, appends/s."""
@@ -157,9 +161,11 @@ class Watch:
             self.seen.samples.append(Sample(tenant, phase, began_s, ended_s, one.acked_per_s, one.p99_us))
         return windows
 
-    def phase(self, name: str, seconds: float = PHASE_S) -> None:
-        """What comes first, while it settles, is kept under the name and a `+`."""
+    def phase(self, name: str, seconds: float = PHASE_S, between: Callable[[], None] | None = None) -> None:
+        """What comes first, while it settles, is kept under the name and a `+`. `between`: done before the rest."""
         for settles in (True, False):
+            if not settles and between is not None:
+                between()
             until = time.monotonic() + (SETTLE_S if settles else seconds)
             while time.monotonic() < until:
                 self.window(name + "+" if settles else name)
@@ -204,20 +210,56 @@ def _rate(watch: Watch, part: float = 1.0) -> tuple[str, ...]:
 
 
 def _limiters(servers: Fleet, watch: Watch) -> None:
+    """Latencies of an open loop count from when an append was due. What C could not append while limiters were off it
+    could make up for only beyond its SLA, which limiters forbid: the same client would owe all of that, and be as late,
+    for as long as it appends at its SLA. So what is judged of C is a client that begins with the judged part."""
     groups = _groups(servers, ("B", "C"), watch.seen.sla_per_s)
     with ExitStack() as stack:
+
+        def load(tenant: str, *flags: str) -> None:
+            if tenant in watch.loads:
+                watch.loads.pop(tenant).stop()
+            watch.loads[tenant] = stack.enter_context(_load(servers, groups, tenant, *flags))
+
+        def begin_anew() -> None:
+            load("C", *_rate(watch))
+
         _toggle(servers)
-        watch.loads = {name: stack.enter_context(_load(servers, groups, name, *_rate(watch))) for name in groups}
-        watch.phase("both at their SLA, limiters off")
-        watch.loads.pop("B").stop()
-        watch.loads["B"] = stack.enter_context(_load(servers, groups, "B", *FLOOD))
-        watch.phase("B floods, limiters off")
+        for name in groups:
+            load(name, *_rate(watch))
+        watch.phase("both at their SLA, limiters off", between=begin_anew)
+        load("B", *FLOOD)
+        watch.phase("B floods, limiters off", between=begin_anew)
         _toggle(servers)
         switched = time.time() - watch.began
-        watch.phase("B floods, limiters on")
+        _charged(watch, servers, FLOODED, begin_anew)
+        load("B", *FLOOD, "--pace")
+        _charged(watch, servers, PACED, begin_anew)
     after = [sample for sample in watch.seen.samples if sample.tenant == "C" and sample.began_s >= switched]
     watch.seen.victim_back_s = _back_s(after, watch.seen.sla_per_s) - switched
     watch.loads = {}
+
+
+def _charged(watch: Watch, servers: Fleet, phase: str, between: Callable[[], None]) -> None:
+    """A phase of which is kept what servers used for an append."""
+    before_s = 0.0
+
+    def begin() -> None:
+        nonlocal before_s
+        between()
+        before_s = _cpu_s(servers)
+
+    watch.phase(phase, between=begin)
+    used_s = _cpu_s(servers) - before_s
+    samples = [sample for sample in watch.seen.samples if sample.phase == phase]
+    acked = sum(sample.acked_per_s * (sample.ended_s - sample.began_s) for sample in samples)
+    watch.seen.cpu_s_per_m[phase] = used_s * 1e6 / max(acked, 1.0)
+
+
+def _cpu_s(servers: Fleet) -> float:
+    """Of all their threads so far; servers keep theirs."""
+    threads = (thread for pid in servers.pids() for thread in Path(f"/proc/{pid}/task").iterdir())
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
 def _back_s(samples: list[Sample], sla_per_s: float) -> float:

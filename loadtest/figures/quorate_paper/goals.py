@@ -9,7 +9,7 @@ from typing import Any
 from quorate_local.figures import Figure
 from quorate_paper.conservation import FEWER_ROUNDS, over
 from quorate_paper.conservation import Point as Shared
-from quorate_paper.figure7 import CONTROL, INTERVAL_S, RETURNS, WITHIN_PART, Seen, violations
+from quorate_paper.figure7 import CONTROL, FLOODED, INTERVAL_S, PACED, RETURNS, WITHIN_PART, Seen, violations
 from quorate_paper.placement import COUNTS, HOWS, ORDERS
 from quorate_paper.placement import Point as Placed
 
@@ -129,9 +129,22 @@ def worst_median(points: list[Shared], algorithm: str, what: str, worse: Any) ->
     return found
 
 
+def _pacing(seen: Seen) -> Iterator[Figure]:
+    """What it is worth that a flooding client holds back what is beyond its rate, instead of being throttled."""
+    if not seen.of("C", PACED):
+        return
+    used = seen.cpu_s_per_m
+    note = "servers' processor time an append, B floods with limiters on: its client paces it over it does not"
+    yield Figure("fig7_pacing_cpu_ratio", used[PACED] / used[FLOODED], "ratio", note=note)
+    latency = seen.p99_us("C", PACED) / seen.p99_us("C", FLOODED)
+    yield Figure("fig7_pacing_victim_p99_ratio", latency, "ratio", note="C's p99, the same")
+    rate = seen.rate("B", PACED) / seen.rate("B", FLOODED)
+    yield Figure("fig7_pacing_rate_ratio", rate, "ratio", note="B's appends/s, the same: it loses nothing by waiting")
+
+
 def sharing(seen: Seen) -> Iterator[Figure]:
     """Figure 7: each phase's assertion is a goal."""
-    off, on = "B floods, limiters off", "B floods, limiters on"
+    off, on = "B floods, limiters off", FLOODED
     idle, both = "C idles, B wants more", "C idles, A and B want more"
     sla = seen.sla_per_s
     note = "C's appends/s over its SLA while B floods, limiters off: below, or there is nothing to protect from"
@@ -150,6 +163,7 @@ def sharing(seen: Seen) -> Iterator[Figure]:
     yield Figure("fig7_victim_p99_ratio", healed, "ratio", 0.7, note="C's p99, limiters on over limiters off")
     note = "from limiters on until C has its SLA over an interval; goal: one interval"
     yield Figure("fig7_victim_back_ms", 1_000 * seen.victim_back_s, "ms", 1_000 * INTERVAL_S, note=note)
+    yield from _pacing(seen)
     # Of what C leaves, a quarter of what it uses and a twentieth of its SLA stay, so that it can grow unnoticed.
     spare = sla - seen.rate("C", idle)
     note = "B's appends/s above its SLA over what C leaves; C is left room to grow"

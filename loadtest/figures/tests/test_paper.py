@@ -145,6 +145,16 @@ def test_a_victim_is_back_when_an_interval_begins_at_its_sla() -> None:
     assert figure7._back_s(_sampled("C", "x", [0.2 * sla] * 8), sla) > figure7.INTERVAL_S
 
 
+def test_what_pacing_is_worth_is_told_beside_a_client_that_does_not() -> None:
+    flooded, paced = figure7.FLOODED, figure7.PACED
+    samples = [one for tenant in "BC" for phase in (flooded, paced) for one in _sampled(tenant, phase, [2_000.0] * 5)]
+    seen = figure7.Seen(samples, cpu_s_per_m={flooded: 8.0, paced: 6.0})
+    told = {figure.name: figure.value for figure in goals._pacing(seen)}
+    assert told["fig7_pacing_cpu_ratio"] == pytest.approx(0.75)
+    assert told["fig7_pacing_victim_p99_ratio"] == told["fig7_pacing_rate_ratio"] == pytest.approx(1.0)
+    assert list(goals._pacing(figure7.Seen())) == []
+
+
 def _shared(algorithm: str, applicants: int, efficiency: float, fairness_ratio: float = 1.0) -> conservation.Point:
     same = {"seed": 1, "tenants": 9, "time_us": 1.0, "messages": 1, "rounds": 6, "granted": [1.0] * 3, "scarce": 0}
     judged = {"efficiency": efficiency, "deviation": 0.1, "speedup": 200.0, "fairness_ratio": fairness_ratio}

@@ -12,6 +12,8 @@ pub struct Measured {
     pub accepted_per_s: u64,
     /// At the head only: what came, whatever became of it.
     pub offered_per_s: u64,
+    /// Of that, at the head only: what the reservation did not let pass at once.
+    pub beyond_per_s: u64,
     /// Most of it waited or was throttled.
     pub was_held_back: bool,
 }
@@ -48,23 +50,22 @@ impl Demand {
     }
 
     /// What it wants above its reservation. Of a closed loop, which offers no more than it gets answered, only that it
-    /// was held back can be seen: it is given room to double.
+    /// was held back can be seen: it is given room to double. Who makes up for a stall within what its reservation
+    /// holds wants nothing more.
     pub fn extra_per_s(&self, reserved_per_s: u64) -> u64 {
         let wanted = |one: &Measured| {
-            if one.was_held_back {
-                let least = reserved_per_s.saturating_add(reserved_per_s / 10 + 1);
-                one.offered_per_s
-                    .max(one.accepted_per_s.saturating_mul(2))
-                    .max(least)
+            if one.beyond_per_s == 0 {
+                0
+            } else if one.was_held_back {
+                let most = one.offered_per_s.max(one.accepted_per_s.saturating_mul(2));
+                most.saturating_sub(reserved_per_s).max(reserved_per_s / 10 + 1)
             } else {
                 // As much again above the reservation: a step beyond it is no flood.
-                let seen = one.accepted_per_s.max(one.offered_per_s);
-                seen.saturating_add(seen.saturating_sub(reserved_per_s))
+                one.beyond_per_s.saturating_mul(2)
             }
         };
         // The two last: a moment's calm does not cost a group what it needs in the next one.
-        let most = self.last.iter().rev().take(2).map(wanted).max().unwrap_or(0);
-        most.saturating_sub(reserved_per_s)
+        self.last.iter().rev().take(2).map(wanted).max().unwrap_or(0)
     }
 }
 
@@ -76,7 +77,15 @@ mod tests {
         Measured {
             accepted_per_s,
             offered_per_s: accepted_per_s,
+            beyond_per_s: 0,
             was_held_back: false,
+        }
+    }
+
+    fn beyond(beyond_per_s: u64) -> Measured {
+        Measured {
+            beyond_per_s,
+            ..calm(1_000 + beyond_per_s)
         }
     }
 
@@ -102,7 +111,7 @@ mod tests {
         let mut demand = Demand::default();
         demand.observe(calm(1_000));
         assert_eq!(demand.extra_per_s(1_000), 0);
-        demand.observe(calm(1_100));
+        demand.observe(beyond(100));
         assert_eq!(
             demand.extra_per_s(1_000),
             200,
@@ -111,6 +120,7 @@ mod tests {
         let held = Measured {
             accepted_per_s: 1_000,
             offered_per_s: 1_010,
+            beyond_per_s: 600,
             was_held_back: true,
         };
         demand.observe(held);
@@ -122,6 +132,20 @@ mod tests {
         assert_eq!(demand.extra_per_s(1_000), 6_000);
         demand.observe(calm(100));
         demand.observe(calm(100));
+        assert_eq!(demand.extra_per_s(1_000), 0);
+    }
+
+    #[test]
+    fn who_makes_up_for_a_stall_within_its_reservation_wants_nothing_more() {
+        let mut demand = Demand::default();
+        demand.observe(calm(700));
+        demand.observe(calm(1_400));
+        assert_eq!(demand.extra_per_s(1_000), 0, "the bucket let all of it pass");
+        // A disk that was behind held it back, and not its budget.
+        demand.observe(Measured {
+            was_held_back: true,
+            ..calm(900)
+        });
         assert_eq!(demand.extra_per_s(1_000), 0);
     }
 }

@@ -128,8 +128,17 @@ impl<T> Admission<T> {
         let within_sla = self.offered.observe(now, cost) == Conformance::WithinSla;
         add(&mut self.flow.offered, cost);
         self.flow.offers = self.flow.offers.wrapping_add(1);
-        if self.window_open && self.waiting == 0 && self.take(now, cost) {
-            return Offer::Admitted(item);
+        if self.window_open && self.waiting == 0 {
+            let lent = self.flow.lent;
+            if self.take(now, cost) {
+                if self.flow.lent != lent {
+                    add(&mut self.flow.beyond, cost);
+                }
+                return Offer::Admitted(item);
+            }
+        }
+        if self.buckets.wait_us(now, cost, self.waiting_cost) > 0 {
+            add(&mut self.flow.beyond, cost);
         }
         self.flow.held_back = self.flow.held_back.wrapping_add(1);
         let deadline = deadline.min(now.saturating_add(self.limits.wait_us_max));

@@ -96,6 +96,9 @@ pub struct Flow {
     pub offered: [u64; 3],
     pub reserved: [u64; 3],
     pub lent: [u64; 3],
+    /// Of what was offered: what the reservation did not let pass at once, whatever became of it. What waits for another
+    /// reason than the budget counts only when it is more than the reservation holds.
+    pub beyond: [u64; 3],
     /// How often something was offered, and how often it had to wait or was throttled.
     pub offers: u64,
     pub held_back: u64,
@@ -109,6 +112,7 @@ impl Flow {
             offered: less(self.offered, before.offered),
             reserved: less(self.reserved, before.reserved),
             lent: less(self.lent, before.lent),
+            beyond: less(self.beyond, before.beyond),
             offers: self.offers.wrapping_sub(before.offers),
             held_back: self.held_back.wrapping_sub(before.held_back),
         }

@@ -3,6 +3,7 @@
 //! - [`Buckets`]: one bucket per resource; a request passes when every bucket has its cost
 //!   (Filo §3 "rate limiters", Pulsar §4.4)
 //! - [`lent`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
+//! - [`LentWindow`]: whether they pass, by how long batches take (LEDBAT, RFC 6817)
 //! - [`Pace`]: a bucket of bytes for work that may wait
 //! - [`FairQueue`]: whose connection is read next, before anything is taken from sockets (Pisces §3.4)
 //! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with
@@ -15,10 +16,12 @@ mod admission;
 mod buckets;
 mod fair;
 pub mod lent;
+mod lent_window;
 mod pace;
 
 pub use admission::{Admission, Offer, Polled, QueueLimits, Ready};
 pub use buckets::{Buckets, Conformance, RetryAfter};
 pub use fair::{FairQueue, Tenant, Turn};
 pub use lent::Flow;
+pub use lent_window::LentWindow;
 pub use pace::Pace;

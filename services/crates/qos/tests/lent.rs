@@ -87,6 +87,7 @@ fn the_reservation_is_used_before_what_is_lent() {
     assert_eq!(flow.reserved, rate(100));
     assert_eq!(flow.lent, rate(50));
     assert_eq!(flow.offered, rate(150));
+    assert_eq!(flow.beyond, rate(50));
     assert_eq!(flow.held_back, 0);
 }
 
@@ -170,4 +171,17 @@ proptest! {
             passed_lent = lent;
         }
     }
+}
+
+#[test]
+fn what_waits_for_another_reason_than_the_budget_is_not_beyond_it() {
+    let mut queue = Admission::new(&Budget::for_rate(100, 64, COST), QueueLimits::default(), 0);
+    queue.set_window_open(false);
+    for i in 0..100 {
+        assert_eq!(offer(&mut queue, 0, i), Offer::Queued);
+    }
+    assert_eq!(queue.flow().held_back, 100);
+    assert_eq!(queue.flow().beyond, [0; 3], "a second of the rate is what it has");
+    offer(&mut queue, 0, 100);
+    assert_eq!(queue.flow().beyond, rate(1));
 }

@@ -77,6 +77,13 @@ pub const FAIR_BLOCKED_WAIT_US: u64 = 1_000;
 pub const FAIR_BLOCKED_REST_US: u64 = 16_000;
 /// Lent capacity that a group may use at once after a pause, in time at its rate: others may want it back any moment.
 pub const LENT_DEPTH_MS: u64 = 100;
+/// What lent requests may add to the time that a batch takes from its order to its commitment: a few syncs of a sound disk.
+/// Less, and what waits for one sync ends lending; more, and a client that appends at its SLA with what passes in a few
+/// milliseconds under way has less than that.
+pub const LENT_DELAY_MS: u64 = 4;
+/// How long the least time that a batch took is remembered, at least: a chain that has become slower for good is not held
+/// to what it was.
+pub const LENT_LEAST_KEPT_MS: u64 = 10_000;
 /// In an interval servers agree on what is lent in five steps; the rest of it is for what is late.
 pub const SHARE_STEPS_PER_INTERVAL: u64 = 16;
 /// What is lent and not renewed for so many intervals ends: one message may be lost, and the next one too.

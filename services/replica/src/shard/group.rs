@@ -150,6 +150,7 @@ impl Group {
         self.replica.flush(&mut commands);
         self.carry_out(io, &mut commands);
         io.scratch.commands = commands;
+        self.time_committed();
         self.answer_attaching(io);
         self.send_acks(io);
         self.serve_readers(io);
@@ -177,9 +178,15 @@ impl Group {
         if admission.is_empty() {
             return;
         }
-        admission.set_yields(io.shared.lending.is_stopped(now));
-        // Each admitted batch may close the window: asked again before the next.
-        while let Some(ready) = self.admission.as_mut().and_then(|a| a.pop(now)) {
+        // Each admitted batch may close the windows: asked again before the next.
+        loop {
+            let yields = self.lent_yields(io, now);
+            let Some(ready) = self.admission.as_mut().and_then(|admission| {
+                admission.set_yields(yields);
+                admission.pop(now)
+            }) else {
+                break;
+            };
             match ready {
                 Ready::Admitted(request) => self.order_if_owned(io, request),
                 Ready::Expired {
@@ -219,6 +226,7 @@ impl Group {
 
     pub fn order(&mut self, io: &mut Io, request: AppendRequest) {
         self.step(io, Event::Append(request));
+        self.time_ordered();
     }
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use quorate_controller::Place;
 use quorate_controller::demand::Measured;
 use quorate_controller::exchange::Load;
-use quorate_qos::Flow;
+use quorate_qos::{Admission, Flow, LentWindow};
 use quorate_types::{Epoch, GroupId, Micros, Role, ServerId};
 use quorate_wire::client::{Message, Notice};
 use quorate_wire::share::{SHARE_VERSION, Share};
@@ -53,6 +53,7 @@ pub struct Watched {
     told_per_s: [u64; 2],
     /// Lent requests as last told to the meter.
     metered: Flow,
+    pub window: LentWindow,
 }
 
 impl Shard {
@@ -145,6 +146,7 @@ impl Group {
         Some(Measured {
             accepted_per_s: per_s(both),
             offered_per_s: per_s(since.offered),
+            beyond_per_s: per_s(since.beyond),
             was_held_back: since.held_back > since.offers / 2,
         })
     }
@@ -182,6 +184,38 @@ impl Group {
             admission.assume(now_us(), is_shared.then_some([0; 3]));
         }
         self.lending.lent_per_s = 0;
+        self.lending.window.begin_anew();
+    }
+
+    /// Whether nothing passes on lent capacity now: an owner wants it back, or batches take long.
+    pub fn lent_yields(&self, io: &Io, now: Micros) -> bool {
+        let (Some(admission), Some(budget)) = (&self.admission, &self.budget) else {
+            return false;
+        };
+        if !admission.has_lent() {
+            return false;
+        }
+        let rate_per_s = budget.rate_per_s.saturating_add(self.lending.lent_per_s);
+        let bytes_per_s = rate_per_s.saturating_mul(u64::from(budget.request_size_bytes));
+        let window = &self.lending.window;
+        io.shared.lending.is_stopped(now) || !window.lets_pass(self.replica.uncommitted_bytes(), bytes_per_s)
+    }
+
+    /// A batch was ordered: how long it takes is measured, where anything was ever lent.
+    pub fn time_ordered(&mut self) {
+        if self.admission.as_ref().is_some_and(Admission::has_lent) && !self.lending.window.is_measuring() {
+            self.lending
+                .window
+                .ordered(self.replica.log().last_index(), now_us());
+        }
+    }
+
+    pub fn time_committed(&mut self) {
+        if self.lending.window.is_measuring() {
+            self.lending
+                .window
+                .committed(self.replica.commit_index(), now_us());
+        }
     }
 
     /// It uses more of its reservation than was assumed.

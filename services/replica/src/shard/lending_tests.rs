@@ -248,6 +248,7 @@ fn a_head_tells_what_was_offered_and_whether_it_was_held_back() {
     assert_eq!(load.places.len(), 1);
     assert_eq!(load.places[0].cost, [1_000, 0, 0]);
     assert!(load.measured.was_held_back);
+    assert!(load.measured.beyond_per_s > 0);
     assert!(load.measured.accepted_per_s < load.measured.offered_per_s);
     assert!(
         load.measured.offered_per_s * elapsed_us >= 10 * 1_000_000,
@@ -255,6 +256,7 @@ fn a_head_tells_what_was_offered_and_whether_it_was_held_back() {
     );
     let calm = rig.load();
     assert!(!calm.measured.was_held_back);
+    assert_eq!(calm.measured.beyond_per_s, 0);
     assert_eq!(calm.measured.offered_per_s, 0);
 }
 

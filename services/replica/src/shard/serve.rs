@@ -249,6 +249,7 @@ impl Group {
     /// Orders the batch, has it wait for budget or room, or refuses it.
     fn offer(&mut self, io: &mut Io, request: AppendRequest, timeout_ms: u32) {
         let (client, entry_count, now) = (request.client, request.entry_count, request.received_us);
+        let yields = self.lent_yields(io, now);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
@@ -260,9 +261,7 @@ impl Group {
         }
         let cost = budget.batch_milli(u64::from(entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;
-        if admission.has_lent() {
-            admission.set_yields(io.shared.lending.is_stopped(now));
-        }
+        admission.set_yields(yields);
         let offer = admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000);
         if admission.take_returned() {
             self.owner_returned(io, now);

@@ -188,6 +188,7 @@ impl World {
                 measured: Measured {
                     accepted_per_s: offered_per_s.min(may),
                     offered_per_s,
+                    beyond_per_s: offered_per_s.saturating_sub(view.reserved_per_s),
                     was_held_back: offered_per_s > may,
                 },
             })
