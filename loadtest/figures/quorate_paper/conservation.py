@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median, pstdev
 from typing import Any
 
 from quorate_paper import alloc
-from quorate_paper.instances import applicants, conservation, servers
-from quorate_paper.placement import instance
+from quorate_paper.instances import SIZES, applicants, conservation, servers
+from quorate_paper.placement import Told, instance, nothing
 
 REFERENCE = "cdrf"
 ALGORITHMS = (REFERENCE, "cdrf-exact", "head", "all", "level")
 REPEAT = {REFERENCE: 1, "cdrf-exact": 15, "head": 1, "all": 1, "level": 15}
-FEWER_ROUNDS = "level, two rounds fewer"
-_FEWER = ("--bound-rounds", "2")
+MORE_ROUNDS = "level, two rounds more"
+_MORE = ("--crowd-rounds", "4")
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,13 @@ class Point:
         return asdict(self)
 
 
-def points(seeds: range, counts: list[int]) -> list[Point]:
-    return [point for count in counts for seed in seeds for point in _compared(count, seed)]
+def points(seeds: range, counts: list[int], told: Told = nothing) -> list[Point]:
+    found = []
+    for count in counts:
+        for seed in seeds:
+            told(f"{count} applicants, instance {seed} of {len(seeds)}")
+            found += _compared(count, seed)
+    return found
 
 
 def _compared(count: int, seed: int) -> list[Point]:
@@ -50,7 +56,7 @@ def _compared(count: int, seed: int) -> list[Point]:
     shared = conservation(made, alloc.place(made, "online", "filo"))
     wanting = {tenant["id"] for tenant in shared["tenants"] if "extra" in tenant}
     answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in ALGORITHMS}
-    answers[FEWER_ROUNDS] = alloc.conserve(shared, "level", REPEAT["level"], *_FEWER)
+    answers[MORE_ROUNDS] = alloc.conserve(shared, "level", REPEAT["level"], *_MORE)
     reference = answers[REFERENCE]
     scarce = max(range(3), key=reference["granted_ratio"].__getitem__)
     even = deviation(reference, wanting)
@@ -79,10 +85,11 @@ def _compared(count: int, seed: int) -> list[Point]:
 DEMANDS = (0.25, 0.5, 1, 2, None)
 
 
-def by_demand(seeds: range, count: int) -> list[dict[str, Any]]:
+def by_demand(seeds: range, count: int, told: Told = nothing) -> list[dict[str, Any]]:
     """Efficiency over how much more tenants want: proposals that pass whole or not at all live from modest demands."""
     rows = []
     for seed in seeds:
+        told(f"by demand, instance {seed} of {len(seeds)}")
         made = instance(seed, count, "online")
         shared = conservation(made, alloc.place(made, "online", "filo"))
         for demand in DEMANDS:
@@ -102,13 +109,14 @@ def by_demand(seeds: range, count: int) -> list[dict[str, Any]]:
 FLEETS = (10, 20, 40, 80)
 
 
-def by_fleet(seeds: range, fleets: Sequence[int] = FLEETS) -> list[dict[str, Any]]:
+def by_fleet(seeds: range, fleets: Sequence[int] = FLEETS, told: Told = nothing) -> list[dict[str, Any]]:
     """Time over the size of the fleet, 15 applicants a server: what one server computes does not grow with it."""
     rows = []
     for count in fleets:
         times: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
         tenants = []
         for seed in seeds:
+            told(f"{count} servers, instance {seed} of {len(seeds)}")
             made = {"servers": servers(count), "applicants": applicants(seed, 15 * count)}
             shared = conservation(made, alloc.place(made, "online", "filo"))
             tenants.append(len(shared["tenants"]))
@@ -118,6 +126,38 @@ def by_fleet(seeds: range, fleets: Sequence[int] = FLEETS) -> list[dict[str, Any
         speedup = {one: time_us[REFERENCE] / us for one, us in time_us.items()}
         rows.append({"servers": count, "tenants": median(tenants), "time_us": time_us, "speedup": speedup})
     return rows
+
+
+MANY = 10_000
+DEGREE = 5
+
+
+def many_tenants(seed: int, repeat: int) -> dict[str, Any]:
+    """Ten servers, each with so many tenants who want more, half of them all there is: what an interval of Level-DRF
+    takes of the busiest server's time, all its rounds together."""
+    drawn = random.Random(seed)
+    fleet, tenants = servers(10), []
+    for number in range(MANY * len(fleet) // DEGREE):
+        rate_per_s = drawn.randint(1, 40)
+        sla = {
+            "durability": drawn.choice(["in_memory", "persistent"]),
+            "replication_degree": DEGREE,
+            "request_size_bytes": drawn.choice(SIZES[:5]),
+            "rate_per_s": rate_per_s,
+        }
+        chain = drawn.sample([server["id"] for server in fleet], DEGREE)
+        extra: Any = "all" if number % 2 else {"per_s": drawn.randint(1, 2 * rate_per_s)}
+        tenants.append({"id": f"t{number}", "placement": chain, "sla": sla, "extra": extra})
+    shared = {"servers": fleet, "tenants": tenants}
+    level, best = alloc.conserve(shared, "level", repeat), alloc.conserve(shared, "cdrf-exact")
+    scarce = max(range(3), key=best["granted_ratio"].__getitem__)
+    return {
+        "tenants_of_a_server": MANY,
+        "time_us": level["slowest_server_us"],
+        "rounds": level["rounds"],
+        "messages": level["messages"],
+        "efficiency": level["granted_ratio"][scarce] / best["granted_ratio"][scarce],
+    }
 
 
 def deviation(answer: dict[str, Any], wanting: set[str]) -> float:

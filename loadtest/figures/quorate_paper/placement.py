@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from statistics import mean, median, stdev
-from typing import Any
+from typing import Any, TypeAlias
 
 from quorate_paper import alloc
 from quorate_paper.instances import KINDS, Instance, applicants, servers, vectors
@@ -16,6 +17,13 @@ SERVERS = 10
 HOWS = ("online", "offline")
 ALGORITHMS = ("shape", "filo")
 ORDERS = ("online, increasing", "online, as drawn", "offline")
+
+
+Told: TypeAlias = Callable[[str], None]
+
+
+def nothing(_: str) -> None:
+    """Whoever does not want to hear of progress."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,14 @@ def instance(seed: int, count: int, how: str, kind: str = "Filo §6.2") -> Insta
     return {"servers": servers(SERVERS), "applicants": drawn}
 
 
-def points(seeds: range, counts: list[int]) -> list[Point]:
-    series = [(how, algorithm) for how in HOWS for algorithm in ALGORITHMS]
-    return [_point(how, algorithm, count, seeds) for how, algorithm in series for count in counts]
+def points(seeds: range, counts: list[int], told: Told = nothing) -> list[Point]:
+    found = []
+    for how in HOWS:
+        for algorithm in ALGORITHMS:
+            for count in counts:
+                told(f"{how}, {algorithm}, {count} applicants")
+                found.append(_point(how, algorithm, count, seeds))
+    return found
 
 
 def _point(how: str, algorithm: str, count: int, seeds: range) -> Point:
@@ -76,11 +89,12 @@ def _point(how: str, algorithm: str, count: int, seeds: range) -> Point:
     )
 
 
-def kinds(seeds: range, count: int) -> list[dict[str, Any]]:
+def kinds(seeds: range, count: int, told: Told = nothing) -> list[dict[str, Any]]:
     """Applicants of other kinds and orders than the paper's: that no choice is made for one generator alone."""
     rows = []
     for kind in KINDS:
         for order in ORDERS:
+            told(f"{kind}, {order}")
             how = order.split(",")[0]
             row: dict[str, Any] = {"kind": kind, "order": order, "applicants": count, "seeds": len(seeds)}
             for algorithm in ALGORITHMS:
@@ -98,11 +112,12 @@ def _loads(answer: dict[str, Any]) -> list[int]:
     return list(load.values())
 
 
-def against_optimum(seeds: range, count: int, seconds: float) -> list[dict[str, Any]]:
+def against_optimum(seeds: range, count: int, seconds: float, told: Told = nothing) -> list[dict[str, Any]]:
     """Ours, off-line and on-line, and Algorithm 1 off-line, of the scarce resource, beside what the solver finds on
     instances small enough for it to prove its optimum. Applicants come on-line in an order by chance."""
     rows = []
     for seed in seeds:
+        told(f"solver, instance {seed} of {len(seeds)}")
         made = {"servers": servers(SOLVED_SERVERS), "applicants": small(seed, count)}
         answers = {how: alloc.place(made, how)["allocated_ratio"] for how in HOWS}
         filo = alloc.place(made, "offline", "filo")["allocated_ratio"]

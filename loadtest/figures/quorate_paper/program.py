@@ -86,19 +86,25 @@ def publish_seen(seen: figure7.Seen, folder: Path) -> list[Figure]:
 
 
 def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> list[Figure]:
+    def told(text: str) -> None:
+        display.progress(f"  {text} …")
+
+    seeds, few = range(1, chosen.seeds + 1), range(1, chosen.seeds_larger + 1)
     with display.step("Figure 5: placement"):
-        placed = placement.points(range(1, chosen.seeds + 1), chosen.counts)
+        placed = placement.points(seeds, chosen.counts, told)
     with display.step("placement of other kinds of applicants"):
-        kinds = placement.kinds(range(1, chosen.seeds + 1), goals.MOST)
+        kinds = placement.kinds(seeds, goals.MOST, told)
     with display.step("placement beside an exact solver"):
-        optima = placement.against_optimum(range(1, chosen.solved + 1), chosen.solved_applicants, chosen.solver_seconds)
+        solved = range(1, chosen.solved + 1)
+        optima = placement.against_optimum(solved, chosen.solved_applicants, chosen.solver_seconds, told)
     with display.step("placement on 100, 1 000 and 10 000 servers"):
         us_per_replica = {count: placement.at_scale(1, count, 3) for count in placement.SCALES}
     with display.step("Figure 6: distributed allocation"):
-        shared = conservation.points(range(1, chosen.seeds_shared + 1), chosen.counts)
-        demanded = conservation.by_demand(range(1, chosen.seeds_larger + 1), goals.MOST)
-    with display.step("Figure 6: larger fleets"):
-        fleets = conservation.by_fleet(range(1, chosen.seeds_larger + 1))
+        shared = conservation.points(range(1, chosen.seeds_shared + 1), chosen.counts, told)
+        demanded = conservation.by_demand(few, goals.MOST, told)
+    with display.step("Figure 6: larger fleets, many tenants"):
+        fleets = conservation.by_fleet(few, told=told)
+        many = conservation.many_tenants(1, 5)
     plots.placement(placed, folder)
     plots.conservation(shared, folder)
     figures = [
@@ -106,11 +112,12 @@ def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> lis
         *goals.conservation(shared),
         *goals.bounded(demanded),
         *goals.growth(fleets),
+        goals.many(many),
     ]
     _write(folder / "figure-5.json", {"points": [point.row() for point in placed], "kinds": kinds, "optima": optima})
     _write(
         folder / "figure-6.json",
-        {"points": [point.row() for point in shared], "by_demand": demanded, "by_fleet": fleets},
+        {"points": [point.row() for point in shared], "by_demand": demanded, "by_fleet": fleets, "many": many},
     )
     (folder / "README.md").write_text(_page(figures, kinds, demanded, fleets, chosen))
     return figures
@@ -193,11 +200,11 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="what `make profile` measured, what is computed, or real servers",
     )
     parser.add_argument("--seeds", type=int, default=20, help="instances of Figure 5 (default %(default)s)")
-    parser.add_argument("--seeds-shared", type=int, default=20, help="instances of Figure 6 (default %(default)s)")
-    parser.add_argument("--seeds-larger", type=int, default=3, help="of each demand and fleet (default %(default)s)")
+    parser.add_argument("--seeds-shared", type=int, default=8, help="instances of Figure 6 (default %(default)s)")
+    parser.add_argument("--seeds-larger", type=int, default=2, help="of each demand and fleet (default %(default)s)")
     parser.add_argument("--solved", type=int, default=10, help="instances for the exact solver (default %(default)s)")
     parser.add_argument("--solved-applicants", type=int, default=16, help="of each of them (default %(default)s)")
-    parser.add_argument("--solver-seconds", type=float, default=10, help="for each of them (default %(default)s)")
+    parser.add_argument("--solver-seconds", type=float, default=6, help="for each of them (default %(default)s)")
     counts = placement.COUNTS
     parser.add_argument("--counts", type=int, nargs="+", default=counts, help="numbers of applicants, the last is 150")
     parser.add_argument("--cells", type=Path, default=costs.CELLS, help="what Figure 3 plots (default %(default)s)")

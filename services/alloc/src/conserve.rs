@@ -17,7 +17,7 @@ use crate::{Algorithm, Policy};
 pub struct Options {
     pub algorithm: Algorithm,
     pub policy: Policy,
-    pub bound_rounds: u32,
+    pub crowd_rounds: u32,
     pub repeat: u32,
 }
 
@@ -100,7 +100,7 @@ fn once(problem: &Problem, options: &Options) -> Run {
         Algorithm::Head => distributed(problem, |local| Box::new(HeadDrf::new(local, request_by_request))),
         Algorithm::All => distributed(problem, |local| Box::new(AllDrf::new(local, request_by_request))),
         Algorithm::Level => distributed(problem, |local| {
-            Box::new(LevelDrf::new(local, options.bound_rounds))
+            Box::new(LevelDrf::new(local, options.crowd_rounds))
         }),
     }
 }

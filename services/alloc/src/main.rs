@@ -57,9 +57,9 @@ enum Command {
         algorithm: Algorithm,
         #[arg(long, value_enum, default_value_t = Policy::Unallocated)]
         policy: Policy,
-        /// Rounds of bounds of Level-DRF, even.
-        #[arg(long, default_value_t = quorate_controller::level::BOUND_ROUNDS, value_parser = even)]
-        bound_rounds: u32,
+        /// Rounds of Level-DRF between what is free and the promises.
+        #[arg(long, default_value_t = quorate_controller::level::CROWD_ROUNDS, value_parser = clap::value_parser!(u32).range(..=1000))]
+        crowd_rounds: u32,
         /// Times are medians of so many runs.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeat: u32,
@@ -102,13 +102,6 @@ pub(crate) enum Policy {
     Idle,
 }
 
-fn even(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(rounds) if rounds <= 1_000 && rounds % 2 == 0 => Ok(rounds),
-        _ => Err("must be even, 0 to 1000".to_string()),
-    }
-}
-
 fn main() -> ExitCode {
     match answer(Cli::parse().command) {
         Ok(json) => {
@@ -143,14 +136,14 @@ fn answer(command: Command) -> Result<String, Problem> {
             input,
             algorithm,
             policy,
-            bound_rounds,
+            crowd_rounds,
             repeat,
         } => {
             let checked = checked(&input)?;
             let options = conserve::Options {
                 algorithm,
                 policy,
-                bound_rounds,
+                crowd_rounds,
                 repeat,
             };
             Ok(pretty(&conserve::conserve(&checked, &options)))

@@ -225,7 +225,9 @@ fn bad_input_is_refused_by_field() {
         "on-line or off-line"
     );
     assert_eq!(
-        run(&["conserve", "--bound-rounds", "3", "-"], "{}").status.code(),
+        run(&["conserve", "--crowd-rounds", "1001", "-"], "{}")
+            .status
+            .code(),
         Some(2)
     );
     assert_eq!(run(&["conserve", "/nowhere.json"], "").status.code(), Some(2));

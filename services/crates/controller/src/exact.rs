@@ -1,6 +1,6 @@
 //! C-DRF by filling: the limit of Algorithm 2 for small requests, in time that does not depend on how many there are.
 
-use crate::filling::Filling;
+use crate::filling::{Filling, uses_of_places};
 use crate::problem::Problem;
 
 /// Requests/s granted to each tenant, rounded down; feasible.
@@ -10,10 +10,13 @@ use crate::problem::Problem;
 /// request, which there goes to smaller requests.
 pub fn exact(problem: &Problem) -> Vec<u64> {
     let shares = (0..problem.tenants().len()).map(|t| problem.share_of_request(t));
-    let places = problem.tenants().iter().map(|tenant| &tenant.places[..]);
+    let places = problem
+        .tenants()
+        .iter()
+        .map(|tenant| uses_of_places(&tenant.places));
     let filling = Filling::new(problem.free(), shares.zip(places));
     let wants = problem.tenants().iter().map(|tenant| per_s(tenant.extra_per_s));
-    problem.whole(&filling.fill(&wants.collect::<Vec<_>>()))
+    problem.whole(&filling.fill(&wants.collect::<Vec<_>>()).taken)
 }
 
 /// What is wanted, as a real number of requests/s.

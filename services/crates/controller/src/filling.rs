@@ -10,6 +10,31 @@ use std::collections::BinaryHeap;
 
 use crate::problem::{Place, RESOURCES, Vector};
 
+/// Uses of a flow: resource (of server `s` they begin at `s × RESOURCES`) and cost of one request, not 0.
+pub type Use = (u32, f64);
+
+/// What a tenant's replicas use.
+pub fn uses_of_places(places: &[Place]) -> impl Iterator<Item = Use> {
+    places
+        .iter()
+        .flat_map(|place| uses_on(place.server, place.cost.map(|cost| cost as f64)))
+}
+
+/// What one request of `cost` uses on a server.
+pub fn uses_on(server: usize, cost: [f64; RESOURCES]) -> impl Iterator<Item = Use> {
+    let uses = (0..RESOURCES).filter(move |i| cost[*i] > 0.0);
+    uses.map(move |i| ((server * RESOURCES + i) as u32, cost[i]))
+}
+
+/// Where the flows stopped.
+#[derive(Debug)]
+pub struct Filled {
+    /// Requests/s of each flow.
+    pub taken: Vec<f64>,
+    /// The resource that was full; none: its cap was reached, or it never rose.
+    pub full: Vec<Option<u32>>,
+}
+
 /// `n` flows over `free.len()` resources.
 #[derive(Debug)]
 pub struct Filling {
@@ -17,7 +42,7 @@ pub struct Filling {
     /// Share of one request, for each flow. Infinite: the flow gets nothing.
     shares: Vec<f64>,
     /// Resource and cost of one request; flow `f`'s are `uses[starts[f]..starts[f + 1]]`.
-    uses: Vec<(u32, f64)>,
+    uses: Vec<Use>,
     starts: Vec<u32>,
     /// The flows of each resource, in the same form.
     users: Vec<u32>,
@@ -25,18 +50,15 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// `free`: `m` servers. `flows`: share of one request, and the places where it costs.
-    pub fn new<'a>(free: &[Vector], flows: impl IntoIterator<Item = (f64, &'a [Place])>) -> Self {
+    /// `free`: `m` servers. `flows`: share of one request, and where it costs what.
+    pub fn new<U: IntoIterator<Item = Use>>(
+        free: &[Vector],
+        flows: impl IntoIterator<Item = (f64, U)>,
+    ) -> Self {
         let (mut shares, mut uses, mut starts) = (Vec::new(), Vec::new(), vec![0]);
-        for (share, places) in flows {
+        for (share, own) in flows {
             shares.push(share);
-            for place in places {
-                for i in 0..RESOURCES {
-                    if place.cost[i] > 0 {
-                        uses.push(((place.server * RESOURCES + i) as u32, place.cost[i] as f64));
-                    }
-                }
-            }
+            uses.extend(own);
             starts.push(uses.len() as u32);
         }
         let free: Vec<f64> = free.iter().flatten().map(|amount| *amount as f64).collect();
@@ -51,14 +73,14 @@ impl Filling {
         }
     }
 
-    /// Requests/s of each flow. `caps`: requests/s that a flow does not go beyond, infinite for none.
-    pub fn fill(&self, caps: &[f64]) -> Vec<f64> {
+    /// `caps`: requests/s that a flow does not go beyond, infinite for none.
+    pub fn fill(&self, caps: &[f64]) -> Filled {
         let mut run = Run::new(self, caps);
         while run.stop_next() {}
-        run.taken
+        run.filled
     }
 
-    fn uses_of(&self, f: usize) -> &[(u32, f64)] {
+    fn uses_of(&self, f: usize) -> &[Use] {
         &self.uses[self.starts[f] as usize..self.starts[f + 1] as usize]
     }
 
@@ -68,7 +90,7 @@ impl Filling {
 }
 
 /// Lists of flows by resource, from lists of resources by flow.
-fn turn(resources: usize, uses: &[(u32, f64)], starts: &[u32]) -> (Vec<u32>, Vec<u32>) {
+fn turn(resources: usize, uses: &[Use], starts: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut user_starts = vec![0u32; resources + 1];
     for (r, _) in uses {
         user_starts[*r as usize + 1] += 1;
@@ -87,20 +109,19 @@ fn turn(resources: usize, uses: &[(u32, f64)], starts: &[u32]) -> (Vec<u32>, Vec
     (users, user_starts)
 }
 
-/// When a resource will be full, unless its `version` has changed since.
-type Saturation = Reverse<(u64, u32, u32)>;
+/// When a resource will be full at the soonest: flows that stop meanwhile only put it off.
+type Saturation = Reverse<(u64, u32)>;
 
 struct Run<'a> {
     filling: &'a Filling,
     caps: &'a [f64],
     level: f64,
     rises: Vec<bool>,
-    taken: Vec<f64>,
+    filled: Filled,
     /// Of each resource: used by flows that stopped; what the rising ones use at level 1, and how many they are.
     stopped_use: Vec<f64>,
     use_a_level: Vec<f64>,
     rising: Vec<u32>,
-    version: Vec<u32>,
     saturations: BinaryHeap<Saturation>,
     /// Flows with a cap, the one whose cap is reached last first.
     capped: Vec<(f64, u32)>,
@@ -115,18 +136,20 @@ impl<'a> Run<'a> {
             caps,
             level: 0.0,
             rises: filling.shares.iter().map(|share| share.is_finite()).collect(),
-            taken: vec![0.0; flows],
+            filled: Filled {
+                taken: vec![0.0; flows],
+                full: vec![None; flows],
+            },
             stopped_use: vec![0.0; resources],
             use_a_level: vec![0.0; resources],
             rising: vec![0; resources],
-            version: vec![0; resources],
             saturations: BinaryHeap::new(),
             capped: Vec::new(),
         };
         for f in (0..flows).filter(|f| filling.shares[*f].is_finite()) {
             if filling.uses_of(f).is_empty() {
                 run.rises[f] = false;
-                run.taken[f] = caps[f];
+                run.filled.taken[f] = caps[f];
                 continue;
             }
             for (r, cost) in filling.uses_of(f) {
@@ -134,15 +157,16 @@ impl<'a> Run<'a> {
                 run.rising[*r as usize] += 1;
             }
             if caps[f].is_finite() {
-                // Peers tell shares and bounds: any finite ones.
+                // Peers tell what they like: any finite numbers.
                 let level = (caps[f] * filling.shares[f]).min(f64::MAX);
                 run.capped.push((level, f as u32));
             }
         }
         run.capped.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        for r in 0..resources {
-            run.foresee(r);
-        }
+        let used = (0..resources).filter(|r| run.rising[*r] > 0);
+        run.saturations = used
+            .map(|r| Reverse((run.full_at(r).to_bits(), r as u32)))
+            .collect();
         run
     }
 
@@ -151,60 +175,66 @@ impl<'a> Run<'a> {
         while self.capped.last().is_some_and(|(_, f)| !self.rises[*f as usize]) {
             self.capped.pop();
         }
-        while let Some(Reverse((_, version, r))) = self.saturations.peek()
-            && self.version[*r as usize] != *version
-        {
-            self.saturations.pop();
-        }
-        let full = self.saturations.peek().map(|next| f64::from_bits(next.0.0));
-        let cap = self.capped.last().map(|next| next.0);
+        let (full, cap) = (self.next_full(), self.capped.last().map(|next| next.0));
         match (full, cap) {
             (None, None) => false,
-            (full, Some(cap)) if full.is_none_or(|full| cap <= full) => {
+            (full, Some(cap)) if full.is_none_or(|(full, _)| cap <= full) => {
                 let (_, f) = self.capped.pop().expect("it was there");
                 self.level = self.level.max(cap);
-                self.stop(f as usize, self.caps[f as usize]);
+                self.stop(f as usize, self.caps[f as usize], None);
                 true
             }
-            _ => {
-                let Reverse((bits, _, r)) = self.saturations.pop().expect("it was there");
-                self.level = self.level.max(f64::from_bits(bits));
-                self.saturate(r as usize);
+            (Some((full, r)), _) => {
+                self.saturations.pop();
+                self.level = self.level.max(full);
+                self.saturate(r);
                 true
             }
+            (None, Some(_)) => unreachable!("without a saturation the cap is next"),
         }
     }
 
-    fn saturate(&mut self, r: usize) {
+    /// The level at which the next resource is full, and which.
+    fn next_full(&mut self) -> Option<(f64, u32)> {
+        while let Some(Reverse((soonest, r))) = self.saturations.peek().copied() {
+            if self.rising[r as usize] == 0 {
+                self.saturations.pop();
+                continue;
+            }
+            let full_at = self.full_at(r as usize);
+            if full_at.to_bits() <= soonest {
+                return Some((full_at, r));
+            }
+            self.saturations.pop();
+            self.saturations.push(Reverse((full_at.to_bits(), r)));
+        }
+        None
+    }
+
+    fn saturate(&mut self, r: u32) {
         let filling = self.filling;
-        for f in filling.users_of(r) {
+        for f in filling.users_of(r as usize) {
             if self.rises[*f as usize] {
-                self.stop(*f as usize, self.level / filling.shares[*f as usize]);
+                self.stop(*f as usize, self.level / filling.shares[*f as usize], Some(r));
             }
         }
     }
 
-    fn stop(&mut self, f: usize, taken: f64) {
+    fn stop(&mut self, f: usize, taken: f64, full: Option<u32>) {
         self.rises[f] = false;
-        self.taken[f] = taken;
+        self.filled.taken[f] = taken;
+        self.filled.full[f] = full;
         for (r, cost) in self.filling.uses_of(f) {
             let r = *r as usize;
             self.stopped_use[r] += cost * taken;
             self.use_a_level[r] -= cost / self.filling.shares[f];
             self.rising[r] -= 1;
-            self.foresee(r);
         }
     }
 
-    fn foresee(&mut self, r: usize) {
-        self.version[r] += 1;
-        if self.rising[r] == 0 {
-            return;
-        }
+    fn full_at(&self, r: usize) -> f64 {
         let left = (self.filling.free[r] - self.stopped_use[r]).max(0.0);
         // Differences of sums of reals: never below the level that was reached.
-        let level = (left / self.use_a_level[r].max(f64::MIN_POSITIVE)).clamp(self.level, f64::MAX);
-        self.saturations
-            .push(Reverse((level.to_bits(), self.version[r], r as u32)));
+        (left / self.use_a_level[r].max(f64::MIN_POSITIVE)).clamp(self.level, f64::MAX)
     }
 }

@@ -5,8 +5,8 @@
 //! - [`policy`]: what is free: the unallocated, or all that is idle
 //! - [`request_by_request`]: C-DRF as the paper's Algorithm 2, the reference
 //! - [`filling`]: raising all dominant shares together, stopping at each saturation
-//! - [`marked`]: what each tenant of a server could take if it alone had no cap
 //! - [`exact`]: C-DRF by filling, whatever the number of requests
+//! - [`picture`]: what one server of Level-DRF sees
 //! - [`rounds`]: servers that exchange messages; any of them may be lost or late
 //! - [`exchange`]: one server's part, interval after interval; [`demand`], [`words`] and [`tell`] are parts of it
 //! - [`head`], [`all`], [`level`]: Head-DRF, All-DRF and Level-DRF (the default) as such servers
@@ -24,7 +24,7 @@ pub mod exchange;
 pub mod filling;
 pub mod head;
 pub mod level;
-pub mod marked;
+pub mod picture;
 pub mod policy;
 pub mod problem;
 pub mod request_by_request;

@@ -5,7 +5,6 @@
 //! a head uses what every server of the tenant gave its word for. Silence is a no: the tenant keeps what it reserved.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use crate::problem::{NOTHING, Place, Problem, RESOURCES, Vector};
 
@@ -63,14 +62,31 @@ pub enum Body {
     Proposals(Vec<(usize, u64)>),
     /// To a head: the proposals that are taken (Head-DRF).
     Accepted(Vec<usize>),
-    /// The share of the sender that one request is; from heads also what the tenant wants (Level-DRF).
-    Shares(Vec<(usize, f64, Option<u64>)>),
-    /// Requests/s that the sender will have for tenants at least (Level-DRF).
-    AtLeast(Vec<(usize, f64)>),
-    /// Requests/s that the sender will have for tenants at most (Level-DRF).
-    AtMost(Vec<(usize, f64)>),
+    /// What the sender has free; requests/s that the tenants want whose head it is (Level-DRF).
+    Has { free: Vector, wants: Vec<(usize, u64)> },
+    /// The sender's tenants that the receiver does not host (Level-DRF).
+    Crowds(Vec<Crowd>),
     /// To a head: requests/s that the sender keeps for tenants, all together within what it has free.
     Promise(Vec<(usize, u64)>),
+}
+
+/// Tenants as one: what they take of a server while the level rises.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crowd {
+    /// Of each resource, at level 1.
+    pub per_level: [f64; RESOURCES],
+    /// They stop there; infinite: only where a resource is full.
+    pub until_level: f64,
+}
+
+impl Crowd {
+    /// Whether sums can be made with it.
+    pub fn is_sound(&self) -> bool {
+        self.per_level
+            .iter()
+            .all(|amount| amount.is_finite() && *amount >= 0.0)
+            && self.until_level >= 0.0
+    }
 }
 
 /// C-DRF where one server runs it on its own: Algorithm 2 as in the paper, or the exact version, whose time does not
@@ -324,9 +340,4 @@ pub(crate) fn unheld(local: &Local) -> Vector {
         }
     }
     left
-}
-
-/// Rounds of bounds, of which every second tells upper ones.
-pub(crate) fn is_lower(round: u32, bounds: &Range<u32>) -> bool {
-    (round - bounds.start).is_multiple_of(2)
 }

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use quorate_wire::share::{SHARE_ENTRIES_MAX, Share, ShareEntry, What};
+use quorate_types::limits::SHARE_CROWDS_MAX;
+use quorate_wire::share::{SHARE_ENTRIES_MAX, Share, ShareCrowd, ShareEntry, What};
 
 use crate::exchange::Key;
 use crate::problem::NOTHING;
-use crate::rounds::{Body, Message};
+use crate::rounds::{Body, Crowd, Message};
 
-pub fn entry(key: Key, real: f64, number: Option<u64>) -> ShareEntry {
+pub fn entry(key: Key, number: Option<u64>) -> ShareEntry {
     ShareEntry {
         group_id: key.0,
         epoch: key.1,
-        real,
         number,
     }
 }
@@ -37,6 +37,7 @@ impl Sheets {
                     what,
                     free: NOTHING,
                     entries: part.to_vec(),
+                    crowds: Vec::new(),
                 };
                 shares.push((to, share));
             }
@@ -47,34 +48,53 @@ impl Sheets {
 
 /// `names`: of the tenants, by number.
 pub fn to_shares(message: &Message, names: &[Key]) -> Vec<(usize, Share)> {
-    if let Body::Free(free) = message.body {
-        let share = Share {
-            interval: message.interval,
-            what: What::Free,
-            free,
-            entries: Vec::new(),
-        };
-        return vec![(message.to, share)];
-    }
-    let named = |tenant: &usize, real: f64, number: Option<u64>| entry(names[*tenant], real, number);
-    let amounts = |list: &[(usize, u64)]| list.iter().map(|(t, n)| named(t, 0.0, Some(*n))).collect();
-    let bounds = |list: &[(usize, f64)]| list.iter().map(|(t, x)| named(t, *x, None)).collect();
+    let whole = |what: What, free, entries: Vec<ShareEntry>, crowds| Share {
+        interval: message.interval,
+        what,
+        free,
+        entries,
+        crowds,
+    };
+    let named = |tenant: &usize, number: Option<u64>| entry(names[*tenant], number);
+    let amounts =
+        |list: &[(usize, u64)]| -> Vec<ShareEntry> { list.iter().map(|(t, n)| named(t, Some(*n))).collect() };
     let (what, entries): (What, Vec<ShareEntry>) = match &message.body {
-        Body::Free(_) => unreachable!("told above"),
+        Body::Free(free) => return vec![(message.to, whole(What::Free, *free, Vec::new(), Vec::new()))],
+        Body::Crowds(crowds) => {
+            let crowds = crowds.iter().take(SHARE_CROWDS_MAX).map(to_share_crowd).collect();
+            return vec![(message.to, whole(What::Crowds, NOTHING, Vec::new(), crowds))];
+        }
+        Body::Has { free, wants } => {
+            let wants = amounts(wants);
+            let mut parts: Vec<&[ShareEntry]> = wants.chunks(SHARE_ENTRIES_MAX).collect();
+            if parts.is_empty() {
+                parts.push(&[]);
+            }
+            let share = |part: &[ShareEntry]| whole(What::Has, *free, part.to_vec(), Vec::new());
+            return parts.into_iter().map(|part| (message.to, share(part))).collect();
+        }
         Body::Wants(list) => (What::Wants, amounts(list)),
         Body::Proposals(list) => (What::Proposals, amounts(list)),
         Body::Promise(list) => (What::Promise, amounts(list)),
-        Body::AtLeast(list) => (What::AtLeast, bounds(list)),
-        Body::AtMost(list) => (What::AtMost, bounds(list)),
-        Body::Accepted(list) => (What::Accepted, list.iter().map(|t| named(t, 0.0, None)).collect()),
-        Body::Shares(list) => (
-            What::Shares,
-            list.iter().map(|(t, x, n)| named(t, *x, *n)).collect(),
-        ),
+        Body::Accepted(list) => (What::Accepted, list.iter().map(|t| named(t, None)).collect()),
     };
     let mut sheets = Sheets::default();
     entries.into_iter().for_each(|one| sheets.tell(message.to, one));
     sheets.shares(message.interval, what)
+}
+
+fn to_share_crowd(crowd: &Crowd) -> ShareCrowd {
+    ShareCrowd {
+        per_level: crowd.per_level,
+        until_level: crowd.until_level,
+    }
+}
+
+fn to_crowd(crowd: &ShareCrowd) -> Crowd {
+    Crowd {
+        per_level: crowd.per_level,
+        until_level: crowd.until_level,
+    }
 }
 
 /// `numbers`: of the tenants of this interval that the sender has to do with too; of others nothing is taken in.
@@ -93,16 +113,17 @@ pub fn to_message(
         let amount = |(tenant, one): (usize, &ShareEntry)| Some((tenant, one.number?));
         known.clone().filter_map(amount).collect()
     };
-    let bounds = || -> Vec<(usize, f64)> { known.clone().map(|(t, one)| (t, one.real)).collect() };
     let body = match share.what {
         What::Free => Body::Free(share.free),
         What::Wants => Body::Wants(amounts()),
         What::Proposals => Body::Proposals(amounts()),
         What::Promise => Body::Promise(amounts()),
-        What::AtLeast => Body::AtLeast(bounds()),
-        What::AtMost => Body::AtMost(bounds()),
         What::Accepted => Body::Accepted(known.clone().map(|(t, _)| t).collect()),
-        What::Shares => Body::Shares(known.clone().map(|(t, one)| (t, one.real, one.number)).collect()),
+        What::Has => Body::Has {
+            free: share.free,
+            wants: amounts(),
+        },
+        What::Crowds => Body::Crowds(share.crowds.iter().map(to_crowd).collect()),
         What::Using | What::Recall | What::Returned | What::Assumed | What::Kept => return None,
     };
     Some(Message {

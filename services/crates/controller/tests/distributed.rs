@@ -6,7 +6,7 @@ use instances::{Sizes, problems};
 use proptest::prelude::*;
 use quorate_controller::all::AllDrf;
 use quorate_controller::head::HeadDrf;
-use quorate_controller::level::{BOUND_ROUNDS, LevelDrf};
+use quorate_controller::level::{CROWD_ROUNDS, LevelDrf};
 use quorate_controller::rounds::{Fate, Local, Message, Outcome, Server, locals, run};
 use quorate_controller::{Place, Problem, Tenant, exact, request_by_request};
 
@@ -35,7 +35,7 @@ fn all(local: Local) -> Box<dyn Server> {
 }
 
 fn level(local: Local) -> Box<dyn Server> {
-    Box::new(LevelDrf::new(local, BOUND_ROUNDS))
+    Box::new(LevelDrf::new(local, CROWD_ROUNDS))
 }
 
 const ALL: [fn(Local) -> Box<dyn Server>; 3] = [head, all, level];

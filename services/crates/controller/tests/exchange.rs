@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use quorate_controller::Policy;
 use quorate_controller::exchange::{Algorithm, Settings, Why};
 use quorate_types::GroupId;
-use quorate_wire::share::{Share, What};
+use quorate_wire::share::{Share, ShareCrowd, What};
 use uuid::Uuid;
 use world::*;
 
@@ -193,12 +193,11 @@ fn frames_about_what_is_not_here_change_nothing() {
     let entry = |g: u128| quorate_wire::share::ShareEntry {
         group_id: GroupId(Uuid::from_u128(g)),
         epoch: 1,
-        real: 0.0,
         number: Some(3),
     };
     for what in [
-        What::Shares,
-        What::AtMost,
+        What::Has,
+        What::Crowds,
         What::Promise,
         What::Using,
         What::Returned,
@@ -210,6 +209,7 @@ fn frames_about_what_is_not_here_change_nothing() {
                 what,
                 free: [0; 3],
                 entries: vec![entry(99)],
+                crowds: Vec::new(),
             };
             let now = world.local_now(0);
             world.servers[0].as_mut().unwrap().hear(now, 1, share);
@@ -221,8 +221,13 @@ fn frames_about_what_is_not_here_change_nothing() {
 
 #[test]
 fn a_peer_may_tell_any_number() {
+    let entry = |g: u128| quorate_wire::share::ShareEntry {
+        group_id: GroupId(Uuid::from_u128(g)),
+        epoch: 1,
+        number: None,
+    };
     let reals = [1e300, f64::MAX, f64::INFINITY, 1e-300, 5e-324, 0.0];
-    for (shares, bounds) in reals.iter().flat_map(|a| reals.iter().map(move |b| (*a, *b))) {
+    for (amount, until_level) in reals.iter().flat_map(|a| reals.iter().map(move |b| (*a, *b))) {
         let groups = vec![
             group(&[0, 1, 2], 100, 5_000),
             group(&[1, 0], 100, 5_000),
@@ -236,27 +241,22 @@ fn a_peer_may_tell_any_number() {
                 interval = interval.max(share.interval);
                 vec![MS]
             });
-            for (what, real) in [
-                (What::Shares, shares),
-                (What::AtMost, bounds),
-                (What::AtLeast, bounds),
-            ] {
-                let entry = |g: u128| quorate_wire::share::ShareEntry {
-                    group_id: GroupId(Uuid::from_u128(g)),
-                    epoch: 1,
-                    real,
-                    number: None,
-                };
+            let crowd = ShareCrowd {
+                per_level: [amount.min(f64::MAX), 0.0, amount.min(f64::MAX)],
+                until_level,
+            };
+            for (what, crowds) in [(What::Has, vec![]), (What::Crowds, vec![crowd, crowd])] {
                 let share = Share {
                     interval,
                     what,
-                    free: [0; 3],
+                    free: [amount as u64, until_level as u64, 0],
                     entries: vec![entry(1), entry(2)],
+                    crowds,
                 };
                 let now = world.local_now(0);
                 world.servers[0].as_mut().unwrap().hear(now, 1, share);
             }
-            assert!(world.is_feasible(), "{shares} {bounds}: {:?}", world.used);
+            assert!(world.is_feasible(), "{amount} {until_level}: {:?}", world.used);
         }
         world.run(6 * INTERVAL);
         assert!(

@@ -86,6 +86,11 @@ pub const LENT_DELAY_MS: u64 = 4;
 pub const LENT_LEAST_KEPT_MS: u64 = 10_000;
 /// In an interval servers agree on what is lent in five steps; the rest of it is for what is late.
 pub const SHARE_STEPS_PER_INTERVAL: u64 = 16;
+/// Others' tenants are told as crowds by the level to which they rise, so many levels at most: sixteen give
+/// out a thousandth more, and cost servers twice the time.
+pub const SHARE_CROWD_LEVELS_MAX: usize = 4;
+/// Crowds of one frame: for each set of three resources those, and one that rises without end. A frame is 1.3 KB at most.
+pub const SHARE_CROWDS_MAX: usize = 8 * (SHARE_CROWD_LEVELS_MAX + 1);
 /// What is lent and not renewed for so many intervals ends: one message may be lost, and the next one too.
 pub const SHARE_LAPSE_INTERVALS: u64 = 3;
 /// Frames about what is free that wait to be read; beyond, they are lost, which costs no more than one interval.

@@ -3,6 +3,7 @@
 //! It concerns no log: whatever of it is lost, late or not understood, groups keep what they reserved.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_types::limits::SHARE_CROWDS_MAX;
 use quorate_types::{Epoch, GroupId};
 use uuid::Uuid;
 
@@ -19,8 +20,9 @@ pub const SHARE_VERSION: u8 = 1;
 pub const SHARE_ENTRIES_MAX: usize = 1_024;
 
 const ENTRY_LEN: usize = 16 + 8 + 8 + 8 + 1;
+const CROWD_LEN: usize = 4 * 8;
 
-/// What is told; what the numbers of entries mean.
+/// What is told; what the numbers of entries mean. 5 to 7 were bounds, which nobody tells any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum What {
@@ -32,12 +34,6 @@ pub enum What {
     Proposals = 3,
     /// The proposals taken.
     Accepted = 4,
-    /// `real`: share of the sender's free resources that one request is; `number`, from heads: what is wanted.
-    Shares = 5,
-    /// `real`: requests/s that the sender will have at least.
-    AtLeast = 6,
-    /// `real`: requests/s that the sender will have at most.
-    AtMost = 7,
     /// `number`: requests/s that the sender keeps for the group.
     Promise = 8,
     /// From heads: `number` is the interval of the grant in use, if there is one; others are over.
@@ -50,24 +46,21 @@ pub enum What {
     Assumed = 12,
     /// To heads: the sender keeps `number` of the group's reservation free.
     Kept = 13,
+    /// `free`: what the sender has free; `number`, of groups whose head it is: requests/s wanted above the reservation.
+    Has = 14,
+    /// No entries: `crowds` are the sender's groups that the receiver does not host.
+    Crowds = 15,
 }
 
 impl What {
     fn of(byte: u8) -> Option<Self> {
         use What::{
-            Accepted, Assumed, AtLeast, AtMost, Free, Kept, Promise, Proposals, Recall, Returned, Shares,
-            Using, Wants,
+            Accepted, Assumed, Crowds, Free, Has, Kept, Promise, Proposals, Recall, Returned, Using, Wants,
         };
         let all = [
-            Free, Wants, Proposals, Accepted, Shares, AtLeast, AtMost, Promise, Using, Recall, Returned,
-            Assumed, Kept,
+            Free, Wants, Proposals, Accepted, Promise, Using, Recall, Returned, Assumed, Kept, Has, Crowds,
         ];
         all.into_iter().find(|what| *what as u8 == byte)
-    }
-
-    /// Whether `real` has a meaning.
-    fn is_real(self) -> bool {
-        matches!(self, What::Shares | What::AtLeast | What::AtMost)
     }
 }
 
@@ -75,9 +68,16 @@ impl What {
 pub struct ShareEntry {
     pub group_id: GroupId,
     pub epoch: Epoch,
-    /// Not negative; may be infinite.
-    pub real: f64,
     pub number: Option<u64>,
+}
+
+/// Groups as one: what they take while their dominant share, the *level*, rises.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShareCrowd {
+    /// Of each resource, in thousandths of tokens each second, at level 1: finite, not negative.
+    pub per_level: [f64; 3],
+    /// They rise no further: not negative, may be infinite.
+    pub until_level: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +87,8 @@ pub struct Share {
     /// CPU, network, storage IO, in thousandths of tokens each second.
     pub free: [u64; 3],
     pub entries: Vec<ShareEntry>,
+    /// Of [`What::Crowds`] only.
+    pub crowds: Vec<ShareCrowd>,
 }
 
 impl Share {
@@ -94,6 +96,11 @@ impl Share {
         assert!(
             self.entries.len() <= SHARE_ENTRIES_MAX,
             "more goes into another frame"
+        );
+        assert!(
+            self.crowds.len() <= SHARE_CROWDS_MAX && (self.crowds.is_empty() || self.what == What::Crowds),
+            "{} crowds",
+            self.crowds.len()
         );
         let mut out = BytesMut::new();
         encode_frame(&mut out, kind::SHARE, 0, None, 0, |out| {
@@ -106,9 +113,19 @@ impl Share {
             for entry in &self.entries {
                 out.put_slice(entry.group_id.0.as_bytes());
                 out.put_u64_le(entry.epoch);
-                out.put_u64_le(entry.real.to_bits());
+                out.put_u64_le(0);
                 out.put_u8(u8::from(entry.number.is_some()));
                 out.put_u64_le(entry.number.unwrap_or(0));
+            }
+            if self.what == What::Crowds {
+                out.put_u32_le(self.crowds.len() as u32);
+                for crowd in &self.crowds {
+                    crowd
+                        .per_level
+                        .iter()
+                        .for_each(|amount| out.put_u64_le(amount.to_bits()));
+                    out.put_u64_le(crowd.until_level.to_bits());
+                }
             }
         });
         out.freeze()
@@ -130,31 +147,53 @@ impl Share {
             return Err(WireError::Malformed { what: "SHARE" });
         }
         let entries = (0..count)
-            .map(|_| decode_entry(&mut r, what))
+            .map(|_| decode_entry(&mut r))
             .collect::<Result<_, WireError>>()?;
+        let crowds = match what {
+            What::Crowds => decode_crowds(&mut r)?,
+            _ => Vec::new(),
+        };
         Ok(Some(Share {
             interval,
             what,
             free,
             entries,
+            crowds,
         }))
     }
 }
 
-fn decode_entry(r: &mut Reader<'_>, what: What) -> Result<ShareEntry, WireError> {
+fn decode_entry(r: &mut Reader<'_>) -> Result<ShareEntry, WireError> {
     let group_id = GroupId(Uuid::from_bytes(r.id16()?));
     let epoch = r.u64()?;
-    let real = f64::from_bits(r.u64()?);
+    r.u64()?; // of bounds, once
     let (has_number, number) = (r.u8()? != 0, r.u64()?);
-    // Neither NaN nor negative: nobody who computes with it has to ask again.
-    if what.is_real() && (real.is_nan() || real < 0.0) {
-        return Err(WireError::Malformed { what: "SHARE" });
-    }
     Ok(ShareEntry {
         group_id,
         epoch,
-        real: if what.is_real() { real } else { 0.0 },
         number: has_number.then_some(number),
+    })
+}
+
+fn decode_crowds(r: &mut Reader<'_>) -> Result<Vec<ShareCrowd>, WireError> {
+    let count = r.count(CROWD_LEN)?;
+    if count > SHARE_CROWDS_MAX {
+        return Err(WireError::Malformed { what: "SHARE" });
+    }
+    (0..count).map(|_| decode_crowd(r)).collect()
+}
+
+fn decode_crowd(r: &mut Reader<'_>) -> Result<ShareCrowd, WireError> {
+    let mut real = || Ok::<f64, WireError>(f64::from_bits(r.u64()?));
+    let (per_level, until_level) = ([real()?, real()?, real()?], real()?);
+    // Nobody who computes with it has to ask again.
+    let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
+    if !per_level.iter().all(is_amount) || until_level.is_nan() || until_level < 0.0 {
+        return Err(WireError::Malformed { what: "SHARE" });
+    }
+    Ok(ShareCrowd {
+        per_level,
+        until_level,
     })
 }
 
@@ -163,11 +202,10 @@ mod tests {
     use super::*;
     use crate::decode_frame;
 
-    fn share(what: What, real: f64, number: Option<u64>) -> Share {
+    fn share(what: What, number: Option<u64>) -> Share {
         let entry = |n: u128| ShareEntry {
             group_id: GroupId(Uuid::from_u128(n)),
             epoch: 3,
-            real,
             number,
         };
         Share {
@@ -175,6 +213,19 @@ mod tests {
             what,
             free: [1, u64::MAX, 3],
             entries: (1..=SHARE_ENTRIES_MAX as u128).map(entry).collect(),
+            crowds: Vec::new(),
+        }
+    }
+
+    fn crowds(per_level: f64, until_level: f64) -> Share {
+        let crowd = ShareCrowd {
+            per_level: [per_level, 0.0, 7.5],
+            until_level,
+        };
+        Share {
+            entries: Vec::new(),
+            crowds: vec![crowd; SHARE_CROWDS_MAX],
+            ..share(What::Crowds, None)
         }
     }
 
@@ -185,13 +236,14 @@ mod tests {
 
     #[test]
     fn a_full_frame_comes_back() {
-        for (what, real, number) in [
-            (What::Shares, f64::INFINITY, Some(u64::MAX)),
-            (What::AtMost, 0.25, None),
-            (What::Using, 0.0, Some(76)),
-            (What::Returned, 0.0, None),
-        ] {
-            let sent = share(what, real, number);
+        let sent = [
+            share(What::Has, Some(u64::MAX)),
+            share(What::Using, Some(76)),
+            share(What::Returned, None),
+            crowds(0.25, f64::INFINITY),
+            crowds(f64::MAX, 0.0),
+        ];
+        for sent in sent {
             assert_eq!(Share::decode(&frame(&sent.to_bytes())), Ok(Some(sent)));
         }
     }
@@ -199,14 +251,27 @@ mod tests {
     #[test]
     fn what_no_sum_can_use_is_refused() {
         for real in [f64::NAN, -1.0, f64::NEG_INFINITY] {
-            let sent = share(What::AtLeast, real, None);
-            assert!(Share::decode(&frame(&sent.to_bytes())).is_err(), "{real}");
+            for sent in [crowds(real, 1.0), crowds(1.0, real)] {
+                assert!(Share::decode(&frame(&sent.to_bytes())).is_err(), "{real}");
+            }
+        }
+        assert!(Share::decode(&frame(&crowds(f64::INFINITY, 1.0).to_bytes())).is_err());
+    }
+
+    #[test]
+    fn what_is_not_told_any_more_is_ignored() {
+        for what in 5..=7 {
+            let mut old = frame(&share(What::Wants, None).to_bytes());
+            let mut head = BytesMut::from(&old.head[..]);
+            head[1] = what;
+            old.head = head.freeze();
+            assert_eq!(Share::decode(&old), Ok(None));
         }
     }
 
     #[test]
     fn what_a_later_version_says_is_ignored_and_what_is_cut_is_refused() {
-        let mut later = frame(&share(What::Recall, 0.0, None).to_bytes());
+        let mut later = frame(&share(What::Recall, None).to_bytes());
         let mut head = BytesMut::from(&later.head[..]);
         head[1] = 200;
         later.head = head.clone().freeze();
@@ -215,7 +280,7 @@ mod tests {
         head[1] = What::Recall as u8;
         later.head = head.freeze();
         assert_eq!(Share::decode(&later), Ok(None));
-        let mut cut = frame(&share(What::Recall, 0.0, None).to_bytes());
+        let mut cut = frame(&share(What::Recall, None).to_bytes());
         cut.head.truncate(500);
         assert!(Share::decode(&cut).is_err());
     }

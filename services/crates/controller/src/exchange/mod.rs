@@ -30,7 +30,7 @@ use crate::all::AllDrf;
 use crate::demand::{Demand, Measured};
 use crate::exact::exact;
 use crate::head::HeadDrf;
-use crate::level::{BOUND_ROUNDS, LevelDrf};
+use crate::level::{CROWD_ROUNDS, LevelDrf};
 use crate::policy::{Policy, Reservation};
 use crate::problem::{NOTHING, Place, RESOURCES, Vector};
 use crate::rounds::{Hosted, Local, Message, Server};
@@ -174,7 +174,7 @@ impl Exchange {
             self.rounds = Some(match self.settings.algorithm {
                 Algorithm::Head => Box::new(HeadDrf::new(local, exact)),
                 Algorithm::All => Box::new(AllDrf::new(local, exact)),
-                Algorithm::Level => Box::new(LevelDrf::new(local, BOUND_ROUNDS)),
+                Algorithm::Level => Box::new(LevelDrf::new(local, CROWD_ROUNDS)),
             });
         }
         commands.append(&mut self.step(now));
@@ -251,7 +251,7 @@ impl Exchange {
         let mut sheets = Sheets::default();
         for (key, per_s) in self.reservations.answers() {
             if let Some(load) = self.loads.of(&key).filter(|load| fits(load)) {
-                sheets.tell(load.head(), tell::entry(key, 0.0, Some(per_s)));
+                sheets.tell(load.head(), tell::entry(key, Some(per_s)));
             }
         }
         self.send(sheets, What::Kept, commands);
@@ -292,6 +292,7 @@ impl Exchange {
                 what: What::Using,
                 free: NOTHING,
                 entries: Vec::new(),
+                crowds: Vec::new(),
             };
             commands.push(Command::Send { to: from, share });
         }
@@ -364,7 +365,7 @@ impl Exchange {
         let mut sheets = Sheets::default();
         for load in own.iter().filter_map(|key| self.loads.of(key)) {
             for other in load.others(self.me) {
-                sheets.tell(other, tell::entry(load.key, 0.0, None));
+                sheets.tell(other, tell::entry(load.key, None));
             }
         }
         self.send(sheets, What::Returned, &mut commands);
@@ -407,7 +408,7 @@ impl Exchange {
         for key in least(over, held) {
             commands.extend(self.grants.lose(now, key));
             match self.loads.of(&key).map(Load::head) {
-                Some(head) if head != self.me => sheets.tell(head, tell::entry(key, 0.0, None)),
+                Some(head) if head != self.me => sheets.tell(head, tell::entry(key, None)),
                 _ => {}
             }
         }
@@ -438,7 +439,7 @@ impl Exchange {
                 && let Some(asks) = self.reservations.asks(&load.key, self.intervals.number)
             {
                 for other in load.others(self.me) {
-                    sheets.tell(other, tell::entry(load.key, 0.0, Some(asks)));
+                    sheets.tell(other, tell::entry(load.key, Some(asks)));
                 }
             }
         }
@@ -478,7 +479,7 @@ impl Exchange {
                 continue; // nobody gave a word for it
             }
             for other in load.others(self.me) {
-                sheets.tell(other, tell::entry(load.key, 0.0, using));
+                sheets.tell(other, tell::entry(load.key, using));
             }
         }
         self.send(sheets, What::Using, commands);

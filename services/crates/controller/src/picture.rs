@@ -1,0 +1,359 @@
+//! What one server of Level-DRF sees: itself and the servers that it shares tenants with; its own tenants one by one,
+//! others' as crowds.
+
+use std::collections::BTreeMap;
+
+use quorate_types::limits::{SHARE_CROWD_LEVELS_MAX, SHARE_CROWDS_MAX};
+
+use crate::exact::per_s;
+use crate::filling::{Filling, uses_on};
+use crate::problem::{NOTHING, RESOURCES, Vector, share};
+use crate::rounds::{Crowd, Hosted, Local};
+
+/// One for each set of resources.
+const MASKS: usize = 1 << RESOURCES;
+
+pub struct Picture<'a> {
+    local: &'a Local,
+    /// Positions in `hosted`, and requests/s wanted.
+    wanting: &'a [(usize, u64)],
+    /// Servers by their numbers here: this one, then others of which it is known what they have free.
+    servers: Vec<usize>,
+    free: Vec<Vector>,
+    /// By server.
+    numbers: BTreeMap<usize, usize>,
+    /// Share of one request of each wanting tenant, of what its servers have that are known.
+    shares: Vec<f64>,
+}
+
+/// A tenant's places, or a crowd's: a number and a cost each.
+enum Users<A, B> {
+    Own(A),
+    Others(B),
+}
+
+impl<T, A: Iterator<Item = T>, B: Iterator<Item = T>> Iterator for Users<A, B> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        match self {
+            Self::Own(places) => places.next(),
+            Self::Others(place) => place.next(),
+        }
+    }
+}
+
+/// How far the wanting tenants rise.
+#[derive(Debug)]
+pub struct Seen {
+    /// Requests/s.
+    pub taken: Vec<f64>,
+    /// The level that a tenant's other servers, or what it wants, hold it at; infinite: it stops here.
+    until_level: Vec<f64>,
+}
+
+impl<'a> Picture<'a> {
+    pub fn new(local: &'a Local, wanting: &'a [(usize, u64)], free_of: &BTreeMap<usize, Vector>) -> Self {
+        let others = free_of.iter().filter(|(server, _)| **server != local.server);
+        let known = std::iter::once((&local.server, &local.free)).chain(others);
+        let (servers, free): (Vec<usize>, Vec<Vector>) = known.map(|(server, free)| (*server, *free)).unzip();
+        let mut picture = Self {
+            local,
+            wanting,
+            numbers: servers
+                .iter()
+                .enumerate()
+                .map(|(n, server)| (*server, n))
+                .collect(),
+            servers,
+            free,
+            shares: Vec::new(),
+        };
+        let share_of = |(h, _): &(usize, u64)| {
+            let places = picture.places(&local.hosted[*h]);
+            places
+                .map(|(number, cost)| share(&cost, &picture.free[number]))
+                .fold(0.0, f64::max)
+        };
+        picture.shares = wanting.iter().map(share_of).collect();
+        picture
+    }
+
+    /// On the servers that are known: their numbers, and what one request costs there.
+    fn places<'b>(&'b self, hosted: &'b Hosted) -> impl Iterator<Item = (usize, Vector)> + 'b {
+        let own = std::iter::once((0, hosted.cost));
+        let others = hosted.places.iter().filter_map(|place| {
+            let number = *self.numbers.get(&place.server)?;
+            (number != 0).then_some((number, place.cost))
+        });
+        own.chain(others)
+    }
+
+    /// As long as nothing is known of other servers' tenants.
+    pub fn nobody_elsewhere(&self) -> Seen {
+        let wants = self.wanting.iter().zip(&self.shares);
+        Seen {
+            taken: Vec::new(),
+            until_level: wants.map(|((_, extra), share)| per_s(*extra) * share).collect(),
+        }
+    }
+
+    /// C-DRF of what is in the picture.
+    pub fn fill(&self, crowds_of: &BTreeMap<usize, Vec<Crowd>>) -> Seen {
+        let crowds: Vec<(usize, &Crowd)> = crowds_of
+            .iter()
+            .filter_map(|(server, crowds)| Some((*self.numbers.get(server)?, crowds)))
+            .flat_map(|(number, crowds)| crowds.iter().map(move |crowd| (number, crowd)))
+            .collect();
+        let own = self.shares.iter().zip(self.wanting).map(|(share, (h, _))| {
+            let places = self.places(&self.local.hosted[*h]);
+            let places = places.map(|(number, cost)| (number, cost.map(|cost| cost as f64)));
+            (*share, Users::Own(places))
+        });
+        let others = crowds.iter().map(|(number, crowd)| {
+            let place = std::iter::once((*number, crowd.per_level));
+            (1.0, Users::Others(place))
+        });
+        let caps = self.wanting.iter().map(|(_, extra)| per_s(*extra));
+        let caps: Vec<f64> = caps
+            .chain(crowds.iter().map(|(_, crowd)| crowd.until_level))
+            .collect();
+        let flows = own
+            .chain(others)
+            .map(|(share, places)| (share, places.flat_map(|(number, cost)| uses_on(number, cost))));
+        let filled = Filling::new(&self.free, flows).fill(&caps);
+        let stops_here = |f: usize| filled.full[f].is_some_and(|r| (r as usize) < RESOURCES);
+        let until_level = |f: usize| match stops_here(f) {
+            true => f64::INFINITY,
+            false => filled.taken[f] * self.shares[f],
+        };
+        Seen {
+            until_level: (0..self.wanting.len()).map(until_level).collect(),
+            taken: filled.taken[..self.wanting.len()].to_vec(),
+        }
+    }
+
+    /// For each other server in the picture: this server's tenants that it does not host.
+    pub fn crowds(&self, seen: &Seen) -> Vec<(usize, Vec<Crowd>)> {
+        let mut classes = Classes::new(&seen.until_level);
+        let counted =
+            |f: &usize| self.shares[*f].is_finite() && self.local.hosted[self.wanting[*f].0].cost != NOTHING;
+        let counted: Vec<(usize, usize)> = (0..self.wanting.len())
+            .filter(counted)
+            .map(|f| (f, classes.of(f, &self.local.hosted[self.wanting[f].0].cost)))
+            .collect();
+        let mut sums = vec![Sum::default(); classes.used * self.servers.len()];
+        let mut hosts = vec![false; self.servers.len()];
+        for (f, class) in counted {
+            let hosted = &self.local.hosted[self.wanting[f].0];
+            let numbers = || self.places(hosted).map(|(number, _)| number);
+            numbers().for_each(|number| hosts[number] = true);
+            let per_level = hosted.cost.map(|cost| cost as f64 / self.shares[f]);
+            let weight = share(&hosted.cost, &self.local.free);
+            for (sums, _) in sums
+                .chunks_mut(classes.used)
+                .zip(&hosts)
+                .filter(|(_, hosts)| !**hosts)
+            {
+                sums[class].add(per_level, seen.until_level[f], weight / self.shares[f]);
+            }
+            numbers().for_each(|number| hosts[number] = false);
+        }
+        let own = |n: usize| &sums[n * classes.used..(n + 1) * classes.used];
+        let crowds = |n: usize| own(n).iter().filter_map(Sum::crowd).collect();
+        (1..self.servers.len())
+            .map(|n| (self.servers[n], crowds(n)))
+            .collect()
+    }
+}
+
+/// Tenants of a crowd use the same resources and rise to about the same level: those of one stop together.
+const CLASSES: usize = MASKS * (SHARE_CROWD_LEVELS_MAX + 1);
+const _: () = assert!(CLASSES <= SHARE_CROWDS_MAX, "all crowds fit a frame");
+
+struct Classes {
+    /// By tenant; the last one: without end.
+    rank: Vec<usize>,
+    /// Numbers of the classes that there are, in the order in which they came.
+    numbers: [Option<usize>; CLASSES],
+    used: usize,
+}
+
+impl Classes {
+    /// As many tenants in each, by their levels.
+    fn new(until_level: &[f64]) -> Self {
+        let mut ends: Vec<usize> = (0..until_level.len())
+            .filter(|f| until_level[*f].is_finite())
+            .collect();
+        ends.sort_unstable_by(|a, b| until_level[*a].total_cmp(&until_level[*b]));
+        let mut rank = vec![SHARE_CROWD_LEVELS_MAX; until_level.len()];
+        let several = ends.len().div_ceil(SHARE_CROWD_LEVELS_MAX).max(1);
+        for (k, f) in ends.iter().enumerate() {
+            rank[*f] = k / several;
+        }
+        Self {
+            rank,
+            numbers: [None; CLASSES],
+            used: 0,
+        }
+    }
+
+    fn of(&mut self, f: usize, cost: &Vector) -> usize {
+        let uses = (0..RESOURCES).filter(|i| cost[*i] > 0);
+        let mask: usize = uses.map(|i| 1 << i).sum();
+        let number = &mut self.numbers[mask * (SHARE_CROWD_LEVELS_MAX + 1) + self.rank[f]];
+        *number.get_or_insert_with(|| {
+            self.used += 1;
+            self.used - 1
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    per_level: [f64; RESOURCES],
+    /// Of this server, at level 1; and the same times the level that each rises to.
+    weight: f64,
+    weighted_level: f64,
+}
+
+impl Sum {
+    fn add(&mut self, per_level: [f64; RESOURCES], until_level: f64, weight: f64) {
+        for i in 0..RESOURCES {
+            self.per_level[i] += per_level[i];
+        }
+        self.weight += weight;
+        self.weighted_level += weight * until_level;
+    }
+
+    /// The level is such that together they take what they take one by one.
+    fn crowd(&self) -> Option<Crowd> {
+        let crowd = Crowd {
+            per_level: self.per_level,
+            until_level: self.weighted_level / self.weight,
+        };
+        (self.weight > 0.0 && crowd.is_sound()).then_some(crowd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::problem::Place;
+    use crate::rounds::Hosted;
+
+    fn local(free: Vector, tenants: &[(Vector, u64)]) -> Local {
+        let hosted = |(tenant, (cost, extra)): (usize, &(Vector, u64))| Hosted {
+            tenant,
+            places: vec![Place {
+                server: 0,
+                cost: *cost,
+            }],
+            cost: *cost,
+            extra_per_s: Some(*extra),
+            held_per_s: 0,
+        };
+        Local {
+            server: 0,
+            interval: 0,
+            free,
+            hosted: tenants.iter().enumerate().map(hosted).collect(),
+        }
+    }
+
+    fn wanting(tenants: &[(Vector, u64)]) -> Vec<(usize, u64)> {
+        tenants.iter().map(|(_, extra)| *extra).enumerate().collect()
+    }
+
+    /// What crowds take of a server at a level.
+    fn taken(crowds: &[Crowd], level: f64) -> [f64; RESOURCES] {
+        let at = |crowd: &Crowd| {
+            crowd
+                .per_level
+                .map(|amount| amount * level.min(crowd.until_level))
+        };
+        let taken = crowds.iter().map(at);
+        taken.fold([0.0; RESOURCES], |sum, one| {
+            std::array::from_fn(|i| sum[i] + one[i])
+        })
+    }
+
+    fn tenant() -> impl Strategy<Value = (Vector, u64)> {
+        let cost = || prop_oneof![1 => Just(0u64), 3 => 1u64..500];
+        let extra = prop_oneof![1 => Just(u64::MAX), 2 => 1u64..5_000];
+        ((cost(), cost(), 1u64..500), extra).prop_map(|((a, b, c), extra)| ([a, b, c], extra))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+        /// Told as crowds, tenants take what they take one by one: at low levels always, at all levels where they are few.
+        #[test]
+        fn crowds_take_what_their_tenants_take(
+            free in [1u64..2_000_000, 1u64..2_000_000, 1u64..2_000_000],
+            tenants in proptest::collection::vec(tenant(), 1..60),
+            level in 0.0..2.0f64,
+        ) {
+            let (local, wanting) = (local(free, &tenants), wanting(&tenants));
+            let free_of = BTreeMap::from([(1, [5; RESOURCES])]);
+            let picture = Picture::new(&local, &wanting, &free_of);
+            let told = picture.crowds(&picture.nobody_elsewhere());
+            prop_assert_eq!(told.len(), 1);
+            let crowds = &told[0].1;
+            prop_assert!(crowds.len() <= SHARE_CROWDS_MAX);
+            let level = if tenants.len() <= SHARE_CROWD_LEVELS_MAX { level } else { 1e-12 };
+            let mut one_by_one = [0.0; RESOURCES];
+            for ((cost, extra), share) in tenants.iter().zip(&picture.shares) {
+                let per_s = per_s(*extra).min(level / share);
+                (0..RESOURCES).for_each(|i| one_by_one[i] += cost[i] as f64 * per_s);
+            }
+            let together = taken(crowds, level);
+            for i in 0..RESOURCES {
+                let differs = (together[i] - one_by_one[i]).abs();
+                prop_assert!(differs <= 1e-9 * one_by_one[i], "{:?} and {:?}", together, one_by_one);
+            }
+        }
+    }
+
+    /// A tenant that another server holds is a crowd with an end; what stops here is not.
+    #[test]
+    fn whoever_stops_elsewhere_rises_no_further() {
+        let on = |servers: &[usize], tenant| Hosted {
+            tenant,
+            places: servers
+                .iter()
+                .map(|server| Place {
+                    server: *server,
+                    cost: [1, 0, 0],
+                })
+                .collect(),
+            cost: [1, 0, 0],
+            extra_per_s: Some(u64::MAX),
+            held_per_s: 0,
+        };
+        // Of t0, which server 1 holds at a quarter of its level, and t1, server 2 hosts nothing; t2 makes it a neighbour.
+        let local = Local {
+            hosted: vec![on(&[0, 1], 0), on(&[0], 1), on(&[0, 2], 2)],
+            ..local([10_000, 0, 0], &[])
+        };
+        let wanting = [(0, u64::MAX), (1, u64::MAX), (2, u64::MAX)];
+        let free_of = BTreeMap::from([(1, [1_000, 0, 0]), (2, [10_000, 0, 0])]);
+        let picture = Picture::new(&local, &wanting, &free_of);
+        let one = Crowd {
+            per_level: [3_000.0, 0.0, 0.0],
+            until_level: f64::INFINITY,
+        };
+        let seen = picture.fill(&BTreeMap::from([(1, vec![one])]));
+        // Server 1 is full at level 0.25, where t0 has 250 of it; the other two share what that leaves here.
+        assert_eq!(seen.taken, [250.0, 4_875.0, 4_875.0]);
+        let told: BTreeMap<usize, Vec<Crowd>> = picture.crowds(&seen).into_iter().collect();
+        let crowd = |per_level: f64, until_level: f64| Crowd {
+            per_level: [per_level, 0.0, 0.0],
+            until_level,
+        };
+        assert_eq!(told[&2], [crowd(1_000.0, 0.25), crowd(10_000.0, f64::INFINITY)]);
+        assert_eq!(told[&1], [crowd(20_000.0, f64::INFINITY)]);
+    }
+}
