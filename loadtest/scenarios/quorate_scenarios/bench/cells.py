@@ -125,6 +125,7 @@ BESIDE = (
 )
 GROUPS = 100
 GROUPS_CPU_RATIO = 1.1
+OPEN_OUTSTANDING_MAX = 4_096  # of an open loop, as clients have: a machine that is short refuses nothing then
 GROUPS_RATES_PER_S = (100_000, 300_000)  # open loops that one group and many are compared at: well below saturation
 ISOLATION_CPU_RATIO = 1.02
 SPIN_US = 200  # servers and client, where spinning is measured

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quorate_scenarios.bench.cells import Cell
+from quorate_scenarios.bench.cells import OPEN_OUTSTANDING_MAX, Cell
 from quorate_scenarios.bench.processor import ProcessorTime
 from quorate_scenarios.bench.quiet import Quiet, W
 
@@ -85,7 +85,7 @@ class Target:
         rate_per_s: int | None = None,
     ) -> Measured:
         """The cell's closed loop or, with a rate, an open one."""
-        amount = ["--rate", str(rate_per_s)] if rate_per_s else _outstanding(cell)
+        amount = _open(rate_per_s) if rate_per_s else _outstanding(cell)
         load = [*amount, "--connections", str(connections), "--spin-us", str(spin_us)]
         load += [*self._to(handles), *self._pids()]
         return self._undisturbed(lambda: _appended(self._run("append", cell, pace, load).said))
@@ -138,6 +138,10 @@ class _Ran:
 
 def _outstanding(cell: Cell) -> list[str]:
     return ["--outstanding", str(cell.outstanding)]
+
+
+def _open(rate_per_s: int) -> list[str]:
+    return ["--rate", str(rate_per_s), "--outstanding-max", str(OPEN_OUTSTANDING_MAX)]
 
 
 def _children_s() -> float:

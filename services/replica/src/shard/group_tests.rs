@@ -21,6 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use uuid::Uuid;
 
 use super::*;
+use crate::clock::now_us;
 use crate::disk::JournalPort;
 use crate::shard::crossing::Backlog;
 use crate::shard::io::Work;
