@@ -246,7 +246,7 @@ def _resize(run: Terraform, customer: Customer, appending: Appending, group_id: 
     said = run.run("plan", "-var=server_count=3", f"-var=rate_per_s={most + 1}", expect=1)
     assert "The fleet cannot promise this SLA now" in said
     assert [f"Scarce: {resource}." in said for resource in RESOURCES].count(True) == 1, said
-    assert f"The largest that fits now: rate_per_s = {most}." in said
+    assert f"An SLA that would fit now: rate_per_s = {most}." in said
     assert "Nothing of the group was changed." in said
     assert "rate_per_s = var.rate_per_s" in said, "the attribute at fault is shown"
     assert customer.get(f"/v1/groups/{group_id}")["sla"] == after["sla"]

@@ -25,7 +25,7 @@ def refusal_in_words(refusal: Json) -> tuple[str, str]:
     text = f"the fleet cannot promise this SLA now. Scarce: {scarce}. {refusal.get('message', '')}".rstrip()
     fits = refusal.get("largest_sla_that_fits")
     if fits:
-        text += f" The largest that fits now: rate_per_s = {fits.get('rate_per_s')}."
+        text += f" An SLA that would fit now: rate_per_s = {fits.get('rate_per_s')}."
     return attribute, text
 
 

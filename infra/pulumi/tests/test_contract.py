@@ -41,7 +41,7 @@ def test_a_refusal_is_shown_where_the_vectors_say(case):
     attribute, text = refusal_in_words(refusal)
     assert attribute == case["attribute"]
     assert f"Scarce: {case['scarce_resource']}. Too much." in text
-    assert "The largest that fits now: rate_per_s = 6000." in text
+    assert "An SLA that would fit now: rate_per_s = 6000." in text
 
 
 @pytest.mark.parametrize("field", ["reason", "scarce_resource"])

@@ -107,7 +107,7 @@ def test_a_refusal_names_the_scarce_resource_and_the_attribute(api, props):
     assert caught.value.attribute == "rate_per_s"
     text = str(caught.value)
     assert "making the group 'orders': rate_per_s: the fleet cannot promise this SLA now. Scarce: cpu." in text
-    assert f"The largest that fits now: rate_per_s = {RATE_MAX}." in text
+    assert f"An SLA that would fit now: rate_per_s = {RATE_MAX}." in text
     assert "request req_1" in text
     assert "qk_" not in text
 

@@ -83,7 +83,7 @@ export class NotFound extends ApiError {
   override name = "NotFound";
 }
 
-/** The fleet cannot keep this SLA now; `refusal` names the scarce resource and the largest SLA that fits. */
+/** The fleet cannot keep this SLA now; `refusal` names the scarce resource and an SLA that would fit. */
 export class AdmissionRefused extends ApiError {
   override name = "AdmissionRefused";
   get refusal(): Json {

@@ -2,9 +2,9 @@
 
 Three servers with TLS and with budgets beyond reach, started three times:
 
-1. one shard each: one group alone, from which roles are told apart, over durability and size; two sizes without batches,
-   which tell what a batch costs itself; then mixes of several groups, on which the profile is *calibrated*: what sharing a
-   server costs
+1. one shard each: one group alone, from which roles are told apart, over durability and size; two sizes without
+   batches, which tell what a batch costs itself; then mixes of several groups, on which the profile is *calibrated*:
+   what sharing a server costs
 2. one shard each, anew: other mixes, drawn by another seed, by which the profile is *judged*, and single entries again;
    nothing of it is in them
 3. two shards each, with a group for each shard: for Figure 3 alone
@@ -252,7 +252,9 @@ def _publish(chosen: argparse.Namespace, found: Found, display: Display) -> int:
     return 1 if any(figure.met is False for figure in figures) else 0
 
 
-UNBATCHED_NOTE = "CPU of an append that comes alone, over that in batches, at the head: what a batch costs itself is charged"
+UNBATCHED_NOTE = (
+    "CPU of an append that comes alone, over that in batches, at the head: what a batch costs itself is charged"
+)
 
 
 def judged(error: dict[str, Any], calibrated: int, safety_factor: float) -> list[Figure]:

@@ -1400,7 +1400,7 @@ export type QuoteAnswer = {
     price: Price;
     demand: Demand;
     /**
-     * Why not, and the largest SLA that fits; null if admissible.
+     * Why not, and an SLA that would fit; null if admissible.
      */
     refusal: Refusal | null;
 };
@@ -1505,6 +1505,9 @@ export type Refusal = {
      * A sentence for people.
      */
     message: string;
+    /**
+     * One with a lower rate that would fit. Found by halving: a larger one may fit, too.
+     */
     largest_sla_that_fits?: ObservedSla | null;
 };
 

@@ -117,7 +117,7 @@ function Refused({ refusal, sla, onAdopt }: { refusal: Refusal; sla: Sla; onAdop
               className="h-auto min-h-8 py-1.5 whitespace-normal"
               onClick={() => onAdopt(fits)}
             >
-              Use the largest SLA that fits
+              Use an SLA that fits
             </Button>
             {changes.length > 0 && <p className="nums mt-2 text-[13px] text-ink-3">That is {changes.join(', ')}.</p>}
           </div>

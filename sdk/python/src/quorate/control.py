@@ -57,7 +57,7 @@ class NotFound(ApiError):
 
 
 class AdmissionRefused(ApiError):
-    """The fleet cannot keep this SLA now; `refusal` names the scarce resource and the largest SLA that fits."""
+    """The fleet cannot keep this SLA now; `refusal` names the scarce resource and an SLA that would fit."""
 
     @property
     def refusal(self) -> Json:

@@ -255,8 +255,8 @@ fn largest_that_fits(fleet: &mut Fleet, profile: &Profile, sla: &Sla, limit_per_
     largest_rate_that_fits(fleet, limit_per_s, demands).map(at)
 }
 
-/// The largest rate up to `limit_per_s` whose replicas (`demands`, rising with the rate) find places, if any does.
-/// Binary search; what it answers was placed, and taken back.
+/// A rate up to `limit_per_s` whose replicas (`demands`, rising with the rate) find places, if halving finds one. What it
+/// answers was placed, and taken back; one more did not fit. Placement is greedy, and a larger one may fit all the same.
 pub fn largest_rate_that_fits(
     fleet: &mut Fleet,
     limit_per_s: u64,
@@ -272,7 +272,8 @@ pub fn largest_rate_that_fits(
     })
 }
 
-/// The largest number from 1 to `limit` that fits, where all below one that fits do too.
+/// A number from 1 to `limit` that fits, and above which the next does not; the largest, where all below one that fits do
+/// too.
 fn largest(limit: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u64> {
     let (mut known, mut above) = (0, limit.saturating_add(1));
     while above - known > 1 {

@@ -142,7 +142,7 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 			},
 			{
 				Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true,
-				ExpectError: regexp.MustCompile(`(?s)cannot promise.*rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`),
+				ExpectError: regexp.MustCompile(`(?s)cannot promise.*rate_per_s = 99000.*Scarce: cpu.*would fit now:\s+rate_per_s\s+=\s+10000`),
 			},
 			{ // what was free when planning is not any more
 				PreConfig:   fake.RefuseResizes,
@@ -246,7 +246,7 @@ output "fits" { value = coalesce(data.quorate_quote.q.rate_per_s_that_fits, 0) }
 		Steps: []resource.TestStep{
 			{
 				Config:      to(fake) + projectAndGroup(99_000, ""),
-				ExpectError: regexp.MustCompile(`(?s)rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`),
+				ExpectError: regexp.MustCompile(`(?s)rate_per_s = 99000.*Scarce: cpu.*would fit now:\s+rate_per_s\s+=\s+10000`),
 			},
 			{Config: to(fake) + over + projectAndGroup(99_000, precondition), PlanOnly: true, ExpectError: regexp.MustCompile(`Scarce: cpu`)},
 			{Config: to(fake) + projectAndGroup(8000, "")},
@@ -266,7 +266,7 @@ output "fits" { value = coalesce(data.quorate_quote.q.rate_per_s_that_fits, 0) }
 func TestAccANewGroupIsRefusedWhenPlanning(t *testing.T) {
 	fake := fakeapi.Start(t)
 	customer := connected(fake.URL, fakeapi.APIKey, "")
-	says := regexp.MustCompile(`(?s)cannot promise this SLA now.*rate_per_s = 99000.*Scarce: cpu.*largest that fits now:\s+rate_per_s\s+=\s+10000`)
+	says := regexp.MustCompile(`(?s)cannot promise this SLA now.*rate_per_s = 99000.*Scarce: cpu.*would fit now:\s+rate_per_s\s+=\s+10000`)
 	afterItsServers := projectAndGroup(99_000, "depends_on = [quorate_server.s2]")
 	none := func(*terraform.State) error {
 		if projects, groups, _, _ := fake.Count(); projects+groups != 0 {

@@ -98,7 +98,7 @@ func TestRefusalsAreShownWhereTheVectorsSay(t *testing.T) {
 		if attribute != each.Attribute {
 			t.Errorf("%s of %s is shown at %s", each.Reason, each.ScarceResource, attribute)
 		}
-		for _, words := range []string{"Scarce: " + each.ScarceResource + ". Too much.", "The largest that fits now: rate_per_s = 6000."} {
+		for _, words := range []string{"Scarce: " + each.ScarceResource + ". Too much.", "An SLA that would fit now: rate_per_s = 6000."} {
 			if !strings.Contains(text, words) {
 				t.Errorf("%s of %s: %q lacks %q", each.Reason, each.ScarceResource, text, words)
 			}

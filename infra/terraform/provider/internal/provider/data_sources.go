@@ -45,7 +45,7 @@ func (*quote) Schema(_ context.Context, _ datasource.SchemaRequest, answer *data
 			Computed: true, MarkdownDescription: "What is scarce: `cpu`, `network`, `storage_io`, `servers` or `shard`; null if admissible.",
 		},
 		"rate_per_s_that_fits": schema.Int64Attribute{
-			Computed: true, MarkdownDescription: "The greatest rate that would be admitted; null if admissible, or if none is.",
+			Computed: true, MarkdownDescription: "A rate that would be admitted, and a greater one may be, too; null if admissible, or if none is.",
 		},
 		"monthly_micros": schema.Int64Attribute{
 			Computed: true, MarkdownDescription: "Price of the reservation for 730 hours, in millionths of `currency`; usage comes on top.",

@@ -87,7 +87,7 @@ func refusalInWords(refusal *gen.Refusal) (string, string) {
 	}
 	text := fmt.Sprintf("Scarce: %s. %s", refusal.ScarceResource, refusal.Message)
 	if fits := refusal.LargestSlaThatFits; fits != nil {
-		text += fmt.Sprintf("\nThe largest that fits now: rate_per_s = %d.", fits.RatePerS)
+		text += fmt.Sprintf("\nAn SLA that would fit now: rate_per_s = %d.", fits.RatePerS)
 	}
 	return attribute, text
 }

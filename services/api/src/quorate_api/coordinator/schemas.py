@@ -54,7 +54,9 @@ class Refusal(BaseModel):
     reason: str = Field(description="insufficient_capacity, beyond_shard_peak, too_few_servers or unknown_region")
     scarce_resource: str = Field(description="cpu, network, storage_io, servers or shard")
     message: str = Field(description="A sentence for people.")
-    largest_sla_that_fits: ObservedSla | None = None
+    largest_sla_that_fits: ObservedSla | None = Field(
+        None, description="One with a lower rate that would fit. Found by halving: a larger one may fit, too."
+    )
 
 
 class Quote(BaseModel):

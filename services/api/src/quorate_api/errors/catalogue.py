@@ -103,7 +103,7 @@ CATALOGUE: dict[Code, Entry] = {
     Code.ADMISSION_REFUSED: Entry(
         409,
         "The fleet cannot promise this SLA",
-        "`refusal` names the scarce resource and the largest SLA that fits, if any does; ask for that, or later.",
+        "`refusal` names the scarce resource and an SLA that would fit, if there is one; ask for that, or later.",
         Fault.NOBODY,
     ),
     Code.GROUP_NOT_READY: Entry(

@@ -94,4 +94,4 @@ class QuoteAnswer(Output):
     admissible: bool
     price: Price
     demand: Demand
-    refusal: Refusal | None = Field(description="Why not, and the largest SLA that fits; null if admissible.")
+    refusal: Refusal | None = Field(description="Why not, and an SLA that would fit; null if admissible.")

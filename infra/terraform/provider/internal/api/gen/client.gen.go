@@ -1301,7 +1301,7 @@ type QuoteAnswer struct {
 	// Price Of the reservation; usage comes on top.
 	Price Price `json:"price"`
 
-	// Refusal Why not, and the largest SLA that fits; null if admissible.
+	// Refusal Why not, and an SLA that would fit; null if admissible.
 	Refusal *Refusal `json:"refusal"`
 }
 
@@ -1349,6 +1349,7 @@ type ReadinessStatus string
 
 // Refusal Why an SLA cannot be promised, and the nearest that can.
 type Refusal struct {
+	// LargestSlaThatFits One with a lower rate that would fit. Found by halving: a larger one may fit, too.
 	LargestSlaThatFits *ObservedSla `json:"largest_sla_that_fits,omitempty"`
 
 	// Message A sentence for people.
