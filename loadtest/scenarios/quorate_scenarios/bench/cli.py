@@ -45,8 +45,8 @@ REPEATS = 3
 PACE = Pace(warmup_s=0.7, window_s=2.0)
 FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=3.0, window_s=0.5)}
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
-ISOLATION_PAIRS = 6
-ISOLATION_PACE = Pace(warmup_s=0.5, window_s=0.7)
+ISOLATION_PAIRS = 20  # many short ones: what drifts falls on both of a pair
+ISOLATION_PACE = Pace(warmup_s=0.5, window_s=0.2)
 GROUPS_PACE = Pace(warmup_s=0.3, window_s=0.6)
 GROUPS_PER_CUSTOMER = 25  # of 50 that one project may have; customers buy side by side
 # What was disturbed is measured again; a machine that is never quiet costs a minute, and is told at the end.
