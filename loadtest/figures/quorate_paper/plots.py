@@ -56,8 +56,11 @@ STYLE = {
     "ytick.color": INK,
     "xtick.labelsize": 9,
     "ytick.labelsize": 9,
-    "legend.frameon": False,
+    "legend.frameon": True,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
     "legend.fontsize": 9,
+    "legend.handlelength": 3.2,  # so that dashes are seen
     "lines.linewidth": 1.8,
     "lines.markersize": 4,
     "font.family": "DejaVu Sans",
@@ -91,12 +94,14 @@ def placement(points: list[Placed], folder: Path) -> None:
                 label = f"{PLACING[algorithm]}, {NAMES[how]}"
                 beside.plot(x, y, line, marker="o", color=COLOURS[shade], label=label)
         _paper(counts, MOST, PAPER_REPLICAS, COLOURS[0], "replicas, on-line: the paper")
-        _paper(beside, MOST, PAPER_FREE_PERCENT, INK, "the paper: less than")
+        _paper(beside, MOST, PAPER_FREE_PERCENT, INK, "the paper: less than", below=True)
         counts.set_title("Servers used, tenants, replicas")
         loads.set_title("Replicas on one server")
         free.set_title("Left free, % of all servers")
         beside.set_title("Left free of the scarce resource, %")
         beside.set_yscale("log")
+        for axis, top in ((counts, 440), (free, 125), (beside, 300)):
+            axis.set_ylim(top=top)  # room for the legend
         _finish(figure, (counts, loads, free, beside), folder / "figure-5")
 
 
@@ -113,10 +118,11 @@ def conservation(points: list[Shared], folder: Path) -> None:
             efficiency.plot(x, [100 * part for part in medians(points, algorithm, "efficiency")], **style)
             fairness.plot(x, medians(points, algorithm, "deviation"), **style)
         for algorithm, percent in PAPER_EFFICIENCY_PERCENT.items():
-            _paper(efficiency, x[-1], percent, COLOURS[SHARING.index(algorithm)], "the paper")
+            colour = COLOURS[SHARING.index(algorithm)]
+            _paper(efficiency, x[-1], percent, colour, "the paper", below=algorithm == "all")
         _paper(messages, x[-1], PAPER_MESSAGES, COLOURS[SHARING.index("all")], "the paper")
         slowest_ms = medians(points, "cdrf", "time_us")[-1] / 1_000
-        _paper(time, x[-1], slowest_ms / PAPER_SPEEDUP, COLOURS[SHARING.index("all")], "the paper")
+        _paper(time, x[-1], slowest_ms / PAPER_SPEEDUP, COLOURS[SHARING.index("all")], "the paper", below=True)
         time.set_yscale("log")
         time.set_title("Time (slowest server), ms")
         messages.set_title("Messages in one interval")
@@ -178,9 +184,13 @@ def costs(points: list[Cost], folder: Path) -> None:
         _finish(figure, tuple(axes[:2]), folder / "figure-3", "bytes")
 
 
-def _paper(axis: Any, x: float, y: float, colour: str, label: str) -> None:
+def _paper(axis: Any, x: float, y: float, colour: str, label: str, *, below: bool = False) -> None:
+    """A cross, and its label beside it, above or below: where no line passes."""
     axis.plot([x], [y], "x", color=colour, markersize=9, markeredgewidth=2)
-    axis.annotate(label, (x, y), xytext=(-8, 6), textcoords="offset points", ha="right", fontsize=8, color=colour)
+    at, box = (-8, -12 if below else 6), {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    axis.annotate(
+        label, (x, y), xytext=at, textcoords="offset points", ha="right", fontsize=8, color=colour, bbox=box
+    )
 
 
 def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applicants") -> None:
@@ -192,7 +202,7 @@ def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applica
         figure.legend(handles, labels, loc="outside lower center", ncols=5)
     else:
         for one in axes:
-            one.legend()
+            one.legend(ncols=2 if len(one.get_lines()) > 4 else 1)
     figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
     figure.savefig(path.with_suffix(".png"), dpi=110)
     plt.close(figure)
