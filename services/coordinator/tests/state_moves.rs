@@ -391,6 +391,21 @@ fn of_two_that_cannot_reach_one_another_the_one_further_from_the_head_makes_way(
 }
 
 #[test]
+fn a_persistent_groups_head_must_be_reached_by_each_of_its_chain() {
+    for (durability, goes) in [(Persistent, true), (InMemory, false)] {
+        let mut world = World::new(4);
+        world.active(1, durability, 4);
+        let (chain, ..) = world.shape(1);
+        sever(&mut world, chain[2], chain[0], true);
+        let mut rest = chain.clone();
+        if goes {
+            rest.remove(2);
+        }
+        assert_eq!(world.shape(1).0, rest, "{durability:?}");
+    }
+}
+
+#[test]
 fn a_server_that_several_cannot_reach_goes_rather_than_its_neighbours() {
     let mut world = World::new(6);
     world.active(1, Persistent, 3);

@@ -80,8 +80,10 @@ pub enum Bug {
     SuffixKept,
     /// A batch counts as durable when it is handed to the disk.
     DurableBeforeSync,
-    /// The head counts what the tail says, and nobody else's disk, nor its own.
-    LevelsOfOthersIgnored,
+    /// The head counts what others say that they have, and not whether its own disk has it.
+    OwnDiskIgnored,
+    /// Of a persistent chain, too, the tail is taken to speak for all before it.
+    FollowersIgnored,
     /// The session table still holds what was cut.
     TableNotRebuilt,
     /// A replica that restarts reads its log and begins with an empty session table.

@@ -412,8 +412,7 @@ impl Turn<'_> {
     /// `Ring::of`
     fn ring_of(&self, config: &Config) -> Vec<(ServerId, Option<Index>)> {
         let must_speak = |id: &ServerId| {
-            let is_ignored =
-                config.role_of(*id) == Role::Follower && self.bounds.has(Bug::LevelsOfOthersIgnored);
+            let is_ignored = config.role_of(*id) == Role::Follower && self.bounds.has(Bug::FollowersIgnored);
             self.speaks(config.role_of(*id)) && !is_ignored
         };
         if config.chain.first() != Some(&self.me) {
@@ -425,7 +424,7 @@ impl Turn<'_> {
 
     /// `Replica::ring_level`
     fn ring_level(&self) -> Index {
-        match self.role() == Role::Head && self.bounds.has(Bug::LevelsOfOthersIgnored) {
+        match self.role() == Role::Head && self.bounds.has(Bug::OwnDiskIgnored) {
             true => self.server().ring_level(),
             false => self.level_here().min(self.server().ring_level()),
         }

@@ -43,7 +43,9 @@ found! {
     suffix_kept: SuffixKept in Persistent (3, 2) (1, 3) (1, 0, 0), "neighbours have the prefix property";
     durable_before_sync: DurableBeforeSync in Persistent (3, 2) (1, 3) (1, 0, 0),
         "committed entries are on every member of the latest chain";
-    levels_of_others_ignored: LevelsOfOthersIgnored in Persistent (3, 2) (1, 3) (1, 0, 0),
+    own_disk_ignored: OwnDiskIgnored in Persistent (3, 2) (1, 3) (1, 0, 0),
+        "committed entries are on every member of the latest chain";
+    followers_ignored: FollowersIgnored in Persistent (3, 3) (1, 3) (1, 0, 0),
         "committed entries are on every member of the latest chain";
     table_not_rebuilt: TableNotRebuilt in Persistent (2, 2) (2, 3) (2, 0, 0), "no ack of a retry lies";
     table_forgotten: TableForgotten in Persistent (3, 2) (1, 3) (1, 0, 0), "what was denied is never committed";

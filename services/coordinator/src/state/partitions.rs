@@ -51,15 +51,19 @@ impl Change<'_> {
         }
     }
 
-    /// Of the first pair in the group's line that needs one another and cannot.
+    /// Of the first pair that needs one another and cannot: neighbours, and the head and those whose word it waits for (of an
+    /// in-memory group the tail, of a persistent one each of the chain).
     fn who_makes_way(&self, group_id: GroupId) -> Option<ServerId> {
         let group = &self.state.groups[&group_id];
         let line: Vec<ServerId> = group.members().collect();
         let neighbours = line.windows(2).map(|pair| (pair[0], pair[1]));
-        let ring = match group.chain[..] {
-            [head, .., tail] => Some((head, tail)),
-            _ => None,
+        let (head, others) = group.chain.split_first()?;
+        let speakers = if group.is_persistent() {
+            others
+        } else {
+            &others[others.len().saturating_sub(1)..]
         };
+        let ring = speakers.iter().map(|speaker| (*head, *speaker));
         let severed = &self.state.severed;
         let both_alive = |(a, b): &(ServerId, ServerId)| self.state.is_alive(*a) && self.state.is_alive(*b);
         let (nearer, further) = neighbours

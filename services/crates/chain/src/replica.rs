@@ -163,7 +163,7 @@ impl Replica {
         }
     }
 
-    /// Ends a round: commits what can be, feeds the successor, tells levels that changed.
+    /// Ends a round: commits what can be, feeds the successor, tells the head what this replica has.
     pub fn flush(&mut self, out: &mut Vec<Command>) {
         self.free_trimmed(out);
         self.commit_from_ring(out);
@@ -473,7 +473,7 @@ impl Replica {
 
     /// At the head: what every replica has, and a learner about to join.
     pub(crate) fn ring_level(&self) -> Index {
-        if planted::on(Bug::LevelsIgnored) && self.role == Role::Head {
+        if planted::on(Bug::OwnDiskIgnored) && self.role == Role::Head {
             return self.ring.level();
         }
         self.level_here().min(self.ring.level())

@@ -30,7 +30,7 @@ impl Ring {
     pub fn of(config: &GroupConfig, durability: Durability) -> Self {
         let must_speak = |id: &ServerId| {
             let role = config.role_of(*id);
-            let is_ignored = role == Role::Follower && planted::on(Bug::LevelsIgnored);
+            let is_ignored = role == Role::Follower && planted::on(Bug::FollowersIgnored);
             speaks(role, durability) && !is_ignored
         };
         let speakers = config.replicas.iter().map(|m| m.server_id).filter(must_speak);

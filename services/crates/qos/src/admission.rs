@@ -88,6 +88,9 @@ pub struct Admission<T> {
     lent: Option<Lent>,
     /// Lent capacity is wanted back by somebody on this server.
     yields: bool,
+    /// Lent requests pass, if there is lent capacity: batches do not take long. A closed window opens in milliseconds, so that
+    /// how long a request would wait is reckoned as if it were open.
+    lent_open: bool,
     assumed: Option<Assumed>,
     returned: bool,
     flow: Flow,
@@ -109,6 +112,7 @@ impl<T> Admission<T> {
             offered: Buckets::new(budget, now),
             lent: None,
             yields: false,
+            lent_open: true,
             assumed: None,
             returned: false,
             flow: Flow::default(),
@@ -122,7 +126,7 @@ impl<T> Admission<T> {
         }
     }
 
-    /// Offers a request: `cost` in thousandths of tokens per resource (`AppendCost::of`), `bytes` of
+    /// Offers a request: `cost` in thousandths of tokens per resource (`Budget::batch_milli`), `bytes` of
     /// payload that it would hold in the queue, `deadline` on the caller's clock.
     pub fn offer(&mut self, now: Micros, item: T, cost: [u64; 3], bytes: u64, deadline: Micros) -> Offer<T> {
         let within_sla = self.offered.observe(now, cost) == Conformance::WithinSla;
@@ -219,7 +223,7 @@ impl<T> Admission<T> {
         }
         let own_us = self.buckets.wait_us(now, front_cost, [0; 3]);
         let lent_us = match &mut self.lent {
-            Some(lent) if !self.yields => lent.wait_us(now, front_cost),
+            Some(lent) if !self.yields && self.lent_open => lent.wait_us(now, front_cost),
             _ => Micros::MAX,
         };
         Some(deadline.min(now.saturating_add(own_us.min(lent_us))))
@@ -236,7 +240,8 @@ impl<T> Admission<T> {
             }
             return true;
         }
-        let passes = !self.yields && self.lent.as_mut().is_some_and(|lent| lent.take(now, cost));
+        let passes =
+            !self.yields && self.lent_open && self.lent.as_mut().is_some_and(|lent| lent.take(now, cost));
         if passes {
             add(&mut self.flow.lent, cost);
         }
@@ -278,6 +283,11 @@ impl<T> Admission<T> {
     /// While it yields, nothing passes on lent capacity.
     pub fn set_yields(&mut self, yields: bool) {
         self.yields = yields;
+    }
+
+    /// As [`Admission::set_yields`], for a moment ([`crate::LentWindow`]).
+    pub fn set_lent_open(&mut self, is_open: bool) {
+        self.lent_open = is_open;
     }
 
     /// Others were lent what the group does not use beyond this (thousandths of tokens each second); `None`: nothing

@@ -1,4 +1,4 @@
-//! How much of a group may be under way for its lent requests to pass. They are a scavenger, as in LEDBAT (RFC 6817):
+//! Whether a group's lent requests may pass now, by how long its batches take. They are a scavenger, as in LEDBAT (RFC 6817):
 //! whatever becomes scarce – processors, disks, links, on any server of the chain – batches take longer than they did,
 //! and lent requests wait then, before those within reservations must.
 //!
@@ -15,6 +15,8 @@ const KEPT_US: Micros = LENT_LEAST_KEPT_MS * 1_000;
 pub struct LentWindow {
     /// A batch that is under way, by index, and when it was ordered.
     probe: Option<(u64, Micros)>,
+    /// What the last one took that was measured.
+    last_us: Micros,
     /// The least time that a batch took in this span, and in the one before.
     least_us: [Micros; 2],
     began: Micros,
@@ -24,6 +26,7 @@ impl Default for LentWindow {
     fn default() -> Self {
         Self {
             probe: None,
+            last_us: 0,
             least_us: [Micros::MAX; 2],
             began: 0,
         }
@@ -31,7 +34,7 @@ impl Default for LentWindow {
 }
 
 impl LentWindow {
-    /// The batch has been ordered.
+    /// A batch has been ordered that was not in the log before.
     pub fn ordered(&mut self, index: u64, now: Micros) {
         self.probe.get_or_insert((index, now));
     }
@@ -43,15 +46,26 @@ impl LentWindow {
 
     /// Batches up to this one are committed.
     pub fn committed(&mut self, index: u64, now: Micros) {
-        if let Some((measured, ordered)) = self.probe
-            && measured <= index
-        {
-            self.probe = None;
-            if now.saturating_sub(self.began) >= KEPT_US {
-                self.least_us = [Micros::MAX, self.least_us[0]];
-                self.began = now;
-            }
-            self.least_us[0] = self.least_us[0].min(now.saturating_sub(ordered));
+        let Some((_, ordered)) = self.probe.filter(|(measured, _)| *measured <= index) else {
+            return;
+        };
+        self.probe = None;
+        self.begin_span(now);
+        self.last_us = now.saturating_sub(ordered);
+        self.least_us[0] = self.least_us[0].min(self.last_us);
+    }
+
+    /// What was measured two spans ago says nothing of now.
+    fn begin_span(&mut self, now: Micros) {
+        let since = now.saturating_sub(self.began);
+        if since >= KEPT_US {
+            let before = if since < 2 * KEPT_US {
+                self.least_us[0]
+            } else {
+                Micros::MAX
+            };
+            self.least_us = [Micros::MAX, before];
+            self.began = now;
         }
     }
 
@@ -60,15 +74,13 @@ impl LentWindow {
         *self = Self::default();
     }
 
-    /// Whether lent requests may pass beside so much that is under way: no more than passes, at all of the group's rate,
-    /// in the least time that a batch takes and a little more. A group that has nothing under way is in nobody's way.
-    pub fn lets_pass(&self, under_way_bytes: u64, bytes_per_s: u64) -> bool {
+    /// Whether lent requests may pass: the batch that is under way has not taken much longer so far than the least, nor has
+    /// the last one. A group that has nothing under way is in nobody's way.
+    pub fn lets_pass(&self, now: Micros, is_under_way: bool) -> bool {
         let least_us = self.least_us[0].min(self.least_us[1]);
-        if least_us == Micros::MAX || under_way_bytes == 0 {
-            return true;
-        }
-        let span_us = least_us.saturating_add(DELAY_US);
-        u128::from(under_way_bytes) * 1_000_000 < u128::from(bytes_per_s) * u128::from(span_us)
+        let most_us = least_us.saturating_add(DELAY_US);
+        let so_far_us = self.probe.map_or(0, |(_, ordered)| now.saturating_sub(ordered));
+        !is_under_way || so_far_us.max(self.last_us) <= most_us
     }
 }
 
@@ -88,16 +100,32 @@ mod tests {
     }
 
     #[test]
-    fn as_much_is_under_way_as_passes_in_the_least_time_and_a_little_more() {
-        let window = measured(&[3_000, 1_000, 9_000]);
-        let most = 1_000_000 / 1_000 * (1 + LENT_DELAY_MS);
-        assert!(window.lets_pass(most - 1, 1_000_000));
-        assert!(!window.lets_pass(most, 1_000_000));
-        assert!(window.lets_pass(0, 0), "in nobody's way");
+    fn a_batch_that_takes_a_little_longer_than_the_least_holds_nothing_up() {
+        for (last_us, passes) in [(1_000, true), (1_000 + DELAY_US, true), (1_001 + DELAY_US, false)] {
+            let window = measured(&[1_000, last_us]);
+            assert_eq!(window.lets_pass(1 << 30, true), passes, "{last_us}");
+            assert!(window.lets_pass(1 << 30, false), "in nobody's way");
+        }
         assert!(
-            LentWindow::default().lets_pass(u64::MAX, 1),
+            LentWindow::default().lets_pass(1 << 30, true),
             "nothing is known yet"
         );
+    }
+
+    #[test]
+    fn a_batch_that_is_still_under_way_tells_before_it_is_committed() {
+        let mut window = measured(&[1_000]);
+        window.ordered(1, 50_000);
+        assert!(window.lets_pass(51_000 + DELAY_US, true));
+        assert!(!window.lets_pass(51_001 + DELAY_US, true));
+        window.committed(1, 80_000);
+        assert!(
+            !window.lets_pass(80_000, true),
+            "as long as the last one took long"
+        );
+        window.ordered(2, 80_000);
+        window.committed(2, 81_000);
+        assert!(window.lets_pass(81_000, true));
     }
 
     #[test]
@@ -120,11 +148,20 @@ mod tests {
         let mut window = measured(&[100]);
         let mut now = 100;
         for index in 1..=2 * KEPT_US / 20_000 + 2 {
-            assert!(!window.lets_pass(20_000, 1_000_000) || now > KEPT_US);
+            assert!(!window.lets_pass(now, true) || index == 1 || now > KEPT_US);
             window.ordered(index, now);
             now += 20_000;
             window.committed(index, now);
         }
-        assert!(window.lets_pass(20_000, 1_000_000));
+        assert!(window.lets_pass(now, true));
+    }
+
+    #[test]
+    fn what_was_measured_before_a_long_pause_is_forgotten_at_once() {
+        let mut window = measured(&[100]);
+        let later = 100 + 2 * KEPT_US;
+        window.ordered(1, later);
+        window.committed(1, later + 20_000);
+        assert!(window.lets_pass(later + 20_000, true));
     }
 }

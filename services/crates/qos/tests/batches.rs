@@ -117,7 +117,6 @@ fn single_entries_at_the_sla_are_held_to_what_was_reserved_and_told_when_to_come
     };
     let before = offer_evenly(&uncharged, 1, RATE_PER_S);
     assert_eq!(before.passed, 10 * RATE_PER_S);
-    assert!(before.passed * 6_500_000 * 2 > 5 * seconds * reserved);
 }
 
 #[test]

@@ -23,8 +23,10 @@ pub enum Bug {
     FloorIgnored,
     /// What was given to the journal counts as durable.
     DurableAheadOfSync,
-    /// The head counts what the tail says, and nobody else's disk, nor its own.
-    LevelsIgnored,
+    /// The head counts what others say that they have, and not whether its own disk has it.
+    OwnDiskIgnored,
+    /// Of a persistent chain, too, the tail is taken to speak for all before it.
+    FollowersIgnored,
     /// The head commits below `min_replicas`.
     MinReplicasIgnored,
     /// A replica answers its successor before it agrees with its predecessor.
@@ -93,7 +95,8 @@ impl Bug {
         Bug::RetryOrderedAgain,
         Bug::FloorIgnored,
         Bug::DurableAheadOfSync,
-        Bug::LevelsIgnored,
+        Bug::OwnDiskIgnored,
+        Bug::FollowersIgnored,
         Bug::MinReplicasIgnored,
         Bug::UnsettledAnswers,
         Bug::NoNewAgreement,

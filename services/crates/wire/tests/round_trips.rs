@@ -452,6 +452,22 @@ fn a_frame_over_the_limit_is_refused_by_its_header() {
 }
 
 #[test]
+fn a_peer_of_another_version_of_links_is_refused_by_name() {
+    let of = |version| Greeting::Hello {
+        version,
+        server_id: 3,
+        incarnation: "i1".to_string(),
+        token: "t".to_string(),
+    };
+    for theirs in [0, 1, peer::LINK_VERSION + 1] {
+        let refused = Greeting::decode(&only_frame(&of(theirs).to_bytes())).unwrap_err();
+        let ours = peer::LINK_VERSION;
+        assert_eq!(refused, WireError::LinkVersion { theirs, ours });
+        assert!(refused.to_string().contains("same release"), "{refused}");
+    }
+}
+
+#[test]
 fn absurd_positions_are_refused() {
     let (group_id, storage_fault) = (GroupId(Uuid::nil()), false);
     for message in [

@@ -150,7 +150,7 @@ impl Group {
         self.replica.flush(&mut commands);
         self.carry_out(io, &mut commands);
         io.scratch.commands = commands;
-        self.time_committed();
+        self.time_committed(io);
         self.answer_attaching(io);
         self.send_acks(io);
         self.serve_readers(io);
@@ -180,11 +180,8 @@ impl Group {
         }
         // Each admitted batch may close the windows: asked again before the next.
         loop {
-            let yields = self.lent_yields(io, now);
-            let Some(ready) = self.admission.as_mut().and_then(|admission| {
-                admission.set_yields(yields);
-                admission.pop(now)
-            }) else {
+            self.judge_lent(io, now);
+            let Some(ready) = self.admission.as_mut().and_then(|admission| admission.pop(now)) else {
                 break;
             };
             match ready {
@@ -225,8 +222,12 @@ impl Group {
     }
 
     pub fn order(&mut self, io: &mut Io, request: AppendRequest) {
+        let before = self.replica.log().last_index();
         self.step(io, Event::Append(request));
-        self.time_ordered();
+        // Retries and what is refused order nothing.
+        if self.replica.log().last_index() > before {
+            self.time_ordered(io.now_us());
+        }
     }
 
     fn expire(&mut self, io: &mut Io, request: AppendRequest, retry_after_us: Micros, within_sla: bool) {

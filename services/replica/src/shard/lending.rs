@@ -187,34 +187,35 @@ impl Group {
         self.lending.window.begin_anew();
     }
 
-    /// Whether nothing passes on lent capacity now: an owner wants it back, or batches take long.
-    pub fn lent_yields(&self, io: &Io, now: Micros) -> bool {
-        let (Some(admission), Some(budget)) = (&self.admission, &self.budget) else {
-            return false;
-        };
-        if !admission.has_lent() {
-            return false;
-        }
-        let rate_per_s = budget.rate_per_s.saturating_add(self.lending.lent_per_s);
-        let bytes_per_s = rate_per_s.saturating_mul(u64::from(budget.request_size_bytes));
-        let window = &self.lending.window;
-        io.shared.lending.is_stopped(now) || !window.lets_pass(self.replica.uncommitted_bytes(), bytes_per_s)
-    }
-
-    /// A batch was ordered: how long it takes is measured, where anything was ever lent.
-    pub fn time_ordered(&mut self) {
-        if self.admission.as_ref().is_some_and(Admission::has_lent) && !self.lending.window.is_measuring() {
-            self.lending
-                .window
-                .ordered(self.replica.log().last_index(), now_us());
+    /// Nothing passes on lent capacity where an owner wants it back, nor while batches take long.
+    pub fn judge_lent(&mut self, io: &Io, now: Micros) {
+        let is_under_way = self.replica.commit_index() < self.replica.log().last_index();
+        if let Some(admission) = self.admission.as_mut().filter(|admission| admission.has_lent()) {
+            admission.set_yields(io.shared.lending.is_stopped(now));
+            admission.set_lent_open(self.lending.window.lets_pass(now, is_under_way));
         }
     }
 
-    pub fn time_committed(&mut self) {
+    /// A batch was ordered that was not in the log before: how long it takes is measured, where anything was ever lent.
+    pub fn time_ordered(&mut self, now: Micros) {
+        if self.admission.as_ref().is_some_and(Admission::has_lent) {
+            self.lending.window.ordered(self.replica.log().last_index(), now);
+        }
+    }
+
+    /// Who waits in the queue may pass now, and no event comes for it.
+    pub fn time_committed(&mut self, io: &Io) {
         if self.lending.window.is_measuring() {
-            self.lending
-                .window
-                .committed(self.replica.commit_index(), now_us());
+            let now = io.now_us();
+            self.lending.window.committed(self.replica.commit_index(), now);
+            if self
+                .admission
+                .as_ref()
+                .is_some_and(|admission| !admission.is_empty())
+            {
+                self.judge_lent(io, now);
+                io.timer.notify_one();
+            }
         }
     }
 

@@ -308,3 +308,85 @@ fn entries_that_come_alone_are_charged_for_their_batches() {
         "what it costs is what it wants: {load:?}"
     );
 }
+
+/// Of two replicas, of which the other says nothing by itself.
+fn config_of_two(epoch: Epoch) -> GroupConfig {
+    let mut config = config(epoch);
+    config.replication_degree = 2;
+    config.replicas.push(Member {
+        server_id: ServerId(2),
+        address: "there".to_string(),
+    });
+    config
+}
+
+#[test]
+fn only_what_is_ordered_is_timed() {
+    let mut rig = Rig::new("timed");
+    rig.lend(1, 10_000, now_us() + HOUR_US);
+    let payload = Bytes::from_static(&[1, 0, 0, 0, 9]);
+    for (expected_offset, is_timed) in [(77, false), (NO_EXPECTED_OFFSET, true)] {
+        let append = Append {
+            seq: 1,
+            floor_index: 0,
+            timeout_ms: 0,
+            entry_count: 1,
+            payload_crc: crc32fast::hash(&payload),
+            expected_offset,
+            fencing_token: 0,
+            payload: payload.clone(),
+        };
+        let message = Message::Append(append);
+        let request = ClientRequest::Message { message, trace: None };
+        rig.shard.group_request(GROUP, CLIENT, request);
+        let window = &rig.shard.groups[&GROUP].lending.window;
+        assert_eq!(
+            window.is_measuring(),
+            is_timed,
+            "expected offset {expected_offset}"
+        );
+    }
+    rig.shard.flush();
+    assert!(!rig.shard.groups[&GROUP].lending.window.is_measuring());
+}
+
+#[test]
+fn what_waits_while_batches_take_long_passes_with_the_commitment() {
+    let mut rig = Rig::new("long");
+    rig.shard.configure(config_of_two(2));
+    rig.append(RATE_PER_S);
+    rig.lend(2, 10_000, now_us() + HOUR_US);
+    let group = rig.shard.groups.get_mut(&GROUP).unwrap();
+    // It has been seen to take a microsecond.
+    group.lending.window.ordered(0, 0);
+    group.lending.window.committed(0, 1);
+    rig.append(1);
+    let before = rig.ordered();
+    assert!(before > RATE_PER_S, "nothing has taken long yet");
+    let ordered = now_us();
+    while now_us() - ordered <= 2_000 * quorate_types::limits::LENT_DELAY_MS {}
+    rig.append(20);
+    assert!(rig.ordered() <= before + 1, "what is lent does not pass");
+    assert!(
+        rig.shard.groups[&GROUP].counters.totals.throttled_entries == 0,
+        "nor is it refused"
+    );
+    let level = rig.shard.groups[&GROUP].replica.log().last_index();
+    let ack = quorate_wire::peer::ChainAck {
+        level,
+        ..Default::default()
+    };
+    let envelope = quorate_wire::peer::Envelope {
+        group_id: GROUP,
+        epoch: 2,
+        message: quorate_wire::peer::Message::ChainAck(ack),
+    };
+    rig.shard.peer_envelope(ServerId(2), envelope);
+    rig.shard.flush();
+    let now = now_us();
+    let wake = rig.shard.groups.get_mut(&GROUP).unwrap().next_wake(now);
+    assert!(wake.is_some_and(|at| at <= now + 1_000), "{wake:?} at {now}");
+    rig.shard.with_group(GROUP, |_, _| {});
+    rig.shard.flush();
+    assert!(rig.ordered() > before + 1, "{} of {before}", rig.ordered());
+}

@@ -3,6 +3,7 @@
 //! (`Event::LinkUp`) when it is back.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use quorate_transport::{FrameReader, Outbox, ReadFault, ReadHalf, WriteHalf, han
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_types::{GroupId, Micros, ServerId};
 use quorate_wire::peer::{self, Envelope, Greeting, LINK_VERSION};
+use quorate_wire::{Frame, WireError, client};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -165,6 +167,7 @@ impl Shard {
 pub async fn dial(shard: Rc<RefCell<Shard>>, server: ServerId) {
     let shared = shard.borrow().io.shared.clone();
     let mut delay = REDIAL_DELAY_MIN;
+    let mut told = None;
     while let Some(address) = shared.next_dial(server) {
         match connect(&shard, server, &address).await {
             Ok((stream, rest)) => {
@@ -172,7 +175,13 @@ pub async fn dial(shard: Rc<RefCell<Shard>>, server: ServerId) {
                 serve(shard.clone(), server, stream, rest).await;
             }
             Err(reason) => {
-                tracing::debug!(peer = server.0, address, reason, "cannot reach peer");
+                tracing::debug!(peer = server.0, address, %reason, "cannot reach peer");
+                // It will not pass by itself, so it is told: once.
+                if let Unreached::Refused(why) = &reason
+                    && told.replace(why.clone()).as_ref() != Some(why)
+                {
+                    tracing::warn!(peer = server.0, address, why, "a peer refuses the link");
+                }
                 shared.unreachable.lock().expect("unreachable").insert(server);
             }
         }
@@ -185,7 +194,7 @@ async fn connect(
     shard: &Rc<RefCell<Shard>>,
     server: ServerId,
     address: &str,
-) -> Result<(Halves, Bytes), String> {
+) -> Result<(Halves, Bytes), Unreached> {
     let attempt = async {
         let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
         prepare(&stream).map_err(|e| e.to_string())?;
@@ -220,13 +229,47 @@ async fn connect(
             Ok(Greeting::HelloOk { server_id, .. }) if server_id == server.0 => {
                 Ok(((read_half, write_half), reader.into_rest()))
             }
-            Ok(_) => Err("another server answers at its address".to_string()),
-            Err(error) => Err(error.to_string()),
+            Ok(_) => Err("another server answers at its address".to_string().into()),
+            Err(error) => Err(Unreached::of_answer(&frame, error)),
         }
     };
     tokio::time::timeout(CONNECT_TIMEOUT, attempt)
         .await
-        .unwrap_or_else(|_| Err("timed out".to_string()))
+        .unwrap_or_else(|_| Err("timed out".to_string().into()))
+}
+
+/// Why a peer was not reached.
+#[derive(Debug, Clone)]
+enum Unreached {
+    /// It may be by the next attempt.
+    Now(String),
+    /// It answered, and does not take the link.
+    Refused(String),
+}
+
+impl Unreached {
+    /// What was not the greeting that was due.
+    fn of_answer(frame: &Frame, error: WireError) -> Self {
+        match client::Message::decode(frame) {
+            Ok(client::Message::Goodbye { message, .. }) => Self::Refused(message),
+            _ => Self::Now(error.to_string()),
+        }
+    }
+}
+
+impl From<String> for Unreached {
+    fn from(reason: String) -> Self {
+        Self::Now(reason)
+    }
+}
+
+impl fmt::Display for Unreached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now(reason) => f.write_str(reason),
+            Self::Refused(reason) => write!(f, "refused: {reason}"),
+        }
+    }
 }
 
 /// Accepts a link that a peer opened and proved to be its own.

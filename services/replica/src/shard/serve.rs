@@ -249,7 +249,7 @@ impl Group {
     /// Orders the batch, has it wait for budget or room, or refuses it.
     fn offer(&mut self, io: &mut Io, request: AppendRequest, timeout_ms: u32) {
         let (client, entry_count, now) = (request.client, request.entry_count, request.received_us);
-        let yields = self.lent_yields(io, now);
+        self.judge_lent(io, now);
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
@@ -261,7 +261,6 @@ impl Group {
         }
         let cost = budget.batch_milli(u64::from(entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;
-        admission.set_yields(yields);
         let offer = admission.offer(now, request, cost, bytes, now + u64::from(timeout_ms) * 1000);
         if admission.take_returned() {
             self.owner_returned(io, now);
