@@ -427,11 +427,13 @@ fn a_new_profile_changes_what_is_promised_next_and_not_what_was() {
     let mut cautious: serde_json::Value = serde_json::to_value(Profile::default_profile()).unwrap();
     cautious["safety_factor"] = serde_json::json!(0.000_001);
     let cautious = Profile::parse(&cautious.to_string()).unwrap();
-    world.apply(Command::UseProfile { profile: cautious });
+    world.apply(Command::UseProfile {
+        profile: Box::new(cautious),
+    });
     assert_eq!(world.group(1).demands, demands);
     assert!(!world.state.quote(&sla(InMemory, 3, 1_000), None).admissible);
     world.apply(Command::UseProfile {
-        profile: Profile::default_profile(),
+        profile: Box::new(Profile::default_profile()),
     });
     world.active(2, InMemory, 3);
 }

@@ -148,7 +148,9 @@ fn recover(
     profiles.check(&profile, &state)?;
     let mut changes = Vec::new();
     if fresh || state.profile != profile {
-        changes.push(Command::UseProfile { profile });
+        changes.push(Command::UseProfile {
+            profile: Box::new(profile),
+        });
     }
     if state.placement != placement {
         changes.push(Command::UsePlacement { placement });

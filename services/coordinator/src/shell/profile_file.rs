@@ -131,7 +131,13 @@ pub async fn follow(source: Source, engine: Handle) {
             }
         };
         note(&profile);
-        if engine.command(Command::UseProfile { profile }).await.is_err() {
+        if engine
+            .command(Command::UseProfile {
+                profile: Box::new(profile),
+            })
+            .await
+            .is_err()
+        {
             // Too busy, or stopping: look again.
             seen = None;
         }

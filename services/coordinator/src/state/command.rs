@@ -20,7 +20,7 @@ pub type Digest = String;
 pub enum Command {
     /// A profile other than the one in use; groups keep what they were admitted with.
     UseProfile {
-        profile: Profile,
+        profile: Box<Profile>,
     },
     /// How servers are chosen from now on; replicas stay where they are.
     UsePlacement {
