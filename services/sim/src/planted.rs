@@ -44,6 +44,10 @@ pub fn searches() -> Vec<Search> {
     Bug::ALL.iter().map(of).collect()
 }
 
+/// Bugs whose harm takes so much to go wrong at once that no seed of some thousand shows it: unit tests do. They are looked
+/// for all the same.
+pub const RARE: &[Bug] = &[Bug::DropNotWaitedFor];
+
 /// Bugs that take longer are better looked for in a narrower profile.
 const SEEDS_MAX: u64 = 3_000;
 
