@@ -21,7 +21,6 @@ use crate::picture::{Picture, Seen};
 use crate::problem::Vector;
 use crate::rounds::{
     Body, Crowd, Local, Message, Outbox, Promises, Server, costs_nothing, give_word, note_now, own_problem,
-    positions,
 };
 
 /// Rounds of crowds in an interval. With what is free before and the promises after: four rounds of messages.
@@ -30,7 +29,8 @@ pub const CROWD_ROUNDS: u32 = 2;
 pub struct LevelDrf {
     local: Local,
     crowd_rounds: u32,
-    positions: BTreeMap<usize, usize>,
+    /// Tenants and where they are in `hosted`, in order.
+    positions: Vec<(usize, usize)>,
     /// By position in `hosted`.
     wants: Vec<Option<u64>>,
     /// What other servers told, by server.
@@ -38,6 +38,8 @@ pub struct LevelDrf {
     crowds_of: BTreeMap<usize, Vec<Crowd>>,
     /// To whom this server told some of its own.
     told: BTreeSet<usize>,
+    /// Of what was told so far; none where something of it has changed.
+    picture: Option<Picture>,
     promises: Promises,
     given: Vec<(usize, u64)>,
 }
@@ -46,11 +48,12 @@ impl LevelDrf {
     pub fn new(local: Local, crowd_rounds: u32) -> Self {
         Self {
             crowd_rounds,
-            positions: positions(&local),
+            positions: sorted_positions(&local),
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
             free_of: BTreeMap::new(),
             crowds_of: BTreeMap::new(),
             told: BTreeSet::new(),
+            picture: None,
             promises: Promises::default(),
             given: Vec::new(),
             local,
@@ -80,19 +83,21 @@ impl LevelDrf {
         (0..self.local.hosted.len()).filter_map(wants).collect()
     }
 
-    fn picture<'a>(&'a self, wanting: &'a [(usize, u64)]) -> Picture<'a> {
-        Picture::new(&self.local, wanting, &self.free_of)
+    /// Mostly that of the round before: it is free amounts and wants that take time to paint, and they come at first.
+    fn take_picture(&mut self) -> Picture {
+        let painted = self.picture.take();
+        painted.unwrap_or_else(|| Picture::new(&self.local, self.wanting(), &self.free_of))
     }
 
     fn tell_crowds(&mut self, is_first: bool) -> Vec<Message> {
-        let wanting = self.wanting();
-        let picture = self.picture(&wanting);
+        let mut picture = self.take_picture();
         let seen = if is_first {
             picture.nobody_elsewhere()
         } else {
             picture.fill(&self.crowds_of)
         };
-        let crowds = picture.crowds(&seen);
+        let crowds = picture.crowds(&self.local, &seen);
+        self.picture = Some(picture);
         let mut outbox = Outbox::default();
         for (peer, crowds) in crowds {
             // Nothing is what is assumed of whoever says nothing, but not of whoever said something before.
@@ -109,9 +114,10 @@ impl LevelDrf {
     }
 
     fn promise(&mut self) -> Vec<Message> {
-        let wanting = self.wanting();
-        let seen = self.picture(&wanting).fill(&self.crowds_of);
-        let whole = self.whole(&wanting, &seen);
+        let mut picture = self.take_picture();
+        let seen = picture.fill(&self.crowds_of);
+        let wanting = picture.wanting();
+        let whole = self.whole(wanting, &seen);
         let desired: Vec<(usize, u64)> = wanting.iter().map(|(h, _)| *h).zip(whole).collect();
         let kept = give_word(&self.local, &desired, &mut self.given, &mut self.promises);
         kept.send(&self.local, Body::Promise)
@@ -136,12 +142,18 @@ impl LevelDrf {
         whole
     }
 
+    fn position(&self, tenant: usize) -> usize {
+        let found = self.positions.binary_search_by_key(&tenant, |(tenant, _)| *tenant);
+        self.positions[found.expect("others tell of common tenants")].1
+    }
+
     fn hear(&mut self, message: &Message) {
         match &message.body {
             Body::Has { free, wants } => {
+                self.picture = None;
                 self.free_of.insert(message.from, *free);
                 for (tenant, extra) in wants {
-                    let h = self.positions[tenant];
+                    let h = self.position(*tenant);
                     if self.local.hosted[h].head() == message.from {
                         self.wants[h] = Some(*extra);
                     }
@@ -158,6 +170,13 @@ impl LevelDrf {
             _ => {}
         }
     }
+}
+
+fn sorted_positions(local: &Local) -> Vec<(usize, usize)> {
+    let hosted = local.hosted.iter().enumerate();
+    let mut positions: Vec<(usize, usize)> = hosted.map(|(h, hosted)| (hosted.tenant, h)).collect();
+    positions.sort_unstable();
+    positions
 }
 
 impl Server for LevelDrf {
@@ -186,6 +205,9 @@ impl Server for LevelDrf {
     }
 
     fn note_now(&mut self, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {
+        if free != self.local.free {
+            self.picture = None;
+        }
         note_now(&mut self.local, free, held_per_s);
     }
 
