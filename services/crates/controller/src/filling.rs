@@ -58,22 +58,32 @@ impl Filling {
         free: &[Vector],
         flows: impl IntoIterator<Item = (f64, U)>,
     ) -> Self {
-        let mut filling = Self {
+        let mut filling = Self::empty(free, 0, 0);
+        for (share, own) in flows {
+            filling.push(share, own);
+        }
+        filling.sorted()
+    }
+
+    /// For so many flows and uses, or more.
+    pub fn empty(free: &[Vector], flows: usize, uses: usize) -> Self {
+        Self {
             free: free.iter().flatten().map(|amount| *amount as f64).collect(),
-            shares: Vec::new(),
-            uses: Vec::new(),
+            shares: Vec::with_capacity(flows),
+            uses: Vec::with_capacity(uses),
             starts: vec![0],
             users: Vec::new(),
             user_starts: Vec::new(),
             first: 0,
             late_users: Vec::new(),
-        };
-        for (share, own) in flows {
-            filling.push(share, own);
         }
-        (filling.users, filling.user_starts) = turn(filling.free.len(), &filling.uses, &filling.starts);
-        filling.first = filling.shares.len();
-        filling
+    }
+
+    /// After the first flows were pushed, before anything is filled.
+    pub fn sorted(mut self) -> Self {
+        (self.users, self.user_starts) = turn(self.free.len(), &self.uses, &self.starts);
+        self.first = self.shares.len();
+        self
     }
 
     /// A few flows more, instead of those that came so before: what the first ones use is not sorted again.
@@ -93,7 +103,8 @@ impl Filling {
     /// `uses`: costs of one request, which are divided here once for all levels.
     fn push(&mut self, share: f64, uses: impl IntoIterator<Item = Use>) {
         self.shares.push(share);
-        self.uses.extend(uses.into_iter().map(|(r, cost)| (r, cost / share)));
+        self.uses
+            .extend(uses.into_iter().map(|(r, cost)| (r, cost / share)));
         self.starts.push(self.uses.len() as u32);
     }
 
@@ -104,14 +115,28 @@ impl Filling {
         run.filled
     }
 
-    fn uses_of(&self, f: usize) -> &[Use] {
+    /// A flow that costs so much on servers.
+    pub fn push_places(&mut self, share: f64, places: &[(usize, Vector)]) {
+        self.shares.push(share);
+        for (server, cost) in places {
+            for (i, cost) in cost.iter().enumerate().filter(|(_, cost)| **cost > 0) {
+                self.uses
+                    .push(((server * RESOURCES + i) as u32, *cost as f64 / share));
+            }
+        }
+        self.starts.push(self.uses.len() as u32);
+    }
+
+    pub fn uses_of(&self, f: usize) -> &[Use] {
         &self.uses[self.starts[f] as usize..self.starts[f + 1] as usize]
     }
 
     fn users_of(&self, r: u32) -> impl Iterator<Item = usize> + '_ {
         let (from, to) = (self.user_starts[r as usize], self.user_starts[r as usize + 1]);
         let from_late = self.late_users.partition_point(|(other, _)| *other < r);
-        let late = self.late_users[from_late..].iter().take_while(move |(other, _)| *other == r);
+        let late = self.late_users[from_late..]
+            .iter()
+            .take_while(move |(other, _)| *other == r);
         let first = self.users[from as usize..to as usize].iter();
         first.chain(late.map(|(_, f)| f)).map(|f| *f as usize)
     }

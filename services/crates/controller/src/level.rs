@@ -18,10 +18,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::picture::{Picture, Seen};
-use crate::problem::Vector;
-use crate::rounds::{
-    Body, Crowd, Local, Message, Outbox, Promises, Server, costs_nothing, give_word, note_now, own_problem,
-};
+use crate::problem::{NOTHING, Place, Vector, whole};
+use crate::rounds::{Body, Crowd, Local, Message, Outbox, Promises, Server, give_word, note_now};
 
 /// Rounds of crowds in an interval. With what is free before and the promises after: four rounds of messages.
 pub const CROWD_ROUNDS: u32 = 2;
@@ -67,14 +65,14 @@ impl LevelDrf {
                 continue; // followers that hear nothing from the head leave the tenant out
             }
             for peer in hosted.peers(self.local.server) {
-                outbox.tell(peer, hosted.extra_per_s.map(|extra| (hosted.tenant, extra)));
+                match hosted.extra_per_s {
+                    Some(extra) => outbox.tell(peer, (hosted.tenant, extra)),
+                    None => outbox.address(peer),
+                }
             }
         }
         let free = self.local.free;
-        outbox.send(&self.local, |wants| Body::Has {
-            free,
-            wants: wants.into_iter().flatten().collect(),
-        })
+        outbox.send(&self.local, |wants| Body::Has { free, wants })
     }
 
     /// Positions and wants of the tenants that are known to want something.
@@ -125,25 +123,26 @@ impl LevelDrf {
 
     /// Whole requests that fit this server together.
     fn whole(&self, wanting: &[(usize, u64)], seen: &Seen) -> Vec<u64> {
-        let charged = |f: &usize| !costs_nothing(&self.local.hosted[wanting[*f].0]);
-        let (charged, free): (Vec<usize>, Vec<usize>) = (0..wanting.len()).partition(charged);
-        let among: Vec<(usize, u64)> = charged.iter().map(|f| wanting[*f]).collect();
-        let amounts: Vec<f64> = charged.iter().map(|f| seen.taken[*f]).collect();
-        let mut whole = vec![0; wanting.len()];
-        for (f, amount) in charged
+        let place = |(h, _): &(usize, u64)| Place {
+            server: 0,
+            cost: self.local.hosted[*h].cost,
+        };
+        let places: Vec<Place> = wanting.iter().map(place).collect();
+        let grant = |f: usize| match places[f].cost == NOTHING {
+            true => f64::INFINITY,
+            false => seen.taken[f],
+        };
+        let grants = wanting
             .iter()
-            .zip(own_problem(&self.local, &among).whole(&amounts))
-        {
-            whole[*f] = amount;
-        }
-        for f in free {
-            whole[f] = wanting[f].1;
-        }
-        whole
+            .enumerate()
+            .map(|(f, (_, wanted))| (grant(f), *wanted));
+        whole(&[self.local.free], grants, |f| std::slice::from_ref(&places[f]))
     }
 
     fn position(&self, tenant: usize) -> usize {
-        let found = self.positions.binary_search_by_key(&tenant, |(tenant, _)| *tenant);
+        let found = self
+            .positions
+            .binary_search_by_key(&tenant, |(tenant, _)| *tenant);
         self.positions[found.expect("others tell of common tenants")].1
     }
 

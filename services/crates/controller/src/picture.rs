@@ -7,8 +7,8 @@ use quorate_types::limits::{SHARE_CROWD_LEVELS_MAX, SHARE_CROWDS_MAX};
 
 use crate::exact::per_s;
 use crate::filling::{Filling, uses_on};
-use crate::problem::{NOTHING, RESOURCES, Vector, share};
-use crate::rounds::{Crowd, Hosted, Local};
+use crate::problem::{RESOURCES, Vector, share};
+use crate::rounds::{Crowd, Local};
 
 /// One for each set of resources.
 const MASKS: usize = 1 << RESOURCES;
@@ -18,7 +18,6 @@ pub struct Picture {
     wanting: Vec<(usize, u64)>,
     /// Servers by their numbers here: this one, then others of which it is known what they have free.
     servers: Vec<usize>,
-    free: Vec<Vector>,
     /// Numbers of the servers of the wanting tenant `f` that are known: `hosts[starts[f]..starts[f + 1]]`.
     hosts: Vec<u32>,
     starts: Vec<u32>,
@@ -44,30 +43,36 @@ impl Picture {
         let (servers, free): (Vec<usize>, Vec<Vector>) = known.map(|(server, free)| (*server, *free)).unzip();
         // The others are sorted.
         let number_of = |server: usize| servers[1..].binary_search(&server).ok().map(|n| n + 1);
-        let (mut hosts, mut starts, mut costs, mut shares) = (Vec::new(), vec![0], Vec::new(), Vec::new());
+        let places = wanting.iter().map(|(h, _)| local.hosted[*h].places.len()).sum();
+        let (mut hosts, mut starts, mut shares) = (
+            Vec::with_capacity(places),
+            vec![0],
+            Vec::with_capacity(wanting.len()),
+        );
+        let mut filling = Filling::empty(&free, wanting.len(), places * RESOURCES);
+        let mut own: Vec<(usize, Vector)> = Vec::new();
         for (h, _) in &wanting {
             let hosted = &local.hosted[*h];
-            let others = hosted.places.iter();
-            let others = others.filter_map(|place| Some((number_of(place.server)?, place.cost)));
-            let mut most = 0.0f64;
-            for (number, cost) in std::iter::once((0, hosted.cost)).chain(others) {
-                hosts.push(number as u32);
-                costs.push(cost);
-                most = most.max(share(&cost, &free[number]));
+            own.clear();
+            own.push((0, hosted.cost));
+            for place in &hosted.places {
+                if let Some(number) = number_of(place.server) {
+                    own.push((number, place.cost));
+                }
             }
-            shares.push(most);
+            let mut most = 0.0f64;
+            for (number, cost) in &own {
+                hosts.push(*number as u32);
+                most = most.max(share(cost, &free[*number]));
+            }
             starts.push(hosts.len() as u32);
+            shares.push(most);
+            filling.push_places(most, &own);
         }
-        let uses = |f: usize| {
-            let places = starts[f] as usize..starts[f + 1] as usize;
-            places.flat_map(|p| uses_on(hosts[p] as usize, costs[p].map(|cost| cost as f64)))
-        };
-        let flows = shares.iter().enumerate().map(|(f, share)| (*share, uses(f)));
-        let filling = Filling::new(&free, flows);
+        let filling = filling.sorted();
         Self {
             wanting,
             servers,
-            free,
             hosts,
             starts,
             shares,
@@ -113,29 +118,39 @@ impl Picture {
         }
     }
 
+    /// What the tenant uses of this server's resources at level 1: they have the first numbers.
+    fn uses_here(&self, f: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let uses = self
+            .filling
+            .uses_of(f)
+            .iter()
+            .map(|(r, amount)| (*r as usize, *amount));
+        uses.take_while(|(r, _)| *r < RESOURCES)
+    }
+
     /// For each other server in the picture: this server's tenants that it does not host.
     pub fn crowds(&self, local: &Local, seen: &Seen) -> Vec<(usize, Vec<Crowd>)> {
         let mut classes = Classes::new(&seen.until_level);
-        let counted =
-            |f: &usize| self.shares[*f].is_finite() && local.hosted[self.wanting[*f].0].cost != NOTHING;
         let counted: Vec<(usize, usize)> = (0..self.wanting.len())
-            .filter(counted)
-            .map(|f| (f, classes.of(f, &local.hosted[self.wanting[f].0].cost)))
+            .filter(|f| self.shares[*f].is_finite() && self.uses_here(*f).next().is_some())
+            .map(|f| (f, classes.of(f, self.uses_here(f))))
             .collect();
         let mut sums = vec![Sum::default(); classes.used * self.servers.len()];
         let mut hosts = vec![false; self.servers.len()];
         for (f, class) in counted {
-            let hosted = &local.hosted[self.wanting[f].0];
             let numbers = &self.hosts[self.starts[f] as usize..self.starts[f + 1] as usize];
             numbers.iter().for_each(|number| hosts[*number as usize] = true);
-            let per_level = hosted.cost.map(|cost| cost as f64 / self.shares[f]);
-            let weight = share(&hosted.cost, &local.free);
+            let (mut per_level, mut weight) = ([0.0; RESOURCES], 0.0f64);
+            for (i, amount) in self.uses_here(f) {
+                per_level[i] = amount;
+                weight = weight.max(amount / local.free[i] as f64);
+            }
             for (sums, _) in sums
                 .chunks_mut(classes.used)
                 .zip(&hosts)
                 .filter(|(_, hosts)| !**hosts)
             {
-                sums[class].add(per_level, seen.until_level[f], weight / self.shares[f]);
+                sums[class].add(per_level, seen.until_level[f], weight);
             }
             numbers.iter().for_each(|number| hosts[*number as usize] = false);
         }
@@ -187,9 +202,9 @@ impl Classes {
         }
     }
 
-    fn of(&mut self, f: usize, cost: &Vector) -> usize {
-        let uses = (0..RESOURCES).filter(|i| cost[*i] > 0);
-        let mask: usize = uses.map(|i| 1 << i).sum();
+    /// `uses`: resources of this server.
+    fn of(&mut self, f: usize, uses: impl Iterator<Item = (usize, f64)>) -> usize {
+        let mask: usize = uses.map(|(i, _)| 1 << i).sum();
         let number = &mut self.numbers[mask * (SHARE_CROWD_LEVELS_MAX + 1) + self.rank[f]];
         *number.get_or_insert_with(|| {
             self.used += 1;
