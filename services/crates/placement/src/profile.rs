@@ -320,10 +320,15 @@ impl Profile {
     /// The budget of the group's token buckets: the head's cost function, what is reserved there, and what a request
     /// costs the other replicas.
     pub fn budget(&self, sla: &Sla) -> Budget {
-        let head = role_at(0, usize::from(sla.replication_degree));
+        let degree = usize::from(sla.replication_degree);
+        let head = role_at(0, degree);
+        let reserved = |position| self.reserved_milli(sla, role_at(position, degree));
+        let has_batches = self.curves(sla.durability).batch_ns.is_some();
         Budget {
             tokens_per_s_milli: self.reserved_milli(sla, head),
             replica_milli: self.request_milli(sla),
+            // Without batches it is the rate everywhere, and the budget is what earlier versions make of the same profile.
+            replica_reserved_milli: (0..degree).filter(|_| has_batches).map(reserved).collect(),
             short_batch: self.short_batch(sla.durability, head),
             ..Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
         }
@@ -685,6 +690,16 @@ mod tests {
                 let budget = profile.budget(&sla);
                 let reserved = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
                 assert_eq!(Amounts(reserved), now.at(0), "what passes is what is reserved");
+                for position in 0..3 {
+                    let reserved = budget
+                        .reserved_milli_at(position)
+                        .map(|milli| milli.div_ceil(1_000));
+                    assert_eq!(
+                        Amounts(reserved),
+                        now.at(position),
+                        "and what is kept when idle parts are lent"
+                    );
+                }
                 let one = budget.request_milli();
                 assert_eq!(
                     one,
@@ -710,9 +725,11 @@ mod tests {
         let budget = Profile::default_profile().budget(&sla(Durability::InMemory, 3, 64, 1_000));
         assert!(budget.short_batch.is_free());
         assert_eq!(budget.batch_milli(1, 64), budget.request_milli());
+        let reserved = budget.request_milli_at(1).map(|milli| 1_000 * milli);
+        assert_eq!(budget.reserved_milli_at(1), reserved);
         let text = serde_json::to_string(&budget).unwrap();
         assert!(
-            !text.contains("short_batch"),
+            !text.contains("short_batch") && !text.contains("replica_reserved_milli"),
             "as earlier versions wrote it: {text}"
         );
         assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget);
