@@ -119,7 +119,7 @@ function scarceOf(sla: ObservedSla): string | null {
   return head.storage_io_per_s > FREE.storage_io_per_s ? 'storage_io' : null
 }
 
-/** The greatest rate, in two significant digits, that fits; null when not even one request a second does. */
+/** A rate that fits, in two significant digits; null when not even one request a second does. */
 function fitting(sla: ObservedSla): ObservedSla | null {
   let low = 0
   let high = sla.rate_per_s

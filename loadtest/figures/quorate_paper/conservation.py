@@ -13,15 +13,18 @@ from quorate_paper.instances import SIZES, applicants, conservation, servers
 from quorate_paper.placement import Told, instance, nothing
 
 REFERENCE = "cdrf"
-ALGORITHMS = (REFERENCE, "cdrf-exact", "head", "all", "level")
-REPEAT = {REFERENCE: 1, "cdrf-exact": 15, "head": 1, "all": 1, "level": 15}
+EXACT = "cdrf-exact"
+ALGORITHMS = (REFERENCE, EXACT, "head", "all", "level")
+CHEAP = (EXACT, "level")  # the others count requests: their time grows with what there is to share
+REPEAT = {REFERENCE: 1, EXACT: 15, "head": 1, "all": 1, "level": 15}
 MORE_ROUNDS = "level, two rounds more"
 _MORE = ("--crowd-rounds", "4")
 
 
 @dataclass(frozen=True)
 class Point:
-    """One instance and algorithm. `scarce`: of which C-DRF leaves least."""
+    """One instance and algorithm. `scarce`: of which C-DRF leaves least. C-DRF is that request by request where it was
+    run, and the exact one elsewhere, where nothing is told of speed-ups."""
 
     algorithm: str
     applicants: int
@@ -34,7 +37,7 @@ class Point:
     scarce: int
     efficiency: float
     deviation: float
-    speedup: float
+    speedup: float | None
     fairness_ratio: float
     without_room: int
 
@@ -42,22 +45,24 @@ class Point:
         return asdict(self)
 
 
-def points(seeds: range, counts: list[int], told: Told = nothing) -> list[Point]:
+def points(seeds: range, counts: list[int], dear: int, told: Told = nothing) -> list[Point]:
+    """`dear`: of how many of the instances the algorithms are run that count requests."""
     found = []
     for count in counts:
-        for seed in seeds:
+        for number, seed in enumerate(seeds):
             told(f"{count} applicants, instance {seed} of {len(seeds)}")
-            found += _compared(count, seed)
+            found += _compared(count, seed, ALGORITHMS if number < dear else CHEAP)
     return found
 
 
-def _compared(count: int, seed: int) -> list[Point]:
+def _compared(count: int, seed: int, algorithms: tuple[str, ...]) -> list[Point]:
     made = instance(seed, count, "online")
     shared = conservation(made, alloc.place(made, "online", "filo"))
     wanting = {tenant["id"] for tenant in shared["tenants"] if "extra" in tenant}
-    answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in ALGORITHMS}
+    answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in algorithms}
     answers[MORE_ROUNDS] = alloc.conserve(shared, "level", REPEAT["level"], *_MORE)
-    reference = answers[REFERENCE]
+    counted = answers.get(REFERENCE)
+    reference = counted or answers[EXACT]
     scarce = max(range(3), key=reference["granted_ratio"].__getitem__)
     even = deviation(reference, wanting)
     return [
@@ -73,7 +78,7 @@ def _compared(count: int, seed: int) -> list[Point]:
             scarce=scarce,
             efficiency=answer["granted_ratio"][scarce] / reference["granted_ratio"][scarce],
             deviation=deviation(answer, wanting),
-            speedup=reference["slowest_server_us"] / answer["slowest_server_us"],
+            speedup=counted["slowest_server_us"] / answer["slowest_server_us"] if counted else None,
             fairness_ratio=deviation(answer, wanting) / even if even else 1.0,
             without_room=answer["tenants_without_room_to_return"],
         )
@@ -98,7 +103,7 @@ def by_demand(seeds: range, count: int, told: Told = nothing) -> list[dict[str, 
                     tenant["extra"] = {"per_s": max(1, int(demand * tenant["sla"]["rate_per_s"]))}
                 elif "extra" in tenant:
                     tenant["extra"] = "all"
-            best = alloc.conserve(shared, "cdrf-exact")["granted_ratio"]
+            best = alloc.conserve(shared, EXACT)["granted_ratio"]
             scarce = max(range(3), key=best.__getitem__)
             given = {one: alloc.conserve(shared, one)["granted_ratio"][scarce] for one in ("head", "all", "level")}
             efficiency = {one: part / best[scarce] for one, part in given.items()}
@@ -109,22 +114,43 @@ def by_demand(seeds: range, count: int, told: Told = nothing) -> list[dict[str, 
 FLEETS = (10, 20, 40, 80)
 
 
-def by_fleet(seeds: range, fleets: Sequence[int] = FLEETS, told: Told = nothing) -> list[dict[str, Any]]:
-    """Time over the size of the fleet, 15 applicants a server: what one server computes does not grow with it."""
+def by_fleet(seeds: range, dear: int, fleets: Sequence[int] = FLEETS, told: Told = nothing) -> list[dict[str, Any]]:
+    """Time, and what is given out, over the size of the fleet, 15 applicants a server. A server of All-DRF computes for
+    its own tenants only; one of Level-DRF for what its neighbours tell, too, of whom a larger fleet has more.
+
+    `dear`: of how many instances the algorithms are run that count requests. What is given out is told against exact
+    C-DRF."""
     rows = []
     for count in fleets:
         times: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
+        speedups: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
+        efficiencies: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
         tenants = []
-        for seed in seeds:
+        for number, seed in enumerate(seeds):
             told(f"{count} servers, instance {seed} of {len(seeds)}")
             made = {"servers": servers(count), "applicants": applicants(seed, 15 * count)}
             shared = conservation(made, alloc.place(made, "online", "filo"))
             tenants.append(len(shared["tenants"]))
-            for one in ALGORITHMS:
-                times[one].append(alloc.conserve(shared, one, REPEAT[one])["slowest_server_us"])
-        time_us = {one: median(values) for one, values in times.items()}
-        speedup = {one: time_us[REFERENCE] / us for one, us in time_us.items()}
-        rows.append({"servers": count, "tenants": median(tenants), "time_us": time_us, "speedup": speedup})
+            algorithms = ALGORITHMS if number < dear else CHEAP
+            answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in algorithms}
+            best = answers[EXACT]["granted_ratio"]
+            scarce = max(range(3), key=best.__getitem__)
+            for one, answer in answers.items():
+                times[one].append(answer["slowest_server_us"])
+                efficiencies[one].append(answer["granted_ratio"][scarce] / best[scarce])
+                if REFERENCE in answers:
+                    speedups[one].append(answers[REFERENCE]["slowest_server_us"] / answer["slowest_server_us"])
+        rows.append(
+            {
+                "servers": count,
+                "tenants": median(tenants),
+                "instances": len(seeds),
+                "time_us": {one: median(values) for one, values in times.items()},
+                "speedup": {one: median(values) for one, values in speedups.items()},
+                "efficiency": {one: median(values) for one, values in efficiencies.items()},
+                "worst_efficiency": {one: min(values) for one, values in efficiencies.items()},
+            }
+        )
     return rows
 
 
@@ -134,7 +160,7 @@ DEGREE = 5
 
 def many_tenants(seed: int, repeat: int) -> dict[str, Any]:
     """Ten servers, each with so many tenants who want more, half of them all there is: what an interval of Level-DRF
-    takes of the busiest server's time, all its rounds together."""
+    takes of the busiest server's time, the steps of all its rounds together; the median of `repeat` runs."""
     drawn = random.Random(seed)
     fleet, tenants = servers(10), []
     for number in range(MANY * len(fleet) // DEGREE):
@@ -149,10 +175,11 @@ def many_tenants(seed: int, repeat: int) -> dict[str, Any]:
         extra: Any = "all" if number % 2 else {"per_s": drawn.randint(1, 2 * rate_per_s)}
         tenants.append({"id": f"t{number}", "placement": chain, "sla": sla, "extra": extra})
     shared = {"servers": fleet, "tenants": tenants}
-    level, best = alloc.conserve(shared, "level", repeat), alloc.conserve(shared, "cdrf-exact")
+    level, best = alloc.conserve(shared, "level", repeat), alloc.conserve(shared, EXACT)
     scarce = max(range(3), key=best["granted_ratio"].__getitem__)
     return {
         "tenants_of_a_server": MANY,
+        "repeat": repeat,
         "time_us": level["slowest_server_us"],
         "rounds": level["rounds"],
         "messages": level["messages"],
@@ -169,7 +196,7 @@ def deviation(answer: dict[str, Any], wanting: set[str]) -> float:
 
 def over(found: list[Point], algorithm: str, what: str, count: int | None = None) -> list[float]:
     chosen = (point for point in found if point.algorithm == algorithm and count in (None, point.applicants))
-    return [float(getattr(point, what)) for point in chosen]
+    return [float(value) for point in chosen if (value := getattr(point, what)) is not None]
 
 
 def medians(found: list[Point], algorithm: str, what: str) -> list[float]:

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -79,11 +81,15 @@ def test_demands_are_those_of_the_tool() -> None:
 
 @needs_tool
 def test_figures_of_a_small_run() -> None:
-    found = conservation.points(range(1, 2), [10])
-    assert {point.algorithm for point in found} == {*conservation.ALGORITHMS, conservation.MORE_ROUNDS}
+    found = conservation.points(range(1, 3), [10], 1)
+    first, second = ({point.algorithm for point in found if point.seed == seed} for seed in (1, 2))
+    assert first == {*conservation.ALGORITHMS, conservation.MORE_ROUNDS}
+    assert second == {*conservation.CHEAP, conservation.MORE_ROUNDS}
+    assert all((point.speedup is None) == (point.seed == 2) for point in found)
     assert all(point.efficiency <= 1.01 for point in found if point.algorithm in ("all", "level"))
     figures = {figure.name: figure for figure in goals.conservation(found)}
     assert figures["cdrf_exact_speedup"].met is True
+    assert figures["cdrf_exact_deviation"].met is True
     assert figures["alldrf_efficiency"].met is None
     for algorithm in placement.ALGORITHMS:
         point = placement._point("offline", algorithm, 30, range(1, 3))
@@ -106,10 +112,34 @@ def test_placement_beyond_algorithm_1() -> None:
 
 @needs_tool
 def test_speed_up_grows_with_the_fleet() -> None:
-    small, large = conservation.by_fleet(range(1, 2), (10, 40))
+    small, large = conservation.by_fleet(range(1, 3), 1, (10, 40))
     assert large["speedup"]["all"] > 1.3 * small["speedup"]["all"]
     # Its servers look at their neighbours too, of whom a larger fleet has more: it stays ahead by as much.
     assert large["speedup"]["level"] > max(500, 0.5 * small["speedup"]["level"])
+    assert 0.9 < large["worst_efficiency"]["level"] <= large["efficiency"]["level"] < 1.01
+
+
+def _fleet(servers: int, level: float, efficiency: float = 1.0) -> dict[str, Any]:
+    parts = {"efficiency": {"level": efficiency}, "worst_efficiency": {"level": efficiency}}
+    return {"servers": servers, "tenants": 9, "instances": 2, "speedup": {"all": servers, "level": level}, **parts}
+
+
+def test_a_speed_up_that_falls_between_two_fleets_does_not_grow() -> None:
+    rows = [_fleet(10, 7_000), _fleet(20, 14_000), _fleet(40, 12_000), _fleet(80, 16_000, 0.97)]
+    figures = {figure.name: figure for figure in goals.growth(rows)}
+    assert figures["leveldrf_speedup_growth"].value == pytest.approx(12 / 14)
+    assert figures["leveldrf_speedup_growth"].met is False
+    assert "not monotone" in figures["leveldrf_speedup_growth"].note
+    assert (figures["alldrf_speedup_growth"].value, figures["alldrf_speedup_growth"].met) == (2.0, True)
+    assert figures["leveldrf_efficiency_80_servers"].met is False
+    assert "Level-DRF's is not monotone: it falls from 20 to 40 servers (× 0.86)." in program._growth(rows)
+    assert "All-DRF's grows with each fleet." in program._growth(rows)
+
+
+def test_a_missed_goal_is_an_exit_code_whatever_was_run() -> None:
+    met, missed, told = (Figure(name, 1, "ratio", goal) for name, goal in (("a", 1), ("b", 0.5), ("c", None)))
+    assert program.judged([met, told]) == 0
+    assert program.judged([met, missed, told]) == 1
 
 
 @needs_tool
@@ -160,7 +190,19 @@ def test_what_pacing_is_worth_is_told_beside_a_client_that_does_not() -> None:
     told = {figure.name: figure.value for figure in goals._pacing(seen)}
     assert told["fig7_pacing_cpu_ratio"] == pytest.approx(0.75)
     assert told["fig7_pacing_victim_p99_ratio"] == told["fig7_pacing_rate_ratio"] == pytest.approx(1.0)
-    assert list(goals._pacing(figure7.Seen())) == []
+    assert {figure.name: figure.met for figure in goals._pacing(seen)}["fig7_pacing_rate_ratio"] is True
+    samples = [replace(one, acked_per_s=1_700.0) if (one.tenant, one.phase) == ("B", paced) else one for one in samples]
+    slower = {figure.name: figure.met for figure in goals._pacing(replace(seen, samples=samples))}
+    assert slower["fig7_pacing_rate_ratio"] is False
+    with pytest.raises(KeyError):
+        list(goals._pacing(figure7.Seen()))
+
+
+def test_processor_time_is_that_of_the_process_whatever_its_name_is() -> None:
+    stat = "7 (a) b) S 1 7 7 0 -1 4194560 500 0 0 0 120 34 5 6 20 0 1 0 9 9 9 9"
+    assert figure7.cpu_ticks(stat) == 154
+    own = Path("/proc/self/stat")
+    assert figure7.cpu_ticks(own.read_text()) <= figure7.cpu_ticks(own.read_text())
 
 
 def _shared(algorithm: str, applicants: int, efficiency: float, fairness_ratio: float = 1.0) -> conservation.Point:
@@ -206,7 +248,8 @@ def test_nothing_is_published_from_a_work_tree_with_changes(monkeypatch: pytest.
 
 
 def test_without_harm_there_is_nothing_to_protect_from() -> None:
-    phases = ("both at their SLA, limiters off", "B floods, limiters off", "B floods, limiters on", figure7.CONTROL)
+    limited = (figure7.FLOODED, figure7.PACED)
+    phases = ("both at their SLA, limiters off", "B floods, limiters off", *limited, figure7.CONTROL)
     shared = ("C idles, B wants more", "C idles, A and B want more", "C is back, 1")
     sla = figure7.Seen().sla_per_s
 
@@ -214,7 +257,7 @@ def test_without_harm_there_is_nothing_to_protect_from() -> None:
         samples = [one for phase in (*phases, *shared) for one in _sampled("A", phase, [2 * sla] * 10)]
         samples += [one for phase in (*phases, *shared) for one in _sampled("B", phase, [2 * sla] * 10)]
         samples += [one for phase in (*phases, *shared) for one in _sampled("C", phase, [victim * sla] * 10)]
-        seen = figure7.Seen(samples, owner_back_s=[0.1], taken_back_s=[0.1])
+        seen = figure7.Seen(samples, owner_back_s=[0.1], taken_back_s=[0.1], cpu_s_per_m=dict.fromkeys(limited, 8.0))
         return {figure.name: figure.met for figure in goals.sharing(seen)}
 
     assert met(0.3)["fig7_unprotected_rate_ratio"] is True

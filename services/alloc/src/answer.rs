@@ -16,7 +16,7 @@ pub struct Placement {
     /// Of what the servers that are not auxiliary have: cpu, network, storage IO.
     pub allocated_ratio: [f64; 3],
     pub replicas: u64,
-    /// Processor time of placement, without finding the largest SLAs that fit.
+    /// Processor time of placement, without finding SLAs that would fit.
     pub elapsed_us: f64,
     /// Of it, for each replica of all applicants.
     pub us_per_replica: f64,

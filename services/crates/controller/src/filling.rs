@@ -41,12 +41,15 @@ pub struct Filling {
     free: Vec<f64>,
     /// Share of one request, for each flow. Infinite: the flow gets nothing.
     shares: Vec<f64>,
-    /// Resource and cost of one request; flow `f`'s are `uses[starts[f]..starts[f + 1]]`.
+    /// Resource and what is used of it at level 1; flow `f`'s are `uses[starts[f]..starts[f + 1]]`.
     uses: Vec<Use>,
     starts: Vec<u32>,
-    /// The flows of each resource, in the same form.
+    /// The flows of each resource, in the same form; of the first flows, those that [`Filling::new`] got.
     users: Vec<u32>,
     user_starts: Vec<u32>,
+    first: usize,
+    /// Resources and flows that came later, in order.
+    late_users: Vec<(u32, u32)>,
 }
 
 impl Filling {
@@ -55,22 +58,54 @@ impl Filling {
         free: &[Vector],
         flows: impl IntoIterator<Item = (f64, U)>,
     ) -> Self {
-        let (mut shares, mut uses, mut starts) = (Vec::new(), Vec::new(), vec![0]);
+        let mut filling = Self::empty(free, 0, 0);
         for (share, own) in flows {
-            shares.push(share);
-            uses.extend(own);
-            starts.push(uses.len() as u32);
+            filling.push(share, own);
         }
-        let free: Vec<f64> = free.iter().flatten().map(|amount| *amount as f64).collect();
-        let (users, user_starts) = turn(free.len(), &uses, &starts);
+        filling.sorted()
+    }
+
+    /// For so many flows and uses, or more.
+    pub fn empty(free: &[Vector], flows: usize, uses: usize) -> Self {
         Self {
-            free,
-            shares,
-            uses,
-            starts,
-            users,
-            user_starts,
+            free: free.iter().flatten().map(|amount| *amount as f64).collect(),
+            shares: Vec::with_capacity(flows),
+            uses: Vec::with_capacity(uses),
+            starts: vec![0],
+            users: Vec::new(),
+            user_starts: Vec::new(),
+            first: 0,
+            late_users: Vec::new(),
         }
+    }
+
+    /// After the first flows were pushed, before anything is filled.
+    pub fn sorted(mut self) -> Self {
+        (self.users, self.user_starts) = turn(self.free.len(), &self.uses, &self.starts);
+        self.first = self.shares.len();
+        self
+    }
+
+    /// A few flows more, instead of those that came so before: what the first ones use is not sorted again.
+    pub fn replace_late<U: IntoIterator<Item = Use>>(&mut self, flows: impl IntoIterator<Item = (f64, U)>) {
+        self.shares.truncate(self.first);
+        self.starts.truncate(self.first + 1);
+        self.uses.truncate(self.starts[self.first] as usize);
+        for (share, own) in flows {
+            self.push(share, own);
+        }
+        let late = self.first..self.shares.len();
+        let used_by = |f: usize| self.uses_of(f).iter().map(move |(r, _)| (*r, f as u32));
+        self.late_users = late.flat_map(used_by).collect();
+        self.late_users.sort_unstable();
+    }
+
+    /// `uses`: costs of one request, which are divided here once for all levels.
+    fn push(&mut self, share: f64, uses: impl IntoIterator<Item = Use>) {
+        self.shares.push(share);
+        self.uses
+            .extend(uses.into_iter().map(|(r, cost)| (r, cost / share)));
+        self.starts.push(self.uses.len() as u32);
     }
 
     /// `caps`: requests/s that a flow does not go beyond, infinite for none.
@@ -80,12 +115,30 @@ impl Filling {
         run.filled
     }
 
-    fn uses_of(&self, f: usize) -> &[Use] {
+    /// A flow that costs so much on servers.
+    pub fn push_places(&mut self, share: f64, places: &[(usize, Vector)]) {
+        self.shares.push(share);
+        for (server, cost) in places {
+            for (i, cost) in cost.iter().enumerate().filter(|(_, cost)| **cost > 0) {
+                self.uses
+                    .push(((server * RESOURCES + i) as u32, *cost as f64 / share));
+            }
+        }
+        self.starts.push(self.uses.len() as u32);
+    }
+
+    pub fn uses_of(&self, f: usize) -> &[Use] {
         &self.uses[self.starts[f] as usize..self.starts[f + 1] as usize]
     }
 
-    fn users_of(&self, r: usize) -> &[u32] {
-        &self.users[self.user_starts[r] as usize..self.user_starts[r + 1] as usize]
+    fn users_of(&self, r: u32) -> impl Iterator<Item = usize> + '_ {
+        let (from, to) = (self.user_starts[r as usize], self.user_starts[r as usize + 1]);
+        let from_late = self.late_users.partition_point(|(other, _)| *other < r);
+        let late = self.late_users[from_late..]
+            .iter()
+            .take_while(move |(other, _)| *other == r);
+        let first = self.users[from as usize..to as usize].iter();
+        first.chain(late.map(|(_, f)| f)).map(|f| *f as usize)
     }
 }
 
@@ -152,8 +205,8 @@ impl<'a> Run<'a> {
                 run.filled.taken[f] = caps[f];
                 continue;
             }
-            for (r, cost) in filling.uses_of(f) {
-                run.use_a_level[*r as usize] += cost / filling.shares[f];
+            for (r, per_level) in filling.uses_of(f) {
+                run.use_a_level[*r as usize] += per_level;
                 run.rising[*r as usize] += 1;
             }
             if caps[f].is_finite() {
@@ -175,13 +228,14 @@ impl<'a> Run<'a> {
         while self.capped.last().is_some_and(|(_, f)| !self.rises[*f as usize]) {
             self.capped.pop();
         }
-        let (full, cap) = (self.next_full(), self.capped.last().map(|next| next.0));
+        let cap = self.capped.last().map(|next| next.0);
+        let full = self.next_full(cap);
         match (full, cap) {
             (None, None) => false,
             (full, Some(cap)) if full.is_none_or(|(full, _)| cap <= full) => {
                 let (_, f) = self.capped.pop().expect("it was there");
                 self.level = self.level.max(cap);
-                self.stop(f as usize, self.caps[f as usize], None);
+                self.stop(f as usize, cap, self.caps[f as usize], None);
                 true
             }
             (Some((full, r)), _) => {
@@ -194,9 +248,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The level at which the next resource is full, and which.
-    fn next_full(&mut self) -> Option<(f64, u32)> {
+    /// The level at which the next resource is full, and which; a level not above it, if `cap` is not above that either.
+    fn next_full(&mut self, cap: Option<f64>) -> Option<(f64, u32)> {
         while let Some(Reverse((soonest, r))) = self.saturations.peek().copied() {
+            let soonest_at = f64::from_bits(soonest);
+            if cap.is_some_and(|cap| cap <= soonest_at) {
+                return Some((soonest_at, r));
+            }
             if self.rising[r as usize] == 0 {
                 self.saturations.pop();
                 continue;
@@ -213,21 +271,21 @@ impl<'a> Run<'a> {
 
     fn saturate(&mut self, r: u32) {
         let filling = self.filling;
-        for f in filling.users_of(r as usize) {
-            if self.rises[*f as usize] {
-                self.stop(*f as usize, self.level / filling.shares[*f as usize], Some(r));
+        for f in filling.users_of(r) {
+            if self.rises[f] {
+                self.stop(f, self.level, self.level / filling.shares[f], Some(r));
             }
         }
     }
 
-    fn stop(&mut self, f: usize, taken: f64, full: Option<u32>) {
+    fn stop(&mut self, f: usize, level: f64, taken: f64, full: Option<u32>) {
         self.rises[f] = false;
         self.filled.taken[f] = taken;
         self.filled.full[f] = full;
-        for (r, cost) in self.filling.uses_of(f) {
+        for (r, per_level) in self.filling.uses_of(f) {
             let r = *r as usize;
-            self.stopped_use[r] += cost * taken;
-            self.use_a_level[r] -= cost / self.filling.shares[f];
+            self.stopped_use[r] += per_level * level;
+            self.use_a_level[r] -= per_level;
             self.rising[r] -= 1;
         }
     }

@@ -18,11 +18,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::picture::{Picture, Seen};
-use crate::problem::Vector;
-use crate::rounds::{
-    Body, Crowd, Local, Message, Outbox, Promises, Server, costs_nothing, give_word, note_now, own_problem,
-    positions,
-};
+use crate::problem::{NOTHING, Place, Vector, whole};
+use crate::rounds::{Body, Crowd, Local, Message, Outbox, Promises, Server, give_word, note_now};
 
 /// Rounds of crowds in an interval. With what is free before and the promises after: four rounds of messages.
 pub const CROWD_ROUNDS: u32 = 2;
@@ -30,7 +27,8 @@ pub const CROWD_ROUNDS: u32 = 2;
 pub struct LevelDrf {
     local: Local,
     crowd_rounds: u32,
-    positions: BTreeMap<usize, usize>,
+    /// Tenants and where they are in `hosted`, in order.
+    positions: Vec<(usize, usize)>,
     /// By position in `hosted`.
     wants: Vec<Option<u64>>,
     /// What other servers told, by server.
@@ -38,6 +36,8 @@ pub struct LevelDrf {
     crowds_of: BTreeMap<usize, Vec<Crowd>>,
     /// To whom this server told some of its own.
     told: BTreeSet<usize>,
+    /// Of what was told so far; none where something of it has changed.
+    picture: Option<Picture>,
     promises: Promises,
     given: Vec<(usize, u64)>,
 }
@@ -46,11 +46,12 @@ impl LevelDrf {
     pub fn new(local: Local, crowd_rounds: u32) -> Self {
         Self {
             crowd_rounds,
-            positions: positions(&local),
+            positions: sorted_positions(&local),
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
             free_of: BTreeMap::new(),
             crowds_of: BTreeMap::new(),
             told: BTreeSet::new(),
+            picture: None,
             promises: Promises::default(),
             given: Vec::new(),
             local,
@@ -64,14 +65,14 @@ impl LevelDrf {
                 continue; // followers that hear nothing from the head leave the tenant out
             }
             for peer in hosted.peers(self.local.server) {
-                outbox.tell(peer, hosted.extra_per_s.map(|extra| (hosted.tenant, extra)));
+                match hosted.extra_per_s {
+                    Some(extra) => outbox.tell(peer, (hosted.tenant, extra)),
+                    None => outbox.address(peer),
+                }
             }
         }
         let free = self.local.free;
-        outbox.send(&self.local, |wants| Body::Has {
-            free,
-            wants: wants.into_iter().flatten().collect(),
-        })
+        outbox.send(&self.local, |wants| Body::Has { free, wants })
     }
 
     /// Positions and wants of the tenants that are known to want something.
@@ -80,19 +81,21 @@ impl LevelDrf {
         (0..self.local.hosted.len()).filter_map(wants).collect()
     }
 
-    fn picture<'a>(&'a self, wanting: &'a [(usize, u64)]) -> Picture<'a> {
-        Picture::new(&self.local, wanting, &self.free_of)
+    /// Mostly that of the round before: it is free amounts and wants that take time to paint, and they come at first.
+    fn take_picture(&mut self) -> Picture {
+        let painted = self.picture.take();
+        painted.unwrap_or_else(|| Picture::new(&self.local, self.wanting(), &self.free_of))
     }
 
     fn tell_crowds(&mut self, is_first: bool) -> Vec<Message> {
-        let wanting = self.wanting();
-        let picture = self.picture(&wanting);
+        let mut picture = self.take_picture();
         let seen = if is_first {
             picture.nobody_elsewhere()
         } else {
             picture.fill(&self.crowds_of)
         };
-        let crowds = picture.crowds(&seen);
+        let crowds = picture.crowds(&self.local, &seen);
+        self.picture = Some(picture);
         let mut outbox = Outbox::default();
         for (peer, crowds) in crowds {
             // Nothing is what is assumed of whoever says nothing, but not of whoever said something before.
@@ -109,9 +112,10 @@ impl LevelDrf {
     }
 
     fn promise(&mut self) -> Vec<Message> {
-        let wanting = self.wanting();
-        let seen = self.picture(&wanting).fill(&self.crowds_of);
-        let whole = self.whole(&wanting, &seen);
+        let mut picture = self.take_picture();
+        let seen = picture.fill(&self.crowds_of);
+        let wanting = picture.wanting();
+        let whole = self.whole(wanting, &seen);
         let desired: Vec<(usize, u64)> = wanting.iter().map(|(h, _)| *h).zip(whole).collect();
         let kept = give_word(&self.local, &desired, &mut self.given, &mut self.promises);
         kept.send(&self.local, Body::Promise)
@@ -119,29 +123,36 @@ impl LevelDrf {
 
     /// Whole requests that fit this server together.
     fn whole(&self, wanting: &[(usize, u64)], seen: &Seen) -> Vec<u64> {
-        let charged = |f: &usize| !costs_nothing(&self.local.hosted[wanting[*f].0]);
-        let (charged, free): (Vec<usize>, Vec<usize>) = (0..wanting.len()).partition(charged);
-        let among: Vec<(usize, u64)> = charged.iter().map(|f| wanting[*f]).collect();
-        let amounts: Vec<f64> = charged.iter().map(|f| seen.taken[*f]).collect();
-        let mut whole = vec![0; wanting.len()];
-        for (f, amount) in charged
+        let place = |(h, _): &(usize, u64)| Place {
+            server: 0,
+            cost: self.local.hosted[*h].cost,
+        };
+        let places: Vec<Place> = wanting.iter().map(place).collect();
+        let grant = |f: usize| match places[f].cost == NOTHING {
+            true => f64::INFINITY,
+            false => seen.taken[f],
+        };
+        let grants = wanting
             .iter()
-            .zip(own_problem(&self.local, &among).whole(&amounts))
-        {
-            whole[*f] = amount;
-        }
-        for f in free {
-            whole[f] = wanting[f].1;
-        }
-        whole
+            .enumerate()
+            .map(|(f, (_, wanted))| (grant(f), *wanted));
+        whole(&[self.local.free], grants, |f| std::slice::from_ref(&places[f]))
+    }
+
+    fn position(&self, tenant: usize) -> usize {
+        let found = self
+            .positions
+            .binary_search_by_key(&tenant, |(tenant, _)| *tenant);
+        self.positions[found.expect("others tell of common tenants")].1
     }
 
     fn hear(&mut self, message: &Message) {
         match &message.body {
             Body::Has { free, wants } => {
+                self.picture = None;
                 self.free_of.insert(message.from, *free);
                 for (tenant, extra) in wants {
-                    let h = self.positions[tenant];
+                    let h = self.position(*tenant);
                     if self.local.hosted[h].head() == message.from {
                         self.wants[h] = Some(*extra);
                     }
@@ -158,6 +169,13 @@ impl LevelDrf {
             _ => {}
         }
     }
+}
+
+fn sorted_positions(local: &Local) -> Vec<(usize, usize)> {
+    let hosted = local.hosted.iter().enumerate();
+    let mut positions: Vec<(usize, usize)> = hosted.map(|(h, hosted)| (hosted.tenant, h)).collect();
+    positions.sort_unstable();
+    positions
 }
 
 impl Server for LevelDrf {
@@ -186,6 +204,9 @@ impl Server for LevelDrf {
     }
 
     fn note_now(&mut self, free: Vector, held_per_s: &dyn Fn(usize) -> u64) {
+        if free != self.local.free {
+            self.picture = None;
+        }
         note_now(&mut self.local, free, held_per_s);
     }
 

@@ -7,40 +7,24 @@ use quorate_types::limits::{SHARE_CROWD_LEVELS_MAX, SHARE_CROWDS_MAX};
 
 use crate::exact::per_s;
 use crate::filling::{Filling, uses_on};
-use crate::problem::{NOTHING, RESOURCES, Vector, share};
-use crate::rounds::{Crowd, Hosted, Local};
+use crate::problem::{RESOURCES, Vector, share};
+use crate::rounds::{Crowd, Local};
 
 /// One for each set of resources.
 const MASKS: usize = 1 << RESOURCES;
 
-pub struct Picture<'a> {
-    local: &'a Local,
+pub struct Picture {
     /// Positions in `hosted`, and requests/s wanted.
-    wanting: &'a [(usize, u64)],
+    wanting: Vec<(usize, u64)>,
     /// Servers by their numbers here: this one, then others of which it is known what they have free.
     servers: Vec<usize>,
-    free: Vec<Vector>,
-    /// By server.
-    numbers: BTreeMap<usize, usize>,
+    /// Numbers of the servers of the wanting tenant `f` that are known: `hosts[starts[f]..starts[f + 1]]`.
+    hosts: Vec<u32>,
+    starts: Vec<u32>,
     /// Share of one request of each wanting tenant, of what its servers have that are known.
     shares: Vec<f64>,
-}
-
-/// A tenant's places, or a crowd's: a number and a cost each.
-enum Users<A, B> {
-    Own(A),
-    Others(B),
-}
-
-impl<T, A: Iterator<Item = T>, B: Iterator<Item = T>> Iterator for Users<A, B> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        match self {
-            Self::Own(places) => places.next(),
-            Self::Others(place) => place.next(),
-        }
-    }
+    /// The wanting tenants; then others' crowds.
+    filling: Filling,
 }
 
 /// How far the wanting tenants rise.
@@ -52,41 +36,52 @@ pub struct Seen {
     until_level: Vec<f64>,
 }
 
-impl<'a> Picture<'a> {
-    pub fn new(local: &'a Local, wanting: &'a [(usize, u64)], free_of: &BTreeMap<usize, Vector>) -> Self {
+impl Picture {
+    pub fn new(local: &Local, wanting: Vec<(usize, u64)>, free_of: &BTreeMap<usize, Vector>) -> Self {
         let others = free_of.iter().filter(|(server, _)| **server != local.server);
         let known = std::iter::once((&local.server, &local.free)).chain(others);
         let (servers, free): (Vec<usize>, Vec<Vector>) = known.map(|(server, free)| (*server, *free)).unzip();
-        let mut picture = Self {
-            local,
+        // The others are sorted.
+        let number_of = |server: usize| servers[1..].binary_search(&server).ok().map(|n| n + 1);
+        let places = wanting.iter().map(|(h, _)| local.hosted[*h].places.len()).sum();
+        let (mut hosts, mut starts, mut shares) = (
+            Vec::with_capacity(places),
+            vec![0],
+            Vec::with_capacity(wanting.len()),
+        );
+        let mut filling = Filling::empty(&free, wanting.len(), places * RESOURCES);
+        let mut own: Vec<(usize, Vector)> = Vec::new();
+        for (h, _) in &wanting {
+            let hosted = &local.hosted[*h];
+            own.clear();
+            own.push((0, hosted.cost));
+            for place in &hosted.places {
+                if let Some(number) = number_of(place.server) {
+                    own.push((number, place.cost));
+                }
+            }
+            let mut most = 0.0f64;
+            for (number, cost) in &own {
+                hosts.push(*number as u32);
+                most = most.max(share(cost, &free[*number]));
+            }
+            starts.push(hosts.len() as u32);
+            shares.push(most);
+            filling.push_places(most, &own);
+        }
+        let filling = filling.sorted();
+        Self {
             wanting,
-            numbers: servers
-                .iter()
-                .enumerate()
-                .map(|(n, server)| (*server, n))
-                .collect(),
             servers,
-            free,
-            shares: Vec::new(),
-        };
-        let share_of = |(h, _): &(usize, u64)| {
-            let places = picture.places(&local.hosted[*h]);
-            places
-                .map(|(number, cost)| share(&cost, &picture.free[number]))
-                .fold(0.0, f64::max)
-        };
-        picture.shares = wanting.iter().map(share_of).collect();
-        picture
+            hosts,
+            starts,
+            shares,
+            filling,
+        }
     }
 
-    /// On the servers that are known: their numbers, and what one request costs there.
-    fn places<'b>(&'b self, hosted: &'b Hosted) -> impl Iterator<Item = (usize, Vector)> + 'b {
-        let own = std::iter::once((0, hosted.cost));
-        let others = hosted.places.iter().filter_map(|place| {
-            let number = *self.numbers.get(&place.server)?;
-            (number != 0).then_some((number, place.cost))
-        });
-        own.chain(others)
+    pub fn wanting(&self) -> &[(usize, u64)] {
+        &self.wanting
     }
 
     /// As long as nothing is known of other servers' tenants.
@@ -99,29 +94,19 @@ impl<'a> Picture<'a> {
     }
 
     /// C-DRF of what is in the picture.
-    pub fn fill(&self, crowds_of: &BTreeMap<usize, Vec<Crowd>>) -> Seen {
-        let crowds: Vec<(usize, &Crowd)> = crowds_of
-            .iter()
-            .filter_map(|(server, crowds)| Some((*self.numbers.get(server)?, crowds)))
-            .flat_map(|(number, crowds)| crowds.iter().map(move |crowd| (number, crowd)))
+    pub fn fill(&mut self, crowds_of: &BTreeMap<usize, Vec<Crowd>>) -> Seen {
+        let crowds: Vec<(usize, &Crowd)> = (1..self.servers.len())
+            .filter_map(|n| Some((n, crowds_of.get(&self.servers[n])?)))
+            .flat_map(|(n, crowds)| crowds.iter().map(move |crowd| (n, crowd)))
             .collect();
-        let own = self.shares.iter().zip(self.wanting).map(|(share, (h, _))| {
-            let places = self.places(&self.local.hosted[*h]);
-            let places = places.map(|(number, cost)| (number, cost.map(|cost| cost as f64)));
-            (*share, Users::Own(places))
-        });
-        let others = crowds.iter().map(|(number, crowd)| {
-            let place = std::iter::once((*number, crowd.per_level));
-            (1.0, Users::Others(place))
-        });
+        let others = crowds.iter();
+        self.filling
+            .replace_late(others.map(|(number, crowd)| (1.0, uses_on(*number, crowd.per_level))));
         let caps = self.wanting.iter().map(|(_, extra)| per_s(*extra));
         let caps: Vec<f64> = caps
             .chain(crowds.iter().map(|(_, crowd)| crowd.until_level))
             .collect();
-        let flows = own
-            .chain(others)
-            .map(|(share, places)| (share, places.flat_map(|(number, cost)| uses_on(number, cost))));
-        let filled = Filling::new(&self.free, flows).fill(&caps);
+        let filled = self.filling.fill(&caps);
         let stops_here = |f: usize| filled.full[f].is_some_and(|r| (r as usize) < RESOURCES);
         let until_level = |f: usize| match stops_here(f) {
             true => f64::INFINITY,
@@ -133,31 +118,41 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// What the tenant uses of this server's resources at level 1: they have the first numbers.
+    fn uses_here(&self, f: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let uses = self
+            .filling
+            .uses_of(f)
+            .iter()
+            .map(|(r, amount)| (*r as usize, *amount));
+        uses.take_while(|(r, _)| *r < RESOURCES)
+    }
+
     /// For each other server in the picture: this server's tenants that it does not host.
-    pub fn crowds(&self, seen: &Seen) -> Vec<(usize, Vec<Crowd>)> {
+    pub fn crowds(&self, local: &Local, seen: &Seen) -> Vec<(usize, Vec<Crowd>)> {
         let mut classes = Classes::new(&seen.until_level);
-        let counted =
-            |f: &usize| self.shares[*f].is_finite() && self.local.hosted[self.wanting[*f].0].cost != NOTHING;
         let counted: Vec<(usize, usize)> = (0..self.wanting.len())
-            .filter(counted)
-            .map(|f| (f, classes.of(f, &self.local.hosted[self.wanting[f].0].cost)))
+            .filter(|f| self.shares[*f].is_finite() && self.uses_here(*f).next().is_some())
+            .map(|f| (f, classes.of(f, self.uses_here(f))))
             .collect();
         let mut sums = vec![Sum::default(); classes.used * self.servers.len()];
         let mut hosts = vec![false; self.servers.len()];
         for (f, class) in counted {
-            let hosted = &self.local.hosted[self.wanting[f].0];
-            let numbers = || self.places(hosted).map(|(number, _)| number);
-            numbers().for_each(|number| hosts[number] = true);
-            let per_level = hosted.cost.map(|cost| cost as f64 / self.shares[f]);
-            let weight = share(&hosted.cost, &self.local.free);
+            let numbers = &self.hosts[self.starts[f] as usize..self.starts[f + 1] as usize];
+            numbers.iter().for_each(|number| hosts[*number as usize] = true);
+            let (mut per_level, mut weight) = ([0.0; RESOURCES], 0.0f64);
+            for (i, amount) in self.uses_here(f) {
+                per_level[i] = amount;
+                weight = weight.max(amount / local.free[i] as f64);
+            }
             for (sums, _) in sums
                 .chunks_mut(classes.used)
                 .zip(&hosts)
                 .filter(|(_, hosts)| !**hosts)
             {
-                sums[class].add(per_level, seen.until_level[f], weight / self.shares[f]);
+                sums[class].add(per_level, seen.until_level[f], weight);
             }
-            numbers().for_each(|number| hosts[number] = false);
+            numbers.iter().for_each(|number| hosts[*number as usize] = false);
         }
         let own = |n: usize| &sums[n * classes.used..(n + 1) * classes.used];
         let crowds = |n: usize| own(n).iter().filter_map(Sum::crowd).collect();
@@ -182,14 +177,23 @@ struct Classes {
 impl Classes {
     /// As many tenants in each, by their levels.
     fn new(until_level: &[f64]) -> Self {
-        let mut ends: Vec<usize> = (0..until_level.len())
-            .filter(|f| until_level[*f].is_finite())
+        let ends = until_level.iter().copied().enumerate();
+        let mut ends: Vec<(f64, u32)> = ends
+            .filter(|(_, level)| level.is_finite())
+            .map(|(f, level)| (level, f as u32))
             .collect();
-        ends.sort_unstable_by(|a, b| until_level[*a].total_cmp(&until_level[*b]));
         let mut rank = vec![SHARE_CROWD_LEVELS_MAX; until_level.len()];
         let several = ends.len().div_ceil(SHARE_CROWD_LEVELS_MAX).max(1);
-        for (k, f) in ends.iter().enumerate() {
-            rank[*f] = k / several;
+        let (mut rest, mut k) = (&mut ends[..], 0);
+        while !rest.is_empty() {
+            let size = several.min(rest.len());
+            // Which are the lowest; in what order does not matter.
+            if size < rest.len() {
+                rest.select_nth_unstable_by(size, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            }
+            let (lowest, others) = rest.split_at_mut(size);
+            lowest.iter().for_each(|(_, f)| rank[*f as usize] = k);
+            (rest, k) = (others, k + 1);
         }
         Self {
             rank,
@@ -198,9 +202,9 @@ impl Classes {
         }
     }
 
-    fn of(&mut self, f: usize, cost: &Vector) -> usize {
-        let uses = (0..RESOURCES).filter(|i| cost[*i] > 0);
-        let mask: usize = uses.map(|i| 1 << i).sum();
+    /// `uses`: resources of this server.
+    fn of(&mut self, f: usize, uses: impl Iterator<Item = (usize, f64)>) -> usize {
+        let mask: usize = uses.map(|(i, _)| 1 << i).sum();
         let number = &mut self.numbers[mask * (SHARE_CROWD_LEVELS_MAX + 1) + self.rank[f]];
         *number.get_or_insert_with(|| {
             self.used += 1;
@@ -298,8 +302,8 @@ mod tests {
         ) {
             let (local, wanting) = (local(free, &tenants), wanting(&tenants));
             let free_of = BTreeMap::from([(1, [5; RESOURCES])]);
-            let picture = Picture::new(&local, &wanting, &free_of);
-            let told = picture.crowds(&picture.nobody_elsewhere());
+            let picture = Picture::new(&local, wanting.to_vec(), &free_of);
+            let told = picture.crowds(&local, &picture.nobody_elsewhere());
             prop_assert_eq!(told.len(), 1);
             let crowds = &told[0].1;
             prop_assert!(crowds.len() <= SHARE_CROWDS_MAX);
@@ -340,7 +344,7 @@ mod tests {
         };
         let wanting = [(0, u64::MAX), (1, u64::MAX), (2, u64::MAX)];
         let free_of = BTreeMap::from([(1, [1_000, 0, 0]), (2, [10_000, 0, 0])]);
-        let picture = Picture::new(&local, &wanting, &free_of);
+        let mut picture = Picture::new(&local, wanting.to_vec(), &free_of);
         let one = Crowd {
             per_level: [3_000.0, 0.0, 0.0],
             until_level: f64::INFINITY,
@@ -348,7 +352,7 @@ mod tests {
         let seen = picture.fill(&BTreeMap::from([(1, vec![one])]));
         // Server 1 is full at level 0.25, where t0 has 250 of it; the other two share what that leaves here.
         assert_eq!(seen.taken, [250.0, 4_875.0, 4_875.0]);
-        let told: BTreeMap<usize, Vec<Crowd>> = picture.crowds(&seen).into_iter().collect();
+        let told: BTreeMap<usize, Vec<Crowd>> = picture.crowds(&local, &seen).into_iter().collect();
         let crowd = |per_level: f64, until_level: f64| Crowd {
             per_level: [per_level, 0.0, 0.0],
             until_level,

@@ -89,41 +89,59 @@ impl Problem {
         assert_eq!(grants.len(), self.tenants.len(), "one grant for each tenant");
         let mut used = vec![[0u128; RESOURCES]; self.free.len()];
         for (tenant, grant) in self.tenants.iter().zip(grants) {
-            for place in &tenant.places {
-                for i in 0..RESOURCES {
-                    used[place.server][i] += u128::from(place.cost[i]) * u128::from(*grant);
-                }
-            }
+            add(&mut used, &tenant.places, *grant);
         }
         used
     }
 
-    /// Whole requests of real-valued grants: rounded down, and one less where a sum of rounded reals came out
-    /// above what is free. The result is feasible.
     pub(crate) fn whole(&self, grants: &[f64]) -> Vec<u64> {
-        let bounded = |(grant, tenant): (&f64, &Tenant)| (grant.floor() as u64).min(tenant.extra_per_s);
-        let mut whole: Vec<u64> = grants.iter().zip(&self.tenants).map(bounded).collect();
-        let mut used = self.used(&whole);
-        let over = |used: &[[u128; RESOURCES]], place: &Place| {
-            (0..RESOURCES)
-                .any(|i| place.cost[i] > 0 && used[place.server][i] > u128::from(self.free[place.server][i]))
-        };
-        loop {
-            let mut mended = false;
-            for (t, tenant) in self.tenants.iter().enumerate() {
-                if whole[t] > 0 && tenant.places.iter().any(|place| over(&used, place)) {
-                    whole[t] -= 1;
-                    for place in &tenant.places {
-                        for i in 0..RESOURCES {
-                            used[place.server][i] -= u128::from(place.cost[i]);
-                        }
+        let wants = self.tenants.iter().map(|tenant| tenant.extra_per_s);
+        whole(&self.free, grants.iter().copied().zip(wants), |t| {
+            &self.tenants[t].places
+        })
+    }
+}
+
+/// Whole requests of real-valued grants, each with what is wanted: rounded down, and one less where a sum of rounded
+/// reals came out above what is free. The result is feasible.
+pub(crate) fn whole<'a>(
+    free: &[Vector],
+    grants: impl Iterator<Item = (f64, u64)>,
+    places: impl Fn(usize) -> &'a [Place],
+) -> Vec<u64> {
+    let mut whole: Vec<u64> = grants
+        .map(|(grant, wanted)| (grant.floor() as u64).min(wanted))
+        .collect();
+    let mut used = vec![[0u128; RESOURCES]; free.len()];
+    for (t, grant) in whole.iter().enumerate() {
+        add(&mut used, places(t), *grant);
+    }
+    let over = |used: &[[u128; RESOURCES]], place: &Place| {
+        (0..RESOURCES).any(|i| place.cost[i] > 0 && used[place.server][i] > u128::from(free[place.server][i]))
+    };
+    loop {
+        let mut mended = false;
+        for (t, grant) in whole.iter_mut().enumerate() {
+            if *grant > 0 && places(t).iter().any(|place| over(&used, place)) {
+                *grant -= 1;
+                for place in places(t) {
+                    for i in 0..RESOURCES {
+                        used[place.server][i] -= u128::from(place.cost[i]);
                     }
-                    mended = true;
                 }
+                mended = true;
             }
-            if !mended {
-                return whole;
-            }
+        }
+        if !mended {
+            return whole;
+        }
+    }
+}
+
+fn add(used: &mut [[u128; RESOURCES]], places: &[Place], grant: u64) {
+    for place in places {
+        for i in 0..RESOURCES {
+            used[place.server][i] += u128::from(place.cost[i]) * u128::from(grant);
         }
     }
 }

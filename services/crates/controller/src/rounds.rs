@@ -220,6 +220,11 @@ impl<T> Outbox<T> {
         self.by_receiver.entry(receiver).or_default().push(what);
     }
 
+    /// Something is sent to the receiver, if only an empty list.
+    pub(crate) fn address(&mut self, receiver: usize) {
+        self.by_receiver.entry(receiver).or_default();
+    }
+
     pub(crate) fn send(self, local: &Local, body: impl Fn(Vec<T>) -> Body) -> Vec<Message> {
         let message = |(to, what)| Message {
             from: local.server,

@@ -36,6 +36,30 @@ fn head_drf_gives_proposals_whole() {
     assert!(world.granted(0) >= 250, "{}", world.granted(0));
 }
 
+/// CPU for 400 requests is reserved, as each of a hundred may come alone, and storage IO for a hundred.
+#[test]
+fn what_a_reservation_does_not_have_of_a_resource_is_lent() {
+    let reserved = Some(vec![[400_000, 40_000, 100_000]; 2]);
+    let groups = vec![
+        Group {
+            costs: vec![[100, 100, 1_000]; 2],
+            ..group(&[0, 1], 0, 5_000)
+        },
+        Group {
+            costs: vec![[1_000, 100, 1_000]; 2],
+            reserved,
+            ..group(&[1, 0], 400, 0)
+        },
+    ];
+    let mut world = World::new(2, groups, level(Policy::Unallocated));
+    world.run(12 * INTERVAL);
+    let lent = world.granted(0);
+    assert!(
+        (390..=400).contains(&lent),
+        "{lent} of the 400 that nobody reserved"
+    );
+}
+
 #[test]
 fn idle_reservations_are_lent_and_come_back_at_once() {
     let groups = vec![group(&[0, 1, 2], 450, 5_000), group(&[1, 2, 0], 500, 0)];
@@ -284,6 +308,7 @@ fn groups(servers: usize) -> impl Strategy<Value = Vec<Group>> {
             costs,
             epoch: 1,
             reserved_per_s,
+            reserved: None,
             offered_per_s,
         }
     });

@@ -50,6 +50,7 @@ impl Random {
             chain,
             epoch: 1,
             reserved_per_s: self.below(150),
+            reserved: None,
             offered_per_s: self.below(400),
         }
     }

@@ -5,7 +5,7 @@
 //! - [`fleet`]: servers with what is free on them; Filo's ElectServer
 //! - [`admission`]: Filo's Algorithm 1 for one applicant and for a batch
 //! - [`search`]: a batch once more, in rounds of taking away and placing anew
-//! - [`quote`]: admission with a reason for a refusal and the largest SLA that fits
+//! - [`quote`]: admission with a reason for a refusal and an SLA that would fit
 
 // Loops over the resources read several arrays at the same index.
 #![allow(clippy::needless_range_loop)]

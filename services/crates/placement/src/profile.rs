@@ -302,28 +302,42 @@ impl Profile {
         (0..degree).map(cost).collect()
     }
 
-    /// The largest rate at which one shard can serve the group, whatever the fleet has.
+    /// The largest rate at which one shard can serve the group, whatever the fleet has: what appends that may come alone
+    /// cost beside their entries is taken off first.
     pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
         let degree = usize::from(sla.replication_degree);
-        let dearest_ps = (0..degree)
-            .map(|position| {
-                let points = self.curve(sla.durability, role_at(position, degree));
-                milli_at(points, sla.request_size_bytes, false, |point| {
-                    (point.size_bytes, point.busiest_ns())
-                })
-            })
-            .max()
-            .expect("a degree is at least 1");
-        (self.shard_cores * self.safety_factor * 1e12 / dearest_ps as f64).floor() as u64
+        let shard_ps = self.shard_cores * self.safety_factor * 1e12;
+        let peak_per_s = |position: usize| {
+            let role = role_at(position, degree);
+            let points = self.curve(sla.durability, role);
+            let append_ps = milli_at(points, sla.request_size_bytes, false, |point| {
+                (point.size_bytes, point.busiest_ns())
+            }) as f64;
+            let alone_ps = self.short_batch(sla.durability, role).of(1)[0] as f64;
+            // Where not even so many pass, all of them may come alone.
+            let all_alone = shard_ps / (append_ps + alone_ps);
+            let alone_per_s = LONE_APPENDS_PER_S as f64;
+            match all_alone < alone_per_s {
+                true => all_alone,
+                false => (shard_ps - alone_ps * alone_per_s) / append_ps,
+            }
+        };
+        let least = (0..degree).map(peak_per_s).fold(f64::INFINITY, f64::min);
+        least.floor() as u64
     }
 
     /// The budget of the group's token buckets: the head's cost function, what is reserved there, and what a request
     /// costs the other replicas.
     pub fn budget(&self, sla: &Sla) -> Budget {
-        let head = role_at(0, usize::from(sla.replication_degree));
+        let degree = usize::from(sla.replication_degree);
+        let head = role_at(0, degree);
+        let reserved = |position| self.reserved_milli(sla, role_at(position, degree));
+        let has_batches = self.curves(sla.durability).batch_ns.is_some();
         Budget {
             tokens_per_s_milli: self.reserved_milli(sla, head),
             replica_milli: self.request_milli(sla),
+            // Without batches it is the rate everywhere, and the budget is what earlier versions make of the same profile.
+            replica_reserved_milli: (0..degree).filter(|_| has_batches).map(reserved).collect(),
             short_batch: self.short_batch(sla.durability, head),
             ..Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
         }
@@ -685,6 +699,16 @@ mod tests {
                 let budget = profile.budget(&sla);
                 let reserved = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
                 assert_eq!(Amounts(reserved), now.at(0), "what passes is what is reserved");
+                for position in 0..3 {
+                    let reserved = budget
+                        .reserved_milli_at(position)
+                        .map(|milli| milli.div_ceil(1_000));
+                    assert_eq!(
+                        Amounts(reserved),
+                        now.at(position),
+                        "and what is kept when idle parts are lent"
+                    );
+                }
                 let one = budget.request_milli();
                 assert_eq!(
                     one,
@@ -700,7 +724,14 @@ mod tests {
             }
         }
         let sla = sla(Durability::InMemory, 3, 64, 100_000);
-        assert_eq!(profile.shard_peak_per_s(&sla), plain.shard_peak_per_s(&sla));
+        assert_eq!(
+            profile.shard_peak_per_s(&sla),
+            plain.shard_peak_per_s(&sla) - LONE_APPENDS_PER_S
+        );
+        let mut slow = with_batches();
+        slow.cpu.in_memory.batch_ns.as_mut().expect("it has").tail = CPU_NS_MAX;
+        // Three quarters of a second for an append that comes alone, of 0.8 of a shard's.
+        assert_eq!(slow.shard_peak_per_s(&sla), 1);
         assert_eq!(profile.short_milli(&sla, 1.0)[2][0], 900_000.0);
         assert_eq!(profile.short_milli(&sla, 4.0), [[0.0; 3]; 3]);
     }
@@ -710,9 +741,11 @@ mod tests {
         let budget = Profile::default_profile().budget(&sla(Durability::InMemory, 3, 64, 1_000));
         assert!(budget.short_batch.is_free());
         assert_eq!(budget.batch_milli(1, 64), budget.request_milli());
+        let reserved = budget.request_milli_at(1).map(|milli| 1_000 * milli);
+        assert_eq!(budget.reserved_milli_at(1), reserved);
         let text = serde_json::to_string(&budget).unwrap();
         assert!(
-            !text.contains("short_batch"),
+            !text.contains("short_batch") && !text.contains("replica_reserved_milli"),
             "as earlier versions wrote it: {text}"
         );
         assert_eq!(serde_json::from_str::<Budget>(&text).unwrap(), budget);

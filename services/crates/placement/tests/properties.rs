@@ -185,7 +185,7 @@ proptest! {
 
     /// What a refusal says would fit does fit, and one more would not; a quote keeps nothing.
     #[test]
-    fn refusals_tell_the_largest_sla(
+    fn refusals_tell_an_sla_that_would_fit(
         cores in proptest::collection::vec(1u32..8, 1..6), rate in 1u64..3_000_000, size in 1u32..40_000,
         degree in 1u8..5, persistent: bool,
     ) {

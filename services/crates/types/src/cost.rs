@@ -116,6 +116,11 @@ pub struct Budget {
     /// it is not known: then as much as at the head.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replica_milli: Vec<[u64; 3]>,
+    /// What is reserved at each replica, head first, in thousandths of tokens each second: requests of the declared size
+    /// in full batches, and what is kept for batches that have fewer. Empty where nothing is kept for those, and in
+    /// configurations of earlier versions: then [`Budget::reserved_per_s`] requests everywhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replica_reserved_milli: Vec<[u64; 3]>,
     /// Not there in configurations of earlier versions: then batches cost nothing themselves.
     #[serde(default, skip_serializing_if = "ShortBatch::is_free")]
     pub short_batch: ShortBatch,
@@ -131,6 +136,7 @@ impl Budget {
             cost,
             tokens_per_s_milli: one.map(|c| c.saturating_mul(rate_per_s)),
             replica_milli: Vec::new(),
+            replica_reserved_milli: Vec::new(),
             short_batch: ShortBatch::default(),
         }
     }
@@ -141,8 +147,9 @@ impl Budget {
         std::array::from_fn(|i| own[i].saturating_add(beside[i]))
     }
 
-    /// What is reserved, in requests of the declared size that come in full batches: what is kept for batches that have
-    /// fewer is in it, too.
+    /// What is reserved at the head, in requests of the declared size that come in full batches: what is kept for batches
+    /// that have fewer is in it, too. So many pass in the resource that most is kept of; of others, and at other replicas,
+    /// less is reserved: [`Budget::reserved_milli_at`].
     pub fn reserved_per_s(&self) -> u64 {
         self.requests_of(self.tokens_per_s_milli).max(self.rate_per_s)
     }
@@ -158,6 +165,18 @@ impl Budget {
         match self.replica_milli.get(position) {
             Some(cost) => *cost,
             None => self.request_milli(),
+        }
+    }
+
+    /// What is reserved at the replica at a position of the chain, in thousandths of tokens each second.
+    pub fn reserved_milli_at(&self, position: usize) -> [u64; 3] {
+        match self.replica_reserved_milli.get(position) {
+            Some(reserved) => *reserved,
+            None => {
+                let requests = self.reserved_per_s();
+                self.request_milli_at(position)
+                    .map(|milli| milli.saturating_mul(requests))
+            }
         }
     }
 

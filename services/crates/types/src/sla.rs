@@ -114,7 +114,7 @@ pub struct Refusal {
     pub scarce_resource: ScarceResource,
     /// For people: what was asked, what there is.
     pub message: String,
-    /// The same SLA at the largest rate that would be admitted now; `None` when none would.
+    /// The same SLA at a rate that would be admitted now; `None` when none was found.
     pub largest_sla_that_fits: Option<Sla>,
 }
 

@@ -125,14 +125,10 @@ fn shard_capacity_milli(capacity: ResourceVector, shards: usize) -> [u64; 3] {
 /// The share of a shard that the group's reservation comes to, in its dominant resource.
 fn weight_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> u64 {
     let position = (config.replicas.iter()).position(|member| member.server_id == me);
-    let request = config
+    let reserved = config
         .budget
-        .request_milli_at(position.unwrap_or(config.replicas.len()));
-    let reserved_per_s = config.budget.reserved_per_s();
-    let shares = (0..3).map(|i| {
-        let reserved = request[i] as f64 * reserved_per_s as f64;
-        reserved / capacity_milli[i].max(1) as f64
-    });
+        .reserved_milli_at(position.unwrap_or(config.replicas.len()));
+    let shares = (0..3).map(|i| reserved[i] as f64 / capacity_milli[i].max(1) as f64);
     let share = shares.fold(0.0, f64::max);
     ((share * WEIGHT_PER_SHARE) as u64).max(WEIGHT_MIN)
 }

@@ -120,6 +120,10 @@ impl Group {
         }
         let key = (config.group_id, config.epoch);
         let reserved_per_s = budget.reserved_per_s();
+        let positions = 0..places.len();
+        let reserved = positions
+            .map(|position| budget.reserved_milli_at(position))
+            .collect();
         let measured = match self.replica.is_head() {
             true => self.measure(now)?,
             false => Measured::default(),
@@ -128,6 +132,7 @@ impl Group {
             key,
             places,
             reserved_per_s,
+            reserved,
             measured,
         })
     }

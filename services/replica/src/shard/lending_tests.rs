@@ -224,6 +224,7 @@ fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
     };
     config.learners = std::mem::replace(&mut config.replicas, vec![other]);
     config.budget.replica_milli = vec![[1_000, 0, 0], [700, 20, 1]];
+    config.budget.replica_reserved_milli = vec![[9_000, 0, 0], [8_000, 40, 2]];
     rig.shard.configure(config);
     let load = rig.load();
     let places: Vec<(usize, [u64; 3])> = load
@@ -233,6 +234,7 @@ fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
         .collect();
     assert_eq!(places, [(2, [1_000, 0, 0]), (1, [700, 20, 1])]);
     assert_eq!(load.reserved_per_s, RATE_PER_S);
+    assert_eq!(load.reserved, [[9_000, 0, 0], [8_000, 40, 2]]);
 }
 
 #[test]

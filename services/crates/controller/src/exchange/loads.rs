@@ -52,6 +52,13 @@ impl Loads {
         let here = load.places.iter().find(|place| place.server == self.me);
         here.map_or(NOTHING, |place| place.cost)
     }
+
+    /// What of the group's reservation is this server's.
+    pub fn reserved(&self, load: &Load) -> Vector {
+        let here = load.places.iter().position(|place| place.server == self.me);
+        let reserved = here.and_then(|position| load.reserved.get(position));
+        reserved.copied().unwrap_or(NOTHING)
+    }
 }
 
 impl Load {

@@ -73,7 +73,10 @@ pub struct Load {
     pub key: Key,
     /// The chain, head first, and who will join it, by server.
     pub places: Vec<Place>,
+    /// At the head, in the resource of which most is reserved.
     pub reserved_per_s: u64,
+    /// What is reserved at each of `places`: not as many requests in each resource, nor at each replica.
+    pub reserved: Vec<Vector>,
     /// At the head; elsewhere it means nothing.
     pub measured: Measured,
 }
@@ -506,20 +509,15 @@ impl Exchange {
         let here = |load: &Load| {
             [Place {
                 server: 0,
-                cost: self.loads.cost(load),
+                cost: self.reservations.kept(&load.key, &self.loads.cost(load)),
             }]
         };
         let here: Vec<[Place; 1]> = self.loads.all().iter().map(here).collect();
-        let kept = self
-            .loads
-            .all()
-            .iter()
-            .zip(&here)
-            .map(|(load, place)| Reservation {
-                places: place,
-                reserved_per_s: self.reservations.kept_per_s(&load.key),
-                used_per_s: 0,
-            });
+        let kept = here.iter().map(|place| Reservation {
+            places: place,
+            reserved_per_s: 1,
+            used_per_s: 0,
+        });
         let mut free = Policy::Unallocated.free(&[self.capacity], kept)[0];
         let gone = self.words.held_by_others(|key| self.loads.is_known(key));
         for i in 0..RESOURCES {

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loads::Loads;
 use super::{Command, Key, Load};
+use crate::problem::{NOTHING, RESOURCES, Vector};
 
 /// What everybody was told and has confirmed is told again after so many intervals: a server may have started anew.
 const REPEAT_INTERVALS: u64 = 8;
@@ -31,6 +32,23 @@ struct Assumption {
 struct Kept {
     per_s: u64,
     reserved_per_s: u64,
+    /// What is reserved here; and the most that was in this epoch, which a head that has not heard of less may still use.
+    reserved: Vector,
+    most: Vector,
+}
+
+impl Kept {
+    /// Of a group of which one request in a full batch costs so much here: of what is reserved as large a part as of the
+    /// requests, or what those cost, whichever is more; never more than was reserved.
+    fn of(&self, cost: &Vector) -> Vector {
+        let (per_s, whole) = (u128::from(self.per_s), u128::from(self.reserved_per_s.max(1)));
+        let kept = |i: usize| {
+            let part = (u128::from(self.reserved[i]) * per_s).div_ceil(whole);
+            let most = u128::from(self.most[i]);
+            part.max(u128::from(cost[i]) * per_s).min(most) as u64
+        };
+        std::array::from_fn(kept)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -56,14 +74,23 @@ impl Reservations {
         for load in loads.all() {
             let reserved_per_s = load.reserved_per_s;
             let before = self.kept.get(&load.key).copied();
-            has_grown |= before.is_none_or(|kept| kept.reserved_per_s < reserved_per_s);
+            let reserved = loads.reserved(load);
+            let has_more = |kept: Kept| {
+                kept.reserved_per_s < reserved_per_s || (0..RESOURCES).any(|i| kept.most[i] < reserved[i])
+            };
+            has_grown |= before.is_none_or(has_more);
             let per_s = match before {
                 Some(kept) if reserved_per_s <= kept.reserved_per_s => kept.per_s,
                 _ => reserved_per_s,
             };
+            let most = before.map_or(reserved, |kept| {
+                std::array::from_fn(|i| kept.most[i].max(reserved[i]))
+            });
             let kept = Kept {
                 per_s,
                 reserved_per_s,
+                reserved,
+                most,
             };
             self.kept.insert(load.key, kept);
         }
@@ -109,7 +136,12 @@ impl Reservations {
         }
     }
 
-    pub fn kept_per_s(&self, key: &Key) -> u64 {
+    /// What is kept here, where one request in a full batch costs so much.
+    pub fn kept(&self, key: &Key, cost: &Vector) -> Vector {
+        self.kept.get(key).map_or(NOTHING, |kept| kept.of(cost))
+    }
+
+    fn kept_per_s(&self, key: &Key) -> u64 {
         self.kept.get(key).map_or(0, |kept| kept.per_s)
     }
 
@@ -144,5 +176,60 @@ impl Reservations {
         if let Some(kept) = self.kept.get_mut(&key) {
             kept.per_s = kept.per_s.max(kept.reserved_per_s);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::GroupId;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::demand::Measured;
+    use crate::problem::Place;
+
+    /// A group of ten requests a second, each of which may come alone and costs the head four times as much CPU then, a
+    /// follower five times.
+    fn load(reserved_per_s: u64, reserved: [Vector; 2]) -> Load {
+        let place = |server| Place {
+            server,
+            cost: [10, 20, 30],
+        };
+        Load {
+            key: (GroupId(Uuid::from_u128(1)), 1),
+            places: vec![place(3), place(5)],
+            reserved_per_s,
+            reserved: reserved.to_vec(),
+            measured: Measured::default(),
+        }
+    }
+
+    fn kept(reservations: &mut Reservations, me: usize, load: &Load, per_s: u64) -> Vector {
+        let loads = Loads::new(me, vec![load.clone()]);
+        reservations.begin(&loads);
+        reservations.is_asked(load.key, per_s);
+        reservations.kept(&load.key, &loads.cost(load))
+    }
+
+    #[test]
+    fn no_more_is_kept_than_is_reserved_of_each_resource_at_each_replica() {
+        let load = load(40, [[400, 200, 300], [500, 200, 300]]);
+        let at = |me, per_s| kept(&mut Reservations::default(), me, &load, per_s);
+        assert_eq!(at(3, 40), [400, 200, 300], "and not 40 requests: 400, 800, 1200");
+        assert_eq!(at(5, 40), [500, 200, 300], "of CPU more than 40 in full batches");
+        assert_eq!(at(3, 4), [40, 80, 120], "what four cost in full batches");
+        assert_eq!(at(5, 4), [50, 80, 120], "four that are one, alone in its batch");
+        assert_eq!(at(3, 0), NOTHING);
+        assert_eq!(at(4, 40), NOTHING, "no replica here");
+    }
+
+    #[test]
+    fn what_was_reserved_before_is_kept_for_a_head_that_has_not_heard_of_less() {
+        let mut reservations = Reservations::default();
+        let before = load(40, [[400, 200, 300], [500, 200, 300]]);
+        let after = load(20, [[200, 100, 150], [250, 100, 150]]);
+        assert_eq!(kept(&mut reservations, 5, &before, 40), [500, 200, 300]);
+        assert_eq!(kept(&mut reservations, 5, &after, 40), [500, 200, 300]);
+        assert_eq!(kept(&mut reservations, 5, &after, 20), [250, 200, 300]);
     }
 }

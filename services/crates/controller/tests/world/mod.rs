@@ -31,6 +31,8 @@ pub struct Group {
     pub costs: Vec<Vector>,
     pub epoch: u64,
     pub reserved_per_s: u64,
+    /// At each replica; `None`: as many requests everywhere, of each resource.
+    pub reserved: Option<Vec<Vector>>,
     pub offered_per_s: u64,
 }
 
@@ -49,6 +51,14 @@ impl Group {
         places.map(place).collect()
     }
 
+    fn reserved(&self) -> Vec<Vector> {
+        let all = |cost: &Vector| cost.map(|cost| cost * self.reserved_per_s);
+        match &self.reserved {
+            Some(reserved) => reserved.clone(),
+            None => self.costs.iter().map(all).collect(),
+        }
+    }
+
     fn config(&self) -> Self {
         Self {
             offered_per_s: 0,
@@ -63,6 +73,7 @@ pub fn group(chain: &[usize], reserved_per_s: u64, offered_per_s: u64) -> Group 
         costs: vec![[1_000, 100, 0]; chain.len()],
         epoch: 1,
         reserved_per_s,
+        reserved: None,
         offered_per_s,
     }
 }
@@ -185,6 +196,7 @@ impl World {
                 key: key(g, view.epoch),
                 places: view.places(),
                 reserved_per_s: view.reserved_per_s,
+                reserved: view.reserved(),
                 measured: Measured {
                     accepted_per_s: offered_per_s.min(may),
                     offered_per_s,
