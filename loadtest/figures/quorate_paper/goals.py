@@ -93,8 +93,8 @@ def many(row: dict[str, Any]) -> Figure:
     tenants = f"{row['tenants_of_a_server']:,} tenants who want more"
     note = f"processor time of the steps of all {row['rounds']} rounds of an interval (what is heard, filled, promised "
     note += f"and told), the busiest of ten servers that each host {tenants}, median of {row['repeat']} runs; "
-    note += "not in it: gathering what groups did, writing and reading frames, keeping words, painting anew where what is "
-    note += f"free has changed meanwhile; gives out {row['efficiency']:.3f} of what C-DRF does"
+    note += "not in it: gathering what groups did, writing and reading frames, keeping words, painting anew where what "
+    note += f"is free has changed meanwhile; gives out {row['efficiency']:.3f} of what C-DRF does"
     return Figure("level_drf_round_us_10k_tenants", row["time_us"], "us", 20_000, note=note)
 
 
