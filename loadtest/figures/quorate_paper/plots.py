@@ -188,9 +188,7 @@ def _paper(axis: Any, x: float, y: float, colour: str, label: str, *, below: boo
     """A cross, and its label beside it, above or below: where no line passes."""
     axis.plot([x], [y], "x", color=colour, markersize=9, markeredgewidth=2)
     at, box = (-8, -12 if below else 6), {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-    axis.annotate(
-        label, (x, y), xytext=at, textcoords="offset points", ha="right", fontsize=8, color=colour, bbox=box
-    )
+    axis.annotate(label, (x, y), xytext=at, textcoords="offset points", ha="right", fontsize=8, color=colour, bbox=box)
 
 
 def _finish(figure: Any, axes: tuple[Any, ...], path: Path, over: str = "applicants") -> None:
