@@ -67,6 +67,7 @@ pub struct Candidate {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One at a time, taken in at once.
 pub enum Input {
     Register(Candidate),
     Message {

@@ -189,6 +189,7 @@ pub enum Proof {
 }
 
 /// What to do once the command is durable, in order.
+#[allow(clippy::large_enum_variant)] // A few at a time, moved once: boxes would cost more than the bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// The registering connection belongs to this server from here on. `joined`: with a join token, so
