@@ -20,6 +20,7 @@ const NOT_USED = new Set([
   'POST /v1/operator/servers/:id/drain',
   'DELETE /v1/operator/servers/:id/drain',
   'GET /v1/operator/capacity',
+  'GET /v1/operator/lending',
   'GET /v1/operator/join-tokens',
   'POST /v1/operator/join-tokens',
   'DELETE /v1/operator/join-tokens/:id',

@@ -137,6 +137,16 @@ async def api(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.fixture
+async def operator(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    """Who runs the fleet, talking to the API."""
+    token = (settings.operator_tokens() or "").strip()
+    async with httpx2.AsyncClient(
+        transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
+    ) as client:
+        yield client
+
+
+@pytest.fixture
 async def alice(api: httpx2.AsyncClient) -> Customer:
     return await Customer.sign_up(api, "alice@example.com")
 

@@ -1,7 +1,6 @@
 """The fleet's operators: what they can do, and that nobody else can, nor they what customers do."""
 
 import uuid
-from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
@@ -11,7 +10,6 @@ from quorate_api.openapi import document
 from quorate_api.security import operator_tokens
 from quorate_api.security.keys import Keys
 from quorate_api.security.operator_tokens import OperatorTokens
-from quorate_api.settings import Settings
 from support.coordinator import FakeCoordinator
 from support.customer import SLA, Customer, bearer, new_key, problem
 
@@ -24,15 +22,6 @@ IDS = {name: str(uuid.uuid4()) for name in ("project_id", "group_id", "key_id", 
     "server_id": "1",
     "token_id": "0" * 16,
 }
-
-
-@pytest.fixture
-async def operator(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    token = (settings.operator_tokens() or "").strip()
-    async with httpx2.AsyncClient(
-        transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
-    ) as client:
-        yield client
 
 
 async def test_customers_do_not_reach_the_fleet(alice: Customer, coordinator: FakeCoordinator) -> None:

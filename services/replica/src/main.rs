@@ -9,6 +9,7 @@ mod disk;
 mod flags;
 mod greetings;
 mod identity;
+mod ledger;
 mod shard;
 mod shared;
 mod sharing;

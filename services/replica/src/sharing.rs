@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use quorate_controller::exchange::{self, Command, Exchange, Granted, Load, Why};
 use quorate_controller::{Policy, Vector};
-use quorate_telemetry::lending::{Change, LendingBook, Reason};
+use quorate_telemetry::lending::{Change, LendingBook, Standing};
 use quorate_types::cost::{MILLI_PER_TOKEN, ResourceVector, TOKENS_PER_UNIT};
 use quorate_types::limits::{
     SHARE_LAPSE_INTERVALS, SHARE_NEWS_AT_ONCE, SHARE_NEWS_MAX, SHARE_STEPS_PER_INTERVAL,
+    TELEMETRY_LENDING_TOLD_S,
 };
 use quorate_types::{Epoch, GroupId, Micros, ServerId};
 use quorate_wire::share::{SHARE_VERSION, Share};
@@ -19,6 +20,7 @@ use tokio::task::spawn_local;
 
 use crate::clock::{now_us, wall_us};
 use crate::flags::{self, Flags};
+use crate::ledger::Ledger;
 use crate::shard::ShardMessage;
 use crate::shard::lending::{Lend, Request};
 use crate::shared::Shared;
@@ -126,6 +128,10 @@ impl Lending {
         self.changes.lock().expect("changes").take()
     }
 
+    pub fn take_standing(&self) -> Option<Vec<Standing>> {
+        self.changes.lock().expect("changes").take_standing()
+    }
+
     pub fn recalls(&self) -> u64 {
         self.recalls.load(Ordering::Relaxed)
     }
@@ -158,7 +164,8 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
         shared: shared.clone(),
         capacity: flags.capacity(),
         exchange: Exchange::new(me, settings, [0; 3], now_us()),
-        granted: std::collections::HashMap::new(),
+        ledger: Ledger::default(),
+        tell_at: 0,
     };
     spawn_local(task.run(news));
 }
@@ -167,8 +174,9 @@ struct Task {
     shared: Arc<Shared>,
     capacity: ResourceVector,
     exchange: Exchange,
-    /// What was granted last.
-    granted: std::collections::HashMap<exchange::Key, u64>,
+    ledger: Ledger,
+    /// When all that is lent and borrowed is told again.
+    tell_at: Micros,
 }
 
 impl Task {
@@ -180,6 +188,8 @@ impl Task {
                     return; // a shard has stopped
                 };
                 self.exchange.set_capacity(self.promised());
+                self.ledger.begin(&loads, self.shared.server_id().0 as usize);
+                self.tell_standing();
                 self = self.aside(|exchange| exchange.begin(now_us(), loads)).await;
             } else if self.exchange.wake_at() <= now_us() {
                 self = self.aside(|exchange| exchange.step(now_us())).await;
@@ -272,6 +282,7 @@ impl Task {
                 }
                 Command::Resume => {} // once all of these are carried out
                 Command::Assume { key, per_s } => {
+                    self.ledger.assume(key, per_s);
                     let (group_id, epoch) = key;
                     to_group(
                         group_id,
@@ -289,25 +300,14 @@ impl Task {
     /// Tells people and metrics; what is only renewed is no news.
     fn note(&mut self, granted: &Granted) {
         let Granted { key, per_s, why, .. } = *granted;
-        let before = match per_s {
-            0 => self.granted.remove(&key),
-            per_s => self.granted.insert(key, per_s),
-        };
-        let before = before.unwrap_or(0);
+        let (before, change) = self.ledger.note(granted, wall_us() / 1_000);
         let (group_id, epoch) = key;
         if per_s.abs_diff(before) > before / 5 {
-            tracing::info!(%group_id, epoch, per_s, before, ?why, "what the group may use above its SLA has changed");
+            let bound = granted.bound;
+            tracing::info!(%group_id, epoch, per_s, before, ?why, ?bound, "what the group may use above its SLA has changed");
         }
         let lending = &self.shared.lending;
-        if per_s != before {
-            let change = Change {
-                at_ms: wall_us() / 1_000,
-                group: group_id,
-                epoch,
-                per_s,
-                before_per_s: before,
-                reason: reason_of(why),
-            };
+        if let Some(change) = change {
             lending.changes.lock().expect("changes").note(change);
         }
         if why == Why::Recalled {
@@ -315,17 +315,23 @@ impl Task {
         }
         lending
             .granted_per_s
-            .store(self.granted.values().sum(), Ordering::Relaxed);
+            .store(self.ledger.granted_per_s(), Ordering::Relaxed);
     }
-}
 
-fn reason_of(why: Why) -> Reason {
-    match why {
-        Why::Agreed => Reason::Agreed,
-        Why::Unwanted => Reason::Unwanted,
-        Why::Lapsed => Reason::Lapsed,
-        Why::Recalled => Reason::Recalled,
-        Why::Moved => Reason::Moved,
+    /// Now and then, for whoever did not hear of the changes.
+    fn tell_standing(&mut self) {
+        let now = now_us();
+        if now < self.tell_at {
+            return;
+        }
+        self.tell_at = now + TELEMETRY_LENDING_TOLD_S * 1_000_000;
+        let standing = self.ledger.standing(wall_us() / 1_000);
+        self.shared
+            .lending
+            .changes
+            .lock()
+            .expect("changes")
+            .tell(standing);
     }
 }
 

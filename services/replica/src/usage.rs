@@ -280,6 +280,7 @@ impl Sampler {
                 process: process::now(),
                 samples: groups,
                 lending: self.shared.lending.take_changes(),
+                standing: self.shared.lending.take_standing(),
             });
         }
         true

@@ -816,6 +816,90 @@ export type KnownJoinToken = {
 };
 
 /**
+ * Lending
+ */
+export type Lending = {
+    /**
+     * Items
+     */
+    items: Array<Lent>;
+    /**
+     * Next Cursor
+     *
+     * For `?cursor=`; null on the last page.
+     */
+    next_cursor: string | null;
+    /**
+     * State
+     *
+     * `partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away.
+     */
+    state: 'complete' | 'partial' | 'unknown';
+};
+
+/**
+ * Lent
+ *
+ * What a group may use above its SLA now, and what of its reservation others may.
+ */
+export type Lent = {
+    /**
+     * Group Id
+     */
+    group_id: string;
+    /**
+     * Epoch
+     */
+    epoch: number;
+    /**
+     * Server Id
+     *
+     * The server of the group's head, which says so.
+     */
+    server_id: number;
+    /**
+     * Server Name
+     */
+    server_name: string | null;
+    /**
+     * Borrowed Per S
+     *
+     * Requests of the declared size each second, above the SLA.
+     */
+    borrowed_per_s: number;
+    /**
+     * Borrowed Since
+     *
+     * Since when something was lent to it without a break.
+     */
+    borrowed_since: string | null;
+    /**
+     * Bounded By
+     *
+     * Of what there was no more; null: it has all that it wants, or borrows nothing.
+     */
+    bounded_by: 'cpu' | 'network' | 'storage_io' | null;
+    /**
+     * Bounded By Server Id
+     *
+     * The replica's server that had no more.
+     */
+    bounded_by_server_id: number | null;
+    /**
+     * Lent Per S
+     *
+     * Of its reservation, what others may use, as it does not.
+     */
+    lent_per_s: number;
+    /**
+     * Observed At
+     *
+     * When its head said so.
+     */
+    observed_at: string;
+};
+
+/**
  * Login
  */
 export type Login = {
@@ -3391,6 +3475,54 @@ export type GetCapacityResponses = {
 };
 
 export type GetCapacityResponse = GetCapacityResponses[keyof GetCapacityResponses];
+
+export type ListLendingData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Server Id
+         *
+         * Only groups whose head is on this server.
+         */
+        server_id?: number | null;
+        /**
+         * Limit
+         *
+         * Items per page.
+         */
+        limit?: number;
+        /**
+         * Cursor
+         *
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string | null;
+    };
+    url: '/v1/operator/lending';
+};
+
+export type ListLendingErrors = {
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '4XX': Problem;
+    /**
+     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     */
+    '5XX': Problem;
+};
+
+export type ListLendingError = ListLendingErrors[keyof ListLendingErrors];
+
+export type ListLendingResponses = {
+    /**
+     * Successful Response
+     */
+    200: Lending;
+};
+
+export type ListLendingResponse = ListLendingResponses[keyof ListLendingResponses];
 
 export type ListJoinTokensData = {
     body?: never;

@@ -71,6 +71,10 @@ LIVE_CONNECTION_S_MAX = 3_600
 LIVE_KEEPALIVE_S = 10.0
 LIVE_PLACEMENT_POLL_S = 2.0
 
+# What is lent. Servers tell all of it each 30 s (TELEMETRY_LENDING_TOLD_S): what was told thrice as long ago is over.
+LENDING_AGE_S_MAX = 90
+LENDING_ENTRIES_MAX = 4_000  # newest first; 44 servers of which each has something to tell each second
+
 # The worker.
 INGEST_BATCH_ENTRIES = 500
 INGEST_BLOCK_MS = 1_000

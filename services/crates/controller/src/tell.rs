@@ -14,6 +14,7 @@ pub fn entry(key: Key, number: Option<u64>) -> ShareEntry {
         group_id: key.0,
         epoch: key.1,
         number,
+        used_up: None,
     }
 }
 

@@ -4,7 +4,7 @@ mod world;
 
 use proptest::prelude::*;
 use quorate_controller::Policy;
-use quorate_controller::exchange::{Algorithm, Settings, Why};
+use quorate_controller::exchange::{Algorithm, Bound, Settings, Why};
 use quorate_types::GroupId;
 use quorate_wire::share::{Share, ShareCrowd, What};
 use uuid::Uuid;
@@ -25,6 +25,27 @@ fn what_nobody_reserved_goes_to_those_who_want_it_evenly() {
             let granted = world.granted(g);
             assert!((290..=300).contains(&granted), "{algorithm:?}: {granted} of 300");
         }
+    }
+}
+
+#[test]
+fn a_grant_says_which_resource_of_which_server_bounds_it() {
+    for algorithm in [Algorithm::Level, Algorithm::All] {
+        // On the tail storage is for 200 requests/s, where CPU is for 900.
+        let mut scarce = group(&[0, 1, 2], 0, 5_000);
+        scarce.costs[2] = [1_000, 100, 2_500];
+        // Of these one finds 500 on its tail and more on its head; the other has all that it wants.
+        let tight = group(&[3, 4], 0, 5_000);
+        let groups = vec![scarce, tight, group(&[1, 2], 100, 120), group(&[4, 5], 500, 0)];
+        let mut world = World::new(6, groups, settings(algorithm, Policy::Unallocated));
+        world.run(10 * INTERVAL);
+        let granted = [world.granted(0), world.granted(1), world.granted(2)];
+        assert!((190..=200).contains(&granted[0]), "{algorithm:?}: {granted:?}");
+        assert!((490..=500).contains(&granted[1]), "{algorithm:?}: {granted:?}");
+        assert!(granted[2] >= 20, "{algorithm:?}: {granted:?}");
+        let bound = |server, resource| Some(Bound { server, resource });
+        let bounds = [0, 1, 2].map(|g| world.bounds[&g]);
+        assert_eq!(bounds, [bound(2, 2), bound(4, 0), None], "{algorithm:?}");
     }
 }
 
@@ -218,6 +239,7 @@ fn frames_about_what_is_not_here_change_nothing() {
         group_id: GroupId(Uuid::from_u128(g)),
         epoch: 1,
         number: Some(3),
+        used_up: None,
     };
     for what in [
         What::Has,
@@ -249,6 +271,7 @@ fn a_peer_may_tell_any_number() {
         group_id: GroupId(Uuid::from_u128(g)),
         epoch: 1,
         number: None,
+        used_up: None,
     };
     let reals = [1e300, f64::MAX, f64::INFINITY, 1e-300, 5e-324, 0.0];
     for (amount, until_level) in reals.iter().flat_map(|a| reals.iter().map(move |b| (*a, *b))) {

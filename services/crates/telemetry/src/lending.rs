@@ -23,6 +23,14 @@ pub enum Reason {
     Moved,
 }
 
+/// What keeps a group from more: a server of its chain had no more of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Bound {
+    /// One of [`quorate_types::cost::RESOURCES`]. Neither is told where it has all that it wants.
+    pub bounded_by: Option<&'static str>,
+    pub bounded_by_server: Option<u32>,
+}
+
 /// A decision of the server that has the group's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Change {
@@ -33,6 +41,24 @@ pub struct Change {
     pub per_s: u64,
     pub before_per_s: u64,
     pub reason: Reason,
+    /// Since when something is lent to it without a break; nothing is: `None`.
+    pub since_ms: Option<u64>,
+    #[serde(flatten)]
+    pub bound: Bound,
+}
+
+/// What is so of a group whose head is here, told again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    pub at_ms: u64,
+    pub group: GroupId,
+    pub epoch: Epoch,
+    pub per_s: u64,
+    pub since_ms: Option<u64>,
+    #[serde(flatten)]
+    pub bound: Bound,
+    /// Of its reservation, what others may use.
+    pub lent_per_s: u64,
 }
 
 /// An entry of `quorate:lending`.
@@ -43,6 +69,11 @@ pub struct LendingEntry {
     /// Changes before these that found no room since the process started.
     pub dropped: u64,
     pub changes: Vec<Change>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub now: Vec<Standing>,
+    /// Which telling `now` is of.
+    #[serde(skip)]
+    telling: u64,
 }
 
 /// Changes that wait to be sent, oldest first. Beyond the bound the oldest are dropped and counted.
@@ -50,6 +81,11 @@ pub struct LendingEntry {
 pub struct LendingBook {
     waiting: VecDeque<Change>,
     dropped: u64,
+    /// Of the last telling, what was not sent yet.
+    standing: Vec<Standing>,
+    telling: u64,
+    /// And not taken since.
+    is_told: bool,
 }
 
 impl LendingBook {
@@ -61,6 +97,19 @@ impl LendingBook {
         self.waiting.push_back(change);
     }
 
+    /// All that is so: instead of what was so before, sent or not.
+    pub fn tell(&mut self, mut standing: Vec<Standing>) {
+        standing.truncate(TELEMETRY_LENDING_MAX);
+        self.standing = standing;
+        self.telling += 1;
+        self.is_told = true;
+    }
+
+    /// The last telling, if it was not taken: also that nothing is so any more.
+    pub fn take_standing(&mut self) -> Option<Vec<Standing>> {
+        std::mem::take(&mut self.is_told).then(|| std::mem::take(&mut self.standing))
+    }
+
     pub fn take(&mut self) -> Vec<Change> {
         self.waiting.drain(..).collect()
     }
@@ -69,11 +118,20 @@ impl LendingBook {
     pub fn pending(&self, server_id: u32) -> Option<LendingEntry> {
         let oldest = self.waiting.iter().take(TELEMETRY_RECORDS_PER_ENTRY_MAX);
         let changes: Vec<Change> = oldest.copied().collect();
-        (!changes.is_empty()).then_some(LendingEntry {
+        // Behind all changes: of two that are told of a group the later counts.
+        let room = if changes.is_empty() {
+            TELEMETRY_RECORDS_PER_ENTRY_MAX
+        } else {
+            0
+        };
+        let now: Vec<Standing> = self.standing.iter().take(room).copied().collect();
+        (!changes.is_empty() || !now.is_empty()).then_some(LendingEntry {
             v: 1,
             server_id,
             dropped: self.dropped,
             changes,
+            now,
+            telling: self.telling,
         })
     }
 
@@ -82,6 +140,9 @@ impl LendingBook {
         let dropped_since = (self.dropped - entry.dropped) as usize;
         let left = entry.changes.len().saturating_sub(dropped_since);
         self.waiting.drain(..left);
+        if entry.telling == self.telling {
+            self.standing.drain(..entry.now.len());
+        }
     }
 }
 
@@ -97,7 +158,55 @@ mod tests {
             per_s,
             before_per_s: 7,
             reason: Reason::Recalled,
+            since_ms: None,
+            bound: Bound::default(),
         }
+    }
+
+    fn standing(per_s: u64) -> Standing {
+        Standing {
+            at_ms: 1_732_112_345_000,
+            group: GroupId(Default::default()),
+            epoch: 3,
+            per_s,
+            since_ms: Some(1_732_112_340_000),
+            bound: Bound {
+                bounded_by: Some("network"),
+                bounded_by_server: Some(5),
+            },
+            lent_per_s: 9,
+        }
+    }
+
+    #[test]
+    fn all_that_is_so_is_told_behind_what_changed_and_only_the_last_telling() {
+        let mut book = LendingBook::default();
+        assert_eq!(book.take_standing(), None);
+        book.tell((0..300).map(standing).collect());
+        book.note(change(1));
+        let changed = book.pending(2).unwrap();
+        assert_eq!((changed.changes.len(), changed.now.len()), (1, 0));
+        book.sent(&changed);
+        let first = book.pending(2).unwrap();
+        assert_eq!(
+            (first.changes.len(), first.now.len()),
+            (0, TELEMETRY_RECORDS_PER_ENTRY_MAX)
+        );
+        book.sent(&first);
+        let rest = book.pending(2).unwrap();
+        assert_eq!(rest.now[0].per_s, TELEMETRY_RECORDS_PER_ENTRY_MAX as u64);
+        // What is told anew while that is on its way is sent whole.
+        book.tell(vec![standing(77)]);
+        book.sent(&rest);
+        assert_eq!(book.pending(2).unwrap().now, [standing(77)]);
+        book.tell((0..2 * TELEMETRY_LENDING_MAX as u64).map(standing).collect());
+        assert_eq!(book.take_standing().unwrap().len(), TELEMETRY_LENDING_MAX);
+        assert_eq!(book.pending(2), None);
+        book.tell(Vec::new());
+        assert_eq!(
+            (book.take_standing(), book.take_standing()),
+            (Some(Vec::new()), None)
+        );
     }
 
     #[test]
@@ -134,7 +243,16 @@ mod tests {
         assert_eq!(
             json,
             serde_json::json!({"v": 1, "server_id": 2, "dropped": 0, "changes": [{"at_ms": 1_732_112_345_000u64,
-                "group": group, "epoch": 3, "per_s": 1_200, "before_per_s": 7, "reason": "recalled"}]})
+                "group": group, "epoch": 3, "per_s": 1_200, "before_per_s": 7, "reason": "recalled",
+                "since_ms": null, "bounded_by": null, "bounded_by_server": null}]})
+        );
+        book.take();
+        book.tell(vec![standing(1_200)]);
+        let json = serde_json::to_value(book.pending(2).unwrap()).unwrap();
+        assert_eq!(
+            json["now"],
+            serde_json::json!([{"at_ms": 1_732_112_345_000u64, "group": group, "epoch": 3, "per_s": 1_200,
+                "since_ms": 1_732_112_340_000u64, "bounded_by": "network", "bounded_by_server": 5, "lent_per_s": 9}])
         );
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::lending::{Change, LendingBook};
+use crate::lending::{Change, LendingBook, Standing};
 use crate::usage::{LiveEntry, LiveMeter, Process, Sample, UsageEntry, WindowBook};
 
 pub const USAGE_STREAM: &str = "quorate:usage";
@@ -65,6 +65,8 @@ pub struct Round {
     pub samples: Vec<Sample>,
     /// Of what is lent, since the last round.
     pub lending: Vec<Change>,
+    /// All that is lent and borrowed, where it is time to tell that.
+    pub standing: Option<Vec<Standing>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +126,9 @@ impl Publisher {
         state.book.end_round(round.at_ms);
         for change in round.lending {
             state.lending.note(change);
+        }
+        if let Some(standing) = round.standing {
+            state.lending.tell(standing);
         }
         (state.at_ms, state.process) = (round.at_ms, round.process);
         let groups = state.meter.take();

@@ -200,6 +200,8 @@ pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
 pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
 /// Changes of what is lent that wait for Redis; beyond, the oldest are dropped and counted: minutes of a busy server.
 pub const TELEMETRY_LENDING_MAX: usize = 4_096;
+/// So often all that is lent and borrowed is told, and not what changed only: the API shows what was told thrice as long ago.
+pub const TELEMETRY_LENDING_TOLD_S: u64 = 30;
 /// Windows that ended less than this ago are sent again over a new connection to Redis, which may have lost
 /// what it had taken (a replica promoted, a restart from an older file).
 pub const TELEMETRY_RESEND_S: u64 = 900;

@@ -3,6 +3,7 @@
 //! It concerns no log: whatever of it is lost, late or not understood, groups keep what they reserved.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use quorate_types::cost::RESOURCES;
 use quorate_types::limits::SHARE_CROWDS_MAX;
 use quorate_types::{Epoch, GroupId};
 use uuid::Uuid;
@@ -32,9 +33,10 @@ pub enum What {
     Wants = 2,
     /// `number`: requests/s, to be taken whole or refused.
     Proposals = 3,
-    /// The proposals taken.
+    /// The proposals taken. `used_up`: as in [`What::Promise`].
     Accepted = 4,
-    /// `number`: requests/s that the sender keeps for the group.
+    /// `number`: requests/s that the sender keeps for the group. `used_up`: of which resource it has no more then, for
+    /// people.
     Promise = 8,
     /// From heads: `number` is the interval of the grant in use, if there is one; others are over.
     Using = 9,
@@ -69,6 +71,8 @@ pub struct ShareEntry {
     pub group_id: GroupId,
     pub epoch: Epoch,
     pub number: Option<u64>,
+    /// In the order of [`quorate_types::cost::RESOURCES`]; of none, or not told: `None`.
+    pub used_up: Option<usize>,
 }
 
 /// Groups as one: what they take while their dominant share, the *level*, rises.
@@ -113,7 +117,7 @@ impl Share {
             for entry in &self.entries {
                 out.put_slice(entry.group_id.0.as_bytes());
                 out.put_u64_le(entry.epoch);
-                out.put_u64_le(0);
+                out.put_u64_le(entry.used_up.map_or(0, |resource| resource as u64 + 1));
                 out.put_u8(u8::from(entry.number.is_some()));
                 out.put_u64_le(entry.number.unwrap_or(0));
             }
@@ -166,12 +170,13 @@ impl Share {
 fn decode_entry(r: &mut Reader<'_>) -> Result<ShareEntry, WireError> {
     let group_id = GroupId(Uuid::from_bytes(r.id16()?));
     let epoch = r.u64()?;
-    r.u64()?; // of bounds, once
+    let used_up = r.u64()?;
     let (has_number, number) = (r.u8()? != 0, r.u64()?);
     Ok(ShareEntry {
         group_id,
         epoch,
         number: has_number.then_some(number),
+        used_up: (0..RESOURCES.len()).find(|resource| used_up == *resource as u64 + 1),
     })
 }
 
@@ -207,6 +212,7 @@ mod tests {
             group_id: GroupId(Uuid::from_u128(n)),
             epoch: 3,
             number,
+            used_up: None,
         };
         Share {
             interval: 77,
@@ -246,6 +252,18 @@ mod tests {
         for sent in sent {
             assert_eq!(Share::decode(&frame(&sent.to_bytes())), Ok(Some(sent)));
         }
+    }
+
+    #[test]
+    fn a_resource_that_is_used_up_comes_back_and_one_that_is_none_is_not_told() {
+        let mut sent = share(What::Promise, Some(12));
+        for resource in [None, Some(0), Some(1), Some(2)] {
+            sent.entries[0].used_up = resource;
+            assert_eq!(Share::decode(&frame(&sent.to_bytes())), Ok(Some(sent.clone())));
+        }
+        sent.entries[0].used_up = Some(3);
+        let told = Share::decode(&frame(&sent.to_bytes())).unwrap().unwrap();
+        assert_eq!(told.entries[0].used_up, None);
     }
 
     #[test]

@@ -35,16 +35,22 @@ class Paging:
         return base64.urlsafe_b64encode(position + mac).decode().rstrip("=")
 
 
-def _paging(
-    request: Request,
-    limit: Annotated[
-        int, Query(ge=1, le=limits.PAGE_LIMIT_MAX, description="Items per page.")
-    ] = limits.PAGE_LIMIT_DEFAULT,
-    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the previous page.")] = None,
-) -> Paging:
-    keys = services_of(request).keys
+Limit = Annotated[int, Query(ge=1, le=limits.PAGE_LIMIT_MAX, description="Items per page.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="`next_cursor` of the previous page.")]
+
+
+def _paging(request: Request, limit: Limit = limits.PAGE_LIMIT_DEFAULT, cursor: Cursor = None) -> Paging:
     organization = current_principal(request).organization_id
-    context = organization.bytes + request.url.path.encode()
+    return _page(request, organization.bytes, limit, cursor)
+
+
+def _operator_paging(request: Request, limit: Limit = limits.PAGE_LIMIT_DEFAULT, cursor: Cursor = None) -> Paging:
+    return _page(request, b"operator", limit, cursor)
+
+
+def _page(request: Request, whose: bytes, limit: int, cursor: str | None) -> Paging:
+    keys = services_of(request).keys
+    context = whose + request.url.path.encode()
     if cursor is None:
         return Paging(limit, None, keys, context)
     try:
@@ -58,3 +64,4 @@ def _paging(
 
 
 PageParameters = Annotated[Paging, Depends(_paging)]
+OperatorPageParameters = Annotated[Paging, Depends(_operator_paging)]

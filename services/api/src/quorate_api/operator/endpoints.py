@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from quorate_api.http.pagination import OperatorPageParameters
 from quorate_api.http.principal import Environment, Transaction
 from quorate_api.http.route import OperatorRoute
 from quorate_api.operator import service
-from quorate_api.operator.schemas import Capacity, JoinToken, JoinTokens, NewJoinToken, Server, Servers
+from quorate_api.operator.schemas import Capacity, JoinToken, JoinTokens, Lending, NewJoinToken, Server, Servers
 
 router = APIRouter(prefix="/v1/operator", tags=["operator"], route_class=OperatorRoute)
 
@@ -53,6 +54,19 @@ async def call_off_drain(server_id: ServerNumber, work: Transaction, services: E
 async def get_capacity(work: Transaction, services: Environment) -> Capacity:
     """What the fleet has, what it may promise, and what of that is free."""
     return await service.capacity(work, services)
+
+
+@router.get("/lending")
+async def list_lending(
+    work: Transaction,
+    services: Environment,
+    paging: OperatorPageParameters,
+    server_id: Annotated[
+        int | None, Query(ge=1, le=2**32 - 1, description="Only groups whose head is on this server.")
+    ] = None,
+) -> Lending:
+    """What groups may use above their SLAs now, since when and bounded by which resource, and what they lend."""
+    return await service.lending(work, services, server_id, paging)
 
 
 @router.post("/join-tokens", status_code=201)

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import Field
 
 from quorate_api import limits
 from quorate_api.coordinator.schemas import Amounts
-from quorate_api.http.schemas import Input, Output
+from quorate_api.http.schemas import Input, Output, Page
 
 
 class Resources(Output):
@@ -59,6 +60,29 @@ class Capacity(Resources):
     safety_factor: float
     profile_version: str
     profile_provisional: bool = Field(description="Whether the costs were not measured on this fleet.")
+
+
+class Lent(Output):
+    """What a group may use above its SLA now, and what of its reservation others may."""
+
+    group_id: UUID
+    epoch: int
+    server_id: int = Field(description="The server of the group's head, which says so.")
+    server_name: str | None
+    borrowed_per_s: int = Field(description="Requests of the declared size each second, above the SLA.")
+    borrowed_since: datetime | None = Field(description="Since when something was lent to it without a break.")
+    bounded_by: Literal["cpu", "network", "storage_io"] | None = Field(
+        description="Of what there was no more; null: it has all that it wants, or borrows nothing."
+    )
+    bounded_by_server_id: int | None = Field(description="The replica's server that had no more.")
+    lent_per_s: int = Field(description="Of its reservation, what others may use, as it does not.")
+    observed_at: datetime = Field(description="When its head said so.")
+
+
+class Lending(Page[Lent]):
+    state: Literal["complete", "partial", "unknown"] = Field(
+        description="`partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away."
+    )
 
 
 class NewJoinToken(Input):

@@ -8,12 +8,15 @@ from quorate_api.coordinator.client import RequestInvalid
 from quorate_api.coordinator.schemas import FleetView, ServerView
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
+from quorate_api.http.pagination import Paging
 from quorate_api.http.services import Services
+from quorate_api.operator.lending import read as read_lending
 from quorate_api.operator.schemas import (
     Capacity,
     JoinToken,
     JoinTokens,
     KnownJoinToken,
+    Lending,
     NewJoinToken,
     Server,
     Servers,
@@ -68,6 +71,22 @@ async def capacity(work: Work, services: Services) -> Capacity:
     async with _asking(work):
         found: FleetView = await services.coordinator.capacity()
     return Capacity.model_validate(found.model_dump())
+
+
+async def lending(work: Work, services: Services, server_id: int | None, paging: Paging) -> Lending:
+    async with _asking(work):
+        fleet = await services.coordinator.servers()
+        names = {view.server_id: view.name for view in fleet}
+        found = await read_lending(services.redis, datetime.now(UTC), names)
+    after = paging.after_id
+    left = [
+        one
+        for one in found.items
+        if (server_id is None or one.server_id == server_id) and (after is None or one.group_id.bytes > after.bytes)
+    ]
+    items = left[: paging.limit]
+    cursor = paging.next_cursor(items[-1].group_id.bytes) if len(left) > len(items) else None
+    return Lending(items=items, next_cursor=cursor, state=found.state)
 
 
 async def join_token(work: Work, services: Services, asked: NewJoinToken) -> JoinToken:

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_types::Micros;
 
-use super::{Command, Key};
+use super::{Bound, Command, Key};
 
 /// What a group whose head is here may use above its reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Granted {
     pub per_s: u64,
     pub until: Micros,
     pub why: Why,
+    /// What it cannot have more for, where it wants more and that is known.
+    pub bound: Option<Bound>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,7 @@ pub(super) struct Grant {
     pub interval: u64,
     pub per_s: u64,
     pub until: Micros,
+    pub bound: Option<Bound>,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +77,7 @@ impl Grants {
             per_s: grant.per_s,
             until: grant.until,
             why: Why::Agreed,
+            bound: grant.bound,
         }))
     }
 
@@ -95,5 +99,6 @@ fn ended(key: Key, now: Micros, why: Why) -> Command {
         per_s: 0,
         until: now,
         why,
+        bound: None,
     })
 }

@@ -9,6 +9,7 @@
 //! process that has just started gives none until those of its predecessor are over. Whoever hears nothing keeps its
 //! reservation.
 
+mod bounds;
 mod grants;
 mod intervals;
 mod loads;
@@ -18,8 +19,10 @@ mod reservations;
 use std::collections::BTreeMap;
 
 use quorate_types::{Epoch, GroupId, Micros};
-use quorate_wire::share::{Share, What};
+use quorate_wire::share::{Share, ShareEntry, What};
 
+pub use self::bounds::Bound;
+use self::bounds::Bounds;
 use self::grants::{Grant, Grants};
 pub use self::grants::{Granted, Why};
 use self::intervals::Intervals;
@@ -115,6 +118,7 @@ pub struct Exchange {
     inbox: Vec<(usize, Share)>,
     words: Words,
     grants: Grants,
+    bounds: Bounds,
     /// More was promised than was free when the last words were given.
     is_over: bool,
 }
@@ -134,6 +138,7 @@ impl Exchange {
             inbox: Vec::new(),
             words: Words::default(),
             grants: Grants::default(),
+            bounds: Bounds::default(),
             is_over: false,
         }
     }
@@ -160,6 +165,7 @@ impl Exchange {
     pub fn begin(&mut self, now: Micros, loads: Vec<Load>) -> Vec<Command> {
         self.intervals.begin(now, &self.settings);
         self.rounds = None;
+        self.bounds.begin();
         self.loads = Loads::new(self.me, loads);
         let has_grown = self.reservations.begin(&self.loads);
         let mut commands = self.note_demand(now);
@@ -198,8 +204,10 @@ impl Exchange {
     }
 
     fn one_step(&mut self, now: Micros, rounds: &mut Rounds, commands: &mut Vec<Command>) {
+        let inbox = std::mem::take(&mut self.inbox);
+        self.hear_bounds(&inbox);
         let loads = &self.loads;
-        let messages: Vec<Message> = (self.inbox.drain(..))
+        let messages: Vec<Message> = (inbox.into_iter())
             .filter_map(|(from, share)| {
                 let is_theirs = |t: usize| loads.all()[t].is_on(from);
                 tell::to_message(from, self.me, &share, &loads.numbers, is_theirs)
@@ -214,7 +222,19 @@ impl Exchange {
         }
         let said = rounds.step(round, &messages);
         let names = loads.keys();
-        for (to, share) in said.iter().flat_map(|message| tell::to_shares(message, &names)) {
+        let bounds = if gives {
+            self.note_bounds(rounds.given())
+        } else {
+            BTreeMap::new()
+        };
+        for (to, mut share) in said.iter().flat_map(|message| tell::to_shares(message, &names)) {
+            if is_word(share.what) {
+                let told = |one: &ShareEntry| bounds.get(&(one.group_id, one.epoch)).copied();
+                share
+                    .entries
+                    .iter_mut()
+                    .for_each(|one| one.used_up = told(one));
+            }
             commands.push(Command::Send { to, share });
         }
         self.intervals.round += 1;
@@ -223,6 +243,44 @@ impl Exchange {
         }
         if round + 1 == rounds.rounds() {
             self.agree(&rounds.grants(), commands);
+        }
+    }
+
+    /// Of which resource there is no more here, by group, when so much is `given`.
+    fn note_bounds(&mut self, given: &[(usize, u64)]) -> BTreeMap<Key, usize> {
+        let mut left = self.free();
+        let given: BTreeMap<usize, u64> = given.iter().copied().collect();
+        for (t, load) in self.loads.all().iter().enumerate() {
+            let (cost, held) = (self.loads.cost(load), self.words.held_per_s(&load.key));
+            let per_s = given.get(&t).copied().unwrap_or(0).max(held);
+            left = std::array::from_fn(|i| left[i].saturating_sub(cost[i].saturating_mul(per_s)));
+        }
+        let mut found = BTreeMap::new();
+        for (t, per_s) in given {
+            let load = &self.loads.all()[t];
+            if let Some(resource) = bounds::used_up(&left, &self.loads.cost(load), per_s) {
+                found.insert(load.key, resource);
+                if load.head() == self.me {
+                    let server = self.me;
+                    self.bounds.note(load.key, per_s, Bound { server, resource });
+                }
+            }
+        }
+        found
+    }
+
+    /// What other servers told of groups whose heads are here.
+    fn hear_bounds(&mut self, inbox: &[(usize, Share)]) {
+        for (from, share) in inbox.iter().filter(|(_, share)| is_word(share.what)) {
+            for one in &share.entries {
+                let key = (one.group_id, one.epoch);
+                let is_theirs = self.loads.is_headed_by(&key, self.me) && self.loads.is_on(&key, *from);
+                if let Some(resource) = one.used_up.filter(|_| is_theirs) {
+                    let server = *from;
+                    let given = one.number.unwrap_or(u64::MAX);
+                    self.bounds.note(key, given, Bound { server, resource });
+                }
+            }
         }
     }
 
@@ -544,12 +602,14 @@ impl Exchange {
 
     fn agree(&mut self, grants: &[(usize, u64)], commands: &mut Vec<Command>) {
         for (tenant, per_s) in grants {
+            let load = &self.loads.all()[*tenant];
             let grant = Grant {
                 interval: self.intervals.number,
                 per_s: *per_s,
                 until: self.intervals.began + self.settings.lapse_us(),
+                bound: self.bounds.of(&load.key, *per_s, self.wanted(load)),
             };
-            commands.extend(self.grants.agree(self.loads.all()[*tenant].key, grant));
+            commands.extend(self.grants.agree(load.key, grant));
         }
     }
 
@@ -558,4 +618,9 @@ impl Exchange {
         let grant = self.grants.of(key).filter(|grant| grant.until > now);
         grant.map_or(0, |grant| grant.per_s)
     }
+}
+
+/// Whether servers give their words with it.
+fn is_word(what: What) -> bool {
+    matches!(what, What::Promise | What::Accepted)
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use quorate_controller::demand::Measured;
-use quorate_controller::exchange::{Algorithm, Command, Exchange, Key, Load, Settings, Why};
+use quorate_controller::exchange::{Algorithm, Bound, Command, Exchange, Key, Load, Settings, Why};
 use quorate_controller::{Place, Policy, Vector};
 use quorate_types::{GroupId, Micros};
 use quorate_wire::share::Share;
@@ -105,6 +105,8 @@ pub struct World {
     /// Owners who were noticed since their head was last told what to assume.
     noticed: BTreeSet<Headed>,
     pub whys: Vec<(usize, Why)>,
+    /// Of each group's last grant.
+    pub bounds: BTreeMap<usize, Option<Bound>>,
     /// No reservation appears while something is lent: all of them count, whether used or not.
     pub is_reserved_always: bool,
 }
@@ -131,6 +133,7 @@ impl World {
             assumed: BTreeMap::new(),
             noticed: BTreeSet::new(),
             whys: Vec::new(),
+            bounds: BTreeMap::new(),
             is_reserved_always: settings.policy == Policy::Unallocated,
         }
     }
@@ -221,6 +224,7 @@ impl World {
                 Command::Grant(granted) => {
                     let g = group_of(&granted.key);
                     self.whys.push((g, granted.why));
+                    self.bounds.insert(g, granted.bound);
                     let used = (granted.per_s, granted.until);
                     self.used.insert((s, g, granted.key.1), used);
                 }

@@ -453,6 +453,48 @@ func (e KnownJoinTokenState) Valid() bool {
 	}
 }
 
+// Defines values for LendingState.
+const (
+	Complete LendingState = "complete"
+	Partial  LendingState = "partial"
+	Unknown  LendingState = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the LendingState enum.
+func (e LendingState) Valid() bool {
+	switch e {
+	case Complete:
+		return true
+	case Partial:
+		return true
+	case Unknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LentBoundedBy.
+const (
+	Cpu       LentBoundedBy = "cpu"
+	Network   LentBoundedBy = "network"
+	StorageIo LentBoundedBy = "storage_io"
+)
+
+// Valid indicates whether the value is a known member of the LentBoundedBy enum.
+func (e LentBoundedBy) Valid() bool {
+	switch e {
+	case Cpu:
+		return true
+	case Network:
+		return true
+	case StorageIo:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewGroupDurability.
 const (
 	NewGroupDurabilityInMemory   NewGroupDurability = "in_memory"
@@ -1009,6 +1051,50 @@ type KnownJoinToken struct {
 
 // KnownJoinTokenState defines model for KnownJoinToken.State.
 type KnownJoinTokenState string
+
+// Lending defines model for Lending.
+type Lending struct {
+	Items []Lent `json:"items"`
+
+	// NextCursor For `?cursor=`; null on the last page.
+	NextCursor *string `json:"next_cursor"`
+
+	// State `partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away.
+	State LendingState `json:"state"`
+}
+
+// LendingState `partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away.
+type LendingState string
+
+// Lent What a group may use above its SLA now, and what of its reservation others may.
+type Lent struct {
+	// BorrowedPerS Requests of the declared size each second, above the SLA.
+	BorrowedPerS int `json:"borrowed_per_s"`
+
+	// BorrowedSince Since when something was lent to it without a break.
+	BorrowedSince *time.Time `json:"borrowed_since"`
+
+	// BoundedBy Of what there was no more; null: it has all that it wants, or borrows nothing.
+	BoundedBy *LentBoundedBy `json:"bounded_by"`
+
+	// BoundedByServerId The replica's server that had no more.
+	BoundedByServerId *int               `json:"bounded_by_server_id"`
+	Epoch             int                `json:"epoch"`
+	GroupId           openapi_types.UUID `json:"group_id"`
+
+	// LentPerS Of its reservation, what others may use, as it does not.
+	LentPerS int `json:"lent_per_s"`
+
+	// ObservedAt When its head said so.
+	ObservedAt time.Time `json:"observed_at"`
+
+	// ServerId The server of the group's head, which says so.
+	ServerId   int     `json:"server_id"`
+	ServerName *string `json:"server_name"`
+}
+
+// LentBoundedBy Of what there was no more; null: it has all that it wants, or borrows nothing.
+type LentBoundedBy string
 
 // Login defines model for Login.
 type Login struct {
@@ -1639,6 +1725,18 @@ type CreateJoinTokenParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListLendingParams defines parameters for ListLending.
+type ListLendingParams struct {
+	// ServerId Only groups whose head is on this server.
+	ServerId *int `form:"server_id,omitempty" json:"server_id,omitempty"`
+
+	// Limit Items per page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListServersParams defines parameters for ListServers.
 type ListServersParams struct {
 	// Name Only the server of this name.
@@ -2035,6 +2133,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
 	RevokeJoinToken(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLending List Lending
+	//
+	// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+	//
+	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
+	ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListServers List Servers
 	//
@@ -2705,6 +2810,23 @@ func (c *Client) CreateJoinToken(ctx context.Context, params *CreateJoinTokenPar
 // Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
 func (c *Client) RevokeJoinToken(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeJoinTokenRequest(c.Server, tokenId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLending List Lending
+//
+// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+//
+// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
+func (c *Client) ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLendingRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4211,6 +4333,84 @@ func NewRevokeJoinTokenRequest(server string, tokenId string) (*http.Request, er
 	return req, nil
 }
 
+// NewListLendingRequest constructs an http.Request for the ListLending method
+func NewListLendingRequest(server string, params *ListLendingParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/operator/lending")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ServerId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "server_id", *params.ServerId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListServersRequest constructs an http.Request for the ListServers method
 func NewListServersRequest(server string, params *ListServersParams) (*http.Request, error) {
 	var err error
@@ -5450,6 +5650,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
 	RevokeJoinTokenWithResponse(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*RevokeJoinTokenResponse, error)
+
+	// ListLendingWithResponse List Lending
+	//
+	// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
+	ListLendingWithResponse(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*ListLendingResponse, error)
 
 	// ListServersWithResponse List Servers
 	//
@@ -6907,6 +7116,61 @@ func (r RevokeJoinTokenResponse) ContentType() string {
 	return ""
 }
 
+type ListLendingResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Lending
+	// ApplicationproblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationproblemJSON4XX *Problem
+	// ApplicationproblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationproblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLendingResponse) GetJSON200() *Lending {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListLendingResponse) GetApplicationproblemJSON4XX() *Problem {
+	return r.ApplicationproblemJSON4XX
+}
+
+// GetApplicationproblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListLendingResponse) GetApplicationproblemJSON5XX() *Problem {
+	return r.ApplicationproblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLendingResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLendingResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLendingResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLendingResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListServersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -8354,6 +8618,21 @@ func (c *ClientWithResponses) RevokeJoinTokenWithResponse(ctx context.Context, t
 	return ParseRevokeJoinTokenResponse(rsp)
 }
 
+// ListLendingWithResponse List Lending
+//
+// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
+func (c *ClientWithResponses) ListLendingWithResponse(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*ListLendingResponse, error) {
+	rsp, err := c.ListLending(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLendingResponse(rsp)
+}
+
 // ListServersWithResponse List Servers
 //
 // The fleet's servers, those that failed too; not those that were given up.
@@ -9606,6 +9885,46 @@ func ParseRevokeJoinTokenResponse(rsp *http.Response) (*RevokeJoinTokenResponse,
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListLendingResponse parses an HTTP response from a ListLendingWithResponse call
+func ParseListLendingResponse(rsp *http.Response) (*ListLendingResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLendingResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Lending
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
