@@ -114,24 +114,28 @@ def by_demand(seeds: range, count: int, told: Told = nothing) -> list[dict[str, 
 FLEETS = (10, 20, 40, 80)
 
 
-def by_fleet(seeds: range, dear: int, fleets: Sequence[int] = FLEETS, told: Told = nothing) -> list[dict[str, Any]]:
+def by_fleet(
+    seeds: range, dear: int, counted: int, fleets: Sequence[int] = FLEETS, told: Told = nothing
+) -> list[dict[str, Any]]:
     """Time, and what is given out, over the size of the fleet, 15 applicants a server. A server of All-DRF computes for
     its own tenants only; one of Level-DRF for what its neighbours tell, too, of whom a larger fleet has more.
 
-    `dear`: of how many instances the algorithms are run that count requests. What is given out is told against exact
-    C-DRF."""
+    `dear`: of how many instances all algorithms are run that count requests; `counted`: C-DRF request by request, which
+    speed-ups are told against. What is given out is told against exact C-DRF."""
     rows = []
     for count in fleets:
         times: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
         speedups: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
         efficiencies: dict[str, list[float]] = {one: [] for one in ALGORITHMS}
+        instances: dict[str, list[tuple[int, float]]] = {one: [] for one in ALGORITHMS}
         tenants = []
         for number, seed in enumerate(seeds):
             told(f"{count} servers, instance {seed} of {len(seeds)}")
             made = {"servers": servers(count), "applicants": applicants(seed, 15 * count)}
             shared = conservation(made, alloc.place(made, "online", "filo"))
             tenants.append(len(shared["tenants"]))
-            algorithms = ALGORITHMS if number < dear else CHEAP
+            cheaper = (REFERENCE, *CHEAP) if number < counted else CHEAP
+            algorithms = ALGORITHMS if number < dear else cheaper
             answers = {one: alloc.conserve(shared, one, REPEAT[one]) for one in algorithms}
             best = answers[EXACT]["granted_ratio"]
             scarce = max(range(3), key=best.__getitem__)
@@ -140,6 +144,7 @@ def by_fleet(seeds: range, dear: int, fleets: Sequence[int] = FLEETS, told: Told
                 efficiencies[one].append(answer["granted_ratio"][scarce] / best[scarce])
                 if REFERENCE in answers:
                     speedups[one].append(answers[REFERENCE]["slowest_server_us"] / answer["slowest_server_us"])
+                    instances[one].append((tenants[-1], speedups[one][-1]))
         rows.append(
             {
                 "servers": count,
@@ -147,6 +152,7 @@ def by_fleet(seeds: range, dear: int, fleets: Sequence[int] = FLEETS, told: Told
                 "instances": len(seeds),
                 "time_us": {one: median(values) for one, values in times.items()},
                 "speedup": {one: median(values) for one, values in speedups.items()},
+                "speedup_by_tenants": instances,
                 "efficiency": {one: median(values) for one, values in efficiencies.items()},
                 "worst_efficiency": {one: min(values) for one, values in efficiencies.items()},
             }

@@ -110,7 +110,7 @@ def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> lis
         shared = conservation.points(many_seeds, chosen.counts, chosen.seeds_dear, told)
         demanded = conservation.by_demand(few, goals.MOST, told)
     with display.step("Figure 6: larger fleets, many tenants"):
-        fleets = conservation.by_fleet(many_seeds, len(few), told=told)
+        fleets = conservation.by_fleet(many_seeds, len(few), chosen.seeds_dear, told=told)
         many = conservation.many_tenants(1, 5)
     plots.placement(placed, folder)
     plots.conservation(shared, folder)

@@ -12,7 +12,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class ProcessorTime:
-    """Seconds used up to now: by the servers, by the client, by everything on the machine."""
+    """Seconds used up to now: by the servers, by the client, by everything on the machine and by its host."""
 
     servers_s: float
     client_s: float
@@ -41,6 +41,11 @@ def _of_process(pid: int) -> float:
 
 
 def _of_machine() -> float:
-    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-    user, nice, system, _idle, _iowait, irq, softirq = fields[:7]
-    return (user + nice + system + irq + softirq) / TICKS_PER_S
+    return machine_ticks(Path("/proc/stat").read_text()) / TICKS_PER_S
+
+
+def machine_ticks(stat: str) -> int:
+    """Of all cores, from `/proc/stat`; with what the host of a virtual machine took from it (`steal`): a window in
+    which it did is disturbed as by a process of others."""
+    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(field) for field in stat.splitlines()[0].split()[1:9])
+    return user + nice + system + irq + softirq + steal
