@@ -172,7 +172,7 @@ impl<P: Port + 'static> Carrier<P> {
             tokio::select! {
                 biased;
                 filled = self.reader.fill_from(&mut self.read_half) => {
-                    if let Err(end) = filled.map_err(lost).and_then(|()| self.take_frames()) {
+                    if let Err(end) = filled.map_err(lost).and_then(|_| self.take_frames()) {
                         return end;
                     }
                 }

@@ -72,7 +72,7 @@ fn what_is_kept_is_one_domains_worth_and_a_tenth() {
 
 #[test]
 fn a_failed_server_keeps_counting_and_one_that_is_given_up_does_not() {
-    let kept = |world: &World| {
+    let kept = |world: &mut World| {
         let quote = world.state.quote(&sla(InMemory, 3, RATE_PER_S), None);
         let message = quote.refusal.expect("the fleet is full").message;
         let (before, _) = message.split_once(" % kept").expect("it says what is kept");
@@ -80,11 +80,15 @@ fn a_failed_server_keeps_counting_and_one_that_is_given_up_does_not() {
     };
     let mut world = World::with_headroom(5);
     fill(&mut world);
-    assert_eq!(kept(&world), 22.0, "1.1/5");
+    assert_eq!(kept(&mut world), 22.0, "1.1/5");
     world.fail(&[5]);
-    assert_eq!(kept(&world), 22.0, "its share stays kept");
+    assert_eq!(kept(&mut world), 22.0, "its share stays kept");
     world.apply(Command::Forget { server: server(5) });
-    assert_eq!(kept(&world), 27.5, "1.1/4: a fourth of each is kept, no more a fifth");
+    assert_eq!(
+        kept(&mut world),
+        27.5,
+        "1.1/4: a fourth of each is kept, no more a fifth"
+    );
 }
 
 #[test]

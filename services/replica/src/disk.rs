@@ -110,6 +110,16 @@ impl JournalPort {
         (placed, None)
     }
 
+    /// Nothing waits to be written, nor for the disk.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Of what was placed and waits for a commit.
+    pub fn placed_bytes(&self) -> usize {
+        self.placed_bytes
+    }
+
     /// Whether a shard that has nothing else to do had better write and sync what it placed itself.
     pub fn suits_here(&self) -> bool {
         self.may_hold_up

@@ -45,10 +45,9 @@ impl FrameReader {
 
     /// Waits for bytes and reads them, with one system call for what one call can take: the runtime knows a socket
     /// to be drained when it gave less than was asked for. Nothing is lost when the future is dropped.
-    pub async fn fill_from(&mut self, stream: &mut ReadHalf) -> Result<(), ReadFault> {
-        poll_fn(|context| self.poll_fill_from(context, stream, usize::MAX))
-            .await
-            .map(|_| ())
+    /// Answers how many bytes there are now that were not before.
+    pub async fn fill_from(&mut self, stream: &mut ReadHalf) -> Result<usize, ReadFault> {
+        poll_fn(|context| self.poll_fill_from(context, stream, usize::MAX)).await
     }
 
     /// As [`FrameReader::fill_from`], with about `bytes_max` from the socket at most; how many there are now that were

@@ -66,6 +66,13 @@ pub const RETRY_AFTER_MS_MIN: u64 = 1;
 pub const RETRY_AFTER_MS_HELD: u64 = 50;
 /// … and after this at most, since budgets change.
 pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
+/// A connection or link that has more is read so far before what it gave is sent on: less, and a batch of large entries is
+/// a round of its own; more, and servers of a chain wait for one another …
+pub const READ_STRETCH_BYTES: usize = 256 << 10;
+/// … and so far while records wait for the disk: each piece is another write, and the disk is what is waited for.
+pub const READ_STRETCH_SYNCED_BYTES: usize = 1 << 20;
+/// So much waits for what is read next, to be written and synced with it.
+pub const SYNC_HOLD_BYTES: usize = 4 << 20;
 /// A round of the queue between tenants, in time of the shard: what a request waits for others at most when its tenant is
 /// within its share. Longer, a tenant's burst is in others' way; shorter, rounds serve too few requests each.
 pub const FAIR_ROUND_US: u64 = 2_000;

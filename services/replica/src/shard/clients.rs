@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 use crate::shard::crossing::Backlog;
 use crate::shard::fair::{Terms, attach_cost, frame_cost, tenant_of};
 use crate::shard::io::{Io, Refusal};
+use crate::shard::stretch::Stretch;
 use crate::shard::{ClientRequest, Shard, ShardMessage};
 use crate::shared::Slot;
 
@@ -508,7 +509,7 @@ async fn read_frames(
     reader: &mut FrameReader,
 ) -> Option<Goodbye> {
     // Taken from the socket in the last turn.
-    let mut bytes = 0;
+    let (mut bytes, mut stretch) = (0, Stretch::default());
     loop {
         loop {
             let taken = shard.borrow_mut().take_frames(id, reader);
@@ -519,6 +520,7 @@ async fn read_frames(
             }
         }
         shard.borrow_mut().io.settle(id, bytes);
+        stretch.goes_on(shard, bytes).await;
         match read_in_turn(shard, id, stream, reader).await {
             Ok(read) => bytes = read,
             Err(fault) => return Goodbye::of(fault),

@@ -41,6 +41,8 @@ pub struct Io {
     dirty_links: Vec<ServerId>,
     /// A round is being carried out: it needs no other to write what it makes.
     pub is_flushing: bool,
+    /// A reader stopped for a round to be carried out, and has more to read after it.
+    pub reads_go_on: bool,
     /// Groups that waited for room on a link that has some.
     pub released: Vec<GroupId>,
     /// Groups that hold back what is committed for their next batch to carry.
@@ -145,6 +147,7 @@ impl Io {
             dirty_connections: Vec::new(),
             dirty_links: Vec::new(),
             is_flushing: false,
+            reads_go_on: false,
             released: Vec::new(),
             owing: Vec::new(),
             notices: Rc::new(Notify::new()),

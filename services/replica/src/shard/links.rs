@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::clock::now_us;
+use crate::shard::stretch::Stretch;
 use crate::shard::{Shard, ShardMessage};
 
 /// A session table travels in one frame: at most 1024 sessions of 256 batches, with room.
@@ -315,13 +316,16 @@ async fn read_frames(
     stream: &mut ReadHalf,
     reader: &mut FrameReader,
 ) -> ReadFault {
+    let (mut stretch, mut bytes) = (Stretch::default(), 0);
     loop {
         let taken = shard.borrow_mut().take_link_frames(server, reader);
         if let Err(fault) = taken {
             return fault;
         }
-        if let Err(fault) = reader.fill_from(stream).await {
-            return fault;
+        stretch.goes_on(shard, bytes).await;
+        match reader.fill_from(stream).await {
+            Ok(read) => bytes = read,
+            Err(fault) => return fault,
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod repair;
 pub mod run;
 pub mod serve;
 pub mod slow;
+pub mod stretch;
 pub mod traced;
 
 use std::collections::HashSet;
@@ -342,9 +343,10 @@ impl Shard {
         self.io.dirty_groups = dirty;
         self.io.end_turn();
         self.submit_to_journal();
+        let is_held = self.io.holds_sync();
         // A sync in this thread holds up what else the shard does; not the batch's way down the chain.
-        let is_here = is_alone && self.io.journal.suits_here();
-        if !is_here {
+        let is_here = is_alone && !is_held && self.io.journal.suits_here();
+        if !is_here && !is_held {
             self.io.journal.commit();
         }
         self.io.write_dirty();

@@ -63,6 +63,12 @@ async fn flush_task(shard: Rc<RefCell<Shard>>, spin: Duration) {
         spin_for(spin, wake.notified()).await;
         shard.borrow_mut().flush();
         fair::let_next_read(&shard).await;
+        let is_held = shard.borrow().io.journal.placed_bytes() > 0;
+        if is_held {
+            // What readers read now is written with it.
+            tokio::task::yield_now().await;
+            wake.notify_one();
+        }
     }
 }
 

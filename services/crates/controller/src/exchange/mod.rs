@@ -230,10 +230,7 @@ impl Exchange {
         for (to, mut share) in said.iter().flat_map(|message| tell::to_shares(message, &names)) {
             if is_word(share.what) {
                 let told = |one: &ShareEntry| bounds.get(&(one.group_id, one.epoch)).copied();
-                share
-                    .entries
-                    .iter_mut()
-                    .for_each(|one| one.used_up = told(one));
+                share.entries.iter_mut().for_each(|one| one.used_up = told(one));
             }
             commands.push(Command::Send { to, share });
         }

@@ -1,0 +1,109 @@
+//! How far a reader goes before what it has read is sent on.
+//!
+//! A shard sends once everybody has read what there is. What has piled up in a socket would all be taken in before the
+//! first of it goes on to the next server, which has nothing to do until then; the more each server takes in, the more
+//! arrives at the next at once, and in the end everything that is under way travels together and one server of the
+//! chain works at a time. So a reader stops after a while for a round to be carried out, though its socket has more.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use quorate_types::limits::{READ_STRETCH_BYTES, READ_STRETCH_SYNCED_BYTES, SYNC_HOLD_BYTES};
+use tokio::task::yield_now;
+
+use crate::shard::Shard;
+use crate::shard::io::Io;
+
+#[derive(Default)]
+pub struct Stretch {
+    bytes: usize,
+}
+
+impl Stretch {
+    /// So many more were read, and what came of them was given to the shard.
+    pub async fn goes_on(&mut self, shard: &Rc<RefCell<Shard>>, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes < READ_STRETCH_BYTES || self.bytes < shard.borrow().io.stretch_bytes() {
+            return;
+        }
+        self.bytes = 0;
+        shard.borrow_mut().io.pause_reading();
+        yield_now().await;
+    }
+}
+
+impl Io {
+    fn stretch_bytes(&self) -> usize {
+        match self.journal.is_idle() {
+            true => READ_STRETCH_BYTES,
+            false => READ_STRETCH_SYNCED_BYTES,
+        }
+    }
+
+    /// A round is to be carried out, though there is more to read.
+    fn pause_reading(&mut self) {
+        self.reads_go_on = true;
+        self.wake_flush();
+    }
+
+    /// Whether what the round has placed in the journal is written with what is about to be read: one sync for both.
+    pub fn holds_sync(&mut self) -> bool {
+        std::mem::take(&mut self.reads_go_on) && self.journal.placed_bytes() < SYNC_HOLD_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    use quorate_journal::{Journal, Options};
+
+    use super::*;
+    use crate::disk::JournalPort;
+    use crate::shared::{Plaintext, Shared};
+
+    fn shard(dir: &std::path::Path) -> Rc<RefCell<Shard>> {
+        let options = Options {
+            segment_bytes: 20 << 20,
+            ..Options::default()
+        };
+        let (journal, _) = Journal::open(dir, options, |_| {}).unwrap();
+        let plaintext = Plaintext {
+            is_accepted: true,
+            is_dialed: false,
+        };
+        let (news, _) = tokio::sync::mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
+        let (io, _work) = Io::new(0, shared, JournalPort::new(Arc::new(journal), |_| {}));
+        Rc::new(RefCell::new(Shard {
+            groups: Default::default(),
+            io,
+            parted: Vec::new(),
+            lost: HashSet::new(),
+        }))
+    }
+
+    #[test]
+    fn a_reader_stops_for_a_round_when_it_has_read_a_stretch() {
+        let dir = std::env::temp_dir().join(format!("quorate-stretch-{}", std::process::id()));
+        let shard = shard(&dir);
+        let mut stretch = Stretch::default();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut reads = |bytes| {
+            let read = pin!(stretch.goes_on(&shard, bytes));
+            read.poll(&mut context).is_ready()
+        };
+        assert!(reads(READ_STRETCH_BYTES / 2));
+        assert!(!shard.borrow_mut().io.holds_sync(), "nobody stopped");
+        assert!(!reads(READ_STRETCH_BYTES / 2), "a round comes first");
+        assert!(shard.borrow_mut().io.holds_sync());
+        assert!(!shard.borrow_mut().io.holds_sync(), "told once");
+        assert!(reads(READ_STRETCH_BYTES / 2), "the next stretch");
+        drop(shard);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
