@@ -89,6 +89,9 @@ struct LoadFlags {
     /// was due
     #[arg(long, value_name = "N", conflicts_with = "outstanding")]
     rate: Option<f64>,
+    /// Entries that are due at once, in an open loop: as from a program that collects some before it appends them
+    #[arg(long, value_name = "N", requires = "rate", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    burst: u32,
     /// Entries outstanding at most, in an open loop: what is due beyond them waits in the client
     #[arg(long, value_name = "N", requires = "rate", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
     outstanding_max: u32,
@@ -270,6 +273,7 @@ impl LoadFlags {
             size: self.size,
             outstanding: self.outstanding,
             rate_per_s: self.rate,
+            burst: self.burst,
             outstanding_max: self.outstanding_max,
             connections: self.connections,
             batching,

@@ -32,6 +32,8 @@ pub struct Workload {
     pub outstanding: u32,
     /// Entries a second over all connections, in an open loop.
     pub rate_per_s: Option<f64>,
+    /// Of an open loop: so many entries are due at once.
+    pub burst: u32,
     /// Of an open loop: what is due beyond so many outstanding waits in the client.
     pub outstanding_max: u32,
     /// To each server that is the head of a group. With more groups than connections, groups share them.
@@ -202,6 +204,7 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
         let arrivals = match workload.rate_per_s {
             Some(rate_per_s) => Arrivals::open(
                 rate_per_s / f64::from(producers),
+                workload.burst,
                 (workload.outstanding_max / producers).max(1),
             ),
             None => {

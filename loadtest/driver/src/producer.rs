@@ -55,6 +55,8 @@ pub struct Tally {
 #[derive(Debug, Clone, Copy)]
 pub struct Open {
     interval_ns: u64,
+    /// So many are due at once, and the next ones so many intervals later.
+    burst: u64,
     began_us: Micros,
     /// Appends that the client took.
     count: u64,
@@ -64,7 +66,8 @@ pub struct Open {
 
 impl Open {
     fn due_us(&self, number: u64) -> Micros {
-        self.began_us + (u128::from(self.interval_ns) * u128::from(number) / 1_000) as Micros
+        let first = number - number % self.burst;
+        self.began_us + (u128::from(self.interval_ns) * u128::from(first) / 1_000) as Micros
     }
 
     /// How long each entry has waited that is outstanding or due, and so many of them have waited about as long.
@@ -72,7 +75,9 @@ impl Open {
     fn waiting(&self, now: Micros) -> impl Iterator<Item = (Micros, u64)> {
         let first = self.count - u64::from(self.outstanding);
         let due = u128::from(now.saturating_sub(self.began_us)) * 1_000 / u128::from(self.interval_ns.max(1));
-        let end = (due as u64 + 1).max(self.count);
+        let end = (due as u64 / self.burst + 1)
+            .saturating_mul(self.burst)
+            .max(self.count);
         let step = (end - first).div_ceil(WAITING_STEPS).max(1);
         let open = *self;
         let each = (first..end).step_by(step as usize);
@@ -178,9 +183,10 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    pub fn open(rate_per_s: f64, outstanding_max: u32) -> Self {
+    pub fn open(rate_per_s: f64, burst: u32, outstanding_max: u32) -> Self {
         Arrivals::Open(Rc::new(Cell::new(Open {
             interval_ns: (1e9 / rate_per_s) as u64,
+            burst: u64::from(burst),
             began_us: now_us(),
             count: 0,
             outstanding: 0,
@@ -383,6 +389,7 @@ mod tests {
         // A thousand a second for two seconds; half a second went well, then nothing was answered or taken.
         let mut tally = tally(Open {
             interval_ns: 1_000_000,
+            burst: 1,
             began_us: 5_000_000,
             count: 600,
             outstanding: 100,
@@ -401,6 +408,7 @@ mod tests {
     fn what_is_due_later_does_not_count_and_many_are_counted_in_groups() {
         let nothing = Open {
             interval_ns: 1_000_000_000,
+            burst: 1,
             began_us: 5_000_000,
             count: 1,
             outstanding: 0,
@@ -411,10 +419,30 @@ mod tests {
         assert_eq!(calm.latency_us.len(), 0);
         let mut many = tally(Open {
             interval_ns: 10,
+            burst: 1,
             count: 0,
             ..nothing
         });
         many.end(7_000_000);
         assert_eq!(many.latency_us.len(), 200_000_001);
+    }
+    #[test]
+    fn a_burst_is_due_at_once() {
+        let open = Open {
+            interval_ns: 1_000_000,
+            burst: 16,
+            began_us: 5_000_000,
+            count: 0,
+            outstanding: 0,
+            outstanding_max: u32::MAX,
+        };
+        let due = [0, 15, 16, 31, 32].map(|number| open.due_us(number) - open.began_us);
+        assert_eq!(due, [0, 0, 16_000, 16_000, 32_000]);
+        let waiting = |after_us| {
+            open.waiting(open.began_us + after_us)
+                .map(|(_, count)| count)
+                .sum::<u64>()
+        };
+        assert_eq!([0, 15_999, 16_000].map(waiting), [16, 16, 32]);
     }
 }

@@ -155,6 +155,7 @@ impl Groups {
             size: 0,
             outstanding: 0,
             rate_per_s: None,
+            burst: 1,
             outstanding_max: u32::MAX,
             connections: 1,
             batching: Batching {

@@ -26,9 +26,8 @@ from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import Steady, Window
 
 TENANTS = ("A", "B", "C")
-# Of what the servers do in batches of 16. At its SLA a tenant comes in smaller ones, of which an append costs up to
-# five times as much (`make profile`): two tenants in full batches and one in small ones take what the core can do.
-SLA_PART = 0.15
+BATCH = 16  # of all tenants, as a full batch of the cost profile: smaller ones cost more, and are charged more
+SLA_PART = 0.2  # of what the servers do in such batches
 PEAK_S = 2.0
 SIZE_BYTES = 1_024
 IDLE_PART = 0.1
@@ -48,7 +47,7 @@ FLOODED = "B floods, limiters on"
 PACED = "B floods and its client paces it"
 OWN_OUTSTANDING = 128  # of a tenant at its SLA: its client has no more under way, as clients do
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-WANTS_MORE = ("--outstanding", "512", "--batch-entries-max", "16")
+WANTS_MORE = ("--outstanding", "512", "--batch-entries-max", str(BATCH))
 
 
 @dataclass(frozen=True)
@@ -207,7 +206,7 @@ def _load(servers: Fleet, groups: dict[str, str], tenant: str, *flags: str) -> S
 
 
 def _rate(watch: Watch, part: float = 1.0) -> tuple[str, ...]:
-    return ("--rate", str(watch.seen.sla_per_s * part), "--outstanding-max", str(OWN_OUTSTANDING))
+    return ("--rate", str(watch.seen.sla_per_s * part), "--burst", str(BATCH), "--outstanding-max", str(OWN_OUTSTANDING))
 
 
 def _limiters(servers: Fleet, watch: Watch) -> None:

@@ -1,4 +1,4 @@
-"""`make bench`: every cell that the goals name, on three servers of this machine, in about six minutes.
+"""`make bench`: every cell that the goals name, on three servers of this machine, in about five minutes.
 
 Two fleets of three servers stand side by side, one without TLS and one with; only one is loaded at a time, and cells
 that are compared are measured in turn. Exits 0 only if every goal was met.
@@ -42,15 +42,15 @@ from quorate_scenarios.bench.verdict import Found, Pair, figures
 from quorate_scenarios.customer import Customer, Refused
 
 REPEATS = 3
-PACE = Pace(warmup_s=0.7, window_s=2.0)
+PACE = Pace(warmup_s=0.5, window_s=1.5)
 FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=3.0, window_s=0.5)}
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
 ISOLATION_PAIRS = 20  # many short ones: what drifts falls on both of a pair
 ISOLATION_PACE = Pace(warmup_s=0.5, window_s=0.2)
 GROUPS_PACE = Pace(warmup_s=0.3, window_s=0.6)
 GROUPS_PER_CUSTOMER = 25  # of 50 that one project may have; customers buy side by side
-# What was disturbed is measured again; a machine that is never quiet costs a minute, and is told at the end.
-ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 60.0
+# What was disturbed is measured again; a machine that is never quiet costs half a minute, and is told at the end.
+ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 30.0
 FAILURES = (BadOptions, ProcessFailed, Refused, DriverFailed, TimeoutError, httpx2.HTTPError, OSError)
 
 
