@@ -71,7 +71,7 @@ pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
 pub const READ_STRETCH_BYTES: usize = 256 << 10;
 /// … and so far while records wait for the disk: each piece is another write, and the disk is what is waited for.
 pub const READ_STRETCH_SYNCED_BYTES: usize = 1 << 20;
-/// So much waits for what is read next, to be written and synced with it.
+/// Up to so much waits for what is read next, once, to be written and synced with it.
 pub const SYNC_HOLD_BYTES: usize = 4 << 20;
 /// A round of the queue between tenants, in time of the shard: what a request waits for others at most when its tenant is
 /// within its share. Longer, a tenant's burst is in others' way; shorter, rounds serve too few requests each.

@@ -23,6 +23,7 @@ use crate::shard::crossing::Crossings;
 use crate::shard::fair::answer_cost;
 use crate::shard::links::Link;
 use crate::shard::reads::DiskRead;
+use crate::shard::stretch::SyncHold;
 use crate::shared::Shared;
 
 /// The upper bits of a connection's number say which shard owns it.
@@ -41,8 +42,8 @@ pub struct Io {
     dirty_links: Vec<ServerId>,
     /// A round is being carried out: it needs no other to write what it makes.
     pub is_flushing: bool,
-    /// A reader stopped for a round to be carried out, and has more to read after it.
-    pub reads_go_on: bool,
+    /// Whether what a round placed in the journal is left to the next one.
+    pub sync_hold: SyncHold,
     /// Groups that waited for room on a link that has some.
     pub released: Vec<GroupId>,
     /// Groups that hold back what is committed for their next batch to carry.
@@ -147,7 +148,7 @@ impl Io {
             dirty_connections: Vec::new(),
             dirty_links: Vec::new(),
             is_flushing: false,
-            reads_go_on: false,
+            sync_hold: SyncHold::default(),
             released: Vec::new(),
             owing: Vec::new(),
             notices: Rc::new(Notify::new()),

@@ -343,7 +343,7 @@ impl Shard {
         self.io.dirty_groups = dirty;
         self.io.end_turn();
         self.submit_to_journal();
-        let is_held = self.io.holds_sync();
+        let is_held = self.io.sync_hold.holds(self.io.journal.placed_bytes());
         // A sync in this thread holds up what else the shard does; not the batch's way down the chain.
         let is_here = is_alone && !is_held && self.io.journal.suits_here();
         if !is_here && !is_held {

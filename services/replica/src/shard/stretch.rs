@@ -42,13 +42,27 @@ impl Io {
 
     /// A round is to be carried out, though there is more to read.
     fn pause_reading(&mut self) {
-        self.reads_go_on = true;
+        self.sync_hold.reads_go_on = true;
         self.wake_flush();
     }
+}
 
-    /// Whether what the round has placed in the journal is written with what is about to be read: one sync for both.
-    pub fn holds_sync(&mut self) -> bool {
-        std::mem::take(&mut self.reads_go_on) && self.journal.placed_bytes() < SYNC_HOLD_BYTES
+/// What a round places in the journal is written with what the next one does, if readers are about to go on: one sync for
+/// both. Not twice in turn: a group's sync does not wait for as long as others have something to read.
+#[derive(Default)]
+pub struct SyncHold {
+    /// A reader stopped for a round to be carried out, and has more to read after it.
+    reads_go_on: bool,
+    is_held: bool,
+}
+
+impl SyncHold {
+    /// At the end of a round that leaves so much placed and not committed.
+    pub fn holds(&mut self, placed_bytes: usize) -> bool {
+        let goes_on = std::mem::take(&mut self.reads_go_on);
+        let is_little = (1..SYNC_HOLD_BYTES).contains(&placed_bytes);
+        self.is_held = goes_on && is_little && !self.is_held;
+        self.is_held
     }
 }
 
@@ -97,13 +111,25 @@ mod tests {
             let read = pin!(stretch.goes_on(&shard, bytes));
             read.poll(&mut context).is_ready()
         };
-        assert!(reads(READ_STRETCH_BYTES / 2));
-        assert!(!shard.borrow_mut().io.holds_sync(), "nobody stopped");
-        assert!(!reads(READ_STRETCH_BYTES / 2), "a round comes first");
-        assert!(shard.borrow_mut().io.holds_sync());
-        assert!(!shard.borrow_mut().io.holds_sync(), "told once");
-        assert!(reads(READ_STRETCH_BYTES / 2), "the next stretch");
+        let stopped = || std::mem::take(&mut shard.borrow_mut().io.sync_hold.reads_go_on);
+        assert!(reads(READ_STRETCH_BYTES / 2) && !stopped());
+        assert!(!reads(READ_STRETCH_BYTES / 2) && stopped(), "a round comes first");
+        assert!(reads(READ_STRETCH_BYTES / 2) && !stopped(), "the next stretch");
         drop(shard);
         std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_sync_is_held_for_one_round_however_much_others_read() {
+        let mut hold = SyncHold::default();
+        assert!(!hold.holds(10), "nobody has more to read");
+        let mut round = |placed_bytes| {
+            hold.reads_go_on = true;
+            hold.holds(placed_bytes)
+        };
+        assert_eq!([10, 20, 10, 20].map(&mut round), [true, false, true, false]);
+        assert!(!round(0), "nothing is placed");
+        assert!(!round(SYNC_HOLD_BYTES), "enough for a write of its own");
+        assert!(round(SYNC_HOLD_BYTES - 1));
     }
 }
