@@ -89,7 +89,8 @@ struct LoadFlags {
     /// was due
     #[arg(long, value_name = "N", conflicts_with = "outstanding")]
     rate: Option<f64>,
-    /// Entries that are due at once, in an open loop: as from a program that collects some before it appends them
+    /// Entries that are due at once, in an open loop and for each connection to a group: as from a program that collects
+    /// some before it appends them
     #[arg(long, value_name = "N", requires = "rate", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     burst: u32,
     /// Entries outstanding at most, in an open loop: what is due beyond them waits in the client

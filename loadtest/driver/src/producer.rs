@@ -426,6 +426,7 @@ mod tests {
         many.end(7_000_000);
         assert_eq!(many.latency_us.len(), 200_000_001);
     }
+
     #[test]
     fn a_burst_is_due_at_once() {
         let open = Open {

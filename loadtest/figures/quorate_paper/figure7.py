@@ -27,8 +27,8 @@ from quorate_scenarios.claims.steady import Steady, Window
 
 TENANTS = ("A", "B", "C")
 BATCH = 16  # of all tenants, as a full batch of the cost profile: smaller ones cost more, and are charged more
-# Of what the servers do in such batches with a thousand outstanding. Tenants at their SLAs have fewer, so that rounds of
-# the servers are smaller and an append costs more: a fifth for each of the three is more than the core has.
+# Of what the servers do in such batches with a thousand outstanding. Tenants at their SLAs have fewer, so that rounds
+# of the servers are smaller and an append costs more: a fifth for each of the three is more than the core has.
 SLA_PART = 0.15
 PEAK_S = 2.0
 SIZE_BYTES = 1_024
@@ -208,7 +208,14 @@ def _load(servers: Fleet, groups: dict[str, str], tenant: str, *flags: str) -> S
 
 
 def _rate(watch: Watch, part: float = 1.0) -> tuple[str, ...]:
-    return ("--rate", str(watch.seen.sla_per_s * part), "--burst", str(BATCH), "--outstanding-max", str(OWN_OUTSTANDING))
+    return (
+        "--rate",
+        str(watch.seen.sla_per_s * part),
+        "--burst",
+        str(BATCH),
+        "--outstanding-max",
+        str(OWN_OUTSTANDING),
+    )
 
 
 def _limiters(servers: Fleet, watch: Watch) -> None:

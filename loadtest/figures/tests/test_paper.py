@@ -130,9 +130,10 @@ def test_growth_is_of_all_instances_and_a_fall_between_two_fleets_is_told() -> N
     rows = [_fleet(10, 7_000), _fleet(20, 14_000), _fleet(40, 12_000), _fleet(80, 16_000, 0.97)]
     figures = {figure.name: figure for figure in goals.growth(rows)}
     growth = figures["alldrf_speedup_growth"]
-    assert (growth.value, growth.met) == (pytest.approx(1, abs=0.02), True)
-    assert "8 instances: twice the tenants, 2.0" in growth.note
-    assert 0 < figures["leveldrf_speedup_growth"].value < 0.5
+    assert (growth.value, growth.met) == (pytest.approx(1, abs=0.03), True)
+    assert "8 instances: 1.01, twice the tenants, 2.0" in growth.note
+    assert 0 < figures["leveldrf_speedup_growth"].value < 0.3
+    assert "not monotone" in figures["leveldrf_speedup_growth"].note
     assert figures["leveldrf_efficiency_80_servers"].value == 0.97
     assert "Level-DRF's is not monotone: it falls from 20 to 40 servers (× 0.86)." in program._growth(rows)
     assert "All-DRF's grows with each fleet." in program._growth(rows)

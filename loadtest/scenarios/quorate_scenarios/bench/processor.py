@@ -47,5 +47,7 @@ def _of_machine() -> float:
 def machine_ticks(stat: str) -> int:
     """Of all cores, from `/proc/stat`; with what the host of a virtual machine took from it (`steal`): a window in
     which it did is disturbed as by a process of others."""
-    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(field) for field in stat.splitlines()[0].split()[1:9])
+    user, nice, system, _idle, _iowait, irq, softirq, steal = (
+        int(field) for field in stat.splitlines()[0].split()[1:9]
+    )
     return user + nice + system + irq + softirq + steal

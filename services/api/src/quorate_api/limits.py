@@ -74,6 +74,8 @@ LIVE_PLACEMENT_POLL_S = 2.0
 # What is lent. Servers tell all of it each 30 s (TELEMETRY_LENDING_TOLD_S): what was told thrice as long ago is over.
 LENDING_AGE_S_MAX = 90
 LENDING_ENTRIES_MAX = 4_000  # newest first; 44 servers of which each has something to tell each second
+LENDING_RECORDS_PER_ENTRY_MAX = 256  # as servers send (TELEMETRY_RECORDS_PER_ENTRY_MAX)
+LENDING_RECORDS_MAX = 100_000  # of all entries of one answer: half a second, beside the event loop
 
 # The worker.
 INGEST_BATCH_ENTRIES = 500

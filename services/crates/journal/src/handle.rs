@@ -231,7 +231,7 @@ impl Submitter {
     }
 
     /// Like [`Self::submit_many`], but nobody is told to write: the caller MUST call [`Self::commit`] or
-    /// [`Self::commit_here`] next.
+    /// [`Self::commit_here`] soon.
     pub fn place_many(
         &self,
         submissions: &[Submission<'_>],

@@ -99,6 +99,8 @@ impl LendingBook {
 
     /// All that is so: instead of what was so before, sent or not.
     pub fn tell(&mut self, mut standing: Vec<Standing>) {
+        // Those who borrow first, and of too many always the same.
+        standing.sort_by_key(|one| (one.per_s == 0, one.group.0));
         standing.truncate(TELEMETRY_LENDING_MAX);
         self.standing = standing;
         self.telling += 1;
@@ -194,7 +196,8 @@ mod tests {
         );
         book.sent(&first);
         let rest = book.pending(2).unwrap();
-        assert_eq!(rest.now[0].per_s, TELEMETRY_RECORDS_PER_ENTRY_MAX as u64);
+        assert_eq!(rest.now[0].per_s, TELEMETRY_RECORDS_PER_ENTRY_MAX as u64 + 1);
+        assert_eq!(rest.now.last().unwrap().per_s, 0, "who only lends comes last");
         // What is told anew while that is on its way is sent whole.
         book.tell(vec![standing(77)]);
         book.sent(&rest);

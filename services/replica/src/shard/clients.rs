@@ -521,7 +521,7 @@ async fn read_frames(
         }
         shard.borrow_mut().io.settle(id, bytes);
         stretch.goes_on(shard, bytes).await;
-        match read_in_turn(shard, id, stream, reader).await {
+        match stretch.await_more(read_in_turn(shard, id, stream, reader)).await {
             Ok(read) => bytes = read,
             Err(fault) => return Goodbye::of(fault),
         }

@@ -323,7 +323,7 @@ async fn read_frames(
             return fault;
         }
         stretch.goes_on(shard, bytes).await;
-        match reader.fill_from(stream).await {
+        match stretch.await_more(reader.fill_from(stream)).await {
             Ok(read) => bytes = read,
             Err(fault) => return fault,
         }

@@ -6,6 +6,8 @@
 //! chain works at a time. So a reader stops after a while for a round to be carried out, though its socket has more.
 
 use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 
 use quorate_types::limits::{READ_STRETCH_BYTES, READ_STRETCH_SYNCED_BYTES, SYNC_HOLD_BYTES};
@@ -20,6 +22,19 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// Waits for `read`. A socket that has nothing begins a stretch: rounds are carried out meanwhile.
+    pub async fn await_more<T>(&mut self, read: impl Future<Output = T>) -> T {
+        let mut read = pin!(read);
+        poll_fn(|context| {
+            let polled = read.as_mut().poll(context);
+            if polled.is_pending() {
+                self.bytes = 0;
+            }
+            polled
+        })
+        .await
+    }
+
     /// So many more were read, and what came of them was given to the shard.
     pub async fn goes_on(&mut self, shard: &Rc<RefCell<Shard>>, bytes: usize) {
         self.bytes += bytes;
@@ -69,8 +84,6 @@ impl SyncHold {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::future::Future;
-    use std::pin::pin;
     use std::sync::Arc;
     use std::task::{Context, Waker};
 
@@ -115,6 +128,17 @@ mod tests {
         assert!(reads(READ_STRETCH_BYTES / 2) && !stopped());
         assert!(!reads(READ_STRETCH_BYTES / 2) && stopped(), "a round comes first");
         assert!(reads(READ_STRETCH_BYTES / 2) && !stopped(), "the next stretch");
+        {
+            let mut nothing_yet = pin!(stretch.await_more(yield_now()));
+            assert!(nothing_yet.as_mut().poll(&mut context).is_pending());
+        }
+        {
+            let slow = pin!(stretch.goes_on(&shard, READ_STRETCH_BYTES / 2));
+            assert!(
+                slow.poll(&mut context).is_ready() && !stopped(),
+                "the socket was empty meanwhile"
+            );
+        }
         drop(shard);
         std::fs::remove_dir_all(&dir).unwrap();
     }

@@ -4,6 +4,7 @@ Servers tell what changes, and each half minute all that is so; nothing of it is
 for `LENDING_AGE_S_MAX` has ended with it: grants are not renewed by who is gone.
 """
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ log = structlog.get_logger(__name__)
 STREAM = "quorate:lending"
 AWAY = (RedisError, OSError, TimeoutError)
 Counter = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+Time = Annotated[int, Field(ge=0, le=253_402_300_799_999)]  # milliseconds; a datetime ends with the year 9999
 Resource = Literal["cpu", "network", "storage_io"]
 
 
@@ -31,11 +33,11 @@ class Told(BaseModel):
 
     model_config = ConfigDict(extra="ignore")  # newer servers may say more
 
-    at_ms: Counter
+    at_ms: Time
     group: UUID
     epoch: Counter
     per_s: Counter
-    since_ms: Counter | None = None
+    since_ms: Time | None = None
     bounded_by: Resource | None = None
     bounded_by_server: Counter | None = None
     lent_per_s: Counter | None = None
@@ -46,8 +48,8 @@ class Entry(BaseModel):
 
     v: Literal[1]
     server_id: Counter
-    changes: Annotated[list[Told], Field(max_length=limits.RECORDS_PER_ENTRY_MAX)] = []
-    now: Annotated[list[Told], Field(max_length=limits.RECORDS_PER_ENTRY_MAX)] = []
+    changes: Annotated[list[Told], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
+    now: Annotated[list[Told], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,23 @@ async def read(redis: Redis | None, now: datetime, names: dict[int, str]) -> Rea
     except AWAY as error:
         log.warning("what is lent is not known", error=str(error))
         return Reading([], "unknown")
-    entries = [entry for _, fields in reversed(found) if (entry := _entry(fields)) is not None]
+    return await asyncio.to_thread(_reading, found, names)
+
+
+def _reading(found: list[Any], names: dict[int, str]) -> Reading:
+    """`found`, newest first: as many as may be read."""
+    entries: list[Entry] = []
+    records = 0
+    for _, fields in found:
+        entry = _entry(fields)
+        if entry is None:
+            continue
+        records += len(entry.changes) + len(entry.now)
+        if records > limits.LENDING_RECORDS_MAX:
+            return Reading(current(reversed(entries), names), "partial")
+        entries.append(entry)
     state: Literal["complete", "partial"] = "complete" if len(found) < limits.LENDING_ENTRIES_MAX else "partial"
-    return Reading(current(entries, names), state)
+    return Reading(current(reversed(entries), names), state)
 
 
 def current(entries: Iterable[Entry], names: dict[int, str]) -> list[Lent]:
