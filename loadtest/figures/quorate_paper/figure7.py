@@ -28,7 +28,7 @@ from quorate_scenarios.claims.steady import Steady, Window
 TENANTS = ("A", "B", "C")
 BATCH = 16  # of all tenants, as a full batch of the cost profile: smaller ones cost more, and are charged more
 # Of what the servers do in such batches with a thousand outstanding. Tenants at their SLAs have fewer, so that rounds
-# of the servers are smaller and an append costs more: a fifth for each of the three is more than the core has.
+# of the servers are smaller and an append costs more: with a fifth for each, C fell short of its SLA.
 SLA_PART = 0.15
 PEAK_S = 2.0
 SIZE_BYTES = 1_024
