@@ -1,10 +1,8 @@
 //! A group that is dropped and comes again, on a real journal: it stands when the journal has the drop.
 
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use quorate_journal::{Journal, Options};
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
 use quorate_types::{Durability, GroupState};
@@ -13,8 +11,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::clock;
-use crate::disk::JournalPort;
-use crate::shared::{Plaintext, Shared};
+use crate::shard::lone_shard::lone_shard;
 
 const GROUP: GroupId = GroupId(Uuid::from_u128(7));
 const ME: ServerId = ServerId(1);
@@ -73,14 +70,7 @@ fn time_passes(io: &Io) {
 #[test]
 fn in_a_turn_time_stands_still() {
     let dir = std::env::temp_dir().join(format!("quorate-turn-{}", std::process::id()));
-    let (journal, _) = Journal::open(&dir, Options::default(), |_| {}).unwrap();
-    let plaintext = Plaintext {
-        is_accepted: false,
-        is_dialed: false,
-    };
-    let (news, _) = tokio::sync::mpsc::unbounded_channel();
-    let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
-    let (mut io, _work) = Io::new(0, shared, JournalPort::new(Arc::new(journal), |_| {}));
+    let mut io = lone_shard(&dir, |_| {}).io;
     time_passes(&io);
     io.begin_turn();
     let (now, wall_us) = (io.now_us(), io.wall_us());
@@ -96,29 +86,10 @@ fn in_a_turn_time_stands_still() {
 #[test]
 fn what_comes_again_stands_behind_the_drop() {
     let dir = std::env::temp_dir().join(format!("quorate-again-{}", std::process::id()));
-    let options = Options {
-        segment_bytes: 20 << 20,
-        ..Options::default()
-    };
-    let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
     let (told, events) = channel();
-    let port = JournalPort::new(Arc::new(journal), move |event| {
+    let mut shard = lone_shard(&dir, move |event| {
         let _over = told.send(event).is_err();
     });
-    let plaintext = Plaintext {
-        is_accepted: false,
-        is_dialed: false,
-    };
-    let (news, _) = tokio::sync::mpsc::unbounded_channel();
-    let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
-    shared.set_server_id(ME);
-    let (io, _work) = Io::new(0, shared, port);
-    let mut shard = Shard {
-        groups: Default::default(),
-        io,
-        parted: Vec::new(),
-        lost: HashSet::new(),
-    };
     shard.configure(config(1, ME, &[]));
     shard.flush();
     shard.drop_group(GROUP, 1);

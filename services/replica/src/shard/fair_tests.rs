@@ -7,7 +7,6 @@ use std::net::TcpStream as StdTcpStream;
 use std::time::Instant;
 
 use bytes::BytesMut;
-use quorate_journal::{Journal, Options};
 use quorate_tokens::Permission;
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
@@ -18,8 +17,7 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use uuid::Uuid;
 
 use super::*;
-use crate::disk::JournalPort;
-use crate::shared::{Plaintext, Shared};
+use crate::shard::lone_shard::lone_shard;
 
 const FLOOD: GroupId = GroupId(Uuid::from_u128(7));
 const OTHER: GroupId = GroupId(Uuid::from_u128(8));
@@ -61,28 +59,7 @@ fn config(group_id: GroupId) -> GroupConfig {
 }
 
 fn shard(dir: &std::path::Path) -> Shard {
-    let options = Options {
-        segment_bytes: 20 << 20,
-        ..Options::default()
-    };
-    let (journal, _) = Journal::open(dir, options, |_| {}).unwrap();
-    let port = JournalPort::new(Arc::new(journal), |_| {});
-    let plaintext = Plaintext {
-        is_accepted: true,
-        is_dialed: false,
-    };
-    let (news, _) = tokio::sync::mpsc::unbounded_channel();
-    let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
-    shared.set_server_id(ME);
-    let (inbox, _) = tokio::sync::mpsc::unbounded_channel();
-    shared.set_shards(vec![inbox]);
-    let (io, _work) = Io::new(0, shared, port);
-    let mut shard = Shard {
-        groups: Default::default(),
-        io,
-        parted: Vec::new(),
-        lost: HashSet::new(),
-    };
+    let mut shard = lone_shard(dir, |_| {});
     shard.configure(config(FLOOD));
     shard.configure(config(OTHER));
     shard.flush();

@@ -1,10 +1,6 @@
 //! A group's head, what it tells of itself, and what it may do above its SLA.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
 use quorate_chain::ClientRef;
-use quorate_journal::{Journal, Options};
 use quorate_tokens::Permission;
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget, ShortBatch};
@@ -13,9 +9,8 @@ use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
 use uuid::Uuid;
 
 use super::*;
-use crate::disk::JournalPort;
 use crate::shard::ClientRequest;
-use crate::shared::{Plaintext, Shared};
+use crate::shard::lone_shard::lone_shard;
 
 const GROUP: GroupId = GroupId(Uuid::from_u128(7));
 const ME: ServerId = ServerId(1);
@@ -39,26 +34,7 @@ struct Rig {
 impl Rig {
     fn new(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("quorate-lending-{name}-{}", std::process::id()));
-        let options = Options {
-            segment_bytes: 20 << 20,
-            ..Options::default()
-        };
-        let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
-        let port = JournalPort::new(Arc::new(journal), |_| {});
-        let plaintext = Plaintext {
-            is_accepted: false,
-            is_dialed: false,
-        };
-        let (news, _) = tokio::sync::mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
-        shared.set_server_id(ME);
-        let (io, _work) = crate::shard::io::Io::new(0, shared, port);
-        let shard = Shard {
-            groups: HashMap::default(),
-            io,
-            parted: Vec::new(),
-            lost: HashSet::new(),
-        };
+        let shard = lone_shard(&dir, |_| {});
         let mut rig = Self { shard, dir, seq: 0 };
         rig.shard.configure(config(1));
         let permission = Permission {

@@ -12,6 +12,8 @@ pub mod group;
 pub mod io;
 pub mod lending;
 pub mod links;
+#[cfg(test)]
+mod lone_shard;
 pub mod reads;
 pub mod repair;
 pub mod run;

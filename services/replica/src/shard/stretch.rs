@@ -83,41 +83,15 @@ impl SyncHold {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-    use std::sync::Arc;
     use std::task::{Context, Waker};
 
-    use quorate_journal::{Journal, Options};
-
     use super::*;
-    use crate::disk::JournalPort;
-    use crate::shared::{Plaintext, Shared};
-
-    fn shard(dir: &std::path::Path) -> Rc<RefCell<Shard>> {
-        let options = Options {
-            segment_bytes: 20 << 20,
-            ..Options::default()
-        };
-        let (journal, _) = Journal::open(dir, options, |_| {}).unwrap();
-        let plaintext = Plaintext {
-            is_accepted: true,
-            is_dialed: false,
-        };
-        let (news, _) = tokio::sync::mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new("i1".to_string(), plaintext, news, None));
-        let (io, _work) = Io::new(0, shared, JournalPort::new(Arc::new(journal), |_| {}));
-        Rc::new(RefCell::new(Shard {
-            groups: Default::default(),
-            io,
-            parted: Vec::new(),
-            lost: HashSet::new(),
-        }))
-    }
+    use crate::shard::lone_shard::lone_shard;
 
     #[test]
     fn a_reader_stops_for_a_round_when_it_has_read_a_stretch() {
         let dir = std::env::temp_dir().join(format!("quorate-stretch-{}", std::process::id()));
-        let shard = shard(&dir);
+        let shard = Rc::new(RefCell::new(lone_shard(&dir, |_| {})));
         let mut stretch = Stretch::default();
         let mut context = Context::from_waker(Waker::noop());
         let mut reads = |bytes| {
