@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::task::LocalSet;
 
 use crate::measure::{Load, PATIENCE, Workload};
+use crate::profile::median;
 use crate::profile::processes::{Counters, Process};
 
 /// For a switch to reach all shards, and for the rounds under way to end.
@@ -79,9 +80,7 @@ async fn window(load: &Load, workload: &Workload) -> Result<f64, String> {
     tokio::time::sleep(workload.window).await;
     let after = counters()?;
     let tally = load.tally.borrow();
-    if tally.acked == 0 || !tally.refused.is_empty() || !tally.unknown.is_empty() {
-        return Err("appends failed, so the windows cannot be compared".to_string());
-    }
+    tally.check_all_acked(tally.acked)?;
     let used = after
         .iter()
         .zip(&before)
@@ -145,11 +144,6 @@ fn catches_usr1(status: &str) -> bool {
     mask.is_some_and(|mask| mask & (1 << (Signal::USR1.as_raw() - 1)) != 0)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,10 +161,5 @@ mod tests {
         // This very process does not.
         assert!(Switch::new(&[std::process::id()]).is_err());
         assert!(Switch::new(&[]).is_err());
-    }
-
-    #[test]
-    fn the_median_stands_in_the_middle() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
     }
 }

@@ -5,6 +5,7 @@ mod entry;
 mod floor;
 mod history;
 mod isolation;
+mod marks;
 mod measure;
 mod producer;
 mod profile;

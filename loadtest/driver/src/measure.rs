@@ -15,6 +15,7 @@ use serde::Serialize;
 use tokio::task::{JoinHandle, LocalSet};
 
 use crate::cpu::CpuSeconds;
+use crate::marks::Mark;
 use crate::producer::{Arrivals, Producer, Tally};
 use crate::text;
 
@@ -92,6 +93,9 @@ pub struct Run {
     /// Which of them were acknowledged, in order.
     #[serde(default)]
     pub acked: Vec<Stretch>,
+    /// Where, in order.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
 }
 
 /// Consecutive numbers of a run.
@@ -206,6 +210,7 @@ fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) 
                 rate_per_s / f64::from(producers),
                 workload.burst,
                 (workload.outstanding_max / producers).max(1),
+                f64::from(index) / f64::from(producers),
             ),
             None => {
                 let rest = u32::from(index < workload.outstanding % producers);

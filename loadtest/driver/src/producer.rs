@@ -18,6 +18,7 @@ use quorate_client::{Failure, now_us};
 use quorate_types::{GroupId, Micros, Offset};
 
 use crate::entry::EntryWriter;
+use crate::marks::{Mark, Marks};
 use crate::measure::{Run, Stretch};
 
 /// Longest latency that is told from longer ones.
@@ -122,6 +123,17 @@ impl Tally {
         }
     }
 
+    /// What `acked` appends of a window are worth: something only where none failed.
+    pub fn check_all_acked(&self, acked: u64) -> Result<(), String> {
+        if acked > 0 && self.refused.is_empty() && self.unknown.is_empty() {
+            return Ok(());
+        }
+        let codes: Vec<_> = self.refused.keys().chain(self.unknown.keys()).collect();
+        Err(format!(
+            "{acked} appends succeeded, and some failed ({codes:?}): this is no measurement"
+        ))
+    }
+
     pub fn why_not_attached(&self, producers: usize) -> String {
         let reason = self.last_failure.as_ref().map(ToString::to_string);
         let reason = reason.unwrap_or_else(|| "no replica named in the handle answers".to_string());
@@ -183,11 +195,14 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    pub fn open(rate_per_s: f64, burst: u32, outstanding_max: u32) -> Self {
+    /// `phase`: the part of the time between two bursts by which this one is behind others that began with it, so that many
+    /// do not come at once.
+    pub fn open(rate_per_s: f64, burst: u32, outstanding_max: u32, phase: f64) -> Self {
+        let later_us = 1e6 / rate_per_s * f64::from(burst) * phase;
         Arrivals::Open(Rc::new(Cell::new(Open {
             interval_ns: (1e9 / rate_per_s) as u64,
             burst: u64::from(burst),
-            began_us: now_us(),
+            began_us: now_us() + later_us as Micros,
             count: 0,
             outstanding: 0,
             outstanding_max,
@@ -206,6 +221,7 @@ pub struct Producer {
     outstanding: u32,
     has_attached: bool,
     acked: Vec<Stretch>,
+    marks: Marks,
 }
 
 impl Producer {
@@ -233,6 +249,7 @@ impl Producer {
             outstanding,
             has_attached,
             acked: Vec::new(),
+            marks: Marks::default(),
         }
     }
 
@@ -293,9 +310,15 @@ impl Feed for Producer {
         }
     }
 
-    fn acked(&mut self, share: Share<Ticket>, _base_offset: Offset, now: Micros) {
+    fn acked(&mut self, share: Share<Ticket>, base_offset: Offset, now: Micros) {
         self.answered(share.count);
-        Stretch::extend(&mut self.acked, share.ticket.first, u64::from(share.count));
+        let (number, count) = (share.ticket.first, u64::from(share.count));
+        Stretch::extend(&mut self.acked, number, count);
+        let first = Mark {
+            number,
+            offset: base_offset,
+        };
+        self.marks.acked(first, count);
         let mut tally = self.tally.borrow_mut();
         tally.acked += u64::from(share.count);
         tally.batches += u64::from(share.first == 0);
@@ -365,11 +388,13 @@ impl Drop for Producer {
         let (group, entries) = (self.group, self.entries.written());
         let run = format!("{:016x}", self.run);
         let acked = std::mem::take(&mut self.acked);
+        let marks = std::mem::take(&mut self.marks).into_vec();
         self.tally.borrow_mut().runs.push(Run {
             run,
             group,
             entries,
             acked,
+            marks,
         });
     }
 }

@@ -6,6 +6,7 @@ use quorate_client::{Client, Handle, Options};
 use serde::Serialize;
 
 use crate::entry::identity;
+use crate::marks;
 use crate::measure::{Run, Stretch};
 
 /// What was found. Sound when nothing is missing, doubled or out of order.
@@ -128,16 +129,19 @@ impl Judge {
         let mut acked = BTreeMap::new();
         for run in expected {
             let id = u64::from_str_radix(&run.run, 16).map_err(|_| format!("{:?} is not a run", run.run))?;
-            acked.insert(id, &run.acked);
+            acked.insert(id, run);
         }
         let is_trimmed = self.findings.first_offset > 0;
-        for (run, acked) in &acked {
+        for (run, Run { acked, marks, .. }) in &acked {
             let seen = self.seen.get(run).map(Seen::all).unwrap_or_default();
-            // Of a log that was trimmed, the beginning of a run may be gone, or all of one that ended early.
-            let begin = match seen.first() {
-                Some(first) if is_trimmed => first.first,
-                None if is_trimmed => u64::MAX,
-                _ => 0,
+            // Of a log that was trimmed the beginning of a run may be gone, or all of one that ended early: what was
+            // acknowledged below the log's first offset.
+            let begin = if is_trimmed {
+                let first_seen = seen.first().map_or(u64::MAX, |first| first.first);
+                let left = marks::first_at(marks, self.findings.first_offset);
+                left.map_or(first_seen, |left| left.min(first_seen))
+            } else {
+                0
             };
             for Stretch { first, count } in missing(acked, &seen, begin) {
                 self.findings.missing += count;
@@ -248,6 +252,7 @@ mod tests {
             group: quorate_types::GroupId(Default::default()),
             entries,
             acked: acked.iter().map(stretch).collect(),
+            marks: Vec::new(),
         }
     }
 
@@ -278,6 +283,50 @@ mod tests {
         assert!(
             judge(7, &[(7, &a[2]), (8, &a[3])], &expected).is_sound(),
             "0 was trimmed"
+        );
+    }
+
+    #[test]
+    fn a_trimmed_log_is_held_to_what_was_acknowledged_behind_its_beginning() {
+        let (a, b) = (entries(1, 4), entries(2, 4));
+        let marked = |run: &str, offset| {
+            let marks = (0..4).map(|number| marks::Mark {
+                number,
+                offset: offset + number,
+            });
+            Run {
+                marks: marks.collect(),
+                ..run_acked(run, 4, &[(0, 4)])
+            }
+        };
+        let expected = [marked("1", 0), marked("2", 4)];
+        let log: Vec<_> = [&a[2], &a[3], &b[0], &b[1], &b[2], &b[3]]
+            .into_iter()
+            .enumerate()
+            .collect();
+        let at = |offset: u64| {
+            (0..)
+                .zip(log.clone())
+                .map(move |(n, (_, data))| (offset + n, data))
+        };
+        let whole: Vec<_> = at(2).collect();
+        assert!(judge(2, &whole, &expected).is_sound());
+        assert_eq!(
+            judge(2, &whole[..2], &expected).missing,
+            4,
+            "all of the second run"
+        );
+        assert_eq!(
+            judge(2, &whole[1..2], &expected).missing,
+            5,
+            "and one of the first"
+        );
+        assert_eq!(judge(8, &[], &expected).missing, 0, "all was trimmed");
+        let behind = [(4, &b[2]), (5, &b[3])];
+        assert_eq!(
+            judge(4, &behind, &expected).missing,
+            2,
+            "its beginning was not trimmed"
         );
     }
 

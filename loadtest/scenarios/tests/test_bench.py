@@ -120,9 +120,14 @@ def test_isolation_is_judged_by_the_size_where_it_is_dearest() -> None:
     found.isolation[CELLS[5]] = Isolation([1.05, 1.03, 1.04], 0.02)
     kept = _by_name(found)
     assert (kept["isolation_cpu_overhead_ratio"].value, kept["isolation_cpu_overhead_ratio"].met) == (1.04, False)
-    assert CELLS[5].title in kept["isolation_cpu_overhead_ratio"].note
+    assert "16 KB, synced, 6,000/s over 100 groups" in kept["isolation_cpu_overhead_ratio"].note
+    assert (kept["isolation_16k_sync_cpu_ratio_q1"].value, kept["isolation_16k_sync_cpu_ratio_q3"].value) == (
+        1.03,
+        1.05,
+    )
 
 
 def test_what_the_host_takes_counts_as_what_others_use() -> None:
+    # The very line of the test of `loadtest/driver/src/cpu.rs`.
     stat = "cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
     assert machine_ticks(stat) == 100 + 20 + 30 + 6 + 7 + 80, "not idle, nor waiting for devices"

@@ -129,12 +129,7 @@ async fn window(groups: &[&Group], load: &Load, workload: &Workload) -> Result<C
     let window_s = began.elapsed().as_secs_f64();
     let machine = CpuSeconds::now(&pids)?.since(&machine);
     let tally = load.tally.borrow();
-    if acked == 0 || !tally.refused.is_empty() || !tally.unknown.is_empty() {
-        let codes: Vec<_> = tally.refused.keys().chain(tally.unknown.keys()).collect();
-        return Err(format!(
-            "{acked} appends succeeded, and some failed ({codes:?}): this is no measurement"
-        ));
-    }
+    tally.check_all_acked(acked)?;
     let used: Vec<Used> = after
         .iter()
         .zip(&before)

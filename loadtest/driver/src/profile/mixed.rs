@@ -167,13 +167,7 @@ fn server(used: Used, window_s: f64) -> Server {
 
 fn part(drawn: &Drawn, group: &Group, load: &Load, pids: &[u32], window_s: f64) -> Result<Part, String> {
     let tally = load.tally.borrow();
-    if tally.acked == 0 || !tally.refused.is_empty() || !tally.unknown.is_empty() {
-        let codes: Vec<_> = tally.refused.keys().chain(tally.unknown.keys()).collect();
-        return Err(format!(
-            "{} appends succeeded, and some failed ({codes:?}): this is no measurement",
-            tally.acked
-        ));
-    }
+    tally.check_all_acked(tally.acked)?;
     let place = |process: &Process| {
         let at = pids.iter().position(|pid| *pid == process.0);
         at.expect("all of the chain are counted")

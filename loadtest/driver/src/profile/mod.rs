@@ -67,7 +67,21 @@ impl Group {
     }
 }
 
+/// Of an even number the mean of the two in the middle; of none not a number.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    let middle = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+    (middle(values.len().saturating_sub(1) / 2) + middle(values.len() / 2)) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_stands_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
 }

@@ -128,6 +128,13 @@ GROUPS_CPU_RATIO = 1.1
 OPEN_OUTSTANDING_MAX = 4_096  # of an open loop, as clients have: a machine that is short refuses nothing then
 GROUPS_RATES_PER_S = (100_000, 300_000)  # open loops that one group and many are compared at: well below saturation
 ISOLATION_CPU_RATIO = 1.02
+# Open loops over many tenants at which isolation is switched on and off: the same load for both, in short batches, as
+# each costs isolation once; half of what these servers and the driver can do, or less.
+ISOLATION_RATES_PER_S: dict[str, dict[Mode, int]] = {
+    "64b": {"mem": 200_000, "sync": 100_000},
+    "1k": {"mem": 100_000, "sync": 50_000},
+    "16k": {"mem": 10_000, "sync": 6_000},
+}
 SPIN_US = 200  # servers and client, where spinning is measured
 # Cells that are measured with TLS, and at the floor, too.
 COMPARED = tuple(cell for cell in CELLS if cell.mode == "mem" and cell.name != "1k")

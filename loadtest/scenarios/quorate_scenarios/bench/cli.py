@@ -30,6 +30,7 @@ from quorate_scenarios.bench.cells import (
     COMPARED,
     GROUPS,
     GROUPS_RATES_PER_S,
+    ISOLATION_RATES_PER_S,
     MODES,
     OTHERS_SHARE_MAX,
     SPIN_US,
@@ -101,9 +102,8 @@ def measure(folder: Path, repeats: int, display: Display) -> Found:
                     _round_of_groups(plain.fleet, mode, groups[mode], found)
         with display.step("isolation on and off in turn"):
             for cell in (cell for cell in CELLS if not cell.is_alone):
-                handle = plain.fleet.handles[cell.mode]
-                pairs = plain.fleet.target.isolation(cell, handle, ISOLATION_PAIRS, ISOLATION_PACE)
-                found.isolation[cell] = pairs
+                load = groups[cell.mode], ISOLATION_RATES_PER_S[cell.name][cell.mode]
+                found.isolation[cell] = plain.fleet.target.isolation(cell, *load, ISOLATION_PAIRS, ISOLATION_PACE)
     with ExitStack() as running:
         env = {"QUORATE_SPIN_US": str(SPIN_US)}
         spinning = _start(running, folder / "spin", display, quiet, is_plaintext=True, env=env).fleet

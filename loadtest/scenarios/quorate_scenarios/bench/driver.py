@@ -90,8 +90,10 @@ class Target:
         load += [*self._to(handles), *self._pids()]
         return self._undisturbed(lambda: _appended(self._run("append", cell, pace, load).said))
 
-    def isolation(self, cell: Cell, handle: Path, pairs: int, pace: Pace) -> Isolation:
-        load = [*_outstanding(cell), "--pairs", str(pairs), *self._to([handle]), *self._pids()]
+    def isolation(self, cell: Cell, handles: Sequence[Path], rate_per_s: int, pairs: int, pace: Pace) -> Isolation:
+        """An open loop over all groups, each on a connection of its own."""
+        load = [*_open(rate_per_s), "--connections", str(len(handles)), "--pairs", str(pairs)]
+        load += [*self._to(handles), *self._pids()]
         return self._undisturbed(lambda: _isolated(self._run("isolation", cell, pace, load)))
 
     def floor(self, cell: Cell, batch_entries: int, pace: Pace) -> Floor:

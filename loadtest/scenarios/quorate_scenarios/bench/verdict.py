@@ -14,6 +14,7 @@ from quorate_scenarios.bench.cells import (
     GROUPS,
     GROUPS_CPU_RATIO,
     ISOLATION_CPU_RATIO,
+    ISOLATION_RATES_PER_S,
     MODE_NAMES,
     SPIN_US,
     UNITS,
@@ -84,18 +85,20 @@ def figures(found: Found) -> list[Figure]:
 
 def _isolation(found: dict[Cell, Isolation]) -> list[Figure]:
     """Of each size and durability, and of the dearest of them, by which it is judged."""
-    kept = []
+    kept: list[Figure] = []
+    quartiles: list[Figure] = []
     for cell, pairs in ((cell, isolation.ratios) for cell, isolation in found.items()):
         low, _, high = quantiles(pairs, n=4)
-        note = (
-            f"{cell.title}: with isolation, divided by without; {len(pairs)} pairs, quartiles {low:.3f} to {high:.3f}"
-        )
-        kept.append(Figure(f"isolation_{cell.name}_{cell.mode}_cpu_ratio", median(pairs), "ratio", note=note))
+        load = f"{cell.title.split(',')[0]}, {MODE_NAMES[cell.mode]}, {ISOLATION_RATES_PER_S[cell.name][cell.mode]:,}/s"
+        note = f"{load} over {GROUPS} groups: with isolation, divided by without; {len(pairs)} pairs"
+        name = f"isolation_{cell.name}_{cell.mode}_cpu_ratio"
+        kept.append(Figure(name, median(pairs), "ratio", note=f"{note}, quartiles {low:.3f} to {high:.3f}"))
+        quartiles += [Figure(f"{name}_q1", low, "ratio"), Figure(f"{name}_q3", high, "ratio")]
     if kept:
         worst = max(kept, key=lambda figure: figure.value)
         note = f"the dearest of {len(kept)}: {worst.note}"
         kept.append(Figure("isolation_cpu_overhead_ratio", worst.value, "ratio", ISOLATION_CPU_RATIO, note=note))
-    return kept
+    return kept + quartiles
 
 
 def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
@@ -105,6 +108,8 @@ def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
         note = "the driver's" if what == "client_cpu_s_per_m" else "; ".join(filter(None, (cell.title, peer)))
         value = _median(windows, OF_WINDOW.get(what, what))
         kept.append(Figure(cell.figure(what), value, UNITS[what], wanted, more_is_better=what == "per_s", note=note))
+    note = "of the machine, by others and the host, in the most disturbed window"
+    kept.append(Figure(cell.figure("others_share"), max(one.others_share for one in windows), "ratio", note=note))
     return kept
 
 

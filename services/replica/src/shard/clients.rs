@@ -1,6 +1,6 @@
 //! Connections of clients: greeting, frames in, channels, and the tasks that read and write.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +38,7 @@ pub struct Connection {
     /// The socket took less than there is: the writer task goes on when it can.
     pub blocked: Rc<Notify>,
     pub close: Rc<Notify>,
+    is_cut: Cell<bool>,
     channels: Channels,
     /// What is on its way to groups of other shards, and from them.
     pub backlog: Arc<Backlog>,
@@ -50,6 +51,14 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Ends it without a word: there is no room for one. The operator is told once, the client finds its connection lost.
+    pub fn cut(&self, why: &'static str) {
+        if !self.is_cut.replace(true) {
+            tracing::info!(why, "cut off a client");
+        }
+        self.close.notify_one();
+    }
+
     fn is_ahead(&self) -> bool {
         self.outbox.len() > CLIENT_OUTBOX_BYTES_MAX || self.backlog.is_full_of_requests()
     }
@@ -185,6 +194,7 @@ impl Shard {
             is_dirty: false,
             blocked: Rc::new(Notify::new()),
             close: Rc::new(Notify::new()),
+            is_cut: Cell::new(false),
             channels: Channels::default(),
             backlog: Arc::default(),
             tenant: None,
@@ -412,8 +422,16 @@ impl Shard {
     }
 
     fn channel_message(&mut self, client: ClientRef, message: Message, trace: Option<TraceContext>) {
+        let is_isolated = !self.io.shared.is_unisolated();
         let connection = self.io.connections.get_mut(&client.connection);
-        match connection.and_then(|c| c.pay(client.channel, &message)) {
+        let group_id = connection.and_then(|c| {
+            if is_isolated {
+                c.pay(client.channel, &message)
+            } else {
+                c.channels.group_of(client.channel)
+            }
+        });
+        match group_id {
             Some(group_id) => self.pass_to_group(group_id, client, ClientRequest::Message { message, trace }),
             None => {
                 let (op, id) = refused_as(&message);
@@ -472,7 +490,9 @@ pub async fn run(
     tokio::select! {
         biased;
         () = close.notified() => {}
-        () = until_useless(&shard, id) => {}
+        () = until_useless(&shard, id) => {
+            tracing::info!("closed a client's connection on which no group was attached for a while");
+        }
         goodbye = read_frames(&shard, id, &mut read_half, &mut reader) => {
             if let Some(goodbye) = goodbye {
                 shard.borrow_mut().say_goodbye(id, &goodbye);

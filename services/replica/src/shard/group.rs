@@ -202,7 +202,7 @@ impl Group {
         if self.admission.as_mut().is_some_and(Admission::take_returned) {
             self.owner_returned(io, now);
         }
-        io.timer.notify_one();
+        io.wake_in_time(self.id);
     }
 
     /// Orders what waited, unless its session has been attached on another channel since, or its channel is

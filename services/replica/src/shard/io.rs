@@ -52,7 +52,9 @@ pub struct Io {
     pub notices: Rc<Notify>,
     /// Wakes the flush task.
     pub wake: Rc<Notify>,
-    /// Wakes the timer task: something waits for its time.
+    /// Groups in which something waits for its time.
+    pub timed: BTreeSet<GroupId>,
+    /// Wakes the timer task: there is one more, or another time.
     pub timer: Rc<Notify>,
     next_connection: u64,
     next_life: u64,
@@ -153,6 +155,7 @@ impl Io {
             owing: Vec::new(),
             notices: Rc::new(Notify::new()),
             wake: Rc::new(Notify::new()),
+            timed: BTreeSet::new(),
             timer: Rc::new(Notify::new()),
             next_connection: 1,
             next_life: 1,
@@ -253,12 +256,15 @@ impl Io {
             }
             return;
         }
+        let is_isolated = !self.shared.is_unisolated();
         self.push_to(client.connection, |connection| {
             let before = connection.outbox.len();
             connection
                 .outbox
                 .push(|out| message.encode(client.channel, None, out));
-            connection.spend(answer_cost(&message, connection.outbox.len() - before));
+            if is_isolated {
+                connection.spend(answer_cost(&message, connection.outbox.len() - before));
+            }
         });
     }
 
@@ -269,7 +275,7 @@ impl Io {
         };
         // A client that asks and does not read is cut off before it costs more memory.
         if connection.outbox.len() > 2 * CLIENT_OUTBOX_BYTES_MAX {
-            connection.close.notify_one();
+            connection.cut("does not read its answers");
             return;
         }
         push(connection);
@@ -303,8 +309,14 @@ impl Io {
 
     pub fn cut_connection(&self, id: u64) {
         if let Some(connection) = self.connections.get(&id) {
-            connection.close.notify_one();
+            connection.cut("does not read the answers from groups of other shards");
         }
+    }
+
+    /// Has the group carried out when something of it has its time.
+    pub fn wake_in_time(&mut self, group_id: GroupId) {
+        self.timed.insert(group_id);
+        self.timer.notify_one();
     }
 
     pub fn mark_connection(&mut self, id: u64) {

@@ -168,7 +168,7 @@ impl Group {
         (self.lending.lent_per_s, self.lending.lent_until) = (lend.per_s, lend.until);
         self.tell_rate(io);
         // What waits may pass now, or has longer to wait.
-        io.timer.notify_one();
+        io.wake_in_time(self.id);
     }
 
     fn assume(&mut self, epoch: Epoch, per_s: Option<u64>) {
@@ -209,7 +209,7 @@ impl Group {
     }
 
     /// Who waits in the queue may pass now, and no event comes for it.
-    pub fn time_committed(&mut self, io: &Io) {
+    pub fn time_committed(&mut self, io: &mut Io) {
         if self.lending.window.is_measuring() {
             let now = io.now_us();
             self.lending.window.committed(self.replica.commit_index(), now);
@@ -219,7 +219,7 @@ impl Group {
                 .is_some_and(|admission| !admission.is_empty())
             {
                 self.judge_lent(io, now);
-                io.timer.notify_one();
+                io.wake_in_time(self.id);
             }
         }
     }

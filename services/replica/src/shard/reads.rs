@@ -150,7 +150,7 @@ impl Group {
                 return;
             }
             self.readers.waiting.push(waiting);
-            io.timer.notify_one();
+            io.wake_in_time(self.id);
         }
     }
 

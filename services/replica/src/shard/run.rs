@@ -9,6 +9,7 @@ use std::time::Duration;
 use quorate_journal::Event as JournalEvent;
 use quorate_transport::spin::spin_for;
 use quorate_transport::{Detached, ReadHalf, WriteHalf};
+use quorate_types::Micros;
 use quorate_types::limits::{CATCHUP_PACE_MS, FAIR_BLOCKED_WAIT_US, NOTICE_HOLD_MS};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
@@ -20,6 +21,8 @@ use crate::shard::links::ALIVE_INTERVAL_US;
 use crate::shard::{Shard, ShardMessage, clients, fair, links, reads};
 use crate::shared::Shared;
 
+/// Of the runtime's timer wheel.
+const TIMER_GRAIN: Duration = Duration::from_millis(1);
 const TICK: Duration = Duration::from_millis(100);
 /// Messages taken from the inbox in one step.
 const INBOX_BATCH: usize = 256;
@@ -57,7 +60,7 @@ pub fn run(
 }
 
 /// After a round, what comes next is looked for without sleeping for as long as `spin`.
-async fn flush_task(shard: Rc<RefCell<Shard>>, spin: Duration) {
+pub(super) async fn flush_task(shard: Rc<RefCell<Shard>>, spin: Duration) {
     let wake = shard.borrow().io.wake.clone();
     loop {
         spin_for(spin, wake.notified()).await;
@@ -88,33 +91,45 @@ async fn tick_task(shard: Rc<RefCell<Shard>>) {
     }
 }
 
-/// Wakes groups when something in their queue, or a waiting read, has its time.
+/// Wakes groups when something in their queue, or a waiting read, has its time. Only groups in which something waits are
+/// looked at, and once a millisecond at most: many that wait are no burden on each round.
 async fn timer_task(shard: Rc<RefCell<Shard>>) {
     let timer = shard.borrow().io.timer.clone();
     loop {
         let now = now_us();
-        let next = {
-            let mut shard = shard.borrow_mut();
-            let due: Vec<_> = shard
-                .groups
-                .iter_mut()
-                .filter_map(|(id, group)| group.next_wake(now).map(|at| (at, *id)))
-                .collect();
-            for (at, id) in &due {
-                if *at <= now {
-                    shard.with_group(*id, |_, _| {});
-                }
+        let next = shard.borrow_mut().wake_timed(now);
+        let woken_early = match next {
+            None => {
+                timer.notified().await;
+                true
             }
-            due.iter().map(|(at, _)| *at).min()
-        };
-        match next {
-            None => timer.notified().await,
             Some(at) => {
-                // At least a millisecond: the timer wheel's own grain, and never a busy loop.
-                let wait = Duration::from_micros(at.saturating_sub(now).max(1_000));
-                let _woken_early = tokio::time::timeout(wait, timer.notified()).await.is_ok();
+                let wait = Duration::from_micros(at.saturating_sub(now)).max(TIMER_GRAIN);
+                tokio::time::timeout(wait, timer.notified()).await.is_ok()
             }
+        };
+        if woken_early {
+            tokio::time::sleep(TIMER_GRAIN).await;
         }
+    }
+}
+
+impl Shard {
+    /// Carries out the groups in which something has its time; when the next has.
+    pub(super) fn wake_timed(&mut self, now: Micros) -> Option<Micros> {
+        let mut next = None;
+        for id in std::mem::take(&mut self.io.timed) {
+            let wake_at = self.groups.get_mut(&id).and_then(|group| group.next_wake(now));
+            let Some(at) = wake_at else {
+                continue;
+            };
+            self.io.timed.insert(id);
+            if at <= now {
+                self.with_group(id, |_, _| {});
+            }
+            next = Some(next.map_or(at, |next: Micros| next.min(at)));
+        }
+        next
     }
 }
 
@@ -202,7 +217,9 @@ async fn inbox_task(shard: Rc<RefCell<Shard>>, mut inbox: mpsc::UnboundedReceive
         for message in messages.drain(..) {
             if matches!(message, ShardMessage::Stop) {
                 // What the round has made is still written: answers reach their clients.
-                shard.borrow_mut().flush();
+                let mut shard = shard.borrow_mut();
+                shard.io.sync_hold.release();
+                shard.flush();
                 return;
             }
             handle(&shard, message);

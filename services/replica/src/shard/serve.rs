@@ -249,14 +249,17 @@ impl Group {
     /// Orders the batch, has it wait for budget or room, or refuses it.
     fn offer(&mut self, io: &mut Io, request: AppendRequest, timeout_ms: u32) {
         let (client, entry_count, now) = (request.client, request.entry_count, request.received_us);
-        self.judge_lent(io, now);
+        let is_isolated = !io.shared.is_unisolated();
+        if is_isolated {
+            self.judge_lent(io, now);
+        }
         let (Some(admission), Some(budget)) = (&mut self.admission, &self.budget) else {
             self.counters.totals.refused_entries += u64::from(entry_count);
             let refusal = Refusal::new(kind::APPEND, request.seq, Code::Syncing);
             io.refuse(client, refusal);
             return;
         };
-        if io.shared.is_unisolated() {
+        if !is_isolated {
             return self.order(io, request);
         }
         let cost = budget.batch_milli(u64::from(entry_count), entry_bytes(&request));
@@ -267,7 +270,7 @@ impl Group {
         }
         match offer {
             Offer::Admitted(request) => self.order(io, request),
-            Offer::Queued => io.timer.notify_one(),
+            Offer::Queued => io.wake_in_time(self.id),
             Offer::Throttled {
                 item,
                 retry_after_us,

@@ -72,6 +72,11 @@ pub struct SyncHold {
 }
 
 impl SyncHold {
+    /// No round comes after the next one.
+    pub fn release(&mut self) {
+        self.reads_go_on = false;
+    }
+
     /// At the end of a round that leaves so much placed and not committed.
     pub fn holds(&mut self, placed_bytes: usize) -> bool {
         let goes_on = std::mem::take(&mut self.reads_go_on);
@@ -84,9 +89,17 @@ impl SyncHold {
 #[cfg(test)]
 mod tests {
     use std::task::{Context, Waker};
+    use std::time::Duration;
+
+    use quorate_journal::Event;
+    use quorate_replica_log::Entry;
+    use quorate_types::GroupId;
+    use tokio::task::{LocalSet, spawn_local};
+    use uuid::Uuid;
 
     use super::*;
     use crate::shard::lone_shard::lone_shard;
+    use crate::shard::run::flush_task;
 
     #[test]
     fn a_reader_stops_for_a_round_when_it_has_read_a_stretch() {
@@ -113,6 +126,53 @@ mod tests {
                 "the socket was empty meanwhile"
             );
         }
+        drop(shard);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_a_round_held_is_durable_soon_though_nothing_else_happens() {
+        let dir = std::env::temp_dir().join(format!("quorate-hold-{}", std::process::id()));
+        let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let mut shard = lone_shard(&dir, move |event| {
+            let _over = told.send(event).is_err();
+        });
+        let place = |shard: &mut Shard| {
+            shard.io.journal.write(Entry::trim(GroupId(Uuid::nil()), 1));
+            shard.io.pause_reading();
+        };
+        place(&mut shard);
+        shard.flush();
+        assert!(shard.io.journal.placed_bytes() > 0, "a reader goes on: held");
+        shard.flush();
+        assert_eq!(shard.io.journal.placed_bytes(), 0, "for one round");
+        place(&mut shard);
+        shard.io.sync_hold.release();
+        shard.flush();
+        assert_eq!(shard.io.journal.placed_bytes(), 0, "the last round holds nothing");
+        // None of the shard's other tasks is there, which would carry out a round sooner or later.
+        let shard = Rc::new(RefCell::new(shard));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let local = LocalSet::new();
+        local.block_on(&runtime, async {
+            let mut until_durable = async |last: u64| {
+                let durable = async {
+                    while !matches!(events.recv().await, Some(Event::Durable { tag, .. }) if tag == last) {}
+                };
+                let in_time = tokio::time::timeout(Duration::from_secs(20), durable).await;
+                in_time.expect("held for good");
+            };
+            // The journal's thread takes with it what is placed before it begins.
+            until_durable(2).await;
+            let task = spawn_local(flush_task(shard.clone(), Duration::ZERO));
+            place(&mut shard.borrow_mut());
+            until_durable(3).await;
+            task.abort();
+            let _aborted = task.await.is_err();
+        });
         drop(shard);
         std::fs::remove_dir_all(&dir).unwrap();
     }
