@@ -7,7 +7,7 @@ use std::fs;
 pub struct CpuSeconds {
     pub servers: f64,
     pub client: f64,
-    /// All processes of the machine.
+    /// All processes of the machine, and what the host of a virtual machine took from it.
     pub machine: f64,
 }
 
@@ -54,11 +54,18 @@ fn ticks_of_stat(stat: &str) -> Option<u64> {
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
 }
 
-/// Everything but idle, waiting for disks, and guests (which are counted as user time already).
 fn of_machine() -> Result<f64, String> {
     let text =
         fs::read_to_string("/proc/stat").map_err(|error| format!("cannot read /proc/stat: {error}"))?;
-    let fields: Vec<u64> = text
+    ticks_of_machine(&text)
+        .map(ticks_to_s)
+        .ok_or_else(|| "/proc/stat is not in the known form".to_string())
+}
+
+/// Everything but idle, waiting for disks, and guests (which are counted as user time already). With what the host took
+/// (steal): a window in which it did is disturbed as by a process of others.
+fn ticks_of_machine(stat: &str) -> Option<u64> {
+    let fields: Vec<u64> = stat
         .lines()
         .next()
         .unwrap_or_default()
@@ -66,12 +73,10 @@ fn of_machine() -> Result<f64, String> {
         .skip(1)
         .filter_map(|field| field.parse().ok())
         .collect();
-    if fields.len() < 8 {
-        return Err("/proc/stat is not in the known form".to_string());
-    }
-    Ok(ticks_to_s(
-        fields[0] + fields[1] + fields[2] + fields[5] + fields[6],
-    ))
+    let [user, nice, system, _idle, _waiting, irq, softirq, steal, ..] = fields[..] else {
+        return None;
+    };
+    Some(user + nice + system + irq + softirq + steal)
 }
 
 #[cfg(test)]
@@ -82,6 +87,13 @@ mod tests {
     fn a_name_with_blanks_and_brackets_does_not_shift_the_fields() {
         let stat = "12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 300 40 0 0 20";
         assert_eq!(ticks_of_stat(stat), Some(340));
+    }
+
+    #[test]
+    fn what_the_host_took_is_used_by_others() {
+        let stat = "cpu  100 20 30 4000 500 6 7 80 900 0\ncpu0 1 2 3 4 5 6 7 8 9 0\n";
+        assert_eq!(ticks_of_machine(stat), Some(243));
+        assert_eq!(ticks_of_machine("cpu  100 20 30 4000 500 6 7\n"), None);
     }
 
     #[test]
