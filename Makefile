@@ -82,8 +82,8 @@ bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashic
 profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, nothing else running (REPEATS=3)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
 
-figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, 2 min)
-	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY))
+figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again)
+	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from quorate_local.figures import Figure
-from quorate_paper import alloc, conservation, costs, figure7, goals, placement, program
+from quorate_paper import alloc, conservation, costs, goals, placement, program
 from quorate_paper.instances import KINDS, applicants, demands, servers
 from quorate_paper.solver import optimum
 
@@ -169,47 +168,6 @@ def test_what_the_tool_refuses_is_said() -> None:
         alloc.place({"servers": [{"id": "s", "capacity": [1]}]}, "online")
 
 
-def _sampled(tenant: str, phase: str, rates: list[float]) -> list[figure7.Sample]:
-    """Windows of 100 ms."""
-    return [figure7.Sample(tenant, phase, n / 10, (n + 1) / 10, rate, 5_000) for n, rate in enumerate(rates)]
-
-
-def test_an_interval_below_the_sla_is_a_violation() -> None:
-    sla = figure7.Seen().sla_per_s
-    samples = _sampled("B", "C idles, A and B want more", [sla] * 5 + [0.5 * sla] * 5 + [1.5 * sla] * 5)
-    samples += _sampled("C", "C idles, A and B want more", [0.1 * sla] * 10)
-    assert figure7.violations(figure7.Seen(samples)) == (1, 5)
-    assert figure7.violations(figure7.Seen(samples), "B floods") == (0, 0)
-
-
-def test_a_victim_is_back_when_an_interval_begins_at_its_sla() -> None:
-    sla = 2_000.0
-    assert figure7._back_s(_sampled("C", "x", [0.2 * sla, 0.2 * sla, *[sla] * 6]), sla) == pytest.approx(0.2)
-    assert figure7._back_s(_sampled("C", "x", [0.2 * sla] * 8), sla) > figure7.INTERVAL_S
-
-
-def test_what_pacing_is_worth_is_told_beside_a_client_that_does_not() -> None:
-    flooded, paced = figure7.FLOODED, figure7.PACED
-    samples = [one for tenant in "BC" for phase in (flooded, paced) for one in _sampled(tenant, phase, [2_000.0] * 5)]
-    seen = figure7.Seen(samples, cpu_s_per_m={flooded: 8.0, paced: 6.0})
-    told = {figure.name: figure.value for figure in goals._pacing(seen)}
-    assert told["fig7_pacing_cpu_ratio"] == pytest.approx(0.75)
-    assert told["fig7_pacing_victim_p99_ratio"] == told["fig7_pacing_rate_ratio"] == pytest.approx(1.0)
-    assert {figure.name: figure.met for figure in goals._pacing(seen)}["fig7_pacing_rate_ratio"] is True
-    samples = [replace(one, acked_per_s=1_700.0) if (one.tenant, one.phase) == ("B", paced) else one for one in samples]
-    slower = {figure.name: figure.met for figure in goals._pacing(replace(seen, samples=samples))}
-    assert slower["fig7_pacing_rate_ratio"] is False
-    with pytest.raises(KeyError):
-        list(goals._pacing(figure7.Seen()))
-
-
-def test_processor_time_is_that_of_the_process_whatever_its_name_is() -> None:
-    stat = "7 (a) b) S 1 7 7 0 -1 4194560 500 0 0 0 120 34 5 6 20 0 1 0 9 9 9 9"
-    assert figure7.cpu_ticks(stat) == 154
-    own = Path("/proc/self/stat")
-    assert figure7.cpu_ticks(own.read_text()) <= figure7.cpu_ticks(own.read_text())
-
-
 def _shared(algorithm: str, applicants: int, efficiency: float, fairness_ratio: float = 1.0) -> conservation.Point:
     same = {"seed": 1, "tenants": 9, "time_us": 1.0, "messages": 1, "rounds": 6, "granted": [1.0] * 3, "scarce": 0}
     judged = {"efficiency": efficiency, "deviation": 0.1, "speedup": 200.0, "fairness_ratio": fairness_ratio}
@@ -250,22 +208,3 @@ def test_nothing_is_published_from_a_work_tree_with_changes(monkeypatch: pytest.
     monkeypatch.setattr(program, "changes", lambda: " M loadtest/figures/quorate_paper/goals.py")
     assert program.main(["--only", "fig3"]) == 1
     assert program.named_commit() == program.commit()
-
-
-def test_without_harm_there_is_nothing_to_protect_from() -> None:
-    limited = (figure7.FLOODED, figure7.PACED)
-    phases = ("both at their SLA, limiters off", "B floods, limiters off", *limited, figure7.CONTROL)
-    shared = ("C idles, B wants more", "C idles, A and B want more", "C is back, 1")
-    sla = figure7.Seen().sla_per_s
-
-    def met(victim: float) -> dict[str, bool | None]:
-        samples = [one for phase in (*phases, *shared) for one in _sampled("A", phase, [2 * sla] * 10)]
-        samples += [one for phase in (*phases, *shared) for one in _sampled("B", phase, [2 * sla] * 10)]
-        samples += [one for phase in (*phases, *shared) for one in _sampled("C", phase, [victim * sla] * 10)]
-        seen = figure7.Seen(samples, owner_back_s=[0.1], taken_back_s=[0.1], cpu_s_per_m=dict.fromkeys(limited, 8.0))
-        return {figure.name: figure.met for figure in goals.sharing(seen)}
-
-    assert met(0.3)["fig7_unprotected_rate_ratio"] is True
-    assert met(0.3)["fig7_control_rate_ratio"] is True
-    assert met(0.99)["fig7_unprotected_rate_ratio"] is False
-    assert met(0.99)["fig7_control_rate_ratio"] is False
