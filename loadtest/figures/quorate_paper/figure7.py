@@ -20,7 +20,7 @@ from typing import Any
 
 from quorate_local.display import Display
 from quorate_local.options import ServerResources
-from quorate_paper.instances import profile
+from quorate_paper import profiles
 from quorate_paper.seen import (
     BACK_PART,
     BRIEF,
@@ -71,12 +71,15 @@ def run(folder: Path, display: Display) -> Seen:
         with _servers(folder / "limiters", display, BEYOND_REACH, share="off") as servers:
             with display.step("what the servers do on one core"):
                 _scarce(servers, cores)
+                # The file that this stack was started with; the next one is, too.
+                profile = profiles.read(servers.stack.options.profile_file())
+                watch.seen.profile = profile.about()
                 watch.seen.peak_per_s = _peak(servers)
                 watch.seen.sla_per_s = round(watch.seen.peak_per_s * SLA_PART)
             with display.step(f"limiters off, and on: an SLA is {watch.seen.sla_per_s:,} appends/s"):
                 _limiters(servers, watch)
         with (
-            _servers(folder / "sharing", display, _promised(watch.seen.sla_per_s), share="idle") as servers,
+            _servers(folder / "sharing", display, _promised(watch.seen.sla_per_s, profile), share="idle") as servers,
             display.step("lending what C does not use, and taking it back"),
         ):
             _scarce(servers, cores)
@@ -140,9 +143,10 @@ class Watch:
                 self.window(name + "+" if settles else name)
 
 
-def _promised(sla_per_s: int) -> ServerResources:
+def _promised(sla_per_s: int, profile: profiles.Profile) -> ServerResources:
     """Storage for three SLAs and no more: what is lent is C's."""
-    promised = len(TENANTS) * sla_per_s * _operations() / float(profile()["safety_factor"])
+    operations = profile.operations({"durability": "persistent", "request_size_bytes": SIZE_BYTES})
+    promised = len(TENANTS) * sla_per_s * operations / profile.safety_factor
     # A thousandth more, or the last of three would not fit for rounding.
     return ServerResources(cpu_cores=64.0, network_bytes_per_s=10**11, storage_io_per_s=round(promised * 1.001))
 
@@ -157,11 +161,6 @@ def _servers(folder: Path, display: Display, resources: ServerResources, share: 
         "QUORATE_MEASURE_ISOLATION": "true",
     }
     return fleet(folder, display, 3, server_env=env, server_resources=resources)
-
-
-def _operations() -> int:
-    storage = profile()["storage"]
-    return int(-(-SIZE_BYTES // storage["io_bytes"]) * storage["writes"])
 
 
 def _groups(servers: Fleet, tenants: tuple[str, ...], sla_per_s: int) -> dict[str, str]:

@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 from quorate_local.display import Display
 from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 from quorate_local.options import REPOSITORY
-from quorate_paper import conservation, costs, figure7, goals, placement, plots, runs, seen
-from quorate_paper.instances import profile
+from quorate_paper import conservation, costs, figure7, goals, placement, plots, profiles, runs, seen
 
 COMMAND = "make figures"
 PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
@@ -95,10 +94,17 @@ def publish_runs(attempts: list[runs.Attempt], folder: Path) -> list[Figure]:
         back=f"{seen.BACK_PART:.0%}",
         returns=figure7.RETURNS,
         brief_returns=figure7.BRIEF_RETURNS,
+        profile=" and ".join(dict.fromkeys(profiles.told(one.seen.profile) for one in attempts)),
         figures=runs.table(spreads),
     )
     (folder / "figure-7.md").write_text(page)
-    told = _rounded({**_about(), "figures": [one.told() for one in spreads], "runs": [one.told() for one in attempts]})
+    told = _rounded(
+        {
+            **_about(counted[0].seen.profile),
+            "figures": [one.told() for one in spreads],
+            "runs": [one.told() for one in attempts],
+        }
+    )
     # A line for each sample: what is published may have a million bytes, and changes are to be read.
     (folder / "figure-7.json").write_text(json.dumps(told, separators=(",", ":")).replace("],[", "],\n[") + "\n")
     return [one.figure for one in spreads]
@@ -160,11 +166,13 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 def _page(figures: list[Figure], kinds: Rows, demanded: Rows, fleets: Rows, chosen: argparse.Namespace) -> str:
+    profile = profiles.chosen()
     return PAGE.read_text().format(
         command=COMMAND,
         commit=named_commit(),
         machine=machine(),
-        profile=profile()["version"],
+        profile=profiles.told(profile.about(), profile.instead_of),
+        safety_factor=f"{profile.safety_factor:.0%}",
         seeds=chosen.seeds,
         seeds_shared=chosen.seeds_shared,
         seeds_dear=chosen.seeds_dear,
@@ -218,11 +226,11 @@ def _growth(rows: Rows) -> str:
 
 
 def _write(path: Path, what: dict[str, Any]) -> None:
-    path.write_text(json.dumps(_rounded({**_about(), **what}), indent=1) + "\n")
+    path.write_text(json.dumps(_rounded({**_about(profiles.chosen().about()), **what}), indent=1) + "\n")
 
 
-def _about() -> dict[str, Any]:
-    return {"command": COMMAND, "commit": named_commit(), "machine": machine(), "profile": profile()["version"]}
+def _about(profile: dict[str, Any]) -> dict[str, Any]:
+    return {"command": COMMAND, "commit": named_commit(), "machine": machine(), "profile": profile}
 
 
 def _rounded(what: Any) -> Any:

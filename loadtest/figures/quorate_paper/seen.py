@@ -64,6 +64,8 @@ class Seen:
     # What the servers did with two tenants that wanted all, and of it the SLA of each.
     peak_per_s: float = 0.0
     sla_per_s: int = 2_000
+    # Which cost profile the servers were charged by, as `Profile.about` gives it.
+    profile: dict[str, Any] = field(default_factory=dict)
     # Of the machine, when the run began: processes that wanted a core.
     load_average: float = 0.0
     # What servers used for an append, by phase; seconds of processor time a million.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quorate_local.figures import Figure
-from quorate_paper import figure7, goals, program, runs, seen
+from quorate_paper import figure7, goals, profiles, program, runs, seen
 
 
 def _sampled(tenant: str, phase: str, rates: list[float]) -> list[seen.Sample]:
@@ -30,7 +30,9 @@ def _run(c: list[float] | None = None, **changed: Any) -> seen.Seen:
             samples += _sampled(tenant, phase, [2 * SLA] * 10)
         samples += _sampled("C", phase, [part * SLA for part in c or [1.0] * 10])
     returns = [seen.Return(0.1, 0.1, 0.6)]
-    return replace(seen.Seen(samples, returns, cpu_s_per_m=dict.fromkeys(LIMITED, 8.0)), **changed)
+    profile = profiles.read(profiles.DEFAULT).about()
+    run = seen.Seen(samples, returns, profile=profile, cpu_s_per_m=dict.fromkeys(LIMITED, 8.0))
+    return replace(run, **changed)
 
 
 def test_an_interval_below_the_sla_is_a_violation() -> None:
@@ -151,6 +153,7 @@ def test_runs_are_published_as_a_page_and_data(tmp_path: Path) -> None:
     assert page.count("\n| 2 | ") == 2, "both attempts of the second run are told"
     assert "| figure | median | least | greatest |" in page
     assert "less than 90% of what it asks for" in page
+    assert "cost profile `2026-11-provisional-1`, **an estimate**: nothing measured was there." in page
     data = json.loads((tmp_path / "figure-7.json").read_text())
     assert [(one["run"], one["counts"]) for one in data["runs"]] == [(1, True), (2, False), (2, True)]
     assert {one["name"] for one in data["figures"]} == {figure.name for figure in figures}
