@@ -72,8 +72,9 @@ def _beside_optimum(optima: list[dict[str, Any]]) -> Iterator[Figure]:
         note = f"median over proven optima; worst {min(ratios, default=0):.3f}; {about}"
         if how == "offline":
             note += f"; Algorithm 1: {median([row['offline_filo'] / row['found'] for row in proven] or [0]):.3f}"
-        goal = 0.98 if how == "offline" else None
-        yield Figure(name, median(ratios or [0.0]), "ratio", goal, True, note)
+        if how == "online":
+            note += "; on-line nobody knows who comes later, which the optimum does"
+        yield Figure(name, median(ratios or [0.0]), "ratio", 0.98, True, note)
         bounds = [row[how] / row["bound"] for row in optima]
         note = f"median over the solver's bounds, proven to be reached or not; worst {min(bounds):.3f}; {about}"
         yield Figure(name.replace("optimal", "bound"), median(bounds), "ratio", None, True, note)

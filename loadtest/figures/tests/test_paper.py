@@ -189,6 +189,22 @@ def test_only_proven_optima_are_called_so() -> None:
     assert figures["placement_vs_optimal_ratio"] == pytest.approx(1.0)
     assert figures["placement_vs_optimal_ratio_online"] == pytest.approx(0.5)
     assert figures["placement_vs_bound_ratio"] == pytest.approx(0.75)
+    met = {figure.name: figure.met for figure in goals._beside_optimum(rows)}
+    assert (met["placement_vs_optimal_ratio"], met["placement_vs_optimal_ratio_online"]) == (True, False)
+
+
+def test_what_is_scarce_is_what_applicants_want_most_of() -> None:
+    # Of the second resource most is wanted for what there is; of the first, most in all.
+    made = {
+        "servers": [{"id": f"s{n}", "capacity": [1_000.0, 2.0, 5.0]} for n in range(2)],
+        "applicants": [
+            {"id": "a", "sla_per_s": 1, "replicas": [[900.0, 1.0, 1.0], [10.0, 3.0, 1.0]]},
+            {"id": "b", "sla_per_s": 1, "replicas": [[500.0, 1.0, 4.0]]},
+        ],
+    }
+    assert placement.most_wanted(made) == 1
+    made["applicants"].append({"id": "c", "sla_per_s": 1, "replicas": [[0.0, 0.0, 9.0]]})  # type: ignore[attr-defined]
+    assert placement.most_wanted(made) == 2
 
 
 def test_nothing_is_published_from_a_work_tree_with_changes(monkeypatch: pytest.MonkeyPatch) -> None:
