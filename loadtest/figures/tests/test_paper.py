@@ -52,7 +52,7 @@ def test_costs_are_plotted_from_cells(tmp_path: Path) -> None:
 
     series = itertools.product(costs.DURABILITIES, (1, 2), (64, 1_024), (1_000.0, 9_000.0, 2_000.0))
     told = {"version": "v", "source": "a test", "servers_version": "0", "machine": {"cores": 2, "cpu": "c"}}
-    error = {"median": 0.1, "worst": 0.2, "mixes": [{}]}
+    error = {"median": 0.1, "worst": 0.2, "understated": 1.3, "understated_others_cores": 0.04, "mixes": [{}]}
     cells = tmp_path / "cells.json"
     cells.write_text(json.dumps({**told, "error": error, "cells": [cell(*one) for one in series]}))
     points = costs.points(costs.read(cells))
@@ -60,7 +60,9 @@ def test_costs_are_plotted_from_cells(tmp_path: Path) -> None:
     assert {(point.cores, point.busiest, point.per_s) for point in points} == {(0.5, 0.25, 5e5)}
     assert {point.head_us for point in points} == {2.0, None}, "the median; two shards tell no roles apart"
     assert program.main(["--only", "fig3", "--cells", str(cells), "--publish", str(tmp_path)]) == 0
-    assert "10.0%" in (tmp_path / "figure-3.md").read_text()
+    page = (tmp_path / "figure-3.md").read_text()
+    assert "10.0%" in page
+    assert "1.30 times what was predicted, while others used 0.04 cores" in page
     assert (tmp_path / "figure-3.svg").stat().st_size > 0
     assert program.main(["--only", "fig3", "--cells", str(tmp_path / "none"), "--publish", str(tmp_path)]) == 1
 
