@@ -79,11 +79,11 @@ claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=f
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
 	@$(venv)/quorate-bench-peers $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(QUICK)),--quick)
 
-profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, nothing else running (REPEATS=3)
-	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS))
+profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, and one more where disturbed; nothing else running (REPEATS=3 ACCEPT=1)
+	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS)) $(if $(filter 1,$(ACCEPT)),--accept)
 
-figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, 2 min)
-	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY))
+figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again)
+	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))

@@ -59,19 +59,27 @@ def keep(figures: Iterable[Figure], command: str, file: Path) -> None:
 
 def table(figures: Iterable[Figure]) -> list[str]:
     """For people, in a terminal."""
-    rows = [(figure.name, _spoken(figure.value), figure.unit, _goal(figure), _judged(figure)) for figure in figures]
+    rows = [row(figure) for figure in figures]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
     return ["  " + "  ".join(_padded(row, widths)).rstrip() for row in rows]
 
 
 def markdown(figures: Iterable[Figure]) -> list[str]:
     """The same as a table for `loadtest/results/`."""
-    rows = [
-        f"| `{figure.name}` | {_spoken(figure.value)} | {figure.unit} | {_goal(figure)} | {_judged(figure)} "
-        f"| {figure.note} |"
-        for figure in figures
-    ]
+    rows = []
+    for figure in figures:
+        name, *rest = row(figure)
+        rows.append(f"| `{name}` | {' | '.join(rest)} | {figure.note} |")
     return ["| figure | value | unit | goal | | how |", "| --- | ---: | --- | --- | --- | --- |", *rows]
+
+
+def row(figure: Figure) -> tuple[str, str, str, str, str]:
+    """Name, value, unit, goal, and whether it is met, for people."""
+    return figure.name, spoken(figure.value), figure.unit, _goal(figure), _judged(figure)
+
+
+def spoken(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:,.3g}"
 
 
 def commit() -> str:
@@ -100,14 +108,10 @@ def _padded(row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [cells[0], f"{row[1]:>{widths[1]}}", *cells[2:]]
 
 
-def _spoken(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:,.3g}"
-
-
 def _goal(figure: Figure) -> str:
     if figure.goal is None:
         return ""
-    return f"{'≥' if figure.more_is_better else '≤'} {_spoken(figure.goal)}"
+    return f"{'≥' if figure.more_is_better else '≤'} {spoken(figure.goal)}"
 
 
 def _judged(figure: Figure) -> str:

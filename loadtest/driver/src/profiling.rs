@@ -16,7 +16,7 @@ use crate::measure::Workload;
 use crate::profile::cells::{Cell, Plan, length, measure_cells, sizes};
 use crate::profile::error::judge;
 use crate::profile::mixed::{Mix, measure_mixes};
-use crate::profile::{Group, fit as fitting};
+use crate::profile::{Group, fit as fitting, mixed};
 use crate::{Keep, command_of, read_handle, seconds, text, write_json};
 
 #[derive(Args)]
@@ -102,6 +102,9 @@ pub struct MixesFlags {
     /// Draws them: another one draws others
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Measure only these of them, counted from 0: those that something disturbed, again
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    only: Vec<u32>,
     /// Write the mixes to this file
     #[arg(long, value_name = "OUT")]
     json: PathBuf,
@@ -259,15 +262,13 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
 
 pub fn mixes(flags: &MixesFlags, plaintext: bool) -> Result<bool, String> {
     let groups = flags.groups.read(plaintext)?;
-    let mixes = measure_mixes(
-        &groups,
-        &flags.groups.workload()?,
-        flags.seed,
-        flags.mixes,
-        |mix| {
-            text::print(&told_mix(mix));
-        },
-    )?;
+    let plan = mixed::Plan {
+        seed: flags.seed,
+        mixes: flags.mixes,
+        only: flags.only.clone(),
+    };
+    let workload = flags.groups.workload()?;
+    let mixes = measure_mixes(&groups, &workload, &plan, |mix| text::print(&told_mix(mix)))?;
     write_json(Some(&flags.json), &mixes)?;
     Ok(true)
 }

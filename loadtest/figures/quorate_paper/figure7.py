@@ -13,87 +13,54 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from quorate_local.display import Display
 from quorate_local.options import ServerResources
-from quorate_paper.instances import profile
+from quorate_paper import profiles
+from quorate_paper.seen import (
+    BACK_PART,
+    BRIEF,
+    CALM_PART,
+    CONTROL,
+    FLOODED,
+    IDLE_PART,
+    INTERVAL_S,
+    PACED,
+    TENANTS,
+    WINDOW_S,
+    Return,
+    Sample,
+    Seen,
+    back_s,
+    lent_part,
+)
 from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import Steady, Window
 
-TENANTS = ("A", "B", "C")
 BATCH = 16  # of all tenants, as a full batch of the cost profile: smaller ones cost more, and are charged more
 # Of what the servers do in such batches with a thousand outstanding. Tenants at their SLAs have fewer, so that rounds
 # of the servers are smaller and an append costs more: with a fifth for each, C fell short of its SLA.
 SLA_PART = 0.15
 PEAK_S = 2.0
 SIZE_BYTES = 1_024
-IDLE_PART = 0.1
-CALM_PART = 0.95  # A before it wants more: at its whole SLA, any hiccup would have it held back, and want more
-WINDOW_S = 0.1
 RETURN_WINDOW_S = 0.05
 RETURN_CLOSELY_S = 1.0
 PHASE_S = 4.0
 SETTLE_S = 3.0  # six intervals: what is lent has been agreed on, and again
-INTERVAL_S = 0.5
 RETURNS = 5
-BACK_PART = 0.95  # of its SLA: a window of 100 ms holds 200 requests in batches
-WITHIN_PART = 0.9  # of its SLA, over an interval: below is a violation
-CONTROL = "control: limiters off, A and B want more, C its SLA"
+# And so many at the end, in short cycles. Of an owner that comes back nothing is lent for four intervals, and then it
+# has to be agreed on: when C comes back it has just been lent.
+BRIEF_RETURNS = 15
+BRIEF_S, BRIEF_IDLE_S = 1.0, SETTLE_S + INTERVAL_S
+RUN_S = 210  # about, with starting and stopping servers
 FLOOD = ("--outstanding", "2048")
-FLOODED = "B floods, limiters on"
-PACED = "B floods and its client paces it"
 OWN_OUTSTANDING = 128  # of a tenant at its SLA: its client has no more under way, as clients do
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 WANTS_MORE = ("--outstanding", "512", "--batch-entries-max", str(BATCH))
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One tenant in one window; seconds since the figure began."""
-
-    tenant: str
-    phase: str
-    began_s: float
-    ended_s: float
-    acked_per_s: float
-    p99_us: int
-
-
-@dataclass
-class Seen:
-    samples: list[Sample] = field(default_factory=list)
-    # Of each return of C: seconds until it had its SLA, and until all tenants were within what servers promise.
-    owner_back_s: list[float] = field(default_factory=list)
-    taken_back_s: list[float] = field(default_factory=list)
-    # B beyond its SLA, since limiters are on.
-    victim_back_s: float = 0.0
-    # What the servers did with two tenants that wanted all, and of it the SLA of each.
-    peak_per_s: float = 0.0
-    sla_per_s: int = 2_000
-    # Of the machine, when the figure began: processes that wanted a core.
-    load_average: float = 0.0
-    # What servers used for an append, by phase; seconds of processor time a million.
-    cpu_s_per_m: dict[str, float] = field(default_factory=dict)
-
-    def rate(self, tenant: str, phase: str) -> float:
-        """Over the phase's samples of the tenant, appends/s."""
-        return _mean(self.of(tenant, phase))
-
-    def p99_us(self, tenant: str, phase: str) -> float:
-        # A window in which nothing was acknowledged has no latency: it waited at least as long as the window.
-        latencies = sorted(sample.p99_us or round(WINDOW_S * 1e6) for sample in self.of(tenant, phase))
-        return float(latencies[len(latencies) // 2])
-
-    def of(self, tenant: str, phase: str) -> list[Sample]:
-        return [sample for sample in self.samples if (sample.tenant, sample.phase) == (tenant, phase)]
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [asdict(sample) for sample in self.samples]
 
 
 def run(folder: Path, display: Display) -> Seen:
@@ -104,12 +71,15 @@ def run(folder: Path, display: Display) -> Seen:
         with _servers(folder / "limiters", display, BEYOND_REACH, share="off") as servers:
             with display.step("what the servers do on one core"):
                 _scarce(servers, cores)
+                # The file that this stack was started with; the next one is, too.
+                profile = profiles.read(servers.stack.options.profile_file())
+                watch.seen.profile = profile.about()
                 watch.seen.peak_per_s = _peak(servers)
                 watch.seen.sla_per_s = round(watch.seen.peak_per_s * SLA_PART)
             with display.step(f"limiters off, and on: an SLA is {watch.seen.sla_per_s:,} appends/s"):
                 _limiters(servers, watch)
         with (
-            _servers(folder / "sharing", display, _promised(watch.seen.sla_per_s), share="idle") as servers,
+            _servers(folder / "sharing", display, _promised(watch.seen.sla_per_s, profile), share="idle") as servers,
             display.step("lending what C does not use, and taking it back"),
         ):
             _scarce(servers, cores)
@@ -173,9 +143,10 @@ class Watch:
                 self.window(name + "+" if settles else name)
 
 
-def _promised(sla_per_s: int) -> ServerResources:
+def _promised(sla_per_s: int, profile: profiles.Profile) -> ServerResources:
     """Storage for three SLAs and no more: what is lent is C's."""
-    promised = len(TENANTS) * sla_per_s * _operations() / float(profile()["safety_factor"])
+    operations = profile.operations({"durability": "persistent", "request_size_bytes": SIZE_BYTES})
+    promised = len(TENANTS) * sla_per_s * operations / profile.safety_factor
     # A thousandth more, or the last of three would not fit for rounding.
     return ServerResources(cpu_cores=64.0, network_bytes_per_s=10**11, storage_io_per_s=round(promised * 1.001))
 
@@ -190,11 +161,6 @@ def _servers(folder: Path, display: Display, resources: ServerResources, share: 
         "QUORATE_MEASURE_ISOLATION": "true",
     }
     return fleet(folder, display, 3, server_env=env, server_resources=resources)
-
-
-def _operations() -> int:
-    storage = profile()["storage"]
-    return int(-(-SIZE_BYTES // storage["io_bytes"]) * storage["writes"])
 
 
 def _groups(servers: Fleet, tenants: tuple[str, ...], sla_per_s: int) -> dict[str, str]:
@@ -245,7 +211,7 @@ def _limiters(servers: Fleet, watch: Watch) -> None:
         load("B", *FLOOD, "--pace")
         _charged(watch, servers, PACED, begin_anew)
     after = [sample for sample in watch.seen.samples if sample.tenant == "C" and sample.began_s >= switched]
-    watch.seen.victim_back_s = _back_s(after, watch.seen.sla_per_s) - switched
+    watch.seen.victim_back_s = back_s(after, watch.seen.sla_per_s, PHASE_S) - switched
     watch.loads = {}
 
 
@@ -276,20 +242,6 @@ def cpu_ticks(stat: str) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def _back_s(samples: list[Sample], sla_per_s: float) -> float:
-    """When the first interval begins over which the tenant had its SLA."""
-    for first in range(len(samples)):
-        stretch = next(_intervals(samples[first:]), [])
-        if stretch and _mean(stretch) >= BACK_PART * sla_per_s:
-            return stretch[0].began_s
-    return samples[-1].ended_s + PHASE_S
-
-
-def _mean(samples: list[Sample]) -> float:
-    time_s = sum(sample.ended_s - sample.began_s for sample in samples)
-    return sum(sample.acked_per_s * (sample.ended_s - sample.began_s) for sample in samples) / time_s
-
-
 def _toggle(servers: Fleet) -> None:
     for pid in servers.pids():
         os.kill(pid, signal.SIGUSR1)
@@ -310,12 +262,14 @@ def _lending(servers: Fleet, watch: Watch) -> None:
         watch.phase("C idles, B wants more")
         load("A", *WANTS_MORE)
         watch.phase("C idles, A and B want more")
-        for number in range(RETURNS):
-            load("C", *_rate(watch))
-            _return(watch, f"C is back, {number + 1}")
+        for number in range(1, RETURNS + 1):
+            _return(watch, f"C is back, {number}", PHASE_S, lambda: load("C", *_rate(watch)))
             load("C", *_rate(watch, IDLE_PART))
-            if number + 1 < RETURNS:
-                watch.phase(f"C idles again, {number + 1}", 1.0)
+            watch.phase(f"C idles again, {number}", 1.0)
+        for number in range(1, BRIEF_RETURNS + 1):
+            _return(watch, f"{BRIEF}: back {number}", BRIEF_S, lambda: load("C", *_rate(watch)))
+            load("C", *_rate(watch, IDLE_PART))
+            watch.phase(f"{BRIEF}: idles {number}", BRIEF_IDLE_S - SETTLE_S)
         # The control: nobody is held back, and C wants its SLA.
         load("C", *_rate(watch))
         _toggle(servers)
@@ -323,15 +277,17 @@ def _lending(servers: Fleet, watch: Watch) -> None:
     watch.loads = {}
 
 
-def _return(watch: Watch, phase: str) -> None:
-    """C appends at its SLA from now on, when its load has attached."""
+def _return(watch: Watch, phase: str, seconds: float, load: Callable[[], None]) -> None:
+    """C appends at its SLA from now on, when its load has attached: for so long, or longer until it has its SLA and
+    what was lent is taken back."""
+    lent = lent_part(watch.seen)
+    load()
     began: float | None = None
     owner: float | None = None
     taken: float | None = None
     start = time.monotonic()
-    while time.monotonic() < start + PHASE_S:
-        is_close = time.monotonic() < start + RETURN_CLOSELY_S
-        windows = watch.window(phase, RETURN_WINDOW_S if is_close else WINDOW_S)
+    while (elapsed_s := time.monotonic() - start) < (PHASE_S if None in (owner, taken) else seconds):
+        windows = watch.window(phase, RETURN_WINDOW_S if elapsed_s < RETURN_CLOSELY_S else WINDOW_S)
         began = began if began is not None else windows["C"].began_us / 1e6
         ended = max(one.ended_us for one in windows.values()) / 1e6
         if owner is None and windows["C"].acked_per_s >= BACK_PART * watch.seen.sla_per_s:
@@ -339,36 +295,5 @@ def _return(watch: Watch, phase: str) -> None:
         total = sum(one.acked_per_s for one in windows.values())
         if taken is None and total <= len(TENANTS) * watch.seen.sla_per_s * (2 - BACK_PART):
             taken = ended - began
-    watch.seen.owner_back_s.append(owner if owner is not None else PHASE_S)
-    watch.seen.taken_back_s.append(taken if taken is not None else PHASE_S)
-
-
-def violations(seen: Seen, phases: str = "C ") -> tuple[int, int]:
-    """(violations, chances): of each tenant and interval, whether the tenant got less than what it asked for within
-    its SLA. `phases`: how their names begin; by default those in which what is idle was shared."""
-    shared = [sample for sample in seen.samples if sample.phase.startswith(phases)]
-    found = chances = 0
-    for tenant in TENANTS:
-        for chunk in _intervals([sample for sample in shared if sample.tenant == tenant]):
-            asks = _asks(tenant, chunk[0].phase)
-            chances += 1
-            found += _mean(chunk) < WITHIN_PART * asks * seen.sla_per_s
-    return found, chances
-
-
-def _asks(tenant: str, phase: str) -> float:
-    if tenant == "C" and "idles" in phase:
-        return IDLE_PART
-    return CALM_PART if tenant == "A" and phase.startswith("C idles, B") else 1.0
-
-
-def _intervals(samples: list[Sample]) -> Iterator[list[Sample]]:
-    """Samples that follow one another, in one phase, as long as an interval."""
-    chunk: list[Sample] = []
-    for sample in samples:
-        if chunk and sample.phase != chunk[0].phase:
-            chunk = []
-        chunk.append(sample)
-        if chunk[-1].ended_s - chunk[0].began_s >= INTERVAL_S:
-            yield chunk
-            chunk = []
+    owner, taken = (PHASE_S if back is None else back for back in (owner, taken))
+    watch.seen.returns.append(Return(owner, taken, lent))

@@ -11,9 +11,22 @@ from typing import Any
 from quorate_local.figures import Figure
 from quorate_paper.conservation import EXACT, MORE_ROUNDS, over
 from quorate_paper.conservation import Point as Shared
-from quorate_paper.figure7 import CONTROL, FLOODED, INTERVAL_S, PACED, RETURNS, WITHIN_PART, Seen, violations
 from quorate_paper.placement import COUNTS, HOWS, ORDERS
 from quorate_paper.placement import Point as Placed
+from quorate_paper.seen import (
+    CONTROL,
+    FLOODED,
+    INTERVAL_S,
+    LENT_PART_MIN,
+    PACED,
+    WITHIN_PART,
+    Count,
+    Seen,
+    control,
+    short_returns,
+    short_tenants,
+    violations,
+)
 
 MOST = max(COUNTS)
 
@@ -59,8 +72,9 @@ def _beside_optimum(optima: list[dict[str, Any]]) -> Iterator[Figure]:
         note = f"median over proven optima; worst {min(ratios, default=0):.3f}; {about}"
         if how == "offline":
             note += f"; Algorithm 1: {median([row['offline_filo'] / row['found'] for row in proven] or [0]):.3f}"
-        goal = 0.98 if how == "offline" else None
-        yield Figure(name, median(ratios or [0.0]), "ratio", goal, True, note)
+        if how == "online":
+            note += "; on-line nobody knows who comes later, which the optimum does"
+        yield Figure(name, median(ratios or [0.0]), "ratio", 0.98, True, note)
         bounds = [row[how] / row["bound"] for row in optima]
         note = f"median over the solver's bounds, proven to be reached or not; worst {min(bounds):.3f}; {about}"
         yield Figure(name.replace("optimal", "bound"), median(bounds), "ratio", None, True, note)
@@ -193,7 +207,7 @@ def _pacing(seen: Seen) -> Iterator[Figure]:
 
 
 def sharing(seen: Seen) -> Iterator[Figure]:
-    """Figure 7: each phase's assertion is a goal."""
+    """Figure 7, of one run: each phase's assertion is a goal."""
     off, on = "B floods, limiters off", FLOODED
     idle, both = "C idles, B wants more", "C idles, A and B want more"
     sla = seen.sla_per_s
@@ -221,13 +235,33 @@ def sharing(seen: Seen) -> Iterator[Figure]:
     extra = [seen.rate(tenant, both) - sla for tenant in ("A", "B")]
     note = "of A and B, the one that got less over the one that got more, above their SLAs"
     yield Figure("fig7_lent_fairness_ratio", min(extra) / max(*extra, 1.0), "ratio", 0.9, True, note)
-    note = f"worst of {RETURNS}: from C's first append at its SLA until a window of 50 ms at its SLA"
-    yield Figure("fig7_owner_back_ms", 1_000 * max(seen.owner_back_s), "ms", 200, note=note)
-    note = f"worst of {RETURNS}: until all three together are within what servers promise"
-    yield Figure("fig7_taken_back_ms", 1_000 * max(seen.taken_back_s), "ms", 200, note=note)
-    found, chances = violations(seen, on)
-    note = f"{found} of {chances} intervals of tenants with limiters on and nothing shared: what the machine alone does"
-    yield Figure("fig7_control_violation_ratio", found / max(chances, 1), "ratio", note=note)
-    found, chances = violations(seen)
-    note = f"{found} of {chances} intervals of tenants while all that is idle was shared; paper: > 0.95 of tenants"
-    yield Figure("idle_sla_violation_ratio", found / chances, "ratio", 0.01, note=note)
+    worst = f"worst of {len(seen.returns)} returns"
+    note = f"{worst}: from C's first append at its SLA until a window of 50 ms at its SLA"
+    yield Figure("fig7_owner_back_ms", 1_000 * max(one.owner_back_s for one in seen.returns), "ms", 200, note=note)
+    note = f"{worst}: until all three together are within what servers promise"
+    yield Figure("fig7_taken_back_ms", 1_000 * max(one.taken_back_s for one in seen.returns), "ms", 200, note=note)
+    for name, count in counts(seen).items():
+        yield Figure(name, count.ratio, "ratio", COUNTED_GOALS.get(name), note=COUNTED[name])
+
+
+def counts(seen: Seen) -> dict[str, Count]:
+    """Of the figures that are shares of few: how many, of how many."""
+    return {
+        "fig7_control_violation_ratio": control(seen),
+        "idle_sla_violation_ratio": violations(seen),
+        "idle_returns_short_ratio": short_returns(seen),
+        "idle_tenants_short_ratio": short_tenants(seen),
+    }
+
+
+COUNTED_GOALS = {"idle_sla_violation_ratio": 0.01}
+COUNTED = {
+    "fig7_control_violation_ratio": "intervals of tenants with limiters on and nothing shared: what the machine alone "
+    f"does. Below {WITHIN_PART:.0%} of what the tenant asks for within its SLA is a violation, here and below",
+    "idle_sla_violation_ratio": f"intervals of tenants, {1_000 * INTERVAL_S:.0f} ms each, while all that is idle was "
+    "shared",
+    "idle_returns_short_ratio": f"returns of an owner of whose SLA {LENT_PART_MIN:.0%} or more was lent, after which "
+    "it had its SLA in no window within an interval",
+    "idle_tenants_short_ratio": "tenants that had one such interval or more while all that is idle was shared; paper, "
+    "which counts tenants: > 0.95",
+}

@@ -6,16 +6,13 @@ one server, can carry. A seed makes the same instance everywhere.
 
 from __future__ import annotations
 
-import itertools
-import json
 import random
 from typing import Any, TypeAlias
 
-from quorate_local.options import REPOSITORY
+from quorate_paper.profiles import chosen
 
 Instance: TypeAlias = dict[str, Any]
 
-PROFILE = REPOSITORY / "services" / "crates" / "placement" / "profiles" / "default.json"
 SIZES = [64 << power for power in range(10)]
 DEGREES = [3, 5, 7]
 # A server of today: cores, bytes/s in and out (25 Gbit/s each way), operations/s of two drives.
@@ -23,15 +20,9 @@ NOMINAL = [16.0, 6.25e9, 400_000.0]
 RESOURCES = ["CPU", "network", "storage IO"]
 
 
-def profile() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(PROFILE.read_text())
-    return loaded
-
-
 def capacity() -> list[float]:
     """What may be promised of a server."""
-    factor = float(profile()["safety_factor"])
-    return [amount * factor for amount in NOMINAL]
+    return [amount * chosen().safety_factor for amount in NOMINAL]
 
 
 def servers(count: int, domains: int = 0) -> list[dict[str, Any]]:
@@ -46,18 +37,12 @@ def servers(count: int, domains: int = 0) -> list[dict[str, Any]]:
 def applicants(seed: int, count: int, rate_share_max: float = 1.0) -> list[dict[str, Any]]:
     """In the order of their numbers; `rate_share_max`: of the peak rate."""
     drawn = random.Random(seed)
-    peaks = _Peaks()
     made = []
     for number in range(count):
         durability = drawn.choice(["in_memory", "persistent"])
         size, degree = drawn.choice(SIZES), drawn.choice(DEGREES)
-        rate = max(1, int(peaks.per_s(durability, size) * rate_share_max * drawn.random()))
-        sla = {
-            "durability": durability,
-            "replication_degree": degree,
-            "request_size_bytes": size,
-            "rate_per_s": rate,
-        }
+        sla = {"durability": durability, "replication_degree": degree, "request_size_bytes": size}
+        sla["rate_per_s"] = max(1, int(peak_per_s(sla) * rate_share_max * drawn.random()))
         made.append({"id": f"a{number}", "sla": sla})
     return made
 
@@ -102,52 +87,16 @@ def _vectors(name: str, replicas: list[list[float]]) -> dict[str, Any]:
 
 def vectors(applicant: dict[str, Any]) -> list[list[float]]:
     """Demand of each replica, the head first."""
-    return applicant["replicas"] if "replicas" in applicant else demands(applicant["sla"])
+    return applicant["replicas"] if "replicas" in applicant else chosen().demands(applicant["sla"])
 
 
-class _Peaks:
-    """The largest rate of one group, from the profile (Filo §6.1: "bounding SLAs")."""
-
-    def __init__(self) -> None:
-        self._profile = profile()
-        self._capacity = capacity()
-
-    def per_s(self, durability: str, size: int) -> float:
-        """The head is the dearest replica. Sizes between the profile's points take the next larger one's cost."""
-        points = self._profile["cpu"][durability]["head"]
-        cpu_s = next(point["cpu_ns"] for point in points if point["size_bytes"] >= size) / 1e9
-        shard = float(self._profile["shard_cores"] * self._profile["safety_factor"] / cpu_s)
-        network = float(self._capacity[1] / (2 * (size + self._profile["network"]["batch_header_bytes"])))
-        if durability == "in_memory":
-            return min(shard, network)
-        storage = self._profile["storage"]
-        operations = -(-size // storage["io_bytes"]) * storage["writes"]
-        return min(shard, network, float(self._capacity[2] / operations))
-
-
-def demands(sla: dict[str, Any]) -> list[list[float]]:
-    """Demand vectors for the exact solver: the profile's costs at one of its own sizes, or between two of them."""
-    known = profile()
-    degree, size, rate = sla["replication_degree"], sla["request_size_bytes"], sla["rate_per_s"]
-    network, storage = known["network"], known["storage"]
-    spread = 1 / network["entries_per_batch"]
-    copy_bytes, ack_bytes = size + network["batch_header_bytes"] * spread, network["ack_bytes"] * spread
-    operations = -(-size // storage["io_bytes"]) * storage["writes"] if sla["durability"] == "persistent" else 0
-    made = []
-    for position in range(degree):
-        role = "head" if position == 0 else "tail" if position + 1 == degree else "follower"
-        copies, acks = {"head": (2, 2), "follower": (2, 0), "tail": (1, 1)}[role]
-        cpu_s = _interpolated(known["cpu"][sla["durability"]][role], size) / 1e9
-        made.append([cpu_s * rate, (copies * copy_bytes + acks * ack_bytes) * rate, float(operations * rate)])
-    return made
-
-
-def _interpolated(points: list[dict[str, int]], size: int) -> float:
-    for low, high in itertools.pairwise(points):
-        if low["size_bytes"] <= size <= high["size_bytes"]:
-            part = (size - low["size_bytes"]) / (high["size_bytes"] - low["size_bytes"])
-            return low["cpu_ns"] + part * (high["cpu_ns"] - low["cpu_ns"])
-    raise ValueError(f"{size} bytes is outside the profile")
+def peak_per_s(sla: dict[str, Any]) -> float:
+    """The largest rate of one group (Filo §6.1: "bounding SLAs"): of what one shard, and one server, can carry. The
+    head is the dearest replica; with each append in a batch of its own, so that some may be."""
+    known, (_, network_bytes, storage_io) = chosen(), capacity()
+    network = network_bytes / (2 * (sla["request_size_bytes"] + known.read["network"]["batch_header_bytes"]))
+    operations = known.operations(sla)
+    return float(min(known.shard_peak_per_s(sla), network, storage_io / operations if operations else network))
 
 
 def conservation(made: Instance, placed: Instance) -> Instance:

@@ -9,7 +9,7 @@ from statistics import mean, median, stdev
 from typing import Any, TypeAlias
 
 from quorate_paper import alloc
-from quorate_paper.instances import KINDS, Instance, applicants, servers, vectors
+from quorate_paper.instances import KINDS, RESOURCES, Instance, applicants, servers, vectors
 from quorate_paper.solver import optimum
 
 COUNTS = [10, 30, 50, 70, 90, 110, 130, 150]
@@ -121,7 +121,7 @@ def against_optimum(seeds: range, count: int, seconds: float, told: Told = nothi
         made = {"servers": servers(SOLVED_SERVERS), "applicants": small(seed, count)}
         answers = {how: alloc.place(made, how)["allocated_ratio"] for how in HOWS}
         filo = alloc.place(made, "offline", "filo")["allocated_ratio"]
-        scarce = max(range(3), key=answers["offline"].__getitem__)
+        scarce = most_wanted(made)
         best = optimum(made, scarce, seconds)
         rows.append(
             {
@@ -137,6 +137,18 @@ def against_optimum(seeds: range, count: int, seconds: float, told: Told = nothi
             }
         )
     return rows
+
+
+def most_wanted(made: Instance) -> int:
+    """The resource of which all applicants together want the largest part of what there is: known before anybody
+    places, and so not chosen by what ours gives out."""
+    wanted = [vector for applicant in made["applicants"] for vector in vectors(applicant)]
+
+    def part(resource: int) -> float:
+        capacity = sum(server["capacity"][resource] for server in made["servers"])
+        return float(sum(vector[resource] for vector in wanted) / capacity)
+
+    return max(range(len(RESOURCES)), key=part)
 
 
 SOLVED_SERVERS = 4

@@ -16,10 +16,10 @@ from quorate_paper.conservation import Point as Shared
 from quorate_paper.conservation import medians
 from quorate_paper.costs import DURABILITIES
 from quorate_paper.costs import Point as Cost
-from quorate_paper.figure7 import TENANTS, Seen
 from quorate_paper.instances import RESOURCES
 from quorate_paper.placement import ALGORITHMS, HOWS
 from quorate_paper.placement import Point as Placed
+from quorate_paper.seen import BRIEF, TENANTS, Seen
 
 INK, PALE = "#3b4252", "#d8dee9"
 COLOURS = ["#2e6f95", "#d08c60", "#6a994e", "#8e7dbe", "#bc4b51"]
@@ -145,7 +145,8 @@ def sharing(seen: Seen, folder: Path) -> None:
         axis.axhline(sla, color=INK, linewidth=0.8, linestyle="--", label="SLA of each")
         begins: dict[str, float] = {}
         for sample in seen.samples:
-            begins.setdefault(sample.phase.rstrip("+"), sample.began_s)
+            phase = BRIEF if sample.phase.startswith(BRIEF) else sample.phase.rstrip("+")
+            begins.setdefault(phase, sample.began_s)
         for phase, began_s in begins.items():
             axis.axvline(began_s, color=PALE, linewidth=1)
             axis.text(began_s, 3.05 * sla, phase, fontsize=7, rotation=18, color=INK)

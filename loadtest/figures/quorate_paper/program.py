@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -17,13 +16,13 @@ from typing import Any, TypeAlias
 from quorate_local.display import Display
 from quorate_local.figures import FOLDER, Figure, commit, keep, machine, markdown, table
 from quorate_local.options import REPOSITORY
-from quorate_paper import conservation, costs, figure7, goals, placement, plots
-from quorate_paper.instances import profile
+from quorate_paper import conservation, costs, figure7, goals, placement, plots, profiles, runs, seen
 
 COMMAND = "make figures"
 PUBLISHED = REPOSITORY / "docs" / "papers" / "filo"
 PAGE = Path(__file__).parent / "page.txt"
 PAGE_7 = Path(__file__).parent / "page7.txt"
+RUNS_MAX = 5  # whose samples are less than a million bytes, which is as large as a file may be
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.only != "fig7":
         figures += _computed(chosen, display, folder)
     if chosen.only in (None, "fig7"):
-        figures += _measured(display, folder)
+        figures += _measured(chosen.runs, display, folder)
     keep(figures, COMMAND, FOLDER / "filo.jsonl")
     display.line("")
     for line in table(figures):
@@ -66,29 +65,49 @@ def named_commit() -> str:
     return commit() if changes() else commit().removesuffix("-dirty")
 
 
-def _measured(display: Display, folder: Path) -> list[Figure]:
-    seen = figure7.run(REPOSITORY / "build" / "fig7", display)
-    _write(folder / "figure-7.json", {**asdict(seen), "samples": seen.rows()})
-    return publish_seen(seen, folder)
+def _measured(count: int, display: Display, folder: Path) -> list[Figure]:
+    display.line(f"Figure 7: {count} runs of {figure7.RUN_S / 60:.1f} minutes each; disturbed ones are repeated.")
+
+    def run() -> seen.Seen:
+        return figure7.run(REPOSITORY / "build" / "fig7", display)
+
+    return publish_runs(runs.measure(count, run, display.line), folder)
 
 
-def publish_seen(seen: figure7.Seen, folder: Path) -> list[Figure]:
-    figures = list(goals.sharing(seen))
-    plots.sharing(seen, folder)
+def publish_runs(attempts: list[runs.Attempt], folder: Path) -> list[Figure]:
+    """The plot is of the first run that counts; all else of all of them."""
+    spreads = runs.spreads(attempts)
+    counted = [one for one in attempts if one.counts]
+    plots.sharing(counted[0].seen, folder)
     page = PAGE_7.read_text().format(
-        command=f"{COMMAND} ONLY=fig7",
+        command=f"{COMMAND} ONLY=fig7 RUNS={len(counted)}",
         commit=named_commit(),
         machine=machine(),
-        sla=f"{seen.sla_per_s:,}",
-        peak=f"{seen.peak_per_s:,.0f}",
+        runs=len(counted),
+        told=runs.told(attempts),
+        disturbed=runs.disturbed(attempts),
+        control_max=f"{runs.CONTROL_MAX:.0%}",
+        repeats=runs.REPEATS_MAX,
         part=f"{figure7.SLA_PART:.0%}",
         outstanding=figure7.OWN_OUTSTANDING,
-        load=seen.load_average,
+        within=f"{seen.WITHIN_PART:.0%}",
+        back=f"{seen.BACK_PART:.0%}",
         returns=figure7.RETURNS,
-        figures="\n".join(markdown(figures)),
+        brief_returns=figure7.BRIEF_RETURNS,
+        profile=" and ".join(dict.fromkeys(profiles.told(one.seen.profile) for one in attempts)),
+        figures=runs.table(spreads),
     )
     (folder / "figure-7.md").write_text(page)
-    return figures
+    told = _rounded(
+        {
+            **_about(counted[0].seen.profile),
+            "figures": [one.told() for one in spreads],
+            "runs": [one.told() for one in attempts],
+        }
+    )
+    # A line for each sample: what is published may have a million bytes, and changes are to be read.
+    (folder / "figure-7.json").write_text(json.dumps(told, separators=(",", ":")).replace("],[", "],\n[") + "\n")
+    return [one.figure for one in spreads]
 
 
 def _computed(chosen: argparse.Namespace, display: Display, folder: Path) -> list[Figure]:
@@ -147,11 +166,13 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 def _page(figures: list[Figure], kinds: Rows, demanded: Rows, fleets: Rows, chosen: argparse.Namespace) -> str:
+    profile = profiles.chosen()
     return PAGE.read_text().format(
         command=COMMAND,
         commit=named_commit(),
         machine=machine(),
-        profile=profile()["version"],
+        profile=profiles.told(profile.about(), profile.instead_of),
+        safety_factor=f"{profile.safety_factor:.0%}",
         seeds=chosen.seeds,
         seeds_shared=chosen.seeds_shared,
         seeds_dear=chosen.seeds_dear,
@@ -205,8 +226,11 @@ def _growth(rows: Rows) -> str:
 
 
 def _write(path: Path, what: dict[str, Any]) -> None:
-    told = {"command": COMMAND, "commit": named_commit(), "machine": machine(), "profile": profile()["version"], **what}
-    path.write_text(json.dumps(_rounded(told), indent=1) + "\n")
+    path.write_text(json.dumps(_rounded({**_about(profiles.chosen().about()), **what}), indent=1) + "\n")
+
+
+def _about(profile: dict[str, Any]) -> dict[str, Any]:
+    return {"command": COMMAND, "commit": named_commit(), "machine": machine(), "profile": profile}
 
 
 def _rounded(what: Any) -> Any:
@@ -224,6 +248,14 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         choices=["fig3", "computed", "fig7"],
         help="what `make profile` measured, what is computed, or real servers",
     )
+    run_s, again = figure7.RUN_S, runs.REPEATS_MAX
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=3,
+        help=f"of Figure 7, {run_s} s each; medians count (default %(default)s). A run that the machine disturbed is "
+        f"repeated, {again} times at most",
+    )
     parser.add_argument("--seeds", type=int, default=20, help="instances of Figure 5 (default %(default)s)")
     parser.add_argument("--seeds-shared", type=int, default=20, help="instances of Figure 6 (default %(default)s)")
     dear = "of them, in which C-DRF, Head-DRF and All-DRF count requests (default %(default)s)"
@@ -236,7 +268,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--counts", type=int, nargs="+", default=counts, help="numbers of applicants, the last is 150")
     parser.add_argument("--cells", type=Path, default=costs.CELLS, help="what Figure 3 plots (default %(default)s)")
     parser.add_argument("--publish", type=Path, default=PUBLISHED)
-    return parser.parse_args(arguments)
+    chosen = parser.parse_args(arguments)
+    if not 1 <= chosen.runs <= RUNS_MAX:
+        parser.error(f"--runs must be 1 to {RUNS_MAX}")
+    return chosen
 
 
 if __name__ == "__main__":

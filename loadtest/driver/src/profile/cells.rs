@@ -32,7 +32,7 @@ pub struct Cell {
     pub loopback_bytes: f64,
     /// Of all disks.
     pub flushes: f64,
-    /// Cores that other processes used meanwhile: what disturbs.
+    /// Cores that other processes, and the machine's host, used meanwhile: what disturbs.
     pub others_cores: f64,
 }
 

@@ -25,7 +25,7 @@ pub struct Mix {
     pub servers: Vec<Server>,
     /// Over the loopback interface, each copy once.
     pub loopback_bytes_per_s: f64,
-    /// Cores that other processes used meanwhile: what disturbs.
+    /// Cores that other processes, and the machine's host, used meanwhile: what disturbs.
     pub others_cores: f64,
 }
 
@@ -78,17 +78,36 @@ fn draw(seed: u64, mixes: u32, groups: usize) -> Vec<Vec<Drawn>> {
     (0..mixes).map(|_| mix()).collect()
 }
 
+/// What is drawn, and what of it is measured.
+pub struct Plan {
+    pub seed: u64,
+    pub mixes: u32,
+    /// Numbers from 0 of those that are measured, in that order; all when empty.
+    pub only: Vec<u32>,
+}
+
+impl Plan {
+    fn draw(&self, groups: usize) -> Result<Vec<Vec<Drawn>>, String> {
+        let drawn = draw(self.seed, self.mixes, groups);
+        if self.only.is_empty() {
+            return Ok(drawn);
+        }
+        let one = |number: &u32| drawn.get(*number as usize).cloned();
+        let chosen: Option<_> = self.only.iter().map(one).collect();
+        chosen.ok_or_else(|| format!("--only: mixes are counted from 0, and there are {}", self.mixes))
+    }
+}
+
 pub fn measure_mixes(
     groups: &[Group],
     workload: &Workload,
-    seed: u64,
-    mixes: u32,
+    plan: &Plan,
     mut tell: impl FnMut(&Mix),
 ) -> Result<Vec<Mix>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let mut found = Vec::new();
-    for drawn in draw(seed, mixes, groups.len()) {
+    for drawn in plan.draw(groups.len())? {
         let mix = LocalSet::new().block_on(&runtime, mix(groups, &drawn, workload))?;
         tell(&mix);
         found.push(mix);
@@ -187,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_seed_draws_other_mixes() {
+    fn another_seed_draws_other_mixes_and_some_can_be_measured_again() {
         let (own, again, other) = (draw(1, 50, 6), draw(1, 50, 6), draw(2, 50, 6));
         assert_eq!(own, again);
         assert!(own.iter().all(|mix| !other.contains(mix)), "nothing is in both");
@@ -196,6 +215,17 @@ mod tests {
         for part in own.iter().flatten() {
             assert!((64..32 << 10).contains(&part.size_bytes) && (16..=512).contains(&part.outstanding));
         }
+        let only = |only: &[u32]| {
+            Plan {
+                seed: 1,
+                mixes: 50,
+                only: only.to_vec(),
+            }
+            .draw(6)
+        };
+        assert_eq!(only(&[]).unwrap(), own);
+        assert_eq!(only(&[7, 3]).unwrap(), [own[7].clone(), own[3].clone()]);
+        assert!(only(&[50]).is_err());
         assert!(
             own.iter()
                 .all(|mix| mix.windows(2).all(|two| two[0].group < two[1].group))
