@@ -88,6 +88,7 @@ fn problem(checked: &Checked, policy: Policy) -> Problem {
 fn reservation(hosted: &Hosted) -> Reservation<'_> {
     Reservation {
         places: &hosted.places,
+        reserved: &hosted.reserved,
         reserved_per_s: hosted.reserved_per_s,
         used_per_s: hosted.used_per_s,
     }
@@ -155,11 +156,12 @@ fn granted_tenants(checked: &Checked, problem: &Problem, grants: &[u64]) -> Vec<
 /// Of what is *idle*, reservations that are not used were given away too: who has no room to come back?
 fn without_room(checked: &Checked, policy: Policy, left: &[Vector]) -> u64 {
     let has_room = |tenant: &Hosted| {
-        let unused = u128::from(tenant.reserved_per_s - tenant.used_per_s);
-        let fits = |place: &quorate_controller::Place| {
-            (0..3).all(|i| u128::from(place.cost[i]) * unused <= u128::from(left[place.server][i]))
-        };
-        tenant.places.iter().all(fits)
+        let reservation = reservation(tenant);
+        let mut places = tenant.places.iter().zip(&tenant.reserved);
+        places.all(|(place, reserved)| {
+            let kept = reservation.kept(place, reserved);
+            (0..3).all(|i| reserved[i] - kept[i] <= left[place.server][i])
+        })
     };
     match policy {
         Policy::Unallocated => 0,

@@ -160,7 +160,7 @@ fn checked(input: &Input) -> Result<Checked, Problem> {
         }
     };
     let instance: Instance = read::parse(&text(&input.instance)?)?;
-    read::check(instance, &profile)
+    read::check(instance, profile)
 }
 
 fn text(path: &Path) -> Result<String, Problem> {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use quorate_placement::{
-    Amounts, Applicant, Choice, Fleet, NotPlaced, Search, largest_rate_that_fits, place_batch,
-    place_batch_searching, place_one, replace, scarce_for,
+    Amounts, Applicant, Choice, Fleet, NotPlaced, Profile, Search, largest_rate_that_fits,
+    largest_sla_that_fits, place_batch, place_batch_searching, place_one, replace, scarce_for,
 };
 use quorate_types::ServerId;
 use quorate_types::cost::RESOURCES;
@@ -39,7 +39,7 @@ pub fn place(checked: &Checked, algorithm: Placing, how: How) -> Placement {
                 id: demand.id.clone(),
                 servers: servers.into_iter().map(name).collect(),
             }),
-            Err(not_placed) => refused.push(refusal(demand, fleet, &not_placed)),
+            Err(not_placed) => refused.push(refusal(demand, &checked.profile, fleet, &not_placed)),
         };
     if how == How::OnLine {
         for demand in &checked.applicants {
@@ -106,25 +106,27 @@ fn fleet(checked: &Checked) -> Fleet {
         );
     }
     for tenant in &checked.tenants {
-        for place in &tenant.places {
-            let reserved = place.cost.map(|cost| {
-                let milli = u128::from(cost) * u128::from(tenant.reserved_per_s);
-                u64::try_from(milli.div_ceil(1_000)).unwrap_or(u64::MAX)
-            });
-            fleet.charge(server_id(place.server), Amounts(reserved));
+        for (place, reserved) in tenant.places.iter().zip(&tenant.reserved) {
+            let reserved = Amounts(reserved.map(|milli| milli.div_ceil(1_000)));
+            fleet.charge(server_id(place.server), reserved);
         }
     }
     fleet
 }
 
-fn refusal(demand: &Demand, fleet: &mut Fleet, not_placed: &NotPlaced) -> Refused {
+fn refusal(demand: &Demand, profile: &Profile, fleet: &mut Fleet, not_placed: &NotPlaced) -> Refused {
+    let limit_per_s = demand.sla_per_s - 1;
+    let largest_sla_per_s = match &demand.sla {
+        Some(sla) => largest_sla_that_fits(fleet, profile, sla, limit_per_s).map(|sla| sla.rate_per_s),
+        None => largest_rate_that_fits(fleet, limit_per_s, |rate| demand.part_at(rate)),
+    };
     let scarce = scarce_for(fleet, not_placed.demand, &not_placed.elected);
     let scarce = serde_json::to_value(scarce).expect("a name");
     Refused {
         id: demand.id.clone(),
         replica: not_placed.replica,
         scarce_resource: scarce.as_str().expect("a name").to_string(),
-        largest_sla_per_s: largest_rate_that_fits(fleet, demand.sla_per_s - 1, |rate| demand.at(rate)),
+        largest_sla_per_s,
     }
 }
 

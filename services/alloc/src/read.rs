@@ -49,6 +49,8 @@ pub struct Checked {
     pub applicants: Vec<Demand>,
     pub failed: Vec<Replacement<String>>,
     pub tenants: Vec<Hosted>,
+    /// What SLAs cost.
+    pub profile: Profile,
 }
 
 /// An applicant.
@@ -57,11 +59,13 @@ pub struct Demand {
     pub sla_per_s: u64,
     /// At the whole SLA.
     pub replicas: Vec<Amounts>,
+    /// What they are the demand of, where the profile says so.
+    pub sla: Option<Sla>,
 }
 
 impl Demand {
-    /// At another rate.
-    pub fn at(&self, rate_per_s: u64) -> Vec<Amounts> {
+    /// At another rate, where only vectors are known: a part of them.
+    pub fn part_at(&self, rate_per_s: u64) -> Vec<Amounts> {
         let part = |all: u64| (u128::from(all) * u128::from(rate_per_s)).div_ceil(u128::from(self.sla_per_s));
         let scaled = |all: &Amounts| Amounts(all.0.map(|all| u64::try_from(part(all)).unwrap_or(u64::MAX)));
         self.replicas.iter().map(scaled).collect()
@@ -72,6 +76,8 @@ impl Demand {
 pub struct Hosted {
     pub id: String,
     pub places: Vec<Place>,
+    /// At each of them, in thousandths of tokens each second: with what is reserved for appends that come alone.
+    pub reserved: Vec<Vector>,
     pub reserved_per_s: u64,
     pub used_per_s: u64,
     pub extra_per_s: u64,
@@ -110,7 +116,7 @@ pub fn parse(json: &str) -> Result<Instance, Problem> {
     Ok(instance)
 }
 
-pub fn check(instance: Instance, profile: &Profile) -> Result<Checked, Problem> {
+pub fn check(instance: Instance, profile: Profile) -> Result<Checked, Problem> {
     let mut numbers = BTreeMap::new();
     if instance.servers.is_empty() {
         return Err(Problem::new("servers", "must have at least one"));
@@ -134,20 +140,21 @@ pub fn check(instance: Instance, profile: &Profile) -> Result<Checked, Problem> 
     Ok(Checked {
         headroom_permille: (instance.recovery_headroom * 1_000.0).round() as u64,
         applicants: applicants
-            .map(|(a, applicant)| demand(applicant, &format!("applicants[{a}]"), profile))
+            .map(|(a, applicant)| demand(applicant, &format!("applicants[{a}]"), &profile))
             .collect::<Result<_, _>>()?,
         failed: failed
             .map(|(f, failed)| replacement(failed, &format!("failed[{f}]"), &numbers))
             .collect::<Result<_, _>>()?,
         tenants: tenants
-            .map(|(t, tenant)| hosted(tenant, &format!("tenants[{t}]"), &numbers, profile))
+            .map(|(t, tenant)| hosted(tenant, &format!("tenants[{t}]"), &numbers, &profile))
             .collect::<Result<_, _>>()?,
         servers: instance.servers,
+        profile,
     })
 }
 
 fn demand(applicant: Applicant, field: &str, profile: &Profile) -> Result<Demand, Problem> {
-    let (sla_per_s, replicas) = match (applicant.replicas, applicant.sla_per_s, applicant.sla) {
+    let (sla_per_s, replicas, sla) = match (applicant.replicas, applicant.sla_per_s, applicant.sla) {
         (Some(replicas), Some(sla_per_s), None) => {
             let field = format!("{field}.replicas");
             vectors(&replicas, &field)?;
@@ -156,11 +163,12 @@ fn demand(applicant: Applicant, field: &str, profile: &Profile) -> Result<Demand
                     (replica[i] * TOKENS_PER_UNIT[i]).ceil() as u64
                 }))
             };
-            (sla_per_s, replicas.iter().map(up).collect())
+            (sla_per_s, replicas.iter().map(up).collect(), None)
         }
         (None, None, Some(sla)) => {
             let sla = checked_sla(&sla, &format!("{field}.sla"), profile)?;
-            (sla.rate_per_s, profile.demands(&sla).all().to_vec())
+            let replicas = profile.demands(&sla).all().to_vec();
+            (sla.rate_per_s, replicas, Some(sla))
         }
         _ => return Err(Problem::new(field, "needs replicas and sla_per_s, or sla")),
     };
@@ -169,6 +177,7 @@ fn demand(applicant: Applicant, field: &str, profile: &Profile) -> Result<Demand
         id: applicant.id,
         sla_per_s,
         replicas,
+        sla,
     })
 }
 
@@ -195,21 +204,23 @@ fn hosted(
     profile: &Profile,
 ) -> Result<Hosted, Problem> {
     let servers = places(&tenant.placement, &format!("{field}.placement"), numbers)?;
-    let (reserved_per_s, costs, source) = match (tenant.request, tenant.reserved_per_s, tenant.sla) {
+    let (reserved_per_s, costs, reserved, source) = match (tenant.request, tenant.reserved_per_s, tenant.sla)
+    {
         (Some(request), Some(reserved_per_s), None) => {
             let source = format!("{field}.request");
             vectors(&request, &source)?;
             let cost = |cost: &Vec<f64>| std::array::from_fn(|i| milli(cost[i], i, f64::ceil));
-            (
-                reserved_per_s,
-                request.iter().map(cost).collect::<Vec<Vector>>(),
-                source,
-            )
+            let costs: Vec<Vector> = request.iter().map(cost).collect();
+            let all = |cost: &Vector| cost.map(|cost| cost.saturating_mul(reserved_per_s));
+            let reserved: Vec<Vector> = costs.iter().map(all).collect();
+            (reserved_per_s, costs, reserved, source)
         }
         (None, None, Some(sla)) => {
             let source = format!("{field}.sla");
             let sla = checked_sla(&sla, &source, profile)?;
-            (sla.rate_per_s, profile.request_milli(&sla), source)
+            let (costs, budget) = (profile.request_milli(&sla), profile.budget(&sla));
+            let reserved = (0..costs.len()).map(|at| budget.reserved_milli_at(at)).collect();
+            (sla.rate_per_s, costs, reserved, source)
         }
         _ => return Err(Problem::new(field, "needs request and reserved_per_s, or sla")),
     };
@@ -244,6 +255,7 @@ fn hosted(
     Ok(Hosted {
         id: tenant.id,
         places: places.map(|(server, cost)| Place { server, cost }).collect(),
+        reserved,
         reserved_per_s,
         used_per_s,
         extra_per_s,

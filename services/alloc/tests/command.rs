@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use quorate_placement::{Amounts, Choice, Fleet, Profile, quote};
+use quorate_types::{Durability, ServerId, Sla};
 use serde_json::{Value, json};
 
 fn run(arguments: &[&str], instance: &str) -> Output {
@@ -114,6 +116,95 @@ fn policies_and_algorithms() {
         assert_eq!(utility("unallocated"), (Some(60), Some(0)), "{algorithm}");
         assert_eq!(utility("idle"), (Some(100), Some(1)), "{algorithm}");
     }
+}
+
+/// The default, with what a batch costs itself: format 3.
+const WITH_BATCHES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/with-batches.json");
+
+fn with_batches() -> Profile {
+    let default = include_str!("../../crates/placement/profiles/default.json");
+    let mut json: Value = serde_json::from_str(default).unwrap();
+    json["format"] = 3.into();
+    for durability in ["in_memory", "persistent"] {
+        json["cpu"][durability]["batch_ns"] = json!({"head": 40_000, "follower": 36_000, "tail": 20_000});
+    }
+    std::fs::write(WITH_BATCHES, json.to_string()).unwrap();
+    Profile::parse(&json.to_string()).unwrap()
+}
+
+/// What is reserved for appends that may come alone is many times what they cost in full batches.
+#[test]
+fn a_reservation_is_the_same_of_applicants_and_tenants() {
+    let profile = with_batches();
+    let sla = |rate_per_s: u64| {
+        json!({"durability": "persistent", "replication_degree": 3, "request_size_bytes": 64,
+            "rate_per_s": rate_per_s})
+    };
+    let capacity = [0.5, 1e8, 1e5];
+    let servers: Vec<Value> = ["a", "b", "c"]
+        .map(|id| json!({"id": id, "capacity": capacity}))
+        .to_vec();
+    let place = |instance: &Value| answer(&["place", "--online", "--profile", WITH_BATCHES, "-"], instance);
+    let applies = |rate| json!({"servers": servers, "applicants": [{"id": "g", "sla": sla(rate)}]});
+    let placed = place(&applies(5_000));
+    let chain = &placed["placed"][0]["servers"];
+    let hosts = |used| {
+        json!({"servers": servers, "tenants": [
+            {"id": "g", "placement": chain, "sla": sla(5_000), "used_per_s": used},
+            {"id": "more", "placement": chain, "sla": sla(1), "extra": {"per_s": 1}}]})
+    };
+    let alone = json!({"servers": servers, "tenants": [{"id": "g", "placement": chain, "sla": sla(5_000)}]});
+    assert_eq!(
+        placed["servers"],
+        place(&alone)["servers"],
+        "what is left is the same"
+    );
+    let conserve = |policy: &str, instance: &Value| {
+        answer(
+            &["conserve", "--policy", policy, "--profile", WITH_BATCHES, "-"],
+            instance,
+        )
+    };
+    let left_cpu: f64 = (0..3)
+        .map(|s| placed["servers"][s]["left"][0].as_f64().unwrap())
+        .sum();
+    let free_cpu = |answer: &Value| answer["free_before"][0].as_f64().unwrap();
+    let unallocated = free_cpu(&conserve("unallocated", &alone));
+    assert!(
+        (unallocated - left_cpu).abs() < 1e-6,
+        "{unallocated} of {left_cpu}"
+    );
+    // Idle, and half used: a half of what is reserved, of the lone appends too.
+    let reserved = 1.5 - left_cpu;
+    assert!(reserved > 0.07, "{reserved}: a thousand alone are 72 ms");
+    let one = conserve("unallocated", &hosts(5_000));
+    for (used, kept) in [(5_000, 1.0), (2_500, 0.5), (0, 0.0)] {
+        let idle = free_cpu(&conserve("idle", &hosts(used)));
+        let expected = free_cpu(&one) + reserved * (1.0 - kept);
+        assert!((idle - expected).abs() < 1e-6, "{used}: {idle} of {expected}");
+    }
+    // Too much for these servers: what would fit is what the coordinator says.
+    let refused = place(&applies(60_000));
+    let largest = refused["refused"][0]["largest_sla_per_s"].as_u64().unwrap();
+    let mut fleet = Fleet::default().choosing(Choice::Shape);
+    for id in 1..=3 {
+        let all = Amounts([500_000_000, 100_000_000, 100_000_000]);
+        fleet.set_server(ServerId(id), all, None, false, true);
+    }
+    let asked: Sla = Sla {
+        durability: Durability::Persistent,
+        replication_degree: 3,
+        min_replicas: None,
+        request_size_bytes: 64,
+        rate_per_s: 60_000,
+        region: "local".into(),
+        retention_bytes: 1 << 20,
+        retention_age_s: None,
+    };
+    let refusal = quote(&mut fleet, &profile, &asked).refusal.unwrap();
+    assert_eq!(refusal.largest_sla_that_fits.unwrap().rate_per_s, largest);
+    assert_eq!(place(&applies(largest))["refused"], json!([]));
+    assert_eq!(place(&applies(largest + 1))["placed"], json!([]));
 }
 
 #[test]

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from quorate_api import limits
 from quorate_api.http.services import Services
-from quorate_api.operator.lending import STREAM
+from quorate_api.operator.lending import STREAM, Entry, current
 from support.customer import problem
 
 GROUPS = sorted((uuid.uuid4() for _ in range(5)), key=lambda group: group.bytes)
@@ -52,6 +52,22 @@ async def test_what_a_group_borrows_since_when_and_what_bounded_it(operator: htt
     assert (item["borrowed_per_s"], item["borrowed_since"], item["lent_per_s"]) == (0, None, 50)
     await tell(bus, now=[told(GROUPS[0], 0, lent_per_s=0)])
     assert (await listed(operator))["items"] == []
+
+
+def test_an_owner_who_took_all_back_is_gone_with_the_next_telling() -> None:
+    def entry(*now: dict[str, Any], server_id: int = 1) -> Entry:
+        return Entry.model_validate({"v": 1, "server_id": server_id, "now": now})
+
+    lends, other = told(GROUPS[0], 0, since_ms=None, lent_per_s=70), told(GROUPS[1], 5, lent_per_s=0)
+    ended = lends | {"lent_per_s": 0}
+    assert [one.lent_per_s for one in current([entry(lends), entry(other)], {})] == [70, 0]
+    (left,) = current([entry(lends), entry(other, ended)], {})
+    assert left.group_id == GROUPS[1]
+    # A head of before ends nothing of its successor's, whichever of them is heard last.
+    newer = entry(lends | {"epoch": 4, "lent_per_s": 30}, server_id=2)
+    for entries in ([entry(lends), entry(ended), newer], [entry(lends), newer, entry(ended)]):
+        (left,) = current(entries, {})
+        assert (left.server_id, left.lent_per_s) == (2, 30)
 
 
 async def test_the_newest_head_counts_and_what_was_told_long_ago_is_over(

@@ -11,6 +11,9 @@ use quorate_types::names::host_of;
 /// More would only hide that there is no load.
 const SPIN_US_MAX: i64 = 10_000;
 
+/// In the order of [`ResourceVector::to_array`].
+const CAPACITY_FLAGS: [&str; 3] = ["--cpu", "--network-bytes-per-s", "--storage-io-per-s"];
+
 /// A replica server of Quorate: hosts replicas of many groups.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "quorate-replica", version)]
@@ -142,10 +145,12 @@ impl Flags {
 
     /// The first flag at fault, and what to do.
     pub fn validate(&self) -> Result<(), String> {
-        if !self.capacity().is_valid() {
-            return Err(
-                "--cpu, --network-bytes-per-s and --storage-io-per-s must be positive numbers".into(),
-            );
+        for (flag, amount) in CAPACITY_FLAGS.iter().zip(self.capacity().to_array()) {
+            if !(amount.is_finite() && amount > 0.0) {
+                return Err(format!(
+                    "{flag} must be a number above 0: of what a server has nothing of, no request could pass"
+                ));
+            }
         }
         if self
             .catchup_bytes_per_s
@@ -196,5 +201,33 @@ impl Flags {
             .clone()
             .or_else(|| host().ok())
             .unwrap_or_else(|| "server".to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn validated(more: &str) -> Result<(), String> {
+        let needed = "quorate-replica --data-dir d --coordinator 127.0.0.1:1";
+        let words = needed
+            .split(' ')
+            .chain(more.split(' ').filter(|word| !word.is_empty()));
+        Flags::try_parse_from(words)
+            .map_err(|e| e.to_string())?
+            .validate()
+    }
+
+    #[test]
+    fn a_server_has_something_of_each_resource() {
+        assert_eq!(validated(""), Ok(()));
+        assert_eq!(validated("--network-bytes-per-s 0.5"), Ok(()));
+        for flag in CAPACITY_FLAGS {
+            for amount in ["0", "-0", "-1", "nan", "inf", "-inf"] {
+                let one = format!("{flag}={amount}");
+                let said = validated(&one).expect_err(&one);
+                assert!(said.starts_with(&format!("{flag} must be")), "{one}: {said}");
+            }
+        }
     }
 }

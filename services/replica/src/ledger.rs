@@ -1,6 +1,6 @@
 //! What groups whose heads are here borrow and lend, as it is told to people. Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use quorate_controller::exchange::{self, Granted, Key, Load, Why};
 use quorate_telemetry::lending::{Bound, Change, Reason, Standing};
@@ -21,6 +21,8 @@ pub struct Ledger {
     reserved_per_s: HashMap<Key, u64>,
     /// What of that they are assumed to use; not there: all of it.
     assumed_per_s: HashMap<Key, u64>,
+    /// Told last time to borrow or lend something.
+    told: HashSet<Key>,
 }
 
 impl Ledger {
@@ -75,24 +77,36 @@ impl Ledger {
         self.borrowed.values().map(|borrowed| borrowed.per_s).sum()
     }
 
-    /// All that is so, of groups that borrow or lend.
-    pub fn standing(&self, at_ms: u64) -> Vec<Standing> {
-        let lending = self.assumed_per_s.keys();
-        let keys = lending.filter(|key| !self.borrowed.contains_key(*key));
-        let one = |key: &Key| {
-            let borrowed = self.borrowed.get(key);
-            Standing {
-                at_ms,
-                group: key.0,
-                epoch: key.1,
-                per_s: borrowed.map_or(0, |borrowed| borrowed.per_s),
-                since_ms: borrowed.map(|borrowed| borrowed.since_ms),
-                bound: borrowed.map(|borrowed| borrowed.bound).unwrap_or_default(),
-                lent_per_s: self.lent_per_s(key),
-            }
-        };
-        let all = self.borrowed.keys().chain(keys).map(one);
-        all.filter(|one| one.per_s > 0 || one.lent_per_s > 0).collect()
+    /// All that is so, of groups that borrow or lend; and once more of those that did when this was last asked, as others
+    /// know of an end only what they are told.
+    pub fn standing(&mut self, at_ms: u64) -> Vec<Standing> {
+        let keys: HashSet<Key> = self
+            .borrowed
+            .keys()
+            .chain(self.assumed_per_s.keys())
+            .copied()
+            .collect();
+        let (now, ended): (HashSet<Key>, HashSet<Key>) = keys
+            .union(&self.told)
+            .partition(|key| self.borrowed.contains_key(*key) || self.lent_per_s(key) > 0);
+        let ended = ended.intersection(&self.told);
+        let all = now.iter().chain(ended);
+        let standing = all.map(|key| self.standing_of(key, at_ms)).collect();
+        self.told = now;
+        standing
+    }
+
+    fn standing_of(&self, key: &Key, at_ms: u64) -> Standing {
+        let borrowed = self.borrowed.get(key);
+        Standing {
+            at_ms,
+            group: key.0,
+            epoch: key.1,
+            per_s: borrowed.map_or(0, |borrowed| borrowed.per_s),
+            since_ms: borrowed.map(|borrowed| borrowed.since_ms),
+            bound: borrowed.map(|borrowed| borrowed.bound).unwrap_or_default(),
+            lent_per_s: self.lent_per_s(key),
+        }
     }
 
     fn lent_per_s(&self, key: &Key) -> u64 {
@@ -206,8 +220,33 @@ mod tests {
             .collect();
         assert_eq!(told, [(key(1).0, 0, 70), (key(3).0, 7, 0)]);
         assert_eq!((standing[1].at_ms, standing[1].since_ms), (9_000, Some(1_000)));
-        ledger.begin(&[load(2, ME)], ME);
+    }
+
+    #[test]
+    fn what_ended_is_told_once_more_as_nothing() {
+        let mut ledger = Ledger::default();
+        let told = |ledger: &mut Ledger| {
+            let mut standing = ledger.standing(9_000);
+            standing.sort_by_key(|one| one.group.0);
+            let told = |one: &Standing| (one.group, one.per_s, one.lent_per_s);
+            standing.iter().map(told).collect::<Vec<_>>()
+        };
+        let loads = [load(1, ME), load(2, ME), load(3, ME)];
+        ledger.begin(&loads, ME);
+        ledger.assume(key(1), Some(30));
+        ledger.assume(key(2), Some(60));
+        ledger.note(&granted(3, 7, Why::Agreed), 1_000);
+        let some = [(key(1).0, 0, 70), (key(2).0, 0, 40), (key(3).0, 7, 0)];
+        assert_eq!(told(&mut ledger), some);
+        assert_eq!(told(&mut ledger), some, "what stands is told again and again");
+        // One owner takes all back; another's group is led from elsewhere, where nothing need be told of it.
+        ledger.assume(key(1), None);
+        ledger.begin(&[load(1, ME), load(3, ME)], ME);
         ledger.note(&granted(3, 0, Why::Moved), 9_500);
-        assert_eq!(ledger.standing(9_600), []);
+        let ended = [(key(1).0, 0, 0), (key(2).0, 0, 0), (key(3).0, 0, 0)];
+        assert_eq!(told(&mut ledger), ended);
+        assert_eq!(told(&mut ledger), [], "once");
+        ledger.assume(key(1), Some(90));
+        assert_eq!(told(&mut ledger), [(key(1).0, 0, 10)]);
     }
 }

@@ -14,9 +14,30 @@ pub enum Policy {
 #[derive(Debug, Clone)]
 pub struct Reservation<'a> {
     pub places: &'a [Place],
+    /// At each of them. It may be more than so many requests in full batches cost, and not of each resource.
+    pub reserved: &'a [Vector],
     pub reserved_per_s: u64,
     /// Requests/s now; what is above the reservation counts as reserved only.
     pub used_per_s: u64,
+}
+
+impl Reservation<'_> {
+    /// What is kept for the owner at a place, where so much is reserved, while it uses what it does.
+    pub fn kept(&self, place: &Place, reserved: &Vector) -> Vector {
+        let used_per_s = self.used_per_s.min(self.reserved_per_s);
+        kept(&place.cost, used_per_s, self.reserved_per_s, reserved, reserved)
+    }
+}
+
+/// What is kept at a replica for `per_s` of `whole_per_s` requests/s, of which one in a full batch costs so much: of what
+/// is reserved as large a part as of the requests, or what those cost, whichever is more; no more than `most`.
+pub fn kept(cost: &Vector, per_s: u64, whole_per_s: u64, reserved: &Vector, most: &Vector) -> Vector {
+    let (per_s, whole) = (u128::from(per_s), u128::from(whole_per_s.max(1)));
+    std::array::from_fn(|i| {
+        let part = (u128::from(reserved[i]) * per_s).div_ceil(whole);
+        let kept = part.max(u128::from(cost[i]) * per_s);
+        kept.min(u128::from(most[i])) as u64
+    })
 }
 
 impl Policy {
@@ -28,14 +49,14 @@ impl Policy {
     ) -> Vec<Vector> {
         let mut taken = vec![[0u128; RESOURCES]; capacity.len()];
         for reservation in reservations {
-            let per_s = match self {
-                Policy::Unallocated => reservation.reserved_per_s,
-                Policy::Idle => reservation.used_per_s.min(reservation.reserved_per_s),
-            };
-            for place in reservation.places {
+            assert_eq!(reservation.places.len(), reservation.reserved.len());
+            for (place, reserved) in reservation.places.iter().zip(reservation.reserved) {
+                let more = match self {
+                    Policy::Unallocated => *reserved,
+                    Policy::Idle => reservation.kept(place, reserved),
+                };
                 for i in 0..RESOURCES {
-                    let more = u128::from(place.cost[i]) * u128::from(per_s);
-                    taken[place.server][i] = taken[place.server][i].saturating_add(more);
+                    taken[place.server][i] = taken[place.server][i].saturating_add(u128::from(more[i]));
                 }
             }
         }
@@ -59,6 +80,7 @@ mod tests {
         }];
         let reservation = |used_per_s| Reservation {
             places: &places,
+            reserved: &[[80, 8, 0]],
             reserved_per_s: 8,
             used_per_s,
         };
@@ -66,5 +88,24 @@ mod tests {
         assert_eq!(free(Policy::Unallocated, 3), [[5, 5, 5], [20, 0, 5]]);
         assert_eq!(free(Policy::Idle, 3), [[5, 5, 5], [70, 2, 5]]);
         assert_eq!(free(Policy::Idle, 9), free(Policy::Unallocated, 9));
+    }
+    #[test]
+    fn what_is_reserved_for_appends_that_come_alone_is_not_free() {
+        let places = [Place {
+            server: 0,
+            cost: [10, 1, 2],
+        }];
+        let free = |policy: Policy, used_per_s| {
+            let reservation = Reservation {
+                places: &places,
+                reserved: &[[320, 8, 16]],
+                reserved_per_s: 8,
+                used_per_s,
+            };
+            policy.free(&[[400, 20, 20]], [reservation])
+        };
+        assert_eq!(free(Policy::Unallocated, 2), [[80, 12, 4]]);
+        assert_eq!(free(Policy::Idle, 2), [[320, 18, 16]], "two that come alone");
+        assert_eq!(free(Policy::Idle, 0), [[400, 20, 20]]);
     }
 }

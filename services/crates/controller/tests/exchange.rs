@@ -322,19 +322,29 @@ fn groups(servers: usize) -> impl Strategy<Value = Vec<Group>> {
         proptest::collection::vec(cost, 3),
         0u64..90,
         prop_oneof![0u64..3_000, 0u64..60],
+        // At the head all of the CPU and of the rest a part; elsewhere less or more.
+        proptest::option::of(proptest::collection::vec((60u64..160, 10u64..100, 10u64..100), 3)),
     );
-    let group = group.prop_map(|(mut chain, degree, mut costs, reserved_per_s, offered_per_s)| {
-        chain.truncate(degree);
-        costs.truncate(degree);
-        Group {
-            chain,
-            costs,
-            epoch: 1,
-            reserved_per_s,
-            reserved: None,
-            offered_per_s,
-        }
-    });
+    let group = group.prop_map(
+        |(mut chain, degree, mut costs, reserved_per_s, offered_per_s, percent)| {
+            chain.truncate(degree);
+            costs.truncate(degree);
+            let mut group = Group {
+                chain,
+                costs,
+                epoch: 1,
+                reserved_per_s,
+                reserved: None,
+                offered_per_s,
+            };
+            if let Some(percent) = percent {
+                let percent = percent.into_iter().enumerate();
+                let all = |(position, (a, b, c))| [if position == 0 { 100 } else { a }, b, c];
+                group.reserve(&percent.map(all).collect::<Vec<_>>());
+            }
+            group
+        },
+    );
     proptest::collection::vec(group, 1..7)
 }
 

@@ -45,14 +45,29 @@ impl Random {
     fn group(&mut self) -> Group {
         let chain = self.chain();
         let cost = |random: &mut Self| [500 + random.below(1_500), random.below(2_000), random.below(400)];
-        Group {
+        let mut group = Group {
             costs: chain.iter().map(|_| cost(self)).collect(),
             chain,
             epoch: 1,
             reserved_per_s: self.below(150),
             reserved: None,
             offered_per_s: self.below(400),
+        };
+        if self.below(2) == 0 {
+            self.reserve(&mut group);
         }
+        group
+    }
+
+    /// As a cost profile of format 3 has it: of CPU all of it and of the rest a part, or more at followers.
+    fn reserve(&mut self, group: &mut Group) {
+        let percent: Vec<[u64; 3]> = (0..group.chain.len())
+            .map(|position| match position {
+                0 => [100, 10 + self.below(90), 10 + self.below(90)],
+                _ => [60 + self.below(100), 10 + self.below(90), 10 + self.below(90)],
+            })
+            .collect();
+        group.reserve(&percent);
     }
 }
 
@@ -65,6 +80,8 @@ struct Tally {
     lent: u64,
     recalls: u64,
     assumed_in_part: u64,
+    /// Of groups of which not the same is reserved of each resource.
+    assumed_in_part_unevenly: u64,
 }
 
 struct History {
@@ -109,6 +126,7 @@ impl History {
     /// Another epoch: created, moved, resized or deleted, if that fits.
     fn change_chain(&mut self, g: usize) {
         let before = self.world.groups[g].clone();
+        let is_part = before.reserved.is_some();
         let mut group = match self.random.below(4) {
             0 => Group {
                 reserved_per_s: self.random.below(200),
@@ -117,10 +135,14 @@ impl History {
             1 => Group {
                 chain: Vec::new(),
                 costs: Vec::new(),
+                reserved: None,
                 ..before.clone()
             },
             _ => self.random.group(),
         };
+        if is_part && group.chain == before.chain {
+            self.random.reserve(&mut group);
+        }
         group.epoch = before.epoch + 1;
         self.world.groups[g] = group;
         if self.world.is_admitted(self.world.now.saturating_sub(REMEMBERED)) {
@@ -183,7 +205,9 @@ impl History {
             if !group.chain.is_empty() {
                 self.tally.lent += u64::from(self.world.granted(g) > 0);
                 let assumed = self.world.assumed(g);
-                self.tally.assumed_in_part += u64::from(assumed > 0 && assumed < group.reserved_per_s);
+                let is_in_part = assumed > 0 && assumed < group.reserved_per_s;
+                self.tally.assumed_in_part += u64::from(is_in_part);
+                self.tally.assumed_in_part_unevenly += u64::from(is_in_part && group.reserved.is_some());
             }
         }
     }
@@ -249,6 +273,7 @@ fn whatever_happens_what_is_used_fits() {
         all.lent += tally.lent;
         all.recalls += tally.recalls;
         all.assumed_in_part += tally.assumed_in_part;
+        all.assumed_in_part_unevenly += tally.assumed_in_part_unevenly;
     }
     println!("{seeds} histories: {all:?}");
     // Each kind of thing did happen, or this would say nothing.
@@ -258,6 +283,7 @@ fn whatever_happens_what_is_used_fits() {
         all.lent > 1_000 * seeds && all.assumed_in_part > 100 * seeds,
         "{all:?}"
     );
+    assert!(all.assumed_in_part_unevenly > 100 * seeds, "{all:?}");
 }
 
 #[test]

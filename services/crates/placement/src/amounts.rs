@@ -47,6 +47,11 @@ impl Amounts {
         Self(std::array::from_fn(|i| self.0[i].saturating_sub(other.0[i])))
     }
 
+    /// The larger of each component.
+    pub fn at_least(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i].max(other.0[i])))
+    }
+
     /// Constraint 1: every component fits.
     pub fn fits(self, free: Self) -> bool {
         (0..3).all(|i| self.0[i] <= free.0[i])

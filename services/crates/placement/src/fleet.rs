@@ -76,14 +76,16 @@ impl Slot {
         cosine + left.fold(1.0, f64::min)
     }
 
-    /// Equation 3 as a fixed-point fraction: the most consumed resource, of what it has.
-    fn key(&self, id: ServerId) -> Key {
+    /// Equation 3 as a fixed-point fraction: the most consumed resource, of what it has; and which one it is.
+    fn key(&self, id: ServerId) -> (Key, usize) {
         let share = |i: usize| match (self.allocated.0[i], self.promisable.0[i]) {
             (0, _) => 0,
             (_, 0) => u64::MAX,
             (used, all) => u64::try_from((u128::from(used) << 40) / u128::from(all)).unwrap_or(u64::MAX),
         };
-        ((0..3).map(share).max().unwrap_or(0), id)
+        let shares = (0..3).map(|i| (share(i), i));
+        let (most, shortest_of) = shares.max().expect("there are three resources");
+        ((most, id), shortest_of)
     }
 }
 
@@ -358,7 +360,7 @@ impl Fleet {
         let Some(slot) = self.slots.get(&id).filter(|slot| slot.available) else {
             return;
         };
-        let key = slot.key(id);
+        let (key, _) = slot.key(id);
         if slot.auxiliary {
             self.auxiliary.remove(key);
             return;
@@ -378,16 +380,16 @@ impl Fleet {
             .failure_domain
             .as_ref()
             .and_then(|name| self.domains.get(name));
-        let (key, domain) = (slot.key(id), bit.copied().unwrap_or(ELSEWHERE));
+        let ((key, shortest_of), domain) = (slot.key(id), bit.copied().unwrap_or(ELSEWHERE));
         if slot.auxiliary {
-            self.auxiliary.insert(key, slot.free(), domain);
+            self.auxiliary.insert(key, slot.free(), domain, shortest_of);
             return;
         }
         let free = slot.free_for_applicants();
         self.free_total = self.free_total.plus(free);
-        self.general.insert(key, free, domain);
+        self.general.insert(key, free, domain, shortest_of);
         if self.headroom_permille > 0 {
-            self.recovery.insert(key, slot.free(), domain);
+            self.recovery.insert(key, slot.free(), domain, shortest_of);
         }
     }
 }

@@ -22,5 +22,7 @@ pub use admission::{Applicant, NotPlaced, Replacement, place_batch, place_one, r
 pub use amounts::Amounts;
 pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Machine, Profile, ProfileError, RoleDemands};
-pub use quote::{admit, in_place, largest_rate_that_fits, place_again, quote, scarce_for};
+pub use quote::{
+    admit, in_place, largest_rate_that_fits, largest_sla_that_fits, place_again, quote, scarce_for,
+};
 pub use search::{Search, place_batch_searching};

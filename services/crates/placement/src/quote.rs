@@ -13,7 +13,7 @@ use crate::profile::{Profile, RoleDemands, role_at};
 pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
     enough_servers(fleet, sla)?;
     if let Some(peak_per_s) = beyond_peak(profile, sla) {
-        let fits = largest_that_fits(fleet, profile, sla, peak_per_s);
+        let fits = largest_sla_that_fits(fleet, profile, sla, peak_per_s);
         return Err(beyond_shard(sla, peak_per_s, fits));
     }
     place_one(fleet, profile.demands(sla).all())
@@ -207,7 +207,7 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
              most lack {name}, of which it needs {needed} {unit}{kept}."
         )
     };
-    let fits = largest_that_fits(fleet, profile, sla, sla.rate_per_s - 1);
+    let fits = largest_sla_that_fits(fleet, profile, sla, sla.rate_per_s - 1);
     refusal(
         RefusalReason::InsufficientCapacity,
         ScarceResource::OF_SERVER[scarce],
@@ -245,7 +245,13 @@ fn scarcest(demand: Amounts, others: impl Iterator<Item = Amounts>) -> (usize, A
     (scarce, most_free)
 }
 
-fn largest_that_fits(fleet: &mut Fleet, profile: &Profile, sla: &Sla, limit_per_s: u64) -> Option<Sla> {
+/// The SLA with a rate up to `limit_per_s`, and what one shard carries, that finds places ([`largest_rate_that_fits`]).
+pub fn largest_sla_that_fits(
+    fleet: &mut Fleet,
+    profile: &Profile,
+    sla: &Sla,
+    limit_per_s: u64,
+) -> Option<Sla> {
     let at = |rate_per_s| Sla {
         rate_per_s,
         ..sla.clone()

@@ -16,6 +16,10 @@ use quorate_types::Micros;
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_READ_BYTES_MIN, FAIR_ROUND_US};
 
+/// A tenant never owes more than a day of all that there is of a resource, whatever one read is said to cost: so what is
+/// owed can be counted, and paid off, in rounds.
+const DEBT_NS_MAX: i64 = 86_400_000_000_000;
+
 /// Whom a connection belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tenant(pub u128);
@@ -283,7 +287,7 @@ impl FairQueue {
         for i in 0..3 {
             let ns = (u128::from(cost[i]) * u128::from(self.price[i])) >> 32;
             let ns = i64::try_from(ns).unwrap_or(i64::MAX);
-            account.levels[i] = account.levels[i].saturating_sub(ns);
+            account.levels[i] = account.levels[i].saturating_sub(ns).max(-DEBT_NS_MAX);
             most = most.max(ns as u64);
         }
         if bytes > 0 {

@@ -286,6 +286,29 @@ fn a_large_debt_is_paid_over_rounds_in_which_others_read() {
     assert!((8 * ROUND_NS..=12 * ROUND_NS).contains(&spent), "{spent}");
 }
 
+/// Of a resource that a server has next to nothing of, a read costs more than can be counted.
+#[test]
+fn who_owes_more_than_can_be_paid_is_still_served() {
+    for all in [[0; 3], [1; 3], [1_000_000_000_000, 1_000, 1_000_000]] {
+        let mut queue = FairQueue::new(all);
+        queue.join(1, Tenant(1));
+        queue.set_weight(Tenant(1), 1_000_000);
+        queue.join(2, Tenant(2));
+        for _ in 0..3 {
+            for connection in [1, 2] {
+                if matches!(queue.ask(connection), Turn::Read { .. }) {
+                    queue.charge(connection, 1 << 20, [u64::MAX; 3]);
+                }
+            }
+            let mut next = Vec::new();
+            while next.is_empty() {
+                assert_eq!(queue.ask(1), Turn::Wait, "{all:?}");
+                assert_eq!(queue.pass(0, &mut next), None);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_round_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
     let mut queue = FairQueue::new(ALL);

@@ -561,16 +561,16 @@ impl Exchange {
 
     /// What is not kept for owners, nor used by groups that were here.
     fn free(&self) -> Vector {
-        let here = |load: &Load| {
-            [Place {
-                server: 0,
-                cost: self.reservations.kept(&load.key, &self.loads.cost(load)),
-            }]
-        };
-        let here: Vec<[Place; 1]> = self.loads.all().iter().map(here).collect();
-        let kept = here.iter().map(|place| Reservation {
-            places: place,
-            reserved_per_s: 1,
+        let here = [Place {
+            server: 0,
+            cost: NOTHING,
+        }];
+        let kept = |load: &Load| [self.reservations.kept(&load.key, &self.loads.cost(load))];
+        let kept: Vec<[Vector; 1]> = self.loads.all().iter().map(kept).collect();
+        let kept = kept.iter().map(|kept| Reservation {
+            places: &here,
+            reserved: kept,
+            reserved_per_s: 0,
             used_per_s: 0,
         });
         let mut free = Policy::Unallocated.free(&[self.capacity], kept)[0];

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loads::Loads;
 use super::{Command, Key, Load};
+use crate::policy;
 use crate::problem::{NOTHING, RESOURCES, Vector};
 
 /// What everybody was told and has confirmed is told again after so many intervals: a server may have started anew.
@@ -38,16 +39,9 @@ struct Kept {
 }
 
 impl Kept {
-    /// Of a group of which one request in a full batch costs so much here: of what is reserved as large a part as of the
-    /// requests, or what those cost, whichever is more; never more than was reserved.
+    /// Of a group of which one request in a full batch costs so much here; never more than was reserved.
     fn of(&self, cost: &Vector) -> Vector {
-        let (per_s, whole) = (u128::from(self.per_s), u128::from(self.reserved_per_s.max(1)));
-        let kept = |i: usize| {
-            let part = (u128::from(self.reserved[i]) * per_s).div_ceil(whole);
-            let most = u128::from(self.most[i]);
-            part.max(u128::from(cost[i]) * per_s).min(most) as u64
-        };
-        std::array::from_fn(kept)
+        policy::kept(cost, self.per_s, self.reserved_per_s, &self.reserved, &self.most)
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Group {
     pub costs: Vec<Vector>,
     pub epoch: u64,
     pub reserved_per_s: u64,
-    /// At each replica; `None`: as many requests everywhere, of each resource.
+    /// At each replica, where some may come alone; `None`: as many requests everywhere, of each resource.
     pub reserved: Option<Vec<Vector>>,
     pub offered_per_s: u64,
 }
@@ -49,6 +49,29 @@ impl Group {
             cost: *cost,
         };
         places.map(place).collect()
+    }
+
+    /// Of each resource at each replica so many percent of what the requests cost in full batches: where appends may come
+    /// alone, the head has all of them in its dearest resource and less of others, and another replica less or more.
+    pub fn reserve(&mut self, percent: &[Vector]) {
+        let reserved = |(cost, percent): (&Vector, &Vector)| {
+            std::array::from_fn(|i| (cost[i] * self.reserved_per_s * percent[i]).div_ceil(100))
+        };
+        self.reserved = Some(self.costs.iter().zip(percent).map(reserved).collect());
+    }
+
+    /// The most that an owner takes on a server with so many requests/s, in full batches or of those that come alone.
+    fn taken_at(&self, server: usize, per_s: u64) -> [u128; 3] {
+        let Some(position) = self.chain.iter().position(|s| *s == server) else {
+            return [0; 3];
+        };
+        let (cost, reserved) = (self.costs[position], self.reserved()[position]);
+        let (per_s, whole) = (u128::from(per_s), u128::from(self.reserved_per_s.max(1)));
+        std::array::from_fn(|i| {
+            let reserved = u128::from(reserved[i]);
+            let alone = (reserved * per_s).div_ceil(whole);
+            alone.max(u128::from(cost[i]) * per_s).min(reserved)
+        })
     }
 
     fn reserved(&self) -> Vec<Vector> {
@@ -313,7 +336,8 @@ impl World {
         let mut used = [0u128; 3];
         for g in 0..self.groups.len() {
             if let Some((_, view)) = self.head(g) {
-                add(&mut used, view.cost_at(server), self.unnoticed(g, view));
+                let taken = view.taken_at(server, self.unnoticed(g, view));
+                used = std::array::from_fn(|i| used[i] + taken[i]);
             }
         }
         for headed in self.used.keys() {
@@ -340,20 +364,18 @@ impl World {
                 .iter()
                 .rposition(|version| version.0 <= since)
                 .unwrap_or(0);
-            let mut epochs: BTreeMap<(Vec<usize>, Vec<Vector>), u64> = BTreeMap::new();
-            for group in versions[first..]
-                .iter()
-                .map(|version| &version.1)
-                .chain([&self.groups[g]])
-            {
-                let most = epochs
-                    .entry((group.chain.clone(), group.costs.clone()))
-                    .or_default();
-                *most = (*most).max(group.reserved_per_s);
+            let mut most: BTreeMap<(&[usize], &[Vector]), Vec<Vector>> = BTreeMap::new();
+            let versions = versions[first..].iter().map(|version| &version.1);
+            for group in versions.chain([&self.groups[g]]) {
+                let all = group.reserved();
+                let most = most.entry((&group.chain, &group.costs)).or_insert(all.clone());
+                for (most, one) in most.iter_mut().zip(all) {
+                    *most = std::array::from_fn(|i| most[i].max(one[i]));
+                }
             }
-            for ((chain, costs), most) in epochs {
-                for (s, cost) in chain.iter().zip(costs) {
-                    add(&mut reserved[*s], Some(cost), most);
+            for ((chain, _), most) in most {
+                for (s, most) in chain.iter().zip(most) {
+                    add(&mut reserved[*s], Some(most), 1);
                 }
             }
         }
