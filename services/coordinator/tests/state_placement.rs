@@ -3,11 +3,13 @@
 mod harness;
 
 use harness::{World, group, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Reply};
-use quorate_coordinator::state::placement::{Headroom, Placement};
+use quorate_coordinator::state::command::{Command, Effect, Registration, Reply};
+use quorate_coordinator::state::placement::{Foreign, Headroom, Placement};
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::{Choice, Profile};
 use quorate_types::Durability::InMemory;
+use quorate_types::Machine;
+use serde_json::json;
 
 /// Some fifty replicas a server.
 const RATE_PER_S: u64 = 20_000;
@@ -104,6 +106,72 @@ fn a_refusal_says_what_is_kept() {
     assert!(admitted > 0 && world.state.groups.contains_key(&group(admitted)));
 }
 
+/// The built-in profile as if it had been measured on `cores` cores.
+fn measured_on(cores: u32) -> Profile {
+    let mut profile = serde_json::to_value(Profile::default_profile()).unwrap();
+    let measured = json!({"format": 2, "provisional": false, "servers_version": "0.1.0",
+        "machine": {"cpu": "A", "cores": cores}});
+    for (field, value) in measured.as_object().unwrap() {
+        profile[field] = value.clone();
+    }
+    Profile::parse(&profile.to_string()).unwrap()
+}
+
+/// Comes back in the same process, and says what it runs on.
+fn says_its_cores(world: &mut World, n: u32, cores: u32) {
+    let machine = Some(Machine {
+        cpu: "A".into(),
+        cores,
+    });
+    world.register(Registration {
+        machine,
+        ..harness::registration(harness::credential(n), n, "i1")
+    });
+}
+
+#[test]
+fn servers_that_the_profile_is_not_of_take_no_replicas_when_they_are_refused() {
+    let mut world = World::new(4);
+    world.apply(Command::UseProfile {
+        profile: Box::new(measured_on(2)),
+    });
+    for n in 1..=4 {
+        says_its_cores(&mut world, n, if n == 4 { 8 } else { 2 });
+    }
+    let placement = |foreign| Command::UsePlacement {
+        placement: Placement {
+            foreign,
+            ..Placement::default()
+        },
+    };
+    world.apply(placement(Foreign::Refused));
+    for n in 1..=8 {
+        world.active(n, InMemory, 3);
+        assert!(!world.group(n).is_member(server(4)), "the profile is not of it");
+    }
+    let view = world.state.server_view_of(server(4)).unwrap();
+    assert!(view.foreign.unwrap().contains("this is 8 × A"));
+    // Nor are replacements placed on it, until there is a profile of it, or it is allowed.
+    world.fail(&[1]);
+    assert_eq!(world.group(1).learner, None);
+    world.apply(placement(Foreign::Used));
+    assert_eq!(world.group(1).learner, Some(server(4)));
+    world.apply(placement(Foreign::Refused));
+    assert_eq!(world.group(1).learner, Some(server(4)), "what it has stays");
+    // A server that comes back as another machine says so itself.
+    says_its_cores(&mut world, 2, 8);
+    assert!(world.state.server_view_of(server(2)).unwrap().foreign.is_some());
+    world.apply(Command::UseProfile {
+        profile: Box::new(measured_on(8)),
+    });
+    assert!(world.state.server_view_of(server(2)).unwrap().foreign.is_none());
+    assert!(world.state.server_view_of(server(3)).unwrap().foreign.is_some());
+    // A log from before says nothing of it.
+    let before = r#"{"choice":"shape","headroom":{"permille":100}}"#;
+    let before: Placement = serde_json::from_str(before).unwrap();
+    assert_eq!(before.foreign, Foreign::Used);
+}
+
 #[test]
 fn a_log_from_before_replays_as_it_was_and_a_snapshot_keeps_the_setting() {
     let mut world = World::new(5);
@@ -111,6 +179,7 @@ fn a_log_from_before_replays_as_it_was_and_a_snapshot_keeps_the_setting() {
     let placement = Placement {
         choice: Choice::Shape,
         headroom: Headroom::Permille(100),
+        ..Placement::default()
     };
     world.apply(Command::UsePlacement { placement });
     world.apply(Command::Delete { group_id: group(1) });

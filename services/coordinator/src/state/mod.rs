@@ -237,7 +237,7 @@ impl State {
     fn list_one(&mut self, id: ServerId) {
         let server = &self.servers[&id];
         let promisable = Amounts::of_capacity(server.capacity, self.profile.safety_factor);
-        let electable = server.takes_replicas();
+        let electable = server.takes_replicas() && self.refused_as_foreign(server).is_none();
         if server.drain.is_some() || server.slow.is_some() {
             self.derived.vacating.insert(id);
         } else {

@@ -93,6 +93,7 @@ impl World {
             placement: Placement {
                 choice: Choice::Shape,
                 headroom: Headroom::OneDomain,
+                ..Placement::default()
             },
         });
         for n in 1..=servers {
