@@ -3,12 +3,13 @@
 mod harness;
 
 use harness::{World, group, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Registration, Reply};
-use quorate_coordinator::state::placement::{Foreign, Headroom, Placement};
+use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
+use quorate_coordinator::state::placement::{Foreign, Headroom, Placement, Replacements};
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::{Choice, Profile};
 use quorate_types::Durability::InMemory;
-use quorate_types::Machine;
+use quorate_types::cost::ResourceVector;
+use quorate_types::{Machine, ServerId};
 use serde_json::json;
 
 /// Some fifty replicas a server.
@@ -104,6 +105,71 @@ fn a_refusal_says_what_is_kept() {
         "{message}"
     );
     assert!(admitted > 0 && world.state.groups.contains_key(&group(admitted)));
+}
+
+/// Two groups lose a replica each, the light one with the lesser id; of two servers one has room for either, the other
+/// for the light one. Who learns the light and the heavy one.
+fn replaced(replacements: Replacements) -> [Option<ServerId>; 2] {
+    let mut world = World::new(2);
+    let placement = Placement {
+        replacements,
+        ..Placement::default()
+    };
+    world.apply(Command::UsePlacement { placement });
+    let (light, heavy) = (sla(InMemory, 2, 10_000), sla(InMemory, 2, 40_000));
+    let mut tail_cpu =
+        |sla| world.state.quote(sla, None).demand[1].demand.cpu / world.state.profile.safety_factor;
+    let (light_cpu, heavy_cpu) = (tail_cpu(&light), tail_cpu(&heavy));
+    for (n, sla) in [(1, light), (2, heavy)] {
+        world.admit(n, sla);
+        world.apply_all(n);
+    }
+    for (n, cpu) in [(3, heavy_cpu + light_cpu / 2.0), (4, light_cpu * 1.5)] {
+        let digest = format!("token-{n}");
+        world.issue_token(&digest, 60_000, None);
+        let proof = Proof::JoinToken {
+            digest,
+            credential_digest: format!("credential-{n}"),
+        };
+        world.register(Registration {
+            capacity: ResourceVector::new(cpu, 1.25e9, 20_000.0),
+            ..harness::registration(proof, n, "i1")
+        });
+    }
+    world.fail(&[1]);
+    [1, 2].map(|n| world.group(n).learner)
+}
+
+#[test]
+fn the_heaviest_replica_is_replaced_first_unless_the_log_is_from_before() {
+    assert_eq!(replaced(Replacements::ById), [Some(server(3)), None]);
+    assert_eq!(
+        replaced(Replacements::HeaviestFirst),
+        [Some(server(4)), Some(server(3))]
+    );
+    let before = r#"{"choice":"shape","headroom":"one_domain"}"#;
+    let before: Placement = serde_json::from_str(before).unwrap();
+    assert_eq!(before.replacements, Replacements::ById);
+}
+
+#[test]
+fn nobody_is_elected_where_followers_that_become_heads_need_the_room() {
+    // By ids a learner was elected on a server before a later group's head was charged there.
+    for servers in 4..=7 {
+        let mut world = World::with_headroom(servers);
+        fill(&mut world);
+        world.fail(&[1]);
+        for n in 2..=servers {
+            let resources = world.state.server_view_of(server(n)).unwrap().resources;
+            let is_over = resources.allocated.cpu > resources.promisable.cpu;
+            let learners = world
+                .state
+                .groups
+                .values()
+                .filter(|group| group.learner == Some(server(n)));
+            assert!(!is_over || learners.count() == 0, "{servers} servers: s{n}");
+        }
+    }
 }
 
 /// The built-in profile as if it had been measured on `cores` cores.

@@ -34,7 +34,7 @@ use crate::leases::LeaseTimes;
 use crate::log::{DurableLog, Timed};
 use crate::options::{ForeignProfile, Options};
 use crate::state::command::Command;
-use crate::state::placement::{Foreign, Placement};
+use crate::state::placement::{Foreign, Placement, Replacements};
 use crate::state::{State, apply};
 use crate::suspicions::SuspicionTimes;
 use engine::{EngineTask, Secrets, unix_ms};
@@ -54,6 +54,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
             ForeignProfile::Warn => Foreign::Used,
             ForeignProfile::Refuse => Foreign::Refused,
         },
+        replacements: Replacements::HeaviestFirst,
     };
     let admin_token = secret::read_admin_token(&options.admin_token_file)?;
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;

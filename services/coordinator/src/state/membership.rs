@@ -317,9 +317,7 @@ impl Change<'_> {
             self.stop_waiting_for_drops(id);
         }
         // All of them are marked first, so that chains which fail as a whole are kept as they were.
-        for group_id in affected {
-            self.splice(group_id);
-        }
+        self.splice_all(affected);
     }
 
     /// It will not come back, and what it had on disk is gone: what only it held is lost.

@@ -17,6 +17,21 @@ pub struct Placement {
     pub headroom: Headroom,
     #[serde(default)]
     pub foreign: Foreign,
+    #[serde(default)]
+    pub replacements: Replacements,
+}
+
+/// In which order failed replicas are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Replacements {
+    /// By the ids of their groups, each while later chains still stand with those that failed: what was in use before
+    /// there was a choice.
+    #[default]
+    ById,
+    /// When all chains are spliced and their new heads charged: the one with the highest dominant share first
+    /// (Filo §4.1 "Failures").
+    HeaviestFirst,
 }
 
 /// What becomes of servers that the cost profile in use is not of ([`quorate_placement::Profile::foreign`]).
