@@ -23,7 +23,7 @@ pub struct Options {
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
-    /// What to do with a profile of another processor, number of cores or version than the servers'
+    /// What to do with servers of another processor, number of cores or version than the profile's
     #[arg(long, env = "QUORATE_FOREIGN_PROFILE", value_enum, default_value_t = ForeignProfile::Warn)]
     pub foreign_profile: ForeignProfile,
     /// What of each server new groups do not get, so that replicas of servers that fail find room: one-domain (an
@@ -75,9 +75,9 @@ pub struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ForeignProfile {
-    /// It is used, and the log says that it is another's.
+    /// They are used, and the log says that the profile is of others.
     Warn,
-    /// It is not used: at the start that is an error, later the one in use stays.
+    /// They take no new replicas; and a profile of others than those that the one in use is of is not taken up.
     Refuse,
 }
 

@@ -10,7 +10,7 @@ use quorate_coordinator::state::join_tokens::JoinTokenState;
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::Profile;
 use quorate_types::Durability::{InMemory, Persistent};
-use quorate_types::control::RefuseCode;
+use quorate_types::control::{RefuseCode, ToServer};
 use quorate_types::sla::{RefusalReason, ScarceResource};
 use quorate_types::{Role, Sla};
 use uuid::Uuid;
@@ -427,9 +427,22 @@ fn a_new_profile_changes_what_is_promised_next_and_not_what_was() {
     let mut cautious: serde_json::Value = serde_json::to_value(Profile::default_profile()).unwrap();
     cautious["safety_factor"] = serde_json::json!(0.000_001);
     let cautious = Profile::parse(&cautious.to_string()).unwrap();
-    world.apply(Command::UseProfile {
+    let effects = world.apply(Command::UseProfile {
+        profile: Box::new(cautious.clone()),
+    });
+    // Servers lend what is not promised: they hear of it.
+    let told = |n| Effect::Send {
+        server: server(n),
+        message: ToServer::PromisedShare { share: 0.000_001 },
+    };
+    assert!(
+        [1, 2, 3].iter().all(|n| effects.contains(&told(*n))),
+        "{effects:?}"
+    );
+    let again = world.apply(Command::UseProfile {
         profile: Box::new(cautious),
     });
+    assert_eq!(again, [Effect::Reply(Reply::Done)], "the share is the same");
     assert_eq!(world.group(1).demands, demands);
     assert!(!world.state.quote(&sla(InMemory, 3, 1_000), None).admissible);
     world.apply(Command::UseProfile {

@@ -3,11 +3,14 @@
 mod harness;
 
 use harness::{World, group, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Reply};
-use quorate_coordinator::state::placement::{Headroom, Placement};
+use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
+use quorate_coordinator::state::placement::{Foreign, Headroom, Placement, Replacements};
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::{Choice, Profile};
 use quorate_types::Durability::InMemory;
+use quorate_types::cost::ResourceVector;
+use quorate_types::{Machine, ServerId};
+use serde_json::json;
 
 /// Some fifty replicas a server.
 const RATE_PER_S: u64 = 20_000;
@@ -104,6 +107,137 @@ fn a_refusal_says_what_is_kept() {
     assert!(admitted > 0 && world.state.groups.contains_key(&group(admitted)));
 }
 
+/// Two groups lose a replica each, the light one with the lesser id; of two servers one has room for either, the other
+/// for the light one. Who learns the light and the heavy one.
+fn replaced(replacements: Replacements) -> [Option<ServerId>; 2] {
+    let mut world = World::new(2);
+    let placement = Placement {
+        replacements,
+        ..Placement::default()
+    };
+    world.apply(Command::UsePlacement { placement });
+    let (light, heavy) = (sla(InMemory, 2, 10_000), sla(InMemory, 2, 40_000));
+    let mut tail_cpu =
+        |sla| world.state.quote(sla, None).demand[1].demand.cpu / world.state.profile.safety_factor;
+    let (light_cpu, heavy_cpu) = (tail_cpu(&light), tail_cpu(&heavy));
+    for (n, sla) in [(1, light), (2, heavy)] {
+        world.admit(n, sla);
+        world.apply_all(n);
+    }
+    for (n, cpu) in [(3, heavy_cpu + light_cpu / 2.0), (4, light_cpu * 1.5)] {
+        let digest = format!("token-{n}");
+        world.issue_token(&digest, 60_000, None);
+        let proof = Proof::JoinToken {
+            digest,
+            credential_digest: format!("credential-{n}"),
+        };
+        world.register(Registration {
+            capacity: ResourceVector::new(cpu, 1.25e9, 20_000.0),
+            ..harness::registration(proof, n, "i1")
+        });
+    }
+    world.fail(&[1]);
+    [1, 2].map(|n| world.group(n).learner)
+}
+
+#[test]
+fn the_heaviest_replica_is_replaced_first_unless_the_log_is_from_before() {
+    assert_eq!(replaced(Replacements::ById), [Some(server(3)), None]);
+    assert_eq!(
+        replaced(Replacements::HeaviestFirst),
+        [Some(server(4)), Some(server(3))]
+    );
+    let before = r#"{"choice":"shape","headroom":"one_domain"}"#;
+    let before: Placement = serde_json::from_str(before).unwrap();
+    assert_eq!(before.replacements, Replacements::ById);
+}
+
+#[test]
+fn nobody_is_elected_where_followers_that_become_heads_need_the_room() {
+    // By ids a learner was elected on a server before a later group's head was charged there.
+    for servers in 4..=7 {
+        let mut world = World::with_headroom(servers);
+        fill(&mut world);
+        world.fail(&[1]);
+        for n in 2..=servers {
+            let resources = world.state.server_view_of(server(n)).unwrap().resources;
+            let is_over = resources.allocated.cpu > resources.promisable.cpu;
+            let learners = world
+                .state
+                .groups
+                .values()
+                .filter(|group| group.learner == Some(server(n)));
+            assert!(!is_over || learners.count() == 0, "{servers} servers: s{n}");
+        }
+    }
+}
+
+/// The built-in profile as if it had been measured on `cores` cores.
+fn measured_on(cores: u32) -> Profile {
+    let mut profile = serde_json::to_value(Profile::default_profile()).unwrap();
+    let measured = json!({"format": 2, "provisional": false, "servers_version": "0.1.0",
+        "machine": {"cpu": "A", "cores": cores}});
+    for (field, value) in measured.as_object().unwrap() {
+        profile[field] = value.clone();
+    }
+    Profile::parse(&profile.to_string()).unwrap()
+}
+
+/// Comes back in the same process, and says what it runs on.
+fn says_its_cores(world: &mut World, n: u32, cores: u32) {
+    let machine = Some(Machine {
+        cpu: "A".into(),
+        cores,
+    });
+    world.register(Registration {
+        machine,
+        ..harness::registration(harness::credential(n), n, "i1")
+    });
+}
+
+#[test]
+fn servers_that_the_profile_is_not_of_take_no_replicas_when_they_are_refused() {
+    let mut world = World::new(4);
+    world.apply(Command::UseProfile {
+        profile: Box::new(measured_on(2)),
+    });
+    for n in 1..=4 {
+        says_its_cores(&mut world, n, if n == 4 { 8 } else { 2 });
+    }
+    let placement = |foreign| Command::UsePlacement {
+        placement: Placement {
+            foreign,
+            ..Placement::default()
+        },
+    };
+    world.apply(placement(Foreign::Refused));
+    for n in 1..=8 {
+        world.active(n, InMemory, 3);
+        assert!(!world.group(n).is_member(server(4)), "the profile is not of it");
+    }
+    let view = world.state.server_view_of(server(4)).unwrap();
+    assert!(view.foreign.unwrap().contains("this is 8 × A"));
+    // Nor are replacements placed on it, until there is a profile of it, or it is allowed.
+    world.fail(&[1]);
+    assert_eq!(world.group(1).learner, None);
+    world.apply(placement(Foreign::Used));
+    assert_eq!(world.group(1).learner, Some(server(4)));
+    world.apply(placement(Foreign::Refused));
+    assert_eq!(world.group(1).learner, Some(server(4)), "what it has stays");
+    // A server that comes back as another machine says so itself.
+    says_its_cores(&mut world, 2, 8);
+    assert!(world.state.server_view_of(server(2)).unwrap().foreign.is_some());
+    world.apply(Command::UseProfile {
+        profile: Box::new(measured_on(8)),
+    });
+    assert!(world.state.server_view_of(server(2)).unwrap().foreign.is_none());
+    assert!(world.state.server_view_of(server(3)).unwrap().foreign.is_some());
+    // A log from before says nothing of it.
+    let before = r#"{"choice":"shape","headroom":{"permille":100}}"#;
+    let before: Placement = serde_json::from_str(before).unwrap();
+    assert_eq!(before.foreign, Foreign::Used);
+}
+
 #[test]
 fn a_log_from_before_replays_as_it_was_and_a_snapshot_keeps_the_setting() {
     let mut world = World::new(5);
@@ -111,6 +245,7 @@ fn a_log_from_before_replays_as_it_was_and_a_snapshot_keeps_the_setting() {
     let placement = Placement {
         choice: Choice::Shape,
         headroom: Headroom::Permille(100),
+        ..Placement::default()
     };
     world.apply(Command::UsePlacement { placement });
     world.apply(Command::Delete { group_id: group(1) });

@@ -323,6 +323,13 @@ fn obey(shared: &Shared, message: ToServer) {
             Ok(keys) => *shared.client_keys.write().expect("keys") = keys,
             Err(trouble) => tracing::error!(trouble, "the new client keys cannot be used; the old ones stay"),
         },
+        ToServer::PromisedShare { share } => {
+            tracing::info!(
+                share,
+                "another share of this server's capacity is promised from now on"
+            );
+            shared.lending.set_promised_share(Some(share));
+        }
         ToServer::Drain { state } => match state {
             DrainState::None => tracing::info!("the drain of this server was called off"),
             DrainState::Draining => tracing::info!("this server drains: its replicas go elsewhere"),
@@ -366,5 +373,29 @@ async fn receive(connection: &mut Connection) -> Result<ToServer, String> {
         Some(Ok(bytes)) => serde_json::from_slice(&bytes).map_err(|e| format!("malformed message: {e}")),
         Some(Err(error)) => Err(error.to_string()),
         None => Err("it closed the connection".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::control::ToServer;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::obey;
+    use crate::shared::{Plaintext, Shared};
+
+    #[test]
+    fn another_promised_share_is_lent_by_from_then_on() {
+        let plaintext = Plaintext {
+            is_accepted: false,
+            is_dialed: false,
+        };
+        let shared = Shared::new("i1".to_string(), plaintext, unbounded_channel().0, None);
+        shared.lending.set_promised_share(Some(0.7));
+        let message = r#"{"type":"promised_share","share":0.5}"#;
+        let message: ToServer = serde_json::from_str(message).unwrap();
+        assert_eq!(message, ToServer::PromisedShare { share: 0.5 });
+        obey(&shared, message);
+        assert_eq!(shared.lending.promised_share(), 0.5);
     }
 }

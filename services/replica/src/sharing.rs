@@ -75,7 +75,7 @@ impl Lending {
         news
     }
 
-    fn promised_share(&self) -> f64 {
+    pub(crate) fn promised_share(&self) -> f64 {
         f64::from_bits(self.promised_share.load(Ordering::Relaxed))
     }
 

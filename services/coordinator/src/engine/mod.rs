@@ -132,6 +132,8 @@ pub enum Note {
     Foreign {
         server: ServerId,
         how: String,
+        /// It takes no new replicas for that.
+        is_refused: bool,
     },
     Refused {
         name: String,

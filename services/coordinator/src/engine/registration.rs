@@ -9,6 +9,7 @@ use super::{Candidate, CertificateOrder, Connection, Engine, Note, Now, Outgoing
 use crate::leases::ConnectionId;
 use crate::state::Refused;
 use crate::state::command::{Command, Effect, Registration};
+use crate::state::placement::Foreign;
 
 /// What of a name that proved nothing is noted, in characters.
 const STRANGERS_NAME_CHARS: usize = 64;
@@ -61,7 +62,12 @@ impl Engine {
         let name = name.to_string();
         self.batch.notes.push(Note::Registered { server, name });
         if let Some(how) = self.state.foreign(server) {
-            self.batch.notes.push(Note::Foreign { server, how });
+            let is_refused = self.state.placement.foreign == Foreign::Refused;
+            self.batch.notes.push(Note::Foreign {
+                server,
+                how,
+                is_refused,
+            });
         }
         if let Some(old) = self.connection_of.insert(server, connection) {
             self.close(old);

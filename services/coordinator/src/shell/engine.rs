@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
+use super::profile_file;
 use super::secret::{PEER_TOKEN_TTL_S, PeerKey, digest, random_secret};
 use crate::engine::{self, CallId, Candidate, CertificateOrder, Engine, Note, Now, Outgoing, TICK_MS};
 use crate::exit::Failure;
@@ -380,12 +381,11 @@ impl EngineTask {
 fn write_down(note: &Note) {
     match note {
         Note::Registered { server, name } => info!(server_id = server.0, name, "server registered"),
-        Note::Foreign { server, how } => {
-            warn!(
-                server_id = server.0,
-                "the cost profile is of other servers: {how}"
-            );
-        }
+        Note::Foreign {
+            server,
+            how,
+            is_refused,
+        } => profile_file::note_foreign(*server, how, *is_refused),
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
         Note::Failed(server) => warn!(server_id = server.0, "server failed"),
         Note::ConnectionBroke(server) => warn!(server_id = server.0, "control connection broke"),

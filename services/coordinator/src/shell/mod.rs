@@ -26,15 +26,15 @@ use quorate_placement::{Choice, Profile};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::engine::{Engine, Settings};
 use crate::exit::{Failure, FailureCode};
 use crate::leases::LeaseTimes;
 use crate::log::{DurableLog, Timed};
-use crate::options::Options;
+use crate::options::{ForeignProfile, Options};
 use crate::state::command::Command;
-use crate::state::placement::Placement;
+use crate::state::placement::{Foreign, Placement, Replacements};
 use crate::state::{State, apply};
 use crate::suspicions::SuspicionTimes;
 use engine::{EngineTask, Secrets, unix_ms};
@@ -47,10 +47,14 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     }
     let profiles = profile_file::Source::of(&options);
     let profile = profiles.read()?;
-    profile_file::note(&profile);
     let placement = Placement {
         choice: Choice::Shape,
         headroom: options.recovery_headroom,
+        foreign: match options.foreign_profile {
+            ForeignProfile::Warn => Foreign::Used,
+            ForeignProfile::Refuse => Foreign::Refused,
+        },
+        replacements: Replacements::HeaviestFirst,
     };
     let admin_token = secret::read_admin_token(&options.admin_token_file)?;
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;
@@ -145,7 +149,14 @@ fn recover(
             "cut a torn record from the end of the log: it had not been acted on"
         );
     }
-    profiles.check(&profile, &state)?;
+    let profile = match profiles.check(&profile, &state) {
+        Ok(()) => profile,
+        Err(failure) => {
+            error!("{}; the profile in use stays", failure.message);
+            state.profile.clone()
+        }
+    };
+    profile_file::note(&profile);
     let mut changes = Vec::new();
     if fresh || state.profile != profile {
         changes.push(Command::UseProfile {
@@ -159,6 +170,11 @@ fn recover(
         let at_ms = unix_ms();
         apply(&mut state, at_ms, &command);
         log.append(vec![Timed { at_ms, command }])?;
+    }
+    for server in state.servers.values().filter(|server| server.alive) {
+        if let Some(how) = state.refused_as_foreign(server) {
+            profile_file::note_foreign(server.server_id, &how, true);
+        }
     }
     if log.wants_snapshot() {
         log.rewrite(&state)?;

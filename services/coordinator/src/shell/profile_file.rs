@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use quorate_placement::Profile;
+use quorate_types::ServerId;
 use tracing::{error, info, warn};
 
 use super::engine::Handle;
@@ -15,6 +16,7 @@ use crate::exit::Failure;
 use crate::options::{ForeignProfile, Options};
 use crate::state::State;
 use crate::state::command::Command;
+use crate::state::server::Server;
 
 /// A measurement takes minutes; whoever made one does not wait long.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -49,31 +51,32 @@ impl Source {
         Ok(profile)
     }
 
-    /// Whether the profile may be used for the servers that are there, or, where none is, for those that were. Who
-    /// comes later is looked at then.
+    /// Whether the profile may be used instead of the one in use, with the servers that are there, or, where none is,
+    /// those that were. `refuse`: not if a server that new replicas are placed on would take none then. Who comes later
+    /// is looked at then.
     pub fn check(&self, profile: &Profile, state: &State) -> Result<(), Failure> {
         let is_one_there = state.servers.values().any(|server| server.alive);
         let servers = state.servers.values();
         let servers = servers.filter(|server| server.alive || !is_one_there);
-        let mut foreign = servers.filter_map(|server| {
-            let how = profile.foreign(server.machine.as_ref(), &server.version)?;
-            Some((&server.name, how))
-        });
-        let Some((name, how)) = foreign.next() else {
-            return Ok(());
-        };
-        let others = foreign.count();
+        let foreign =
+            |server: &Server, profile: &Profile| profile.foreign(server.machine.as_ref(), &server.version);
+        let others = servers.filter_map(|server| Some((server, foreign(server, profile)?)));
         match self.foreign {
-            ForeignProfile::Refuse => Err(self.wrong(format!(
-                "{name} and {others} more servers: {how}: measure again (make profile), or allow it with \
-                 --foreign-profile warn"
-            ))),
+            ForeignProfile::Refuse => {
+                let mut lost = others.filter(|(server, _)| foreign(server, &state.profile).is_none());
+                let Some((first, how)) = lost.next() else {
+                    return Ok(());
+                };
+                let (name, more) = (&first.name, lost.count());
+                Err(self.wrong(format!(
+                    "{name} and {more} more servers: {how}: measure again (make profile), or allow it with \
+                     --foreign-profile warn"
+                )))
+            }
             ForeignProfile::Warn => {
-                let version = &profile.version;
-                warn!(
-                    version,
-                    name, others, "the cost profile is of other servers: {how}"
-                );
+                for (server, how) in others {
+                    note_foreign(server.server_id, &how, false);
+                }
                 Ok(())
             }
         }
@@ -98,48 +101,74 @@ pub fn note(profile: &Profile) {
     }
 }
 
+/// Says that the profile is not of this server, and what to do about it where that matters.
+pub fn note_foreign(server: ServerId, how: &str, is_refused: bool) {
+    let server_id = server.0;
+    if is_refused {
+        warn!(
+            server_id,
+            "no replica is placed on this server, as the cost profile is of others: {how}: measure again (make \
+             profile), or allow it with --foreign-profile warn"
+        );
+    } else {
+        warn!(server_id, "the cost profile is of other servers: {how}");
+    }
+}
+
 /// Looks for ever. A file that is no profile, or another's that is refused, changes nothing: the one in use stays, and
-/// the log says why.
+/// the log says why. One that is refused is used when the servers that it is not of are gone.
 pub async fn follow(source: Source, engine: Handle) {
     let Some(path) = source.path.clone() else { return };
-    let mut seen = std::fs::read(&path).ok();
+    // What was found last, if nothing is left to do about it. At first that is not known: a profile of other servers
+    // may have been refused at the start.
+    let mut settled = None;
+    let mut told = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let found = std::fs::read(&path).ok();
-        if found == seen {
+        if settled.as_ref() == Some(&found) {
             continue;
         }
-        seen = found;
-        let checked = match source.read() {
-            Ok(profile) => {
-                let own = source.clone();
-                let looked = engine.read(move |state| own.check(&profile, state).map(|()| profile));
-                let Ok(checked) = looked.await else {
-                    // Too busy, or stopping: look again.
-                    seen = None;
-                    continue;
-                };
-                checked
-            }
-            Err(failure) => Err(failure),
-        };
-        let profile = match checked {
+        let profile = match source.read() {
             Ok(profile) => profile,
             Err(failure) => {
                 error!("{}; the profile in use stays", failure.message);
+                settled = Some(found);
+                continue;
+            }
+        };
+        let own = source.clone();
+        let looked = engine.read(move |state| {
+            let is_news = profile != state.profile;
+            let checked = if is_news {
+                own.check(&profile, state)
+            } else {
+                Ok(())
+            };
+            checked.map(|()| is_news.then_some(profile))
+        });
+        // Too busy, or stopping: look again.
+        let Ok(checked) = looked.await else { continue };
+        let profile = match checked {
+            Ok(Some(profile)) => profile,
+            Ok(None) => {
+                settled = Some(found);
+                continue;
+            }
+            Err(failure) => {
+                if told.as_ref() != Some(&failure.message) {
+                    error!("{}; the profile in use stays", failure.message);
+                }
+                told = Some(failure.message);
                 continue;
             }
         };
         note(&profile);
-        if engine
-            .command(Command::UseProfile {
-                profile: Box::new(profile),
-            })
-            .await
-            .is_err()
-        {
-            // Too busy, or stopping: look again.
-            seen = None;
+        let command = Command::UseProfile {
+            profile: Box::new(profile),
+        };
+        if engine.command(command).await.is_ok() {
+            (settled, told) = (Some(found), None);
         }
     }
 }

@@ -88,7 +88,8 @@ impl Change<'_> {
             registered_at_ms: self.now_ms,
             failed_at_ms: None,
         };
-        let message = format!("Server {} joined from {}.", server.name, server.address);
+        let mut message = format!("Server {} joined from {}.", server.name, server.address);
+        message += &self.state.said_of_foreign(&server);
         self.state.servers.insert(server_id, server);
         self.state.list_server(server_id);
         self.effects.push(Effect::Accept {
@@ -138,7 +139,8 @@ impl Change<'_> {
             } else {
                 "was started again"
             };
-            let message = format!("Server {} {how} at {}.", registration.name, registration.address);
+            let mut message = format!("Server {} {how} at {}.", registration.name, registration.address);
+            message += &self.state.said_of_foreign(&self.state.servers[&id]);
             self.event(EventKind::ServerReturned, Subject::Server(id), message);
         }
         let moved = before.address != registration.address;
@@ -315,9 +317,7 @@ impl Change<'_> {
             self.stop_waiting_for_drops(id);
         }
         // All of them are marked first, so that chains which fail as a whole are kept as they were.
-        for group_id in affected {
-            self.splice(group_id);
-        }
+        self.splice_all(affected);
     }
 
     /// It will not come back, and what it had on disk is gone: what only it held is lost.

@@ -36,6 +36,7 @@ pub mod views;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use quorate_placement::{Amounts, Fleet, Profile};
+use quorate_types::control::ToServer;
 use quorate_types::sla::{Quote, Sla};
 use quorate_types::{Epoch, GroupId, ServerId};
 use serde::{Deserialize, Serialize};
@@ -237,7 +238,7 @@ impl State {
     fn list_one(&mut self, id: ServerId) {
         let server = &self.servers[&id];
         let promisable = Amounts::of_capacity(server.capacity, self.profile.safety_factor);
-        let electable = server.takes_replicas();
+        let electable = server.takes_replicas() && self.refused_as_foreign(server).is_none();
         if server.drain.is_some() || server.slow.is_some() {
             self.derived.vacating.insert(id);
         } else {
@@ -349,8 +350,22 @@ impl Change<'_> {
     }
 
     fn use_profile(&mut self, profile: &Profile) {
+        let share = profile.safety_factor;
+        let is_news = share != self.state.profile.safety_factor;
         self.state.profile = profile.clone();
         self.state.list_servers();
+        // They lend what is not promised, and would lend by the old share until they register again.
+        for server in self
+            .state
+            .servers
+            .values()
+            .filter(|server| is_news && server.alive)
+        {
+            self.effects.push(Effect::Send {
+                server: server.server_id,
+                message: ToServer::PromisedShare { share },
+            });
+        }
         self.effects.push(Effect::Reply(Reply::Done));
     }
 

@@ -15,6 +15,34 @@ use super::{Change, State};
 pub struct Placement {
     pub choice: Choice,
     pub headroom: Headroom,
+    #[serde(default)]
+    pub foreign: Foreign,
+    #[serde(default)]
+    pub replacements: Replacements,
+}
+
+/// In which order failed replicas are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Replacements {
+    /// By the ids of their groups, each while later chains still stand with those that failed: what was in use before
+    /// there was a choice.
+    #[default]
+    ById,
+    /// When all chains are spliced and their new heads charged: the one with the highest dominant share first
+    /// (Filo §4.1 "Failures").
+    HeaviestFirst,
+}
+
+/// What becomes of servers that the cost profile in use is not of ([`quorate_placement::Profile::foreign`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Foreign {
+    /// They are promised as if they were those that were measured.
+    #[default]
+    Used,
+    /// They keep what they have and take no new replicas.
+    Refused,
 }
 
 /// The share of each server that new groups are not placed on, and replacements are (Filo §4.1 "Failures").
@@ -61,6 +89,21 @@ impl FromStr for Headroom {
 }
 
 impl State {
+    /// Why new replicas are not placed on the server because of the cost profile, if they are not.
+    pub fn refused_as_foreign(&self, server: &Server) -> Option<String> {
+        match self.placement.foreign {
+            Foreign::Used => None,
+            Foreign::Refused => self.profile.foreign(server.machine.as_ref(), &server.version),
+        }
+    }
+
+    /// The same as a sentence after another, for people; nothing where it is placed on.
+    pub(super) fn said_of_foreign(&self, server: &Server) -> String {
+        self.refused_as_foreign(server).map_or_else(String::new, |how| {
+            format!(" No replica is placed on it: the cost profile is of other servers: {how}.")
+        })
+    }
+
     /// After servers came, went or moved to other domains.
     pub(super) fn keep_headroom(&mut self, region: &str) {
         let permille = match self.placement.headroom {

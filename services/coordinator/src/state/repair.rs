@@ -3,7 +3,7 @@
 //! Every change of a group's members goes through [`Change::reconfigure`], which keeps the free
 //! resources, the indexes, the epoch and what the members are told in step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_placement::Pool;
 use quorate_types::config::Member;
@@ -15,12 +15,23 @@ use super::command::Effect;
 use super::event::EventKind;
 use super::group::{Group, GroupStatus};
 use super::moves::is_severed;
+use super::placement::Replacements;
 use super::{Change, Subject, fleet_of};
 
 impl Change<'_> {
     /// Takes failed servers out of the chain, but never all: when the whole chain has failed, what its
     /// servers hold is all there is, and any one left out could be the only one that knows the end.
-    pub(super) fn splice(&mut self, group_id: GroupId) {
+    fn splice(&mut self, group_id: GroupId) {
+        match self.spliced(group_id) {
+            Some((chain, learner)) => {
+                self.reconfigure(group_id, |group| (group.chain, group.learner) = (chain, learner));
+            }
+            None => self.refresh_status(group_id),
+        }
+    }
+
+    /// Chain and learner without the failed ones, if that is another.
+    fn spliced(&self, group_id: GroupId) -> Option<(Vec<ServerId>, Option<ServerId>)> {
         let group = &self.state.groups[&group_id];
         let alive = |server: &ServerId| self.state.is_alive(*server);
         let survivors: Vec<ServerId> = group.chain.iter().copied().filter(alive).collect();
@@ -30,11 +41,47 @@ impl Change<'_> {
         } else {
             survivors
         };
-        if chain == group.chain && learner == group.learner {
-            self.refresh_status(group_id);
+        let is_other = chain != group.chain || learner != group.learner;
+        is_other.then_some((chain, learner))
+    }
+
+    /// Splices all chains of servers that have failed, and elects replacements.
+    pub(super) fn splice_all(&mut self, affected: BTreeSet<GroupId>) {
+        if self.state.placement.replacements == Replacements::ById {
+            for group_id in affected {
+                self.splice(group_id);
+            }
             return;
         }
-        self.reconfigure(group_id, |group| (group.chain, group.learner) = (chain, learner));
+        // First all that has to be where it is, as a follower that becomes head; what is elected gets what is left.
+        let mut changed = BTreeMap::new();
+        for group_id in affected {
+            match self.spliced(group_id) {
+                Some((chain, learner)) => {
+                    let change = |group: &mut Group| (group.chain, group.learner) = (chain, learner);
+                    changed.insert(group_id, self.change_members(group_id, change));
+                }
+                None => self.refresh_status(group_id),
+            }
+        }
+        for group_id in self.in_order_of_replacement(changed.keys().copied().collect()) {
+            self.issue(group_id, &changed[&group_id], None);
+        }
+    }
+
+    fn in_order_of_replacement(&self, mut groups: Vec<GroupId>) -> Vec<GroupId> {
+        if self.state.placement.replacements == Replacements::ById {
+            return groups;
+        }
+        let region = |id: &GroupId| &self.state.groups[id].sla.region;
+        groups.sort_by_key(|id| (region(id), *id));
+        for of_one_region in groups.chunk_by_mut(|a, b| region(a) == region(b)) {
+            if let Some(fleet) = self.state.fleet(region(&of_one_region[0])) {
+                let demand = |id: &GroupId| self.state.groups[id].demands.tail();
+                quorate_placement::heaviest_first(fleet, of_one_region, demand);
+            }
+        }
+        groups
     }
 
     /// A server has lost what it held of the group, or what it has cannot be trusted.
@@ -95,7 +142,7 @@ impl Change<'_> {
     /// Elects a learner for every group that wants one, where a server fits.
     pub(super) fn elect_replacements(&mut self) {
         let wanting: Vec<GroupId> = self.state.derived.wanting.iter().copied().collect();
-        for group_id in wanting {
+        for group_id in self.in_order_of_replacement(wanting) {
             if self.state.groups[&group_id].wants_learner() && self.may_learn(group_id) {
                 self.reconfigure(group_id, |_| {});
             }
@@ -142,6 +189,12 @@ impl Change<'_> {
 
     /// The same; `empty` holds nothing of the group and is told nothing of its leaving it.
     fn reissue(&mut self, group_id: GroupId, empty: Option<ServerId>, change: impl FnOnce(&mut Group)) {
+        let before = self.change_members(group_id, change);
+        self.issue(group_id, &before, empty);
+    }
+
+    /// Begins a new epoch with what its members are charged; [`Change::issue`] must follow. Who they were before.
+    fn change_members(&mut self, group_id: GroupId, change: impl FnOnce(&mut Group)) -> Vec<ServerId> {
         let mut group = self
             .state
             .groups
@@ -154,8 +207,13 @@ impl Change<'_> {
         group.applied.clear();
         group.returned.retain(|server, _| group.chain.contains(server));
         self.charge(&group);
-        let wants = group.wants_learner();
         self.state.groups.insert(group_id, group);
+        before
+    }
+
+    /// Elects the learner that is missing, and tells all who are members or were.
+    fn issue(&mut self, group_id: GroupId, before: &[ServerId], empty: Option<ServerId>) {
+        let wants = self.state.groups[&group_id].wants_learner();
         if wants && let Some(learner) = self.elect(group_id) {
             self.state
                 .groups
@@ -176,9 +234,9 @@ impl Change<'_> {
         let short = group.chain.len() < group.degree();
         group.relieved = group.relieved.filter(|slow| short && !group.chain.contains(slow));
         self.settle_want(group_id);
-        self.note_departures(group_id, &before);
+        self.note_departures(group_id, before);
         self.announce(group_id);
-        for server in before {
+        for server in before.iter().copied() {
             // It stops and names the new head to its clients; what it holds is dropped when that is safe.
             if !self.state.groups[&group_id].is_member(server) && Some(server) != empty {
                 self.send_configuration(group_id, server);

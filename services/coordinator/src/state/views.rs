@@ -65,6 +65,8 @@ pub struct ServerView {
     pub drain: Option<DrainView>,
     /// Why it counts as slow, while it does.
     pub slow: Option<String>,
+    /// Why it takes no new replicas, while the cost profile in use is not of its machine or version.
+    pub foreign: Option<String>,
     pub registered_at: String,
     pub failed_at: Option<String>,
 }
@@ -170,6 +172,7 @@ impl State {
             draining: server.drain.is_some(),
             drain: server.drain.as_ref().map(|drain| self.drain_view(server, drain)),
             slow: server.slow.clone(),
+            foreign: self.refused_as_foreign(server),
             registered_at: rfc3339(server.registered_at_ms),
             failed_at: server.failed_at_ms.map(rfc3339),
         }
@@ -203,11 +206,10 @@ impl State {
     }
 
     pub fn fleet_view(&self) -> FleetView {
-        let servers: Vec<&Server> = self
-            .servers
-            .values()
-            .filter(|s| s.alive && !s.auxiliary && s.drain.is_none())
-            .collect();
+        let is_used = |s: &&Server| {
+            s.alive && !s.auxiliary && s.drain.is_none() && self.refused_as_foreign(s).is_none()
+        };
+        let servers: Vec<&Server> = self.servers.values().filter(is_used).collect();
         let total =
             servers
                 .iter()

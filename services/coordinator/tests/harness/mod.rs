@@ -4,7 +4,7 @@
 use quorate_coordinator::state::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
 use quorate_coordinator::state::event::EventKind;
 use quorate_coordinator::state::group::{Group, GroupStatus};
-use quorate_coordinator::state::placement::{Headroom, Placement};
+use quorate_coordinator::state::placement::{Headroom, Placement, Replacements};
 use quorate_coordinator::state::{State, apply};
 use quorate_placement::{Choice, Profile};
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
@@ -93,6 +93,8 @@ impl World {
             placement: Placement {
                 choice: Choice::Shape,
                 headroom: Headroom::OneDomain,
+                replacements: Replacements::HeaviestFirst,
+                ..Placement::default()
             },
         });
         for n in 1..=servers {

@@ -61,9 +61,7 @@ pub struct Replacement<K> {
 /// ElectServer for failed replicas, the one with the highest dominant share first; before any applicant (Filo §4.1
 /// "Failures"). Correct replicas stay where they are.
 pub fn replace<K>(fleet: &mut Fleet, mut failed: Vec<Replacement<K>>) -> Vec<(K, Option<ServerId>)> {
-    let total = fleet.promisable_total();
-    let share = |failed: &Replacement<K>| failed.demand.dominant_share(total).0;
-    failed.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    heaviest_first(fleet, &mut failed, |one| one.demand);
     failed
         .into_iter()
         .map(|one| {
@@ -71,6 +69,14 @@ pub fn replace<K>(fleet: &mut Fleet, mut failed: Vec<Replacement<K>>) -> Vec<(K,
             (one.key, elected)
         })
         .collect()
+}
+
+/// In the order in which failed replicas are replaced: by dominant share of what the servers of the fleet have, equal
+/// ones as they stood.
+pub fn heaviest_first<T>(fleet: &Fleet, failed: &mut [T], demand: impl Fn(&T) -> Amounts) {
+    let total = fleet.promisable_total();
+    let share = |one: &T| demand(one).dominant_share(total).0;
+    failed.sort_by(|a, b| share(b).total_cmp(&share(a)));
 }
 
 /// PO_b is relative to `total`.

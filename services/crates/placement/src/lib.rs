@@ -18,7 +18,7 @@ pub mod profile;
 pub mod quote;
 pub mod search;
 
-pub use admission::{Applicant, NotPlaced, Replacement, place_batch, place_one, replace};
+pub use admission::{Applicant, NotPlaced, Replacement, heaviest_first, place_batch, place_one, replace};
 pub use amounts::Amounts;
 pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Machine, Profile, ProfileError, RoleDemands};

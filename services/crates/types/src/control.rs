@@ -155,6 +155,11 @@ pub enum ToServer {
     ClientKeys {
         keys: serde_json::Value,
     },
+    /// Admission promises another share of the server's capacity from now on, as in the welcome: a cost profile with
+    /// another safety factor is in use.
+    PromisedShare {
+        share: f64,
+    },
     /// What has become of the server's drain. It changes nothing in what the server does.
     Drain {
         state: DrainState,
