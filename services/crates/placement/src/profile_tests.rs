@@ -152,6 +152,47 @@ fn with_batches() -> Profile {
     Profile::parse(&json.to_string()).unwrap()
 }
 
+/// Whatever batches a group sends of what is lent to it, its followers have given their word for as much.
+#[test]
+fn a_word_is_enough_for_short_batches() {
+    let profile = with_batches();
+    for durability in [Durability::InMemory, Durability::Persistent] {
+        for (size, rate) in [(1, 1), (64, 500), (64, 100_000), (16_384, 3_000)] {
+            let sla = sla(durability, 3, size, rate);
+            let budget = profile.budget(&sla);
+            for (position, full) in profile.request_milli(&sla).into_iter().enumerate() {
+                let word = budget.lent_milli_at(position);
+                let mut dearest = full;
+                for entries in 1..=4u64 {
+                    let charged = budget.batch_milli(entries, entries * u64::from(size));
+                    let short = profile.short_batch(durability, role_at(position, 3)).of(entries);
+                    // The head counts a batch as so many requests, in its dearest resource.
+                    let head = budget.request_milli();
+                    let requests = (0..3)
+                        .filter(|i| head[*i] > 0)
+                        .map(|i| charged[i] as f64 / head[i] as f64)
+                        .fold(0.0, f64::max);
+                    for i in 0..3 {
+                        let costs = (full[i] * entries + short[i]) as f64 / requests;
+                        assert!(
+                            costs <= word[i] as f64 * (1.0 + 1e-9),
+                            "{sla:?} {position} {entries} {i}: {costs}"
+                        );
+                        dearest[i] = dearest[i].max(costs.ceil() as u64);
+                    }
+                }
+                // And no more than that.
+                assert!((0..3).all(|i| word[i] <= dearest[i] + 1), "{word:?} {dearest:?}");
+                assert!(position > 0 || word == full, "{word:?} {full:?}");
+            }
+        }
+    }
+    let sla = sla(Durability::Persistent, 3, 64, 500);
+    let plain = Profile::default_profile();
+    let costs: Vec<[u64; 3]> = (0..3).map(|at| plain.budget(&sla).lent_milli_at(at)).collect();
+    assert_eq!(costs, plain.request_milli(&sla), "where batches cost nothing");
+}
+
 #[test]
 fn what_is_promised_is_in_full_batches_and_some_alone() {
     let (plain, profile) = (Profile::default_profile(), with_batches());

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::LONE_APPENDS_PER_S;
+
 /// Tokens of a core-second, a byte and an operation: nanoseconds of CPU, bytes, thousandths of operations.
 pub const TOKENS_PER_UNIT: [f64; 3] = [1e9, 1.0, 1e3];
 /// Token buckets, and what servers lend one another, are counted in thousandths of tokens.
@@ -178,6 +180,33 @@ impl Budget {
                     .map(|milli| milli.saturating_mul(requests))
             }
         }
+    }
+
+    /// The most that a request lent costs the replica at a position of the chain. The head counts requests by what batches
+    /// cost it: one entry alone is several. If what it then costs another replica is more than as many in a full batch, it is
+    /// that; batches between the two are between.
+    pub fn lent_milli_at(&self, position: usize) -> [u64; 3] {
+        let full = self.request_milli_at(position);
+        let Some(reserved) = self.replica_reserved_milli.get(position) else {
+            return full;
+        };
+        let alone_per_s = self.rate_per_s.clamp(1, LONE_APPENDS_PER_S);
+        let alone = |i: usize| {
+            let beside = reserved[i].saturating_sub(full[i].saturating_mul(self.rate_per_s));
+            u128::from(full[i]) + u128::from(beside.div_ceil(alone_per_s))
+        };
+        let (head, beside) = (self.request_milli(), self.short_batch.of(1));
+        let ratio = |i: usize| (u128::from(head[i]) + u128::from(beside[i]), u128::from(head[i]));
+        // The head holds a group back in the resource in which an entry alone is most requests.
+        let (alone_head, full_head) = (0..3)
+            .map(ratio)
+            .filter(|(_, full)| *full > 0)
+            .max_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)))
+            .unwrap_or((1, 1));
+        std::array::from_fn(|i| {
+            let most = (alone(i) * full_head).div_ceil(alone_head);
+            u64::try_from(most).unwrap_or(u64::MAX).max(full[i])
+        })
     }
 
     /// So many requests of the declared size cost the head as much as what was counted, in its dearest resource.

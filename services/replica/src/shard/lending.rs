@@ -112,7 +112,7 @@ impl Group {
         let places: Vec<Place> = (config.line().enumerate())
             .map(|(position, member)| Place {
                 server: member.server_id.0 as usize,
-                cost: budget.request_milli_at(position),
+                cost: budget.lent_milli_at(position),
             })
             .collect();
         if places.iter().all(|place| place.cost == [0; 3]) {

@@ -200,7 +200,12 @@ fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
     };
     config.learners = std::mem::replace(&mut config.replicas, vec![other]);
     config.budget.replica_milli = vec![[1_000, 0, 0], [700, 20, 1]];
-    config.budget.replica_reserved_milli = vec![[9_000, 0, 0], [8_000, 40, 2]];
+    // Of its ten appends each may come alone, and costs as much as four, or five, then.
+    config.budget.short_batch = ShortBatch {
+        entries: 4,
+        lacking_milli: [1_000, 0, 0],
+    };
+    config.budget.replica_reserved_milli = vec![[40_000, 0, 0], [35_000, 200, 10]];
     rig.shard.configure(config);
     let load = rig.load();
     let places: Vec<(usize, [u64; 3])> = load
@@ -208,9 +213,10 @@ fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
         .iter()
         .map(|place| (place.server, place.cost))
         .collect();
-    assert_eq!(places, [(2, [1_000, 0, 0]), (1, [700, 20, 1])]);
+    // What the head counts as four requests costs the tail 3 500.
+    assert_eq!(places, [(2, [1_000, 0, 0]), (1, [875, 20, 1])]);
     assert_eq!(load.reserved_per_s, RATE_PER_S);
-    assert_eq!(load.reserved, [[9_000, 0, 0], [8_000, 40, 2]]);
+    assert_eq!(load.reserved, [[40_000, 0, 0], [35_000, 200, 10]]);
 }
 
 #[test]
