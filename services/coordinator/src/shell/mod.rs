@@ -34,7 +34,7 @@ use crate::leases::LeaseTimes;
 use crate::log::{DurableLog, Timed};
 use crate::options::{ForeignProfile, Options};
 use crate::state::command::Command;
-use crate::state::placement::{Foreign, Placement, Replacements};
+use crate::state::placement::{Foreign, Headroom, Placement, Replacements};
 use crate::state::{State, apply};
 use crate::suspicions::SuspicionTimes;
 use engine::{EngineTask, Secrets, unix_ms};
@@ -55,6 +55,9 @@ pub async fn run(options: Options) -> Result<(), Failure> {
             ForeignProfile::Refuse => Foreign::Refused,
         },
         replacements: Replacements::HeaviestFirst,
+        // The more servers a server shares groups with, the more of them find room when it fails; and the more sets of
+        // servers there are whose failure together loses a group. So it is for those who keep room.
+        is_spread: options.recovery_headroom != Headroom::default(),
     };
     let admin_token = secret::read_admin_token(&options.admin_token_file)?;
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;

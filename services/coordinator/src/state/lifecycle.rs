@@ -101,6 +101,7 @@ impl Change<'_> {
             status: GroupStatus::Provisioning,
             created_at_ms: self.now_ms,
         };
+        self.state.derived.meet(&group);
         self.state.groups.insert(group_id, group);
         let message = format!(
             "Admitted: {} appends/s of {} bytes on {} replicas.",

@@ -88,6 +88,27 @@ struct Derived {
     lost: BTreeSet<GroupId>,
 }
 
+impl Derived {
+    /// Notes which servers share the group.
+    fn meet(&mut self, group: &Group) {
+        let members: Vec<ServerId> = group.members().collect();
+        if let Some(fleet) = self.fleets.get_mut(&group.sla.region) {
+            for (i, member) in members.iter().enumerate() {
+                fleet.meet(*member, &members[..i]);
+            }
+        }
+    }
+
+    fn part(&mut self, group: &Group) {
+        let members: Vec<ServerId> = group.members().collect();
+        if let Some(fleet) = self.fleets.get_mut(&group.sla.region) {
+            for (i, member) in members.iter().enumerate() {
+                fleet.part(*member, &members[..i]);
+            }
+        }
+    }
+}
+
 /// Rounds of moves after one command; the next command goes on.
 const SETTLE_ROUNDS_MAX: usize = 16;
 
@@ -136,6 +157,7 @@ impl State {
             ..
         } = self;
         for group in groups.values() {
+            derived.meet(group);
             for (server, amounts) in group.charges() {
                 fleet_of(derived, servers, server).charge(server, amounts);
                 derived

@@ -19,6 +19,9 @@ pub struct Placement {
     pub foreign: Foreign,
     #[serde(default)]
     pub replacements: Replacements,
+    /// Whether groups are kept from sharing the same few servers ([`quorate_placement::Fleet::set_spread`]).
+    #[serde(default)]
+    pub is_spread: bool,
 }
 
 /// In which order failed replicas are replaced.
@@ -113,10 +116,11 @@ impl State {
                 domains => (1_000 + INDIVISIBLE_PERMILLE).div_ceil(domains),
             },
         };
-        let choice = self.placement.choice;
+        let (choice, is_spread) = (self.placement.choice, self.placement.is_spread);
         if let Some(fleet) = self.derived.fleets.get_mut(region) {
             fleet.set_headroom(permille);
             fleet.set_choice(choice);
+            fleet.set_spread(is_spread);
         }
     }
 }

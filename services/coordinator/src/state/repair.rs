@@ -215,11 +215,9 @@ impl Change<'_> {
     fn issue(&mut self, group_id: GroupId, before: &[ServerId], empty: Option<ServerId>) {
         let wants = self.state.groups[&group_id].wants_learner();
         if wants && let Some(learner) = self.elect(group_id) {
-            self.state
-                .groups
-                .get_mut(&group_id)
-                .expect("inserted above")
-                .learner = Some(learner);
+            let group = self.state.groups.get_mut(&group_id).expect("looked up above");
+            group.learner = Some(learner);
+            fleet_of(&mut self.state.derived, &self.state.servers, learner).meet(learner, &group.chain);
             self.state
                 .derived
                 .groups_of
@@ -340,6 +338,7 @@ impl Change<'_> {
     }
 
     pub(super) fn charge(&mut self, group: &Group) {
+        self.state.derived.meet(group);
         for (server, amounts) in group.charges() {
             fleet_of(&mut self.state.derived, &self.state.servers, server).charge(server, amounts);
             self.state
@@ -352,6 +351,7 @@ impl Change<'_> {
     }
 
     pub(super) fn uncharge(&mut self, group: &Group) {
+        self.state.derived.part(group);
         for (server, amounts) in group.charges() {
             fleet_of(&mut self.state.derived, &self.state.servers, server).release(server, amounts);
             self.state

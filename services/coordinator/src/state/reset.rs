@@ -76,6 +76,7 @@ impl Change<'_> {
         group.returned.clear();
         group.last_chain.clear();
         let epoch = group.epoch;
+        self.state.derived.meet(&group);
         self.state.groups.insert(group_id, group);
         self.settle_want(group_id);
         self.state.derived.lost.remove(&group_id);

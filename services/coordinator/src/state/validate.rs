@@ -108,6 +108,26 @@ impl State {
                 )
             })?;
         }
+        let mut shared: BTreeMap<(ServerId, ServerId), u32> = BTreeMap::new();
+        for group in self.groups.values() {
+            let members: Vec<ServerId> = group.members().collect();
+            for (i, one) in members.iter().enumerate() {
+                for other in &members[..i] {
+                    *shared.entry((*one.min(other), *one.max(other))).or_default() += 1;
+                }
+            }
+        }
+        for fleet in self.derived.fleets.values() {
+            for (pair, groups) in fleet.all_shared() {
+                let counted = shared.remove(pair);
+                check(counted == Some(*groups), || {
+                    format!("{pair:?} share {counted:?} groups, and not {groups}")
+                })?;
+            }
+        }
+        check(shared.is_empty(), || {
+            format!("nobody knows that these share groups: {shared:?}")
+        })?;
         check(expected.is_empty(), || {
             format!("charges on unknown servers: {expected:?}")
         })

@@ -94,6 +94,7 @@ impl World {
                 choice: Choice::Shape,
                 headroom: Headroom::OneDomain,
                 replacements: Replacements::HeaviestFirst,
+                is_spread: true,
                 ..Placement::default()
             },
         });

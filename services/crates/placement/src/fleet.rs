@@ -31,6 +31,10 @@ pub enum Choice {
     Shape,
 }
 
+/// By how much of a replica like it a server may be worse than the best one, when servers are [spread](Fleet::set_spread).
+/// With more, heavy replicas leave servers unevenly full, and less room for those of a server that fails.
+const SPREAD_REPLICAS: f64 = 0.5;
+
 /// How many servers [`Choice::Shape`] compares: all of a small fleet, and what a replica may cost on a large one.
 const COMPARED_MAX: usize = 16;
 
@@ -108,6 +112,9 @@ pub struct Fleet {
     /// Share of each server that is kept for recovery, in thousandths.
     headroom_permille: u64,
     choice: Choice,
+    is_spread: bool,
+    /// How many groups two servers share, the one with the lesser id first; of groups that were told ([`Fleet::meet`]).
+    shared: BTreeMap<(ServerId, ServerId), u32>,
     /// Bits of the failure domains, in the order in which they came.
     domains: BTreeMap<String, Domains>,
 }
@@ -131,6 +138,43 @@ impl Fleet {
 
     pub fn set_choice(&mut self, choice: Choice) {
         self.choice = choice;
+    }
+
+    /// Of servers about as good for a replica, take the one that shares the fewest groups with those that have the
+    /// others. Without it equal groups form cliques: when one of a clique fails, all that it had has to go to servers
+    /// outside of it, and the room that is kept inside is no use. For [`Choice::Shape`].
+    pub fn set_spread(&mut self, is_spread: bool) {
+        self.is_spread = is_spread;
+    }
+
+    /// A group has a replica on `one`, and on these others.
+    pub fn meet(&mut self, one: ServerId, others: &[ServerId]) {
+        for other in others {
+            *self.shared.entry((one.min(*other), one.max(*other))).or_default() += 1;
+        }
+    }
+
+    /// ... and has no more.
+    pub fn part(&mut self, one: ServerId, others: &[ServerId]) {
+        for other in others {
+            let pair = (one.min(*other), one.max(*other));
+            let groups = self.shared.get_mut(&pair).expect("they met before they part");
+            *groups -= 1;
+            if *groups == 0 {
+                self.shared.remove(&pair);
+            }
+        }
+    }
+
+    /// How many groups two servers share.
+    pub fn shared(&self, one: ServerId, other: ServerId) -> u32 {
+        let pair = (one.min(other), one.max(other));
+        self.shared.get(&pair).copied().unwrap_or(0)
+    }
+
+    /// All that share some, the one with the lesser id first.
+    pub fn all_shared(&self) -> impl Iterator<Item = (&(ServerId, ServerId), &u32)> {
+        self.shared.iter()
     }
 
     pub fn headroom_permille(&self) -> u64 {
@@ -265,11 +309,11 @@ impl Fleet {
         let untaken = !taken_bits.fold(0, |bits, bit| bits | bit);
         let other = |id: ServerId| !members.contains(&id) && accept(id);
         let apart = |id: ServerId| other(id) && domain(id).is_none_or(|own| !taken.contains(&own));
-        self.choose(index, demand, untaken, &apart).or_else(|| {
+        self.choose(index, demand, untaken, members, &apart).or_else(|| {
             if taken.is_empty() {
                 None
             } else {
-                self.choose(index, demand, Domains::MAX, &other)
+                self.choose(index, demand, Domains::MAX, members, &other)
             }
         })
     }
@@ -279,31 +323,45 @@ impl Fleet {
         index: &Index,
         demand: Amounts,
         domains: Domains,
+        members: &[ServerId],
         accept: &dyn Fn(ServerId) -> bool,
     ) -> Option<ServerId> {
         let compared_max = match self.choice {
             Choice::LeastLoaded => 1,
             Choice::Shape => COMPARED_MAX,
         };
-        let mut best: Option<(f64, ServerId)> = None;
-        let mut compared = 0;
+        let mut compared: Vec<(f64, ServerId)> = Vec::with_capacity(compared_max);
         index.fits(demand, domains, accept, &mut |id, free| {
             let likeness = match compared_max {
                 1 => 0.0,
                 _ => self.slots[&id].likeness(demand, free),
             };
-            // The first of equals: the least loaded.
-            if best.is_none_or(|(most, _)| likeness > most) {
-                best = Some((likeness, id));
-            }
-            compared += 1;
-            if compared == compared_max {
+            compared.push((likeness, id));
+            if compared.len() == compared_max {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         });
-        best.map(|(_, id)| id)
+        // The first of equals: the least loaded.
+        let likest = |best: (f64, ServerId), one: (f64, ServerId)| if one.0 > best.0 { one } else { best };
+        let best = compared.iter().copied().reduce(likest)?;
+        if !self.is_spread || members.is_empty() {
+            return Some(best.1);
+        }
+        let replica = demand.dominant_share(self.slots[&best.1].promisable).0;
+        let least = best.0 - SPREAD_REPLICAS * replica;
+        let near = compared.into_iter().filter(|(likeness, _)| *likeness >= least);
+        let groups = |id: ServerId| members.iter().map(|member| self.shared(id, *member)).sum::<u32>();
+        let fewest = near.map(|(likeness, id)| (groups(id), likeness, id));
+        let better = |a: (u32, f64, ServerId), b: (u32, f64, ServerId)| {
+            if b.0 < a.0 || (b.0 == a.0 && b.1 > a.1) {
+                b
+            } else {
+                a
+            }
+        };
+        fewest.reduce(better).map(|(_, _, id)| id)
     }
 
     fn for_recovery(&self) -> &Index {
