@@ -47,18 +47,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     }
     let profiles = profile_file::Source::of(&options);
     let profile = profiles.read()?;
-    let placement = Placement {
-        choice: Choice::Shape,
-        headroom: options.recovery_headroom,
-        foreign: match options.foreign_profile {
-            ForeignProfile::Warn => Foreign::Used,
-            ForeignProfile::Refuse => Foreign::Refused,
-        },
-        replacements: Replacements::HeaviestFirst,
-        // The more servers a server shares groups with, the more of them find room when it fails; and the more sets of
-        // servers there are whose failure together loses a group. So it is for those who keep room.
-        is_spread: options.recovery_headroom != Headroom::default(),
-    };
+    let placement = placement(&options);
     let admin_token = secret::read_admin_token(&options.admin_token_file)?;
     let client_keys = secret::read_client_keys(&options.token_public_keys)?;
     let read_keys = client_keys.clone();
@@ -115,6 +104,21 @@ pub async fn run(options: Options) -> Result<(), Failure> {
         let _ = stopping.send(true);
     });
     engine.run(inputs, stop).await
+}
+
+fn placement(options: &Options) -> Placement {
+    Placement {
+        choice: Choice::Shape,
+        headroom: options.recovery_headroom,
+        foreign: match options.foreign_profile {
+            ForeignProfile::Warn => Foreign::Used,
+            ForeignProfile::Refuse => Foreign::Refused,
+        },
+        replacements: Replacements::HeaviestFirst,
+        // The more servers a server shares groups with, the more of them find room when it fails; and the more sets of
+        // servers there are whose failure together loses a group. So it is for those who keep room.
+        is_spread: options.recovery_headroom != Headroom::default(),
+    }
 }
 
 fn create_data_dir(data_dir: &Path) -> Result<(), Failure> {

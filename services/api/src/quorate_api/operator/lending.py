@@ -1,7 +1,7 @@
 """What servers lend one another's groups now, read from the newest of the stream `quorate:lending`.
 
-Servers tell what changes, and each half minute all that is so and what has ended since; nothing of it is kept here. What a server has not told
-for `LENDING_AGE_S_MAX` has ended with it: grants are not renewed by who is gone.
+Servers tell what changes, and each half minute all that is so and what has ended since; nothing of it is kept here.
+What a server has not told for `LENDING_AGE_S_MAX` has ended with it: grants are not renewed by who is gone.
 """
 
 import asyncio
