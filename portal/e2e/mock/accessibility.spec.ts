@@ -44,6 +44,8 @@ const PAGES_PER_TEST = 4
 for (let from = 0; from < PAGES.length; from += PAGES_PER_TEST) {
   const some = PAGES.slice(from, from + PAGES_PER_TEST)
   test(`in light, in dark and on a phone: ${some.map(([name]) => name).join(', ')}`, async ({ page }) => {
+    // Axe looks at each page twice, for seconds where the cores have other work.
+    test.slow()
     await openSignedIn(page, '/quotas')
     for (const [name, path, loaded] of some) {
       await test.step(name, async () => {
