@@ -1,4 +1,4 @@
-"""`make bench`: every cell that the goals name, on three servers of this machine, in about six minutes.
+"""`make bench`: every cell that the goals name, on three servers of this machine, in about five minutes.
 
 Two fleets of three servers stand side by side, one without TLS and one with; only one is loaded at a time, and cells
 that are compared are measured in turn. Exits 0 only if every goal was met.
