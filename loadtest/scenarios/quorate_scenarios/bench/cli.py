@@ -43,12 +43,12 @@ from quorate_scenarios.bench.verdict import Found, Pair, figures
 from quorate_scenarios.customer import Customer, Refused
 
 REPEATS = 3
-PACE = Pace(warmup_s=0.5, window_s=1.5)
+PACE = Pace(warmup_s=0.4, window_s=1.2)
 FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=3.0, window_s=0.5)}
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
-ISOLATION_PAIRS = 20  # many short ones: what drifts falls on both of a pair
+ISOLATION_PAIRS = 16  # many short ones: what drifts falls on both of a pair
 ISOLATION_PACE = Pace(warmup_s=0.5, window_s=0.2)
-GROUPS_PACE = Pace(warmup_s=0.3, window_s=0.6)
+GROUPS_PACE = Pace(warmup_s=0.3, window_s=0.5)
 GROUPS_PER_CUSTOMER = 25  # of 50 that one project may have; customers buy side by side
 # What was disturbed is measured again; a machine that is never quiet costs half a minute, and is told at the end.
 ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 30.0
