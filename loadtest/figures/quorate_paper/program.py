@@ -89,7 +89,7 @@ def publish_runs(attempts: list[runs.Attempt], folder: Path) -> list[Figure]:
         control_max=f"{runs.CONTROL_MAX:.0%}",
         repeats=runs.REPEATS_MAX,
         part=f"{figure7.SLA_PART:.0%}",
-        outstanding=figure7.OWN_OUTSTANDING,
+        outstanding=figure7.OUTSTANDING,
         within=f"{seen.WITHIN_PART:.0%}",
         back=f"{seen.BACK_PART:.0%}",
         returns=figure7.RETURNS,

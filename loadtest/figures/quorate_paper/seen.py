@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 TENANTS = ("A", "B", "C")
 IDLE_PART = 0.1
-CALM_PART = 0.95  # A before it wants more: at its whole SLA, any hiccup would have it held back, and want more
+CALM_PART = 0.95  # who wants no more than its SLA: at the whole, any hiccup would have it held back, and want more
 WINDOW_S = 0.1
 INTERVAL_S = 0.5  # of the controller
 BACK_PART = 0.95  # of its SLA: a window of 100 ms holds 200 requests in batches
@@ -17,6 +17,8 @@ LENT_PART_MIN = 0.1  # of C's SLA: with less lent, its return takes nothing back
 CONTROL = "control: limiters off, A and B want more, C its SLA"
 FLOODED = "B floods, limiters on"
 PACED = "B floods and its client paces it"
+CALM = "control: all at their SLA"  # how the names of such phases begin: nothing is idle, and nothing lent
+SHARED = ("C ",)  # how the names of phases begin in which what is idle was shared
 BRIEF = "C comes and goes"  # how the names of short returns begin
 
 
@@ -122,16 +124,16 @@ def lent_part(seen: Seen) -> float:
     return beyond / seen.sla_per_s
 
 
-def violations(seen: Seen, phases: str = "C ") -> Count:
+def violations(seen: Seen, *phases: str) -> Count:
     """Of each tenant and interval, whether the tenant got less than what it asked for within its SLA. `phases`: how
     their names begin; by default those in which what is idle was shared."""
-    by_tenant = _violations(seen, phases).values()
+    by_tenant = _violations(seen, phases or SHARED).values()
     return Count(sum(one.found for one in by_tenant), sum(one.of for one in by_tenant))
 
 
 def short_tenants(seen: Seen) -> Count:
     """Tenants that had one violation or more while what is idle was shared: what the paper counts."""
-    by_tenant = _violations(seen, "C ").values()
+    by_tenant = _violations(seen, SHARED).values()
     return Count(sum(one.found > 0 for one in by_tenant), sum(one.of > 0 for one in by_tenant))
 
 
@@ -143,11 +145,12 @@ def short_returns(seen: Seen) -> Count:
 
 
 def control(seen: Seen) -> Count:
-    """Violations with limiters on and nothing shared: what the machine alone does."""
-    return violations(seen, FLOODED)
+    """Violations with limiters on and nothing shared, before and between the phases of sharing: what the machine alone
+    does."""
+    return violations(seen, FLOODED, CALM)
 
 
-def _violations(seen: Seen, phases: str) -> dict[str, Count]:
+def _violations(seen: Seen, phases: tuple[str, ...]) -> dict[str, Count]:
     shared = [sample for sample in seen.samples if sample.phase.startswith(phases)]
     found = {}
     for tenant in TENANTS:
@@ -160,7 +163,8 @@ def _violations(seen: Seen, phases: str) -> dict[str, Count]:
 def _asks(tenant: str, phase: str) -> float:
     if tenant == "C" and "idles" in phase:
         return IDLE_PART
-    return CALM_PART if tenant == "A" and phase.startswith("C idles, B") else 1.0
+    is_calm = phase.startswith(CALM) or (tenant == "A" and phase.startswith("C idles, B"))
+    return CALM_PART if is_calm else 1.0
 
 
 def intervals(samples: list[Sample]) -> Iterator[list[Sample]]:

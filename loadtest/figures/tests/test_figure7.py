@@ -43,6 +43,14 @@ def test_an_interval_below_the_sla_is_a_violation() -> None:
     assert seen.violations(seen.Seen(samples), "B floods") == (0, 0)
 
 
+def test_controls_come_before_and_between_and_are_no_violations() -> None:
+    fine, short = [SLA] * 10, [0.5 * SLA] * 10
+    samples = _sampled("B", seen.FLOODED, fine) + _sampled("A", f"{seen.CALM}, 1", short)
+    calm = _sampled("B", f"{seen.CALM}, 1", [0.9 * SLA] * 10)
+    assert seen.control(seen.Seen(samples + calm)) == (2, 6), "who asks for less than its SLA may have less"
+    assert seen.violations(seen.Seen(samples + calm)) == (0, 0)
+
+
 def test_a_victim_is_back_when_an_interval_begins_at_its_sla() -> None:
     sla = 2_000.0
     assert seen.back_s(_sampled("C", "x", [0.2 * sla, 0.2 * sla, *[sla] * 6]), sla, 4.0) == pytest.approx(0.2)

@@ -26,7 +26,7 @@ from quorate_peers.pace import QUICK, USUAL
 from quorate_peers.peers import PEERS
 from quorate_peers.peers.peer import Peer
 from quorate_peers.report import beside_seen, publish, table
-from quorate_peers.results import Results, measured_commit
+from quorate_peers.results import Results, measured_commit, measured_tree
 from quorate_scenarios.bench.cells import CELLS, MODES, Cell, Mode
 from quorate_scenarios.bench.quiet import Quiet
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _arguments(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped then too
     display, commit = Display(), measured_commit()
-    kept = BUILD / f"rounds-{commit}{'-quick' if chosen.quick else ''}.jsonl"
+    kept = BUILD / f"rounds-{measured_tree()}{'-quick' if chosen.quick else ''}.jsonl"
     if not chosen.resume:
         kept.unlink(missing_ok=True)
     results, failures = Results(kept), list[str]()
@@ -136,7 +136,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = f"peers ({', '.join(PEERS)}) and cells ({', '.join(cell.key for cell in CELLS)}; or '*_out1')"
     parser.add_argument("--only", default="", metavar="NAMES", help=f"{names}, with commas")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="rounds; the median counts (default %(default)s)")
-    parser.add_argument("--resume", action="store_true", help="keep what was measured at this commit, and go on")
+    parser.add_argument("--resume", action="store_true", help="keep what was measured of this code, and go on")
     parser.add_argument("--quick", action="store_true", help="windows of a second, hardly warmed: does it work?")
     parser.add_argument("--publish", type=Path, help=f"folder of table and figures (whole: {RESULTS}, else {BUILD})")
     chosen = parser.parse_args(arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections import defaultdict
@@ -23,6 +24,9 @@ OF_CELL: dict[What, Callable[[Measured], float]] = {
     "p50_us": lambda cell: cell.p50_us,
     "p99_us": lambda cell: cell.p99_us,
 }
+
+# What is built and run. Pages and published results are not: a run that wrote its own would not find its rounds again.
+MEASURED = ("Makefile", "services", "sdk", "loadtest", "infra", ":(exclude)loadtest/results", ":(exclude)*.md")
 
 
 class Results:
@@ -62,13 +66,19 @@ class Results:
 
 
 def measured_commit() -> str:
-    """What was measured: the commit, and whether anything that can change a figure is changed since.
-
-    Pages and published results are not such: a run that wrote its own would not find its rounds again.
-    """
+    """What was measured: the commit, and whether anything that can change a figure is changed since."""
     head = _git("rev-parse", "--short", "HEAD").stdout.strip() or "unknown"
-    changed = _git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)loadtest/results", ":(exclude)*.md").returncode
-    return f"{head}-dirty" if changed else head
+    return f"{head}{_dirty()}"
+
+
+def measured_tree() -> str:
+    """All that can change a figure, under one name: other commits between two rounds do not part them."""
+    tree = _git("ls-files", "--stage", "--", *MEASURED).stdout
+    return f"{hashlib.sha256(tree.encode()).hexdigest()[:12]}{_dirty()}"
+
+
+def _dirty() -> str:
+    return "-dirty" if _git("diff", "--quiet", "HEAD", "--", *MEASURED).returncode else ""
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -62,6 +62,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(f"quorate_peers.{module}.PEERS", peers)
     monkeypatch.setattr("quorate_peers.program.BUILD", tmp_path)
     monkeypatch.setattr("quorate_peers.program.measured_commit", lambda: "abc1234")
+    monkeypatch.setattr("quorate_peers.program.measured_tree", lambda: "0fa1")
     for kind in ("memory", "disk"):
         monkeypatch.setattr(f"quorate_peers.peers.peer.{kind}_folder", lambda name: tmp_path / name)
     return tmp_path
@@ -77,10 +78,10 @@ def test_an_unforeseen_error_ends_one_turn_and_is_told(
     assert "not measured: bad 64b_mem_out1: 0 of 2 rounds" in said
     assert "bad 64b_mem:" not in said, "what was measured before it is kept"
     assert "good" not in said.partition("not measured:")[2], "the other peer was measured in full"
-    kept = (here / "rounds-abc1234.jsonl").read_text().splitlines()
+    kept = (here / "rounds-0fa1.jsonl").read_text().splitlines()
     monkeypatch.setattr(Bad, "is_mended", True)
     assert program.main([*run, "--resume"]) == 0
-    resumed = (here / "rounds-abc1234.jsonl").read_text().splitlines()
+    resumed = (here / "rounds-0fa1.jsonl").read_text().splitlines()
     assert resumed[: len(kept)] == kept
     assert len(resumed) == 2 * 2 * 5, "rounds, peers, cells: each once"
 
