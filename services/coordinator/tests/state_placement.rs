@@ -236,11 +236,14 @@ fn servers_that_the_profile_is_not_of_take_no_replicas_when_they_are_refused() {
     }
     let view = world.state.server_view_of(server(4)).unwrap();
     assert!(view.foreign.unwrap().contains("this is 8 × A"));
+    assert_eq!((view.machine.as_deref(), view.takes_replicas), (Some("8 × A"), false));
     // Nor are replacements placed on it, until there is a profile of it, or it is allowed.
     world.fail(&[1]);
     assert_eq!(world.group(1).learner, None);
     world.apply(placement(Foreign::Used));
     assert_eq!(world.group(1).learner, Some(server(4)));
+    let view = world.state.server_view_of(server(4)).unwrap();
+    assert!(view.foreign.is_some() && view.takes_replicas, "allowed, and told");
     world.apply(placement(Foreign::Refused));
     assert_eq!(world.group(1).learner, Some(server(4)), "what it has stays");
     // A server that comes back as another machine says so itself.

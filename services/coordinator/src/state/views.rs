@@ -65,8 +65,13 @@ pub struct ServerView {
     pub drain: Option<DrainView>,
     /// Why it counts as slow, while it does.
     pub slow: Option<String>,
-    /// Why it takes no new replicas, while the cost profile in use is not of its machine or version.
+    /// What it runs on, if it says so: cores and processor.
+    pub machine: Option<String>,
+    /// How the cost profile in use is not of its machine or version, while it is not. Whether replicas are placed on it
+    /// all the same is the operator's choice (`--foreign-profile`).
     pub foreign: Option<String>,
+    /// Whether new replicas may be placed on it, if there is room.
+    pub takes_replicas: bool,
     pub registered_at: String,
     pub failed_at: Option<String>,
 }
@@ -172,7 +177,9 @@ impl State {
             draining: server.drain.is_some(),
             drain: server.drain.as_ref().map(|drain| self.drain_view(server, drain)),
             slow: server.slow.clone(),
-            foreign: self.refused_as_foreign(server),
+            machine: server.machine.as_ref().map(ToString::to_string),
+            foreign: self.profile.foreign(server.machine.as_ref(), &server.version),
+            takes_replicas: server.takes_replicas() && self.refused_as_foreign(server).is_none(),
             registered_at: rfc3339(server.registered_at_ms),
             failed_at: server.failed_at_ms.map(rfc3339),
         }

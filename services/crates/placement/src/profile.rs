@@ -218,10 +218,7 @@ impl Profile {
         if let (Some(own), Some(machine)) = (&self.machine, machine)
             && own != machine
         {
-            return Some(format!(
-                "it was measured on {} × {}, and this is {} × {}",
-                own.cores, own.cpu, machine.cores, machine.cpu
-            ));
+            return Some(format!("it was measured on {own}, and this is {machine}"));
         }
         let other = self.servers_version.as_ref().filter(|own| *own != version)?;
         Some(format!(

@@ -1,5 +1,7 @@
 //! What makes costs comparable: the processor, and how much of it there is.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -8,6 +10,12 @@ pub struct Machine {
     /// The processor's name.
     pub cpu: String,
     pub cores: u32,
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} × {}", self.cores, self.cpu)
+    }
 }
 
 /// Longer names are cut.

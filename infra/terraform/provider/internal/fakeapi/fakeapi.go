@@ -93,7 +93,8 @@ func (f *API) Register(name string) {
 		f.servers[name] = object{
 			"server_id": id, "name": name, "address": fmt.Sprintf("127.0.0.1:%d", 7000+id), "region": "local",
 			"failure_domain": nil, "auxiliary": false, "alive": true, "storage_fault": nil, "version": "0.1.0",
-			"resources": resources, "replicas": 2, "slow": nil, "draining": false, "drain": nil,
+			"resources": resources, "replicas": 2, "slow": nil, "machine": "2 × A processor",
+			"foreign": nil, "takes_replicas": true, "draining": false, "drain": nil,
 			"registered_at": now(), "failed_at": nil,
 		}
 	})

@@ -137,6 +137,9 @@ class ServerView(BaseModel):
     resources: ResourcesView
     replicas: int
     slow: str | None = None
+    machine: str | None = None
+    foreign: str | None = None
+    takes_replicas: bool
     draining: bool
     drain: DrainView | None = None
     registered_at: datetime

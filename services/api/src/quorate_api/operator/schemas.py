@@ -43,6 +43,12 @@ class Server(Output):
     resources: Resources
     replicas: int
     slow: str | None = Field(description="Why it counts as slow, while it does.")
+    machine: str | None = Field(description="What it runs on, as it says: cores and processor.")
+    foreign: str | None = Field(
+        description="How the cost profile in use is not of its machine or version, while it is not: its promises rest "
+        "on what other servers can do. `--foreign-profile refuse` keeps replicas from it."
+    )
+    takes_replicas: bool = Field(description="Whether new replicas may be placed on it, if there is room.")
     draining: bool
     drain: Drain | None
     registered_at: datetime
