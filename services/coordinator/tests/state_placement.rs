@@ -236,7 +236,10 @@ fn servers_that_the_profile_is_not_of_take_no_replicas_when_they_are_refused() {
     }
     let view = world.state.server_view_of(server(4)).unwrap();
     assert!(view.foreign.unwrap().contains("this is 8 × A"));
-    assert_eq!((view.machine.as_deref(), view.takes_replicas), (Some("8 × A"), false));
+    assert_eq!(
+        (view.machine.as_deref(), view.takes_replicas),
+        (Some("8 × A"), false)
+    );
     // Nor are replacements placed on it, until there is a profile of it, or it is allowed.
     world.fail(&[1]);
     assert_eq!(world.group(1).learner, None);
