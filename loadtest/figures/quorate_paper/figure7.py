@@ -4,8 +4,8 @@ What is scarce is real: all three servers share one core, and an SLA is a part o
 So with limiters off a tenant that floods takes another's SLA. That is measured, too: without it nothing would be shown.
 
 Limiters off and on again; then, on servers that share what is idle: C uses a tenth of its SLA, B wants more, A wants
-more too, C comes back; between its returns, as a control, nobody wants more than its SLA; and at the end, as another, the
-same with limiters off. Each phase is judged from what clients saw.
+more too, C comes back; between its returns, as a control, nobody wants more than its SLA; and at the end, as another,
+the same with limiters off. Each phase is judged from what clients saw.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ CALM_S = 3.0
 CALM_AFTER = 5  # short returns; and after each of the others
 RUN_S = 240  # about, with starting and stopping servers
 FLOOD = ("--outstanding", "2048")
-# Appends that any tenant has under way at most, but for the one that floods: at 128, tenants at their SLAs fell short when
-# the disk took 10 ms, and those that wanted more, who had 512, did not.
+# Appends that any tenant has under way at most, but for the one that floods: at 128, tenants at their SLAs fell short
+# when the disk took 10 ms, and those that wanted more, who had 512, did not.
 OUTSTANDING = 512
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 WANTS_MORE = ("--outstanding", str(OUTSTANDING), "--batch-entries-max", str(BATCH))

@@ -1523,10 +1523,16 @@ type Server struct {
 	Draining      bool       `json:"draining"`
 	FailedAt      *time.Time `json:"failed_at"`
 	FailureDomain *string    `json:"failure_domain"`
-	Name          string     `json:"name"`
-	Region        string     `json:"region"`
-	RegisteredAt  time.Time  `json:"registered_at"`
-	Replicas      int        `json:"replicas"`
+
+	// Foreign How the cost profile in use is not of its machine or version, while it is not: its promises rest on what other servers can do. `--foreign-profile refuse` keeps replicas from it.
+	Foreign *string `json:"foreign"`
+
+	// Machine What it runs on, as it says: cores and processor.
+	Machine      *string   `json:"machine"`
+	Name         string    `json:"name"`
+	Region       string    `json:"region"`
+	RegisteredAt time.Time `json:"registered_at"`
+	Replicas     int       `json:"replicas"`
 
 	// Resources `free` is what admission may still promise: nominal × safety factor less what is allocated, at least 0.
 	Resources Resources `json:"resources"`
@@ -1535,7 +1541,10 @@ type Server struct {
 	// Slow Why it counts as slow, while it does.
 	Slow         *string `json:"slow"`
 	StorageFault *string `json:"storage_fault"`
-	Version      string  `json:"version"`
+
+	// TakesReplicas Whether new replicas may be placed on it, if there is room.
+	TakesReplicas bool   `json:"takes_replicas"`
+	Version       string `json:"version"`
 }
 
 // Servers defines model for Servers.
