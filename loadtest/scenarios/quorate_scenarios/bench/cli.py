@@ -90,14 +90,18 @@ def measure(folder: Path, repeats: int, display: Display) -> Found:
     with ExitStack() as running:
         plain = _start(running, folder / "plain", display, quiet, is_plaintext=True, env=MEASURING_ISOLATION)
         tls = _start(running, folder / "tls", display, quiet, is_plaintext=False)
+        for number in range(1, repeats + 1):
+            with display.step(f"round {number} of {repeats}, one group"):
+                _round(plain.fleet, tls.fleet, found)
+        # Not before: what a hundred tenants retain, and their part in the control plane, are no part of one's figures.
         with display.step(f"creating {GROUPS} groups of each durability"):
             groups = {mode: _create_groups(plain.stack, folder / "plain", mode) for mode in MODES}
         with display.step("filling them to what they retain"):
             for mode in MODES:
                 plain.fleet.target.append(CELL_64B[mode], groups[mode], FILLING[mode], connections=GROUPS)
         for number in range(1, repeats + 1):
-            with display.step(f"round {number} of {repeats}"):
-                _round(plain.fleet, tls.fleet, groups["mem"], found)
+            with display.step(f"round {number} of {repeats}, {GROUPS} groups beside one"):
+                _round_of_connections(plain.fleet, groups["mem"], found)
                 for mode in MODES:
                     _round_of_groups(plain.fleet, mode, groups[mode], found)
         with display.step("isolation on and off in turn"):
@@ -158,7 +162,7 @@ def _create_groups(stack: Stack, folder: Path, mode: Mode) -> list[Path]:
         return [handle for handles in customers.map(create, parts) for handle in handles]
 
 
-def _round(plain: Fleet, tls: Fleet, groups: list[Path], found: Found) -> None:
+def _round(plain: Fleet, tls: Fleet, found: Found) -> None:
     """Each cell once. What is compared follows one another."""
     for cell in CELLS:
         ours = plain.target.append(cell, [plain.handles[cell.mode]], PACE)
@@ -166,10 +170,15 @@ def _round(plain: Fleet, tls: Fleet, groups: list[Path], found: Found) -> None:
         if cell in COMPARED:
             found.tls[cell].append(tls.target.append(cell, [tls.handles[cell.mode]], PACE))
             found.floor[cell].append(plain.target.floor(cell, max(1, round(ours.batch_entries)), PACE))
-        if cell is CELLS[0]:
-            found.one_group.append(plain.target.append(cell, [plain.handles["mem"]], PACE, connections=GROUPS))
-            found.many_groups.append(plain.target.append(cell, groups, PACE, connections=GROUPS))
-            found.shared_groups.append(plain.target.append(cell, groups, PACE))
+
+
+def _round_of_connections(plain: Fleet, groups: list[Path], found: Found) -> None:
+    """A closed loop of one group and of many on as many connections, and of many on one. Beside that, one on one."""
+    cell, one = CELL_64B["mem"], [plain.handles["mem"]]
+    found.one_group_on_one.append(plain.target.append(cell, one, PACE))
+    found.one_group.append(plain.target.append(cell, one, PACE, connections=GROUPS))
+    found.many_groups.append(plain.target.append(cell, groups, PACE, connections=GROUPS))
+    found.shared_groups.append(plain.target.append(cell, groups, PACE))
 
 
 def _round_of_groups(plain: Fleet, mode: Mode, groups: list[Path], found: Found) -> None:

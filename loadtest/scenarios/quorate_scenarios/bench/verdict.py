@@ -47,6 +47,7 @@ class Found:
     tls: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
     spinning: dict[Cell, list[Measured]] = field(default_factory=lambda: defaultdict(list))
     floor: dict[Cell, list[Floor]] = field(default_factory=lambda: defaultdict(list))
+    one_group_on_one: list[Measured] = field(default_factory=list)
     one_group: list[Measured] = field(default_factory=list)  # by as many connections as there are groups
     many_groups: list[Measured] = field(default_factory=list)
     shared_groups: list[Measured] = field(default_factory=list)  # the same groups by one connection
@@ -56,7 +57,7 @@ class Found:
 
     def disturbed(self) -> float:
         """The greatest share of the machine that other processes used in a window."""
-        windows: list[Window] = [*self.one_group, *self.many_groups, *self.shared_groups]
+        windows: list[Window] = [*self.one_group_on_one, *self.one_group, *self.many_groups, *self.shared_groups]
         for cells in (self.plain, self.tls, self.spinning, self.floor):
             windows += [one for of_cell in cells.values() for one in of_cell]
         windows += self.isolation.values()
@@ -116,7 +117,7 @@ def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:
 def _groups(found: Found) -> list[Figure]:
     """Closed loops: many groups come at another rate than one, and in batches of another size. No goal is for that; the
     same load is in `_same_load`."""
-    name, alone = f"append_64b_mem_{GROUPS}_groups", found.plain[CELLS[0]]
+    name, alone = f"append_64b_mem_{GROUPS}_groups", found.one_group_on_one
     small, large = (f"{_median(windows, 'batch_entries'):,.0f}" for windows in (found.shared_groups, alone))
     return [
         Figure(
