@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use tokio::task::LocalSet;
 
+use crate::cpu::CpuSeconds;
 use crate::measure::{Load, PATIENCE, Workload};
 use crate::profile::median;
-use crate::profile::processes::{Counters, Process};
 
 /// For a switch to reach all shards, and for the rounds under way to end.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -70,22 +70,13 @@ async fn run(load: &Load, workload: &Workload, count: u32, switch: &mut Switch) 
 
 async fn window(load: &Load, workload: &Workload) -> Result<f64, String> {
     tokio::time::sleep(SETTLE).await;
-    // To the nanosecond: a tick of the kernel's coarser clock is more than a hundredth of a window.
-    let counters = || {
-        let servers = workload.server_pids.iter().map(|pid| Counters::of(Process(*pid)));
-        servers.collect::<Result<Vec<_>, _>>()
-    };
-    let before = counters()?;
+    let before = CpuSeconds::now(&workload.server_pids)?;
     load.tally.borrow_mut().begin();
     tokio::time::sleep(workload.window).await;
-    let after = counters()?;
+    let used = CpuSeconds::now(&workload.server_pids)?.since(&before);
     let tally = load.tally.borrow();
     tally.check_all_acked(tally.acked)?;
-    let used = after
-        .iter()
-        .zip(&before)
-        .map(|(after, before)| after.since(before).cpu_ns);
-    Ok(used.sum::<f64>() / 1e9 * 1e6 / tally.acked as f64)
+    Ok(used.servers * 1e6 / tally.acked as f64)
 }
 
 /// The servers' isolation; on again when this is dropped.

@@ -22,7 +22,7 @@ def _found(**changed: Any) -> Found:
     for cell in COMPARED:
         found.tls[cell] = [replace(WINDOW, cpu=cpu, p50_us=90) for cpu in (0.75, 0.9, 0.6)]
         found.floor[cell] = [Floor(p50_us=30, cpu=0.25, others_share=0.01)] * 3
-    found.one_group_on_one = [WINDOW] * 3
+    found.one_group_on_one = [replace(WINDOW, cpu=0.9)] * 3
     found.one_group = [replace(WINDOW, cpu=0.8)] * 3
     found.many_groups = [replace(WINDOW, cpu=cpu) for cpu in (1.0, 0.8, 0.84)]
     found.shared_groups = [replace(WINDOW, cpu=cpu) for cpu in (0.4, 0.72, 0.9)]
