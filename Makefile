@@ -67,8 +67,8 @@ fix: setup ## Rewrite what formatters and linters can mend by themselves
 gen: setup ## Write every generated file again from its source
 	@$(venv)/quorate-ci gen
 
-bench: rust $(stamps)/python ## Measure what an append costs, each goal in turn: about five minutes, nothing else running (REPEATS=3)
-	@$(venv)/quorate-bench $(if $(REPEATS),--repeats $(REPEATS))
+bench: rust $(stamps)/python ## Measure what an append costs, each goal in turn: about five minutes, nothing else running (ONLY=isolation REPEATS=3)
+	@$(venv)/quorate-bench $(if $(ONLY),--only '$(ONLY)') $(if $(REPEATS),--repeats $(REPEATS))
 
 chaos: rust go $(stamps)/python ## Break real servers under load, check their histories: RUNS=1 SEED=1 FAULT=name (all faults) KEEP=1 PUBLISH=1
 	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(KEEP)),--keep) $(if $(filter 1,$(PUBLISH)),--publish)

@@ -3,7 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from quorate_local.figures import Figure
+from quorate_scenarios.bench import cli
 from quorate_scenarios.bench.cells import CELLS, COMPARED
 from quorate_scenarios.bench.driver import Floor, Isolation, Measured
 from quorate_scenarios.bench.processor import machine_ticks
@@ -11,6 +14,9 @@ from quorate_scenarios.bench.quiet import Quiet
 from quorate_scenarios.bench.verdict import Found, Pair, figures
 
 WINDOW = Measured(per_s=2e6, p50_us=60, p99_us=900, cpu=0.5, client_cpu=0.1, batch_entries=256, others_share=0.01)
+
+
+QUARTILES = ("64b_mem_cpu_ratio_q1", "64b_mem_cpu_ratio_q3")
 
 
 def _found(**changed: Any) -> Found:
@@ -41,6 +47,14 @@ def test_medians_are_judged_by_their_goals() -> None:
     assert kept["append_64b_mem_out1_p50_us"].met is True
     assert kept["append_64b_mem_out1_spin_p50_us"].met is False  # 55 against 51.25
     assert "append_64b_mem_out1_per_s" not in kept
+
+
+def test_a_part_is_judged_alone() -> None:
+    kept = _by_name(Found(isolation={CELLS[0]: Isolation([1.03, 1.00, 1.01], 0.02)}))
+    assert set(kept) == {f"isolation_{name}" for name in ("64b_mem_cpu_ratio", *QUARTILES, "cpu_overhead_ratio")}
+    assert figures(Found()) == []
+    with pytest.raises(SystemExit):
+        cli.main(["--only", "isolation,nothing"])
 
 
 def test_a_slow_machine_misses_the_rate() -> None:

@@ -1,7 +1,7 @@
 """`make bench`: every cell that the goals name, on three servers of this machine, in about five minutes.
 
-Two fleets of three servers stand side by side, one without TLS and one with; only one is loaded at a time, and cells
-that are compared are measured in turn. Exits 0 only if every goal was met.
+Its parts, each on servers of its own: cells (beside a second fleet that has TLS; only one is loaded at a time), groups,
+isolation, spinning. What is compared is measured in turn. Exits 0 only if every goal was met.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -42,12 +42,13 @@ from quorate_scenarios.bench.unbudgeted import create_group, unbudgeted_stack
 from quorate_scenarios.bench.verdict import Found, Pair, figures
 from quorate_scenarios.customer import Customer, Refused
 
+PARTS = ("cells", "groups", "isolation", "spinning")
 REPEATS = 3
 PACE = Pace(warmup_s=0.4, window_s=1.2)
 FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=3.0, window_s=0.5)}
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
-# Windows of a whole second: each second servers tell what groups used, and the worker stores it, which has an append cost
-# up to a fifth less for as long as that takes. Four windows of a quarter each saw another part of it.
+# Windows of a whole second: each second servers tell what groups used, and the worker stores it, which has an append
+# cost up to a fifth less for as long as that takes. Four windows of a quarter each saw another part of it.
 ISOLATION_PAIRS = 5
 ISOLATION_PACE = Pace(warmup_s=0.5, window_s=1.0)
 GROUPS_PACE = Pace(warmup_s=0.3, window_s=1.0)
@@ -70,81 +71,132 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--repeats", type=int, default=REPEATS, help="of each cell; medians count (default %(default)s)"
     )
+    parser.add_argument("--only", default="", metavar="PARTS", help=f"of {', '.join(PARTS)}, with commas (all)")
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "bench", help="state and logs")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.repeats <= 100:
         parser.error("--repeats must be 1 to 100")
+    parts = chosen.only.replace(",", " ").split() or PARTS
+    if unknown := sorted(set(parts) - set(PARTS)):
+        parser.error(f"--only {unknown[0]}: no such part; there are {', '.join(PARTS)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped then too
     display, begun = Display(), time.monotonic()
     try:
-        found = measure(chosen.folder, chosen.repeats, display)
+        bench = Bench(chosen.folder, chosen.repeats, display, Quiet(ATTEMPTS_MAX, WAIT_S, BUDGET_S))
+        found = measure(bench, parts)
     except FAILURES as error:
         display.line(f"\nThe measurement could not be finished.\n{error}")
         return 1
     except KeyboardInterrupt:
         display.line("\nInterrupted; the servers are stopped.")
         return 130
-    return _report(found, display, time.monotonic() - begun)
+    only = f" ONLY={','.join(parts)}" if chosen.only else ""
+    repeats = f" REPEATS={chosen.repeats}" if chosen.repeats != REPEATS else ""
+    return _report(found, f"make bench{only}{repeats}", display, time.monotonic() - begun)
 
 
-def measure(folder: Path, repeats: int, display: Display) -> Found:
-    found, quiet = Found(), Quiet(ATTEMPTS_MAX, WAIT_S, BUDGET_S)
-    with ExitStack() as running:
-        plain = _start(running, folder / "plain", display, quiet, is_plaintext=True, env=MEASURING_ISOLATION)
-        tls = _start(running, folder / "tls", display, quiet, is_plaintext=False)
-        for number in range(1, repeats + 1):
-            with display.step(f"round {number} of {repeats}, one group"):
-                _round(plain.fleet, tls.fleet, found)
-        # Not before: what a hundred tenants retain, and their part in the control plane, are no part of one's figures.
-        with display.step(f"creating {GROUPS} groups of each durability"):
-            groups = {mode: _create_groups(plain.stack, folder / "plain", mode) for mode in MODES}
-        with display.step("filling them to what they retain"):
-            for mode in MODES:
-                plain.fleet.target.append(CELL_64B[mode], groups[mode], FILLING[mode], connections=GROUPS)
-        for number in range(1, repeats + 1):
-            with display.step(f"round {number} of {repeats}, {GROUPS} groups beside one"):
-                _round_of_connections(plain.fleet, groups["mem"], found)
-                for mode in MODES:
-                    _round_of_groups(plain.fleet, mode, groups[mode], found)
-        with display.step("isolation on and off in turn"):
-            for cell in (cell for cell in CELLS if not cell.is_alone):
-                load = groups[cell.mode], ISOLATION_RATES_PER_S[cell.name][cell.mode]
-                found.isolation[cell] = plain.fleet.target.isolation(cell, *load, ISOLATION_PAIRS, ISOLATION_PACE)
-    with ExitStack() as running:
-        env = {"QUORATE_SPIN_US": str(SPIN_US)}
-        spinning = _start(running, folder / "spin", display, quiet, is_plaintext=True, env=env).fleet
-        with display.step("one append at a time, with spinning"):
-            for _ in range(repeats):
-                for cell in (cell for cell in CELLS if cell.is_alone):
-                    handles = [spinning.handles[cell.mode]]
-                    found.spinning[cell].append(spinning.target.append(cell, handles, PACE, spin_us=SPIN_US))
+def measure(bench: Bench, parts: Sequence[str]) -> Found:
+    found = Found()
+    if "cells" in parts:
+        with ExitStack() as running:
+            _cells(bench, running, found)
+    if "groups" in parts or "isolation" in parts:
+        # Servers of their own: what a hundred tenants retain, and the control plane does for them, is no part of one's.
+        with ExitStack() as running:
+            fleet, groups = _with_groups(bench, running)
+            if "groups" in parts:
+                _groups(bench, fleet, groups, found)
+            if "isolation" in parts:
+                _isolation(bench, fleet, groups, found)
+    if "spinning" in parts:
+        with ExitStack() as running:
+            _spinning(bench, running, found)
     return found
 
 
 @dataclass(frozen=True)
-class _Started:
-    stack: Stack
-    fleet: Fleet
+class Bench:
+    """What the parts have in common."""
+
+    folder: Path
+    repeats: int
+    display: Display
+    quiet: Quiet
+
+    def start(
+        self, running: ExitStack, name: str, *, is_plaintext: bool = True, env: dict[str, str] | None = None
+    ) -> tuple[Stack, Fleet]:
+        """Servers that end with `running`."""
+        folder = self.folder / name
+        stack = unbudgeted_stack(folder, Display(quiet=True), is_plaintext, env)
+        stack.wipe()
+        with self.display.step(f"starting three servers {'without' if is_plaintext else 'with'} TLS"):
+            running.callback(_remove, stack, folder)
+            running.enter_context(stack)
+            with Customer(stack.api_url, "bench") as customer:
+                handles = {mode: create_group(customer, mode, mode, folder) for mode in MODES}
+        driver = binary(stack.options, "quorate-load")
+        return stack, Fleet(Target(driver, stack.server_pids(), folder, is_plaintext, self.quiet), handles)
+
+    def rounds(self, of: str, measure_one: Callable[[], None]) -> None:
+        for number in range(1, self.repeats + 1):
+            with self.display.step(f"round {number} of {self.repeats}, {of}"):
+                measure_one()
 
 
-def _start(
-    running: ExitStack,
-    folder: Path,
-    display: Display,
-    quiet: Quiet,
-    *,
-    is_plaintext: bool,
-    env: dict[str, str] | None = None,
-) -> _Started:
-    stack = unbudgeted_stack(folder, Display(quiet=True), is_plaintext, env)
-    stack.wipe()
-    with display.step(f"starting three servers {'without' if is_plaintext else 'with'} TLS"):
-        running.callback(_remove, stack, folder)
-        running.enter_context(stack)
-        with Customer(stack.api_url, "bench") as customer:
-            handles = {mode: create_group(customer, mode, mode, folder) for mode in MODES}
-    target = Target(binary(stack.options, "quorate-load"), stack.server_pids(), folder, is_plaintext, quiet)
-    return _Started(stack, Fleet(target, handles))
+def _cells(bench: Bench, running: ExitStack, found: Found) -> None:
+    """Each cell once in a round. What is compared follows one another."""
+    _, plain = bench.start(running, "plain", env=MEASURING_ISOLATION)
+    _, tls = bench.start(running, "tls", is_plaintext=False)
+
+    def measure_one() -> None:
+        for cell in CELLS:
+            ours = plain.target.append(cell, [plain.handles[cell.mode]], PACE)
+            found.plain[cell].append(ours)
+            if cell in COMPARED:
+                found.tls[cell].append(tls.target.append(cell, [tls.handles[cell.mode]], PACE))
+                found.floor[cell].append(plain.target.floor(cell, max(1, round(ours.batch_entries)), PACE))
+
+    bench.rounds("one group", measure_one)
+
+
+def _with_groups(bench: Bench, running: ExitStack) -> tuple[Fleet, dict[Mode, list[Path]]]:
+    """A hundred groups of each durability that retain what they may."""
+    stack, fleet = bench.start(running, "groups", env=MEASURING_ISOLATION)
+    with bench.display.step(f"creating {GROUPS} groups of each durability"):
+        groups = {mode: _create_groups(stack, bench.folder / "groups", mode) for mode in MODES}
+    with bench.display.step("filling them to what they retain"):
+        for mode in MODES:
+            fleet.target.append(CELL_64B[mode], groups[mode], FILLING[mode], connections=GROUPS)
+    return fleet, groups
+
+
+def _groups(bench: Bench, fleet: Fleet, groups: dict[Mode, list[Path]], found: Found) -> None:
+    def measure_one() -> None:
+        _round_of_connections(fleet, groups["mem"], found)
+        for mode in MODES:
+            _round_of_groups(fleet, mode, groups[mode], found)
+
+    bench.rounds(f"{GROUPS} groups beside one", measure_one)
+
+
+def _isolation(bench: Bench, fleet: Fleet, groups: dict[Mode, list[Path]], found: Found) -> None:
+    pairs = max(2, ISOLATION_PAIRS * bench.repeats // REPEATS)
+    with bench.display.step(f"isolation on and off in turn, {pairs} times"):
+        for cell in (cell for cell in CELLS if not cell.is_alone):
+            load = groups[cell.mode], ISOLATION_RATES_PER_S[cell.name][cell.mode]
+            found.isolation[cell] = fleet.target.isolation(cell, *load, pairs, ISOLATION_PACE)
+
+
+def _spinning(bench: Bench, running: ExitStack, found: Found) -> None:
+    _, spinning = bench.start(running, "spin", env={"QUORATE_SPIN_US": str(SPIN_US)})
+
+    def measure_one() -> None:
+        for cell in (cell for cell in CELLS if cell.is_alone):
+            handles = [spinning.handles[cell.mode]]
+            found.spinning[cell].append(spinning.target.append(cell, handles, PACE, spin_us=SPIN_US))
+
+    bench.rounds("one append at a time, with spinning", measure_one)
 
 
 def _remove(stack: Stack, folder: Path) -> None:
@@ -162,16 +214,6 @@ def _create_groups(stack: Stack, folder: Path, mode: Mode) -> list[Path]:
     parts = [range(GROUPS)[first : first + GROUPS_PER_CUSTOMER] for first in range(0, GROUPS, GROUPS_PER_CUSTOMER)]
     with ThreadPoolExecutor(len(parts)) as customers:
         return [handle for handles in customers.map(create, parts) for handle in handles]
-
-
-def _round(plain: Fleet, tls: Fleet, found: Found) -> None:
-    """Each cell once. What is compared follows one another."""
-    for cell in CELLS:
-        ours = plain.target.append(cell, [plain.handles[cell.mode]], PACE)
-        found.plain[cell].append(ours)
-        if cell in COMPARED:
-            found.tls[cell].append(tls.target.append(cell, [tls.handles[cell.mode]], PACE))
-            found.floor[cell].append(plain.target.floor(cell, max(1, round(ours.batch_entries)), PACE))
 
 
 def _round_of_connections(plain: Fleet, groups: list[Path], found: Found) -> None:
@@ -195,9 +237,9 @@ def _round_of_groups(plain: Fleet, mode: Mode, groups: list[Path], found: Found)
         found.same_load[mode, rate].append(Pair(*windows))
 
 
-def _report(found: Found, display: Display, seconds: float) -> int:
+def _report(found: Found, command: str, display: Display, seconds: float) -> int:
     kept = figures(found)
-    keep(kept, "make bench", FOLDER / "bench.jsonl")
+    keep(kept, command, FOLDER / "bench.jsonl")
     display.line()
     for line in table(kept):
         display.line(line)

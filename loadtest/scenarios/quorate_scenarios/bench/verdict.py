@@ -9,7 +9,6 @@ from statistics import median, quantiles
 
 from quorate_local.figures import Figure
 from quorate_scenarios.bench.cells import (
-    CELLS,
     COMPARED,
     GROUPS,
     GROUPS_CPU_RATIO,
@@ -68,17 +67,18 @@ class Found:
 
 def figures(found: Found) -> list[Figure]:
     """Medians over the repeats; ratios are medians of ratios of windows that followed one another."""
-    kept = [figure for cell in CELLS for figure in _of_cell(cell, found.plain[cell])]
+    kept = [figure for cell, windows in found.plain.items() for figure in _of_cell(cell, windows)]
     note = f"looking for what comes {SPIN_US} µs long before sleeping; servers and client"
     for cell, windows in found.spinning.items():
         wanted, peer = goal(cell, "p50_us", is_spinning=True)
         said = f"{note}; {peer}" if peer else note
         name = cell.figure("p50_us", is_spinning=True)
         kept.append(Figure(name, _median(windows, "p50_us"), "µs", wanted, note=said))
-    kept += _groups(found)
+    if found.one_group:
+        kept += _groups(found)
     kept += [_same_load(mode, rate, pairs) for (mode, rate), pairs in found.same_load.items()]
     kept += _isolation(found.isolation)
-    for cell in COMPARED:
+    for cell in (cell for cell in COMPARED if cell in found.plain):
         kept += _beside_floor(cell, found)
         kept.append(_beside_tls(cell, found))
     return kept
