@@ -90,6 +90,8 @@ def publish_runs(attempts: list[runs.Attempt], folder: Path) -> list[Figure]:
         repeats=runs.REPEATS_MAX,
         part=f"{figure7.SLA_PART:.0%}",
         outstanding=figure7.OUTSTANDING,
+        more_outstanding=figure7.MORE_OUTSTANDING,
+        flood_outstanding=figure7.FLOOD_OUTSTANDING,
         within=f"{seen.WITHIN_PART:.0%}",
         back=f"{seen.BACK_PART:.0%}",
         returns=figure7.RETURNS,
