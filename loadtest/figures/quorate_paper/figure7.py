@@ -60,9 +60,9 @@ BRIEF_S, BRIEF_IDLE_S = 1.0, SETTLE_S + INTERVAL_S
 CALM_S = 3.0
 CALM_AFTER = 5  # short returns; and after each of the others
 RUN_S = 240  # about, with starting and stopping servers
-# Appends that tenants have under way at most. A tenant at its SLA has enough for a disk that takes 20 ms: at 128 it fell
-# short when it took 10. Those that want more have so many more that what they do costs others when nobody holds them
-# back: there is something to protect from.
+# Appends that tenants have under way at most. A tenant at its SLA has enough for a disk that takes 20 ms: at 128 it
+# fell short when it took 10. Those that want more have so many more that what they do costs others when nobody holds
+# them back: there is something to protect from.
 OUTSTANDING, MORE_OUTSTANDING, FLOOD_OUTSTANDING = 512, 2_048, 6_144
 FLOOD = ("--outstanding", str(FLOOD_OUTSTANDING))
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
