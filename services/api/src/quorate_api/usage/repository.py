@@ -18,8 +18,8 @@ _ROWS = "sent_rows"
 
 
 def _sent() -> Select[Any]:
-    """All rows as one parameter: one for each value of each row had the worker compile 11 000 of them anew each second,
-    with two hundred groups most of a core."""
+    """All rows as one parameter: with one for each value of each row the worker compiled thousands of them anew each
+    second, and two hundred groups took it a third of a core and more."""
     sent = func.jsonb_to_recordset(bindparam(_ROWS, type_=JSONB))
     columns = sent.table_valued(*(column(one.name, one.type) for one in _COLUMNS))
     return select(columns.render_derived(name="sent", with_types=True))
