@@ -1,6 +1,7 @@
 //! Processor time of processes, from their clocks, and of the machine, from /proc.
 //!
-//! A process's clock tells nanoseconds, and /proc ticks of ten milliseconds: too coarse for a window of a fifth of a second.
+//! A process's clock tells nanoseconds, and /proc ticks of ten milliseconds, one for each of three servers: up to a
+//! tenth of what they use in a second at a light load.
 
 use std::fs;
 
@@ -43,10 +44,10 @@ impl CpuSeconds {
 }
 
 fn of_process(pid: u32) -> Result<f64, String> {
-    // A clock's number has no room for greater ones: it would be another's.
-    if pid > PID_MAX {
+    // A clock's number has no room for greater ones, and 0 is the caller's own.
+    if !(1..=PID_MAX).contains(&pid) {
         return Err(format!(
-            "{pid} is no process: the kernel's numbers end at {PID_MAX}"
+            "{pid} is no process: the kernel's numbers are 1 to {PID_MAX}"
         ));
     }
     let used = clock_getcpuclockid(Pid::from_raw(pid as i32)).and_then(clock_gettime);
@@ -93,23 +94,23 @@ mod tests {
     }
 
     #[test]
-    fn this_process_uses_time_that_is_told_to_the_microsecond() {
+    fn less_than_a_tick_of_proc_is_told() {
         let own = [std::process::id()];
-        let before = CpuSeconds::now(&own).unwrap();
-        let began = std::time::Instant::now();
-        while began.elapsed() < std::time::Duration::from_micros(500) {}
-        let used = CpuSeconds::now(&own).unwrap().since(&before);
-        assert!(
-            used.servers > 0.0 && used.servers < 0.01,
-            "less than a tick: {}",
-            used.servers
-        );
-        assert!(used.client > 0.0);
+        let used = || {
+            let before = CpuSeconds::now(&own).unwrap();
+            let began = std::time::Instant::now();
+            while began.elapsed() < std::time::Duration::from_micros(500) {}
+            CpuSeconds::now(&own).unwrap().since(&before)
+        };
+        // Tests of other threads use time, too: the least of many.
+        let least = (0..100).map(|_| used().servers).fold(f64::INFINITY, f64::min);
+        assert!(least > 0.0 && least < 0.01, "{least}");
+        assert!(used().client > 0.0);
     }
 
     #[test]
     fn a_process_that_is_gone_is_an_error() {
-        for pid in [PID_MAX, PID_MAX + 1, u32::MAX] {
+        for pid in [0, PID_MAX, PID_MAX + 1, u32::MAX] {
             assert!(CpuSeconds::now(&[pid]).unwrap_err().contains("process"), "{pid}");
         }
     }

@@ -43,7 +43,7 @@ from quorate_scenarios.claims.fleet import Fleet, fleet
 from quorate_scenarios.claims.steady import Steady, Window
 
 BATCH = 16  # of all tenants, as a full batch of the cost profile: smaller ones cost more, and are charged more
-# Of what the servers do in such batches with a thousand outstanding. Tenants at their SLAs have fewer, so that rounds
+# Of what the servers do in such batches with thousands outstanding. Tenants at their SLAs have fewer, so that rounds
 # of the servers are smaller and an append costs more: with a fifth for each, C fell short of its SLA.
 SLA_PART = 0.15
 PEAK_S = 2.0
@@ -265,19 +265,20 @@ def _lending(servers: Fleet, watch: Watch) -> None:
                 watch.loads.pop(tenant).stop()
             watch.loads[tenant] = stack.enter_context(_load(servers, groups, tenant, *flags))
 
-        def want_more(*tenants: str) -> None:
-            for tenant in tenants:
+        def idle(*wanting: str) -> None:
+            for tenant in wanting:
                 load(tenant, *WANTS_MORE)
             load("C", *_rate(watch, IDLE_PART))
 
         def calm(after: str) -> None:
             for tenant in TENANTS:
                 load(tenant, *_rate(watch, CALM_PART))
+            watch.spell(f"before the control, {after}", INTERVAL_S)  # loads began one after another
             watch.spell(f"{CALM}, {after}", CALM_S)
-            want_more("A", "B")
+            idle("A", "B")
 
         load("A", *_rate(watch, CALM_PART))
-        want_more("B")
+        idle("B")
         watch.phase("C idles, B wants more")
         load("A", *WANTS_MORE)
         watch.phase("C idles, A and B want more")

@@ -22,6 +22,7 @@ from quorate_paper.seen import (
     WITHIN_PART,
     Count,
     Seen,
+    calm,
     control,
     short_returns,
     short_tenants,
@@ -248,6 +249,7 @@ def counts(seen: Seen) -> dict[str, Count]:
     """Of the figures that are shares of few: how many, of how many."""
     return {
         "fig7_control_violation_ratio": control(seen),
+        "fig7_calm_violation_ratio": calm(seen),
         "idle_sla_violation_ratio": violations(seen),
         "idle_returns_short_ratio": short_returns(seen),
         "idle_tenants_short_ratio": short_tenants(seen),
@@ -258,6 +260,7 @@ COUNTED_GOALS = {"idle_sla_violation_ratio": 0.01}
 COUNTED = {
     "fig7_control_violation_ratio": "intervals of tenants with limiters on and nothing shared: what the machine alone "
     f"does. Below {WITHIN_PART:.0%} of what the tenant asks for within its SLA is a violation, here and below",
+    "fig7_calm_violation_ratio": "intervals of tenants between the returns, while nobody wants more than its SLA",
     "idle_sla_violation_ratio": f"intervals of tenants, {1_000 * INTERVAL_S:.0f} ms each, while all that is idle was "
     "shared",
     "idle_returns_short_ratio": f"returns of an owner of whose SLA {LENT_PART_MIN:.0%} or more was lent, after which "

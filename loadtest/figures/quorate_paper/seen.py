@@ -17,8 +17,8 @@ LENT_PART_MIN = 0.1  # of C's SLA: with less lent, its return takes nothing back
 CONTROL = "control: limiters off, A and B want more, C its SLA"
 FLOODED = "B floods, limiters on"
 PACED = "B floods and its client paces it"
-CALM = "control: all at their SLA"  # how the names of such phases begin: nothing is idle, and nothing lent
-SHARED = ("C ",)  # how the names of phases begin in which what is idle was shared
+CALM = "control: nobody wants more"  # how the names of such phases begin: nothing is idle, and nothing lent
+SHARED = "C "  # how the names of phases begin in which what is idle was shared
 BRIEF = "C comes and goes"  # how the names of short returns begin
 
 
@@ -124,10 +124,10 @@ def lent_part(seen: Seen) -> float:
     return beyond / seen.sla_per_s
 
 
-def violations(seen: Seen, *phases: str) -> Count:
+def violations(seen: Seen, phases: str = SHARED) -> Count:
     """Of each tenant and interval, whether the tenant got less than what it asked for within its SLA. `phases`: how
     their names begin; by default those in which what is idle was shared."""
-    by_tenant = _violations(seen, phases or SHARED).values()
+    by_tenant = _violations(seen, phases).values()
     return Count(sum(one.found for one in by_tenant), sum(one.of for one in by_tenant))
 
 
@@ -145,12 +145,17 @@ def short_returns(seen: Seen) -> Count:
 
 
 def control(seen: Seen) -> Count:
-    """Violations with limiters on and nothing shared, before and between the phases of sharing: what the machine alone
-    does."""
-    return violations(seen, FLOODED, CALM)
+    """Violations with limiters on and nothing shared: what the machine alone does. By it alone runs are repeated."""
+    return violations(seen, FLOODED)
 
 
-def _violations(seen: Seen, phases: tuple[str, ...]) -> dict[str, Count]:
+def calm(seen: Seen) -> Count:
+    """Violations between the returns, while nobody wants more than its SLA: what the machine does meanwhile, and what
+    is not taken back. So it decides nothing."""
+    return violations(seen, CALM)
+
+
+def _violations(seen: Seen, phases: str) -> dict[str, Count]:
     shared = [sample for sample in seen.samples if sample.phase.startswith(phases)]
     found = {}
     for tenant in TENANTS:

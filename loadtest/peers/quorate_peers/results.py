@@ -26,7 +26,10 @@ OF_CELL: dict[What, Callable[[Measured], float]] = {
 }
 
 # What is built and run. Pages and published results are not: a run that wrote its own would not find its rounds again.
-MEASURED = ("Makefile", "services", "sdk", "loadtest", "infra", ":(exclude)loadtest/results", ":(exclude)*.md")
+MEASURED = (
+    *("Makefile", "services", "migrations", "sdk", "loadtest", "infra"),
+    *(":(exclude)loadtest/results", ":(exclude)*.md"),
+)
 
 
 class Results:
@@ -73,12 +76,17 @@ def measured_commit() -> str:
 
 def measured_tree() -> str:
     """All that can change a figure, under one name: other commits between two rounds do not part them."""
-    tree = _git("ls-files", "--stage", "--", *MEASURED).stdout
+    tree = _git("ls-files", "--stage", "--", *MEASURED).stdout + _changes()
     return f"{hashlib.sha256(tree.encode()).hexdigest()[:12]}{_dirty()}"
 
 
 def _dirty() -> str:
-    return "-dirty" if _git("diff", "--quiet", "HEAD", "--", *MEASURED).returncode else ""
+    return "-dirty" if _changes() else ""
+
+
+def _changes() -> str:
+    """Since the last commit, of files that it knows."""
+    return _git("diff", "HEAD", "--", *MEASURED).stdout
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:

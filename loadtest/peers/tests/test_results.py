@@ -31,8 +31,11 @@ def test_pages_and_results_do_not_part_rounds(repository: Path) -> None:
 
 def test_code_parts_rounds(repository: Path) -> None:
     tree = results.measured_tree()
+    _write(repository, "services/chain.rs", "other")
+    other = results.measured_tree()
     _write(repository, "services/chain.rs", "second")
     assert results.measured_tree().endswith("-dirty")
+    assert results.measured_tree() != other, "what was measured before this edit was of another tree"
     assert results.measured_commit().endswith("-dirty")
     _commit(repository)
     changed = results.measured_tree()

@@ -16,7 +16,7 @@ from quorate_scenarios.bench.cells import OPEN_OUTSTANDING_MAX, Cell
 from quorate_scenarios.bench.processor import ProcessorTime
 from quorate_scenarios.bench.quiet import Quiet, W
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 60.0  # beyond the windows themselves
 
 
 class DriverFailed(Exception):
@@ -94,7 +94,7 @@ class Target:
         """An open loop over all groups, each on a connection of its own."""
         load = [*_open(rate_per_s), "--connections", str(len(handles)), "--pairs", str(pairs)]
         load += [*self._to(handles), *self._pids()]
-        return self._undisturbed(lambda: _isolated(self._run("isolation", cell, pace, load)))
+        return self._undisturbed(lambda: _isolated(self._run("isolation", cell, pace, load, 2 * pairs)))
 
     def floor(self, cell: Cell, batch_entries: int, pace: Pace) -> Floor:
         load = [*_outstanding(cell), "--batch-entries", str(batch_entries)]
@@ -110,7 +110,7 @@ class Target:
     def _pids(self) -> list[str]:
         return ["--server-pids", ",".join(str(pid) for pid in self.pids)]
 
-    def _run(self, command: str, cell: Cell, pace: Pace, flags: Sequence[str]) -> _Ran:
+    def _run(self, command: str, cell: Cell, pace: Pace, flags: Sequence[str], windows: int = 1) -> _Ran:
         result = self.folder / f"{command}.json"
         size = ["--size", str(cell.size_bytes)]
         before, begun, children_s = ProcessorTime.now(self.pids, None), time.monotonic(), _children_s()
@@ -118,7 +118,7 @@ class Target:
             [self.binary, command, *size, *flags, *pace.flags(), "--json", str(result)],
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=TIMEOUT_S + pace.warmup_s + windows * 2 * pace.window_s,
             check=False,
         )
         if done.returncode != 0:

@@ -61,7 +61,8 @@ impl Engine {
     ) {
         let name = name.to_string();
         self.batch.notes.push(Note::Registered { server, name });
-        if let Some(how) = self.state.foreign(server) {
+        let registered = self.state.servers.get(&server);
+        if let Some(how) = registered.and_then(|registered| self.state.foreign(registered)) {
             let is_refused = self.state.placement.foreign == Foreign::Refused;
             self.batch.notes.push(Note::Foreign {
                 server,

@@ -126,8 +126,7 @@ pub fn apply(state: &mut State, now_ms: u64, command: &Command) -> Vec<Effect> {
 
 impl State {
     /// Why the cost profile in use is not that of this server, if it is not.
-    pub fn foreign(&self, server: ServerId) -> Option<String> {
-        let server = self.servers.get(&server)?;
+    pub fn foreign(&self, server: &Server) -> Option<String> {
         self.profile.foreign(server.machine.as_ref(), &server.version)
     }
 
@@ -260,7 +259,7 @@ impl State {
     fn list_one(&mut self, id: ServerId) {
         let server = &self.servers[&id];
         let promisable = Amounts::of_capacity(server.capacity, self.profile.safety_factor);
-        let electable = server.takes_replicas() && self.refused_as_foreign(server).is_none();
+        let electable = self.may_place_on(server);
         if server.drain.is_some() || server.slow.is_some() {
             self.derived.vacating.insert(id);
         } else {

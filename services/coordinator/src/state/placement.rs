@@ -96,8 +96,13 @@ impl State {
     pub fn refused_as_foreign(&self, server: &Server) -> Option<String> {
         match self.placement.foreign {
             Foreign::Used => None,
-            Foreign::Refused => self.profile.foreign(server.machine.as_ref(), &server.version),
+            Foreign::Refused => self.foreign(server),
         }
+    }
+
+    /// Whether replicas may be placed on the server, if there is room.
+    pub(super) fn may_place_on(&self, server: &Server) -> bool {
+        server.takes_replicas() && self.refused_as_foreign(server).is_none()
     }
 
     /// The same as a sentence after another, for people; nothing where it is placed on.

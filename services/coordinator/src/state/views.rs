@@ -70,7 +70,7 @@ pub struct ServerView {
     /// How the cost profile in use is not of its machine or version, while it is not. Whether replicas are placed on it
     /// all the same is the operator's choice (`--foreign-profile`).
     pub foreign: Option<String>,
-    /// Whether new replicas may be placed on it, if there is room.
+    /// Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only.
     pub takes_replicas: bool,
     pub registered_at: String,
     pub failed_at: Option<String>,
@@ -178,8 +178,8 @@ impl State {
             drain: server.drain.as_ref().map(|drain| self.drain_view(server, drain)),
             slow: server.slow.clone(),
             machine: server.machine.as_ref().map(ToString::to_string),
-            foreign: self.profile.foreign(server.machine.as_ref(), &server.version),
-            takes_replicas: server.takes_replicas() && self.refused_as_foreign(server).is_none(),
+            foreign: self.foreign(server),
+            takes_replicas: self.may_place_on(server),
             registered_at: rfc3339(server.registered_at_ms),
             failed_at: server.failed_at_ms.map(rfc3339),
         }

@@ -48,7 +48,9 @@ class Server(Output):
         description="How the cost profile in use is not of its machine or version, while it is not: its promises rest "
         "on what other servers can do. `--foreign-profile refuse` keeps replicas from it."
     )
-    takes_replicas: bool = Field(description="Whether new replicas may be placed on it, if there is room.")
+    takes_replicas: bool = Field(
+        description="Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only."
+    )
     draining: bool
     drain: Drain | None
     registered_at: datetime
