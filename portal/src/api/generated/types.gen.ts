@@ -1767,6 +1767,24 @@ export type Server = {
      */
     slow: string | null;
     /**
+     * Machine
+     *
+     * What it runs on, as it says: cores and processor.
+     */
+    machine: string | null;
+    /**
+     * Foreign
+     *
+     * How the cost profile in use is not of its machine or version, while it is not: its promises rest on what other servers can do. `--foreign-profile refuse` keeps replicas from it.
+     */
+    foreign: string | null;
+    /**
+     * Takes Replicas
+     *
+     * Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only.
+     */
+    takes_replicas: boolean;
+    /**
      * Draining
      */
     draining: boolean;

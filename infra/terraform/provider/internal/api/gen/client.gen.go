@@ -1542,7 +1542,7 @@ type Server struct {
 	Slow         *string `json:"slow"`
 	StorageFault *string `json:"storage_fault"`
 
-	// TakesReplicas Whether new replicas may be placed on it, if there is room.
+	// TakesReplicas Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only.
 	TakesReplicas bool   `json:"takes_replicas"`
 	Version       string `json:"version"`
 }
