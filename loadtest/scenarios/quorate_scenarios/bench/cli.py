@@ -51,7 +51,7 @@ FILLING_ONE = Pace(warmup_s=0.5, window_s=0.5)  # the group beside them, a hundr
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
 # Windows of a whole second: each second servers tell what groups used, and the worker stores it, which has an append
 # cost up to a fifth less for as long as that takes. Four windows of a quarter each saw another part of it.
-ISOLATION_PAIRS = 6  # of them half begin with isolation: what drifts falls on both
+ISOLATION_PAIRS = 2  # for each repeat: half of them begin with isolation, so that what drifts falls on both
 ISOLATION_PACE = Pace(warmup_s=0.5, window_s=1.0)
 GROUPS_PACE = Pace(warmup_s=0.3, window_s=1.0)
 GROUPS_PER_CUSTOMER = 25  # of 50 that one project may have; customers buy side by side
@@ -184,7 +184,7 @@ def _groups(bench: Bench, fleet: Fleet, groups: dict[Mode, list[Path]], found: F
 
 
 def _isolation(bench: Bench, fleet: Fleet, groups: dict[Mode, list[Path]], found: Found) -> None:
-    pairs = 2 * max(1, ISOLATION_PAIRS * bench.repeats // REPEATS // 2)
+    pairs = ISOLATION_PAIRS * bench.repeats
     with bench.display.step(f"isolation on and off in turn, {pairs} times"):
         for cell in (cell for cell in CELLS if not cell.is_alone):
             load = groups[cell.mode], ISOLATION_RATES_PER_S[cell.name][cell.mode]
