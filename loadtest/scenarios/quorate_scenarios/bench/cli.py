@@ -37,7 +37,7 @@ from quorate_scenarios.bench.cells import (
     SPIN_US,
     Mode,
 )
-from quorate_scenarios.bench.driver import DriverFailed, Pace, Target
+from quorate_scenarios.bench.driver import DriverFailed, Measured, Pace, Target
 from quorate_scenarios.bench.quiet import Quiet
 from quorate_scenarios.bench.unbudgeted import create_group, unbudgeted_stack
 from quorate_scenarios.bench.verdict import Found, Pair, figures
@@ -46,13 +46,15 @@ from quorate_scenarios.customer import Customer, Refused
 PARTS = ("cells", "groups", "isolation", "spinning")
 REPEATS = 3
 PACE = Pace(warmup_s=0.4, window_s=1.2)
-FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=3.0, window_s=0.5)}
+# A hundred MiB and what is kept beside it, at what a closed loop takes in: while it grows, pages are touched at first.
+FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=6.0, window_s=0.5)}
 FILLING_ONE = Pace(warmup_s=0.5, window_s=0.5)  # the group beside them, a hundredth of what they retain
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}
 # Windows of a whole second: each second servers tell what groups used, and the worker stores it, which has an append
 # cost up to a fifth less for as long as that takes. Four windows of a quarter each saw another part of it.
 ISOLATION_PAIRS = 2  # for each repeat: half of them begin with isolation, so that what drifts falls on both
 ISOLATION_PACE = Pace(warmup_s=0.5, window_s=1.0)
+GROUPS_PAIRS = 2  # of each open loop, for each repeat: one begins with the one group, one with the many
 GROUPS_PACE = Pace(warmup_s=0.3, window_s=1.0)
 GROUPS_PER_CUSTOMER = 25  # of 50 that one project may have; customers buy side by side
 # What was disturbed is measured again; a machine that is never quiet costs a third of a minute, and is told at the end.
@@ -175,11 +177,17 @@ def _with_groups(bench: Bench, running: ExitStack) -> tuple[Fleet, dict[Mode, li
 
 
 def _groups(bench: Bench, fleet: Fleet, groups: dict[Mode, list[Path]], found: Found) -> None:
-    def measure_one() -> None:
-        _round_of_connections(fleet, groups["mem"], found)
-        for mode in MODES:
-            _round_of_groups(fleet, mode, groups[mode], found)
+    """Open loops, which have goals, in every round; closed ones, which have none, once."""
 
+    def measure_one() -> None:
+        for _ in range(GROUPS_PAIRS):
+            for mode in MODES:
+                for rate in GROUPS_RATES_PER_S:
+                    _one_and_many(fleet, mode, groups[mode], rate, found)
+
+    with bench.display.step(f"closed loops of {GROUPS} groups, and of one"):
+        _round_of_connections(fleet, groups["mem"], found)
+        _one_and_many(fleet, "sync", groups["sync"], None, found)  # that in memory was one of the connections' already
     bench.rounds(f"{GROUPS} groups beside one", measure_one)
 
 
@@ -228,16 +236,19 @@ def _round_of_connections(plain: Fleet, groups: list[Path], found: Found) -> Non
     found.shared_groups.append(plain.target.append(cell, groups, PACE))
 
 
-def _round_of_groups(plain: Fleet, mode: Mode, groups: list[Path], found: Found) -> None:
-    """The same load by the same connections, to one group and to many, in turn."""
-    # The closed loop in memory is in every round already.
-    rates = (*GROUPS_RATES_PER_S,) if mode == "mem" else (*GROUPS_RATES_PER_S, None)
-    for rate in rates:
-        windows = [
-            plain.target.append(CELL_64B[mode], handles, GROUPS_PACE, connections=GROUPS, rate_per_s=rate)
-            for handles in ([plain.handles[mode]], groups)
-        ]
-        found.same_load[mode, rate].append(Pair(*windows))
+def _one_and_many(plain: Fleet, mode: Mode, groups: list[Path], rate_per_s: int | None, found: Found) -> None:
+    """The same load by the same connections, to one group and to many. Which is first changes each time, so that what
+    drifts falls on both."""
+
+    def measured(handles: list[Path]) -> Measured:
+        return plain.target.append(CELL_64B[mode], handles, GROUPS_PACE, connections=GROUPS, rate_per_s=rate_per_s)
+
+    pairs = found.same_load[mode, rate_per_s]
+    if len(pairs) % 2:
+        many, one = measured(groups), measured([plain.handles[mode]])
+    else:
+        one, many = measured([plain.handles[mode]]), measured(groups)
+    pairs.append(Pair(one, many))
 
 
 def _report(found: Found, command: str, display: Display, seconds: float) -> int:

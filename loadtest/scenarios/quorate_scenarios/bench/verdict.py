@@ -149,7 +149,7 @@ def _same_load(mode: Mode, rate_per_s: int | None, pairs: Sequence[Pair]) -> Fig
     middle = f"open_{rate_per_s // 1000}k_" if rate_per_s else ""
     note = (
         f"{MODE_NAMES[mode]}, {how}: {GROUPS} connections to {GROUPS} groups, divided by {GROUPS} to one; "
-        f"batches of {many:.1f} and {one:.1f}"
+        f"batches of {many:.1f} and {one:.1f}; {len(pairs)} pairs"
     )
     wanted = GROUPS_CPU_RATIO if rate_per_s else None
     return Figure(f"append_64b_{mode}_{GROUPS}_groups_{middle}cpu_ratio", ratio, "ratio", wanted, note=note)
