@@ -16,7 +16,7 @@ from quorate_scenarios.bench.verdict import Found, Pair, figures
 WINDOW = Measured(per_s=2e6, p50_us=60, p99_us=900, cpu=0.5, client_cpu=0.1, batch_entries=256, others_share=0.01)
 
 
-QUARTILES = ("64b_mem_cpu_ratio_q1", "64b_mem_cpu_ratio_q3")
+OF_64B = ("64b_mem_cpu_ratio", "64b_cpu_ratio", "64b_cpu_ratio_q1", "64b_cpu_ratio_q3")
 
 
 def _found(**changed: Any) -> Found:
@@ -51,7 +51,7 @@ def test_medians_are_judged_by_their_goals() -> None:
 
 def test_a_part_is_judged_alone() -> None:
     kept = _by_name(Found(isolation={CELLS[0]: Isolation([1.03, 1.00, 1.01], 0.02)}))
-    assert set(kept) == {f"isolation_{name}" for name in ("64b_mem_cpu_ratio", *QUARTILES, "cpu_overhead_ratio")}
+    assert set(kept) == {f"isolation_{name}" for name in (*OF_64B, "cpu_overhead_ratio")}
     assert figures(Found()) == []
     with pytest.raises(SystemExit):
         cli.main(["--only", "isolation,nothing"])
@@ -132,14 +132,15 @@ def test_goals_rest_on_the_best_peer_that_was_seen() -> None:
 
 def test_isolation_is_judged_by_the_size_where_it_is_dearest() -> None:
     found = _found()
-    found.isolation[CELLS[5]] = Isolation([1.05, 1.03, 1.04], 0.02)
+    found.isolation[CELLS[4]] = Isolation([1.0, 0.98, 0.99], 0.02)
+    found.isolation[CELLS[5]] = Isolation([1.05, 1.03, 1.07, 1.06, 1.08], 0.02)
     kept = _by_name(found)
+    assert (kept["isolation_16k_mem_cpu_ratio"].value, kept["isolation_16k_sync_cpu_ratio"].value) == (0.99, 1.06)
+    assert kept["isolation_16k_cpu_ratio"].value == 1.04, "of the pairs of both"
     assert (kept["isolation_cpu_overhead_ratio"].value, kept["isolation_cpu_overhead_ratio"].met) == (1.04, False)
     assert "16 KB, synced, 6,000/s over 100 groups" in kept["isolation_cpu_overhead_ratio"].note
-    assert (kept["isolation_16k_sync_cpu_ratio_q1"].value, kept["isolation_16k_sync_cpu_ratio_q3"].value) == (
-        1.03,
-        1.05,
-    )
+    low, high = (kept[f"isolation_16k_cpu_ratio_{quartile}"].value for quartile in ("q1", "q3"))
+    assert (low, high) == pytest.approx((0.9925, 1.0675))
 
 
 def test_what_the_host_takes_counts_as_what_others_use() -> None:

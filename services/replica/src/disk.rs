@@ -152,6 +152,7 @@ impl JournalPort {
                 kind: waiting.kind(),
                 head: &waiting.head,
                 payload: &waiting.payload,
+                payload_crc: waiting.payload_crc,
                 tag,
                 reserved: waiting.kind() != KIND_BATCH,
             })

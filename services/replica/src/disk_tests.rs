@@ -30,7 +30,7 @@ fn header(group_id: GroupId, index: Index) -> BatchHeader {
         fencing_token: 0,
         entry_count: 1,
         payload_len: 5,
-        payload_crc: 0,
+        payload_crc: crc32fast::hash(&[1, 0, 0, 0, 9]),
     }
 }
 

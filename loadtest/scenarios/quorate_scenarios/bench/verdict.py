@@ -85,21 +85,36 @@ def figures(found: Found) -> list[Figure]:
 
 
 def _isolation(found: dict[Cell, Isolation]) -> list[Figure]:
-    """Of each size and durability, and of the dearest of them, by which it is judged."""
-    kept: list[Figure] = []
-    quartiles: list[Figure] = []
-    for cell, pairs in ((cell, isolation.ratios) for cell, isolation in found.items()):
-        low, _, high = quantiles(pairs, n=4)
-        load = f"{cell.title.split(',')[0]}, {MODE_NAMES[cell.mode]}, {ISOLATION_RATES_PER_S[cell.name][cell.mode]:,}/s"
-        note = f"{load} over {GROUPS} groups: with isolation, divided by without; {len(pairs)} pairs"
-        name = f"isolation_{cell.name}_{cell.mode}_cpu_ratio"
-        kept.append(Figure(name, median(pairs), "ratio", note=f"{note}, quartiles {low:.3f} to {high:.3f}"))
-        quartiles += [Figure(f"{name}_q1", low, "ratio"), Figure(f"{name}_q3", high, "ratio")]
-    if kept:
-        worst = max(kept, key=lambda figure: figure.value)
-        note = f"the dearest of {len(kept)}: {worst.note}"
-        kept.append(Figure("isolation_cpu_overhead_ratio", worst.value, "ratio", ISOLATION_CPU_RATIO, note=note))
-    return kept + quartiles
+    """Of each cell, and of each size, with the pairs of both durabilities; by the dearest size it is judged."""
+    if not found:
+        return []
+    of_cells = [_of_pairs(f"{cell.name}_{cell.mode}", _isolated(cell), one.ratios) for cell, one in found.items()]
+    by_size: dict[str, list[Cell]] = defaultdict(list)
+    for cell in found:
+        by_size[cell.name].append(cell)
+    of_sizes, quartiles = [], []
+    for size, cells in by_size.items():
+        ratios = [ratio for cell in cells for ratio in found[cell].ratios]
+        of_sizes.append(_of_pairs(size, "; ".join(map(_isolated, cells)), ratios))
+        low, _, high = quantiles(ratios, n=4)
+        quartiles += [
+            Figure(f"isolation_{size}_cpu_ratio_{q}", value, "ratio") for q, value in (("q1", low), ("q3", high))
+        ]
+    worst = max(of_sizes, key=lambda figure: figure.value)
+    note = f"the dearest of {len(of_sizes)} sizes: {worst.note}"
+    overhead = Figure("isolation_cpu_overhead_ratio", worst.value, "ratio", ISOLATION_CPU_RATIO, note=note)
+    return [*of_cells, *of_sizes, overhead, *quartiles]
+
+
+def _isolated(cell: Cell) -> str:
+    return f"{cell.title.split(',')[0]}, {MODE_NAMES[cell.mode]}, {ISOLATION_RATES_PER_S[cell.name][cell.mode]:,}/s"
+
+
+def _of_pairs(name: str, load: str, ratios: Sequence[float]) -> Figure:
+    low, _, high = quantiles(ratios, n=4)
+    note = f"{load} over {GROUPS} groups: with isolation, divided by without; {len(ratios)} pairs, "
+    note += f"quartiles {low:.3f} to {high:.3f}"
+    return Figure(f"isolation_{name}_cpu_ratio", median(ratios), "ratio", note=note)
 
 
 def _of_cell(cell: Cell, windows: list[Measured]) -> list[Figure]:

@@ -160,6 +160,11 @@ impl Log {
         if index == self.base.index {
             return Some(self.base.epoch);
         }
+        // Mostly of this epoch, and then without a look at the batches (as `ends`).
+        let (epoch, start) = *self.history.last()?;
+        if (start..=self.last_index()).contains(&index) {
+            return Some(epoch);
+        }
         self.header(index).map(|h| h.epoch)
     }
 

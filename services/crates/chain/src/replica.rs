@@ -33,6 +33,8 @@ pub struct Replica {
     pub(crate) durability: Durability,
     pub(crate) config: Option<GroupConfig>,
     pub(crate) role: Role,
+    /// In the chain of `config`.
+    pub(crate) predecessor: Option<ServerId>,
     pub(crate) log: Log,
     pub(crate) commit_index: Index,
     /// On stable storage here; follows the log in an in-memory group.
@@ -96,6 +98,7 @@ impl Replica {
             durability,
             config: None,
             role: Role::None,
+            predecessor: None,
             commit_index: base.index,
             durable_index: base.index,
             log: Log::new(base),
@@ -197,6 +200,7 @@ impl Replica {
         self.begin_anew(&config, out);
         let role = config.role_of(self.me);
         let successor = config.successor_of(self.me).map(|m| m.server_id);
+        self.predecessor = config.predecessor_of(self.me).map(|m| m.server_id);
         let epoch = config.epoch;
         self.feeds_learner = successor.is_some_and(|id| config.role_of(id) == Role::Learner);
         self.ring = Ring::of(&config, self.durability);
@@ -333,11 +337,7 @@ impl Replica {
         if config.head().is_some_and(|m| m.server_id == server) {
             self.told_head = None;
         }
-        if config
-            .predecessor_of(self.me)
-            .is_some_and(|m| m.server_id == server)
-            && self.has_predecessor()
-        {
+        if self.predecessor == Some(server) && self.has_predecessor() {
             self.ask_predecessor(now, out);
         }
     }

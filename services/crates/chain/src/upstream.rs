@@ -48,15 +48,8 @@ impl Replica {
         matches!(self.role, Role::Follower | Role::Tail | Role::Learner)
     }
 
-    pub(crate) fn predecessor(&self) -> Option<ServerId> {
-        self.config
-            .as_ref()
-            .and_then(|c| c.predecessor_of(self.me))
-            .map(|m| m.server_id)
-    }
-
     pub(crate) fn ask_predecessor(&mut self, now: Micros, out: &mut Vec<Command>) {
-        let Some(to) = self.predecessor() else { return };
+        let Some(to) = self.predecessor else { return };
         self.nonce = self.nonce.wrapping_add(1);
         self.upstream = Upstream::Asking {
             nonce: self.nonce,
@@ -106,7 +99,7 @@ impl Replica {
         let Upstream::Asking { nonce, .. } = self.upstream else {
             return;
         };
-        if reply.nonce != nonce || self.predecessor() != Some(from) {
+        if reply.nonce != nonce || self.predecessor != Some(from) {
             return;
         }
         match &reply.base {
@@ -157,12 +150,7 @@ impl Replica {
         let Upstream::Following(following) = &mut self.upstream else {
             return;
         };
-        if self
-            .config
-            .as_ref()
-            .and_then(|c| c.predecessor_of(self.me))
-            .is_none_or(|m| m.server_id != from)
-        {
+        if self.predecessor != Some(from) {
             return;
         }
         following.predecessor_last = following.predecessor_last.max(message.last_index);
@@ -197,12 +185,7 @@ impl Replica {
         let Upstream::Following(following) = &mut self.upstream else {
             return;
         };
-        if self
-            .config
-            .as_ref()
-            .and_then(|c| c.predecessor_of(self.me))
-            .is_none_or(|m| m.server_id != from)
-        {
+        if self.predecessor != Some(from) {
             return;
         }
         // What is committed there is held there.
@@ -235,7 +218,7 @@ impl Replica {
     fn tell_arrived(&mut self, step_bytes: u64, out: &mut Vec<Command>) {
         let index = self.arrived();
         let weight = self.log.weight(index);
-        let (Some(to), Upstream::Following(following)) = (self.predecessor(), &mut self.upstream) else {
+        let (Some(to), Upstream::Following(following)) = (self.predecessor, &mut self.upstream) else {
             return;
         };
         if weight.saturating_sub(following.told_weight) < step_bytes {
@@ -257,7 +240,7 @@ impl Replica {
         let Upstream::Following(mut following) = self.upstream else {
             return;
         };
-        let Some(to) = self.predecessor() else { return };
+        let Some(to) = self.predecessor else { return };
         let (last, level) = (self.log.last_index(), self.own_level());
         let weight = self.log.weight(last);
         let besides = (self.rounds.seen, self.trim.durable);

@@ -67,6 +67,7 @@ fn run(dir: &std::path::Path, bytes: usize, outstanding: u64, duration: Duration
                 kind: 1,
                 head: &[0; 24],
                 payload: &payload,
+                payload_crc: None,
                 tag: sent + i,
                 reserved: false,
             })

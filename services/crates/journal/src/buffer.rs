@@ -29,6 +29,7 @@ struct Waiting {
     location: Location,
     /// Long payloads; short ones are in the arena.
     payload: Option<Bytes>,
+    payload_crc: Option<u32>,
 }
 
 impl Buffer {
@@ -71,6 +72,7 @@ impl Buffer {
             lsn,
             location,
             payload,
+            payload_crc: submission.payload_crc,
         });
         self.bytes += record::stride(header.body_len as usize);
         let Some(submitter) = submitter else {
@@ -103,6 +105,7 @@ impl Buffer {
                 header: header.expect("a header"),
                 body: &self.arena[start + HEADER_BYTES..start + HEADER_BYTES + in_arena],
                 payload: waiting.payload.as_deref().unwrap_or(&[]),
+                payload_crc: waiting.payload_crc.filter(|_| waiting.payload.is_some()),
             }
         })
     }
@@ -127,8 +130,9 @@ pub(crate) struct Sealable<'a> {
     header: &'a [u8; HEADER_BYTES],
     /// The head, and a short payload.
     body: &'a [u8],
-    /// A long one.
+    /// A long one, and its CRC-32 where that is known.
     payload: &'a [u8],
+    payload_crc: Option<u32>,
 }
 
 impl Sealable<'_> {
@@ -145,7 +149,7 @@ impl Sealable<'_> {
         let mut header = *self.header;
         let unsynced = u32::try_from(self.lsn - durable_lsn).expect("a buffer holds fewer records");
         header[24..28].copy_from_slice(&unsynced.to_le_bytes());
-        let crc = record::checksum(salt, &header, &[self.body, self.payload]);
+        let crc = self.checksum(salt, &header);
         header[0..4].copy_from_slice(&crc.to_le_bytes());
         image.push(&header);
         image.push(self.body);
@@ -153,5 +157,62 @@ impl Sealable<'_> {
         let len = self.location.len as usize;
         let end = u64::from(self.location.position) + record::stride(len - HEADER_BYTES) as u64;
         image.pad_to(end);
+    }
+
+    /// From the payload's own, which was checked when it came in: what its memory has become since does not get a
+    /// checksum of its own, and a long payload is not read once more.
+    fn checksum(&self, salt: u64, header: &[u8; HEADER_BYTES]) -> u32 {
+        let Some(crc) = self.payload_crc else {
+            return record::checksum(salt, header, &[self.body, self.payload]);
+        };
+        debug_assert_eq!(crc, crc32fast::hash(self.payload), "the payload's checksum");
+        record::checksum_by_parts(salt, header, self.body, crc, self.payload.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::SEGMENT_HEAD_BYTES;
+
+    /// What a record with this payload is on the disk.
+    fn sealed(payload: &Bytes, payload_crc: Option<u32>) -> Vec<u8> {
+        let submission = Submission {
+            kind: 1,
+            head: b"head",
+            payload,
+            payload_crc,
+            tag: 0,
+            reserved: false,
+        };
+        let location = Location {
+            segment: 7,
+            position: SEGMENT_HEAD_BYTES as u32,
+            len: (HEADER_BYTES + 4 + payload.len()) as u32,
+        };
+        let mut buffer = Buffer::default();
+        buffer.push(Some(0), &submission, 9, location);
+        let mut image = Image::new(SEGMENT_HEAD_BYTES, &[]);
+        buffer
+            .records()
+            .for_each(|record| record.seal(8, 0x5A17, &mut image));
+        let mut out = Vec::new();
+        let written = image.write(|pages, _| {
+            out.extend_from_slice(pages);
+            Ok::<_, ()>(())
+        });
+        written.expect("nothing can fail");
+        out
+    }
+
+    #[test]
+    fn a_checksum_that_is_known_seals_as_one_that_is_computed() {
+        for len in [0, 5, INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1, 100_003] {
+            let payload = Bytes::from_iter((0..len).map(|i| (i * 31 % 251) as u8));
+            let bytes = sealed(&payload, Some(crc32fast::hash(&payload)));
+            assert_eq!(bytes, sealed(&payload, None), "{len} bytes");
+            let (_, head, read) = record::parse(&bytes, 7, 0x5A17).expect("an intact record");
+            assert_eq!((head, read), (&b"head"[..], &payload[..]));
+        }
     }
 }

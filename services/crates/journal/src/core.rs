@@ -164,6 +164,7 @@ impl Shared {
             kind: KIND_MARK,
             head: &[],
             payload: &Bytes::new(),
+            payload_crc: None,
             tag: 0,
             reserved: true,
         };

@@ -41,6 +41,7 @@ fn encode() -> Vec<u8> {
                 kind: *kind,
                 head,
                 payload: &payload,
+                payload_crc: Some(crc32fast::hash(&payload)),
                 tag: 0,
                 reserved: false,
             };

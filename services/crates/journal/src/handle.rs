@@ -191,6 +191,7 @@ impl Submitter {
                 kind,
                 head,
                 payload,
+                payload_crc: None,
                 tag,
                 reserved: false,
             }],

@@ -132,6 +132,8 @@ pub struct Submission<'a> {
     pub head: &'a [u8],
     /// Long payloads stay where they are until they are laid out for the device.
     pub payload: &'a bytes::Bytes,
+    /// CRC-32 (IEEE) of the payload, where it was checked already: a long payload is not read for that again.
+    pub payload_crc: Option<u32>,
     /// Comes back in [`Event::Durable`]; must not fall.
     pub tag: u64,
     /// May use the reserve when the disk is full: for the few records without which space cannot be freed.

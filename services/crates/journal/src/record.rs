@@ -117,13 +117,27 @@ impl Header {
 /// Checksum over the segment's salt, the header behind the checksum, and the body in its parts. The salt is
 /// known to no client, so nobody can forge a record inside a payload.
 pub fn checksum(salt: u64, header: &[u8], body: &[&[u8]]) -> u32 {
+    checksum_so_far(salt, header, body).finalize()
+}
+
+/// The same; of the last part of the body only its own CRC-32 and length are known.
+pub fn checksum_by_parts(salt: u64, header: &[u8], body: &[u8], last_crc: u32, last_len: usize) -> u32 {
+    let mut hasher = checksum_so_far(salt, header, &[body]);
+    hasher.combine(&crc32fast::Hasher::new_with_initial_len(
+        last_crc,
+        last_len as u64,
+    ));
+    hasher.finalize()
+}
+
+fn checksum_so_far(salt: u64, header: &[u8], body: &[&[u8]]) -> crc32fast::Hasher {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.to_le_bytes());
     hasher.update(&header[4..HEADER_BYTES]);
     for part in body {
         hasher.update(part);
     }
-    hasher.finalize()
+    hasher
 }
 
 /// The intact record of this segment at the start of `bytes`, or `None`.

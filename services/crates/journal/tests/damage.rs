@@ -209,6 +209,7 @@ fn a_hole_in_the_last_write_is_a_torn_end_and_not_damage() {
         kind: 2,
         head: &[],
         payload: &body,
+        payload_crc: None,
         tag,
         reserved: false,
     };

@@ -29,6 +29,7 @@ fn try_place(submitter: &Submitter, body: &Bytes, tag: u64) -> Result<(), Submit
         kind: 1,
         head: &[],
         payload: body,
+        payload_crc: None,
         tag,
         reserved: false,
     };

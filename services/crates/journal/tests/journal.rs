@@ -140,6 +140,7 @@ fn several_submitters_hear_of_their_own_tags() {
                             kind: 1,
                             head: &[1],
                             payload: &body,
+                            payload_crc: None,
                             tag: shard * 10_000 + i * 10 + k,
                             reserved: false,
                         })
@@ -304,6 +305,7 @@ fn a_full_disk_refuses_and_takes_again_when_segments_are_released() {
         kind: 2,
         head: b"trim",
         payload: &Bytes::new(),
+        payload_crc: None,
         tag: tag + 1,
         reserved: true,
     };

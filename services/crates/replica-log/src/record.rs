@@ -32,6 +32,8 @@ const KIND_UNKNOWN: u8 = KIND_MENDED + 1;
 pub struct Entry {
     pub head: Vec<u8>,
     pub payload: Bytes,
+    /// CRC-32 of the payload, where it was checked when it came.
+    pub payload_crc: Option<u32>,
     /// What it means once it is on stable storage.
     pub durable: Durable,
 }
@@ -52,6 +54,7 @@ impl Entry {
         Self {
             head: header.encode().to_vec(),
             payload: batch.payload.clone(),
+            payload_crc: Some(header.payload_crc),
             durable: Durable {
                 group_id: header.group_id,
                 index: header.index,
@@ -91,6 +94,7 @@ impl Entry {
         Self {
             head: group_id.0.as_bytes().to_vec(),
             payload: Bytes::new(),
+            payload_crc: None,
             durable: Durable {
                 group_id,
                 index,
