@@ -40,6 +40,7 @@ class Point:
     replicas_per_server_ci95: float
     free: list[float]
     allocated: float  # of the resource that is scarce in each instance
+    allocated_most_wanted: float  # of that of which applicants together want most, whatever is allocated of it
     us_per_replica: float
 
     def row(self) -> dict[str, Any]:
@@ -71,7 +72,9 @@ def points(seeds: range, counts: list[int], told: Told = nothing) -> list[Point]
 
 
 def _point(how: str, algorithm: str, count: int, seeds: range) -> Point:
-    answers = [alloc.place(instance(seed, count, how), how, algorithm) for seed in seeds]
+    made = [instance(seed, count, how) for seed in seeds]
+    answers = [alloc.place(one, how, algorithm) for one in made]
+    scarce = [most_wanted(one) for one in made]
     loads = [_loads(answer) for answer in answers]
     per_server = [load for one in loads for load in one]
     return Point(
@@ -85,6 +88,7 @@ def _point(how: str, algorithm: str, count: int, seeds: range) -> Point:
         replicas_per_server_ci95=1.96 * stdev(per_server) / len(per_server) ** 0.5,
         free=[mean(1 - answer["allocated_ratio"][i] for answer in answers) for i in range(3)],
         allocated=mean(max(answer["allocated_ratio"]) for answer in answers),
+        allocated_most_wanted=mean(answer["allocated_ratio"][i] for answer, i in zip(answers, scarce, strict=True)),
         us_per_replica=median(answer["us_per_replica"] for answer in answers),
     )
 

@@ -1,21 +1,20 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from quorate_local.figures import Figure
 from quorate_scenarios.bench import cli
-from quorate_scenarios.bench.cells import CELLS, COMPARED
-from quorate_scenarios.bench.driver import Floor, Isolation, Measured
+from quorate_scenarios.bench.cells import CELLS, COMPARED, Cell
+from quorate_scenarios.bench.driver import Floor, Isolation, Measured, Pace, Target
 from quorate_scenarios.bench.processor import machine_ticks
 from quorate_scenarios.bench.quiet import Quiet
 from quorate_scenarios.bench.verdict import Found, Pair, figures
 
 WINDOW = Measured(per_s=2e6, p50_us=60, p99_us=900, cpu=0.5, client_cpu=0.1, batch_entries=256, others_share=0.01)
-
-
 OF_64B = ("64b_mem_cpu_ratio", "64b_cpu_ratio", "64b_cpu_ratio_q1", "64b_cpu_ratio_q3")
 
 
@@ -87,6 +86,26 @@ def test_groups_are_compared_by_the_same_load() -> None:
     assert "300,000/s: 100 connections" in figure.note
     assert "batches of 7.0 and 8.0" in figure.note
     assert kept["append_64b_sync_100_groups_cpu_ratio"].met is None, "a closed loop is another load"
+
+
+@dataclass
+class _Loaded:
+    """Servers of which one group's appends cost 1.0, many groups' 1.5."""
+
+    handles: list[int] = field(default_factory=list)
+
+    def append(self, _cell: Cell, handles: list[Path], _pace: Pace, **_load: int | None) -> Measured:
+        self.handles.append(len(handles))
+        return replace(WINDOW, cpu=1.0 if len(handles) == 1 else 1.5)
+
+
+def test_one_group_and_many_take_turns_to_be_first() -> None:
+    loaded, found = _Loaded(), Found()
+    fleet = cli.Fleet(cast(Target, loaded), {"mem": Path("one"), "sync": Path("other")})
+    for _ in range(3):
+        cli._one_and_many(fleet, "mem", [Path("a"), Path("b")], 1_000, found)
+    assert loaded.handles == [1, 2, 2, 1, 1, 2]
+    assert [(pair.one_group.cpu, pair.many_groups.cpu) for pair in found.same_load["mem", 1_000]] == [(1.0, 1.5)] * 3
 
 
 def test_what_disturbed_is_told() -> None:

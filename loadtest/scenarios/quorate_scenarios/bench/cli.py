@@ -46,7 +46,7 @@ from quorate_scenarios.customer import Customer, Refused
 PARTS = ("cells", "groups", "isolation", "spinning")
 REPEATS = 3
 PACE = Pace(warmup_s=0.4, window_s=1.0)
-# A hundred MiB and what is kept beside it, at what a closed loop takes in: while it grows, pages are touched at first.
+# Until memory no longer grows, at what a closed loop takes in: a first touch of a page is dear.
 FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=6.0, window_s=0.5)}
 FILLING_ONE = Pace(warmup_s=0.5, window_s=0.5)  # the group beside them, a hundredth of what they retain
 MEASURING_ISOLATION = {"QUORATE_MEASURE_ISOLATION": "true"}

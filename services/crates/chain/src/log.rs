@@ -160,12 +160,10 @@ impl Log {
         if index == self.base.index {
             return Some(self.base.epoch);
         }
-        // Mostly of this epoch, and then without a look at the batches (as `ends`).
-        let (epoch, start) = *self.history.last()?;
-        if (start..=self.last_index()).contains(&index) {
-            return Some(epoch);
-        }
-        self.header(index).map(|h| h.epoch)
+        let is_held = (self.first_index()..=self.last_index()).contains(&index);
+        // Without a look at the batches, as `ends`: it is asked for each that is durable.
+        let found = interval(&self.history, index).filter(|_| is_held);
+        found.map(|(epoch, _)| *epoch)
     }
 
     /// The epoch of the last batch, or of the base; 0 when there is neither.
@@ -401,7 +399,7 @@ mod tests {
         let payload = Bytes::from(vec![0; 14 * entry_count as usize]);
         let header = BatchHeader {
             group_id: GroupId(Uuid::from_u128(7)),
-            epoch: 1,
+            epoch: log.last_epoch().max(1) + u64::from(entry_count % 2),
             index,
             base_offset: log.next_offset(),
             cumulative_bytes: log.cumulative_bytes() + 10 * u64::from(entry_count),
@@ -420,8 +418,8 @@ mod tests {
         }
     }
 
-    /// What is known of the last two batches without a look at them is what they say.
-    fn check_ends(log: &Log) {
+    /// What is known of the last two batches, and of all epochs, without a look at the batches is what they say.
+    fn check_known(log: &Log) {
         let base = End::of_base(log.base());
         let end = |index| log.header(index).map_or(base, End::of);
         let last = end(log.last_index());
@@ -432,34 +430,37 @@ mod tests {
         );
         for index in 0..=log.last_index() + 1 {
             assert_eq!(log.weight(index), end(index).weight(), "of {index}");
+            let base_epoch = (index == log.base().index).then_some(log.base().epoch);
+            let epoch = log.header(index).map(|header| header.epoch).or(base_epoch);
+            assert_eq!(log.epoch_at(index), epoch, "of {index}");
         }
     }
 
     #[test]
-    fn the_ends_of_the_last_batches_are_known_through_every_change() {
+    fn ends_of_the_last_batches_and_epochs_are_known_through_every_change() {
         let mut log = Log::new(Base::default());
-        check_ends(&log);
+        check_known(&log);
         for entry_count in [1, 3, 2, 5, 4] {
             log.push(next(&log, entry_count));
-            check_ends(&log);
+            check_known(&log);
         }
         log.truncate(4);
-        check_ends(&log);
+        check_known(&log);
         log.trim_first();
-        check_ends(&log);
+        check_known(&log);
         log.truncate(2);
-        check_ends(&log);
+        check_known(&log);
         log.push(next(&log, 7));
-        check_ends(&log);
+        check_known(&log);
         while log.first_index() <= log.last_index() {
             log.trim_first();
-            check_ends(&log);
+            check_known(&log);
         }
         log.push(next(&log, 2));
-        check_ends(&log);
+        check_known(&log);
         let mut behind = Log::new(log.base().clone());
-        check_ends(&behind);
+        check_known(&behind);
         behind.push(next(&behind, 6));
-        check_ends(&behind);
+        check_known(&behind);
     }
 }

@@ -33,7 +33,7 @@ pub struct Replica {
     pub(crate) durability: Durability,
     pub(crate) config: Option<GroupConfig>,
     pub(crate) role: Role,
-    /// In the chain of `config`.
+    /// In the chain of `config`, which lists its members elsewhere in memory: it is asked for with each batch.
     pub(crate) predecessor: Option<ServerId>,
     pub(crate) log: Log,
     pub(crate) commit_index: Index,
@@ -337,7 +337,7 @@ impl Replica {
         if config.head().is_some_and(|m| m.server_id == server) {
             self.told_head = None;
         }
-        if self.predecessor == Some(server) && self.has_predecessor() {
+        if self.predecessor == Some(server) {
             self.ask_predecessor(now, out);
         }
     }

@@ -44,10 +44,6 @@ impl Upstream {
 }
 
 impl Replica {
-    pub(crate) fn has_predecessor(&self) -> bool {
-        matches!(self.role, Role::Follower | Role::Tail | Role::Learner)
-    }
-
     pub(crate) fn ask_predecessor(&mut self, now: Micros, out: &mut Vec<Command>) {
         let Some(to) = self.predecessor else { return };
         self.nonce = self.nonce.wrapping_add(1);

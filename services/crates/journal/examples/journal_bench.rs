@@ -46,6 +46,7 @@ fn run(dir: &std::path::Path, bytes: usize, outstanding: u64, duration: Duration
         waiting.unpark();
     }));
     let payload = Bytes::from(vec![7; bytes]);
+    let payload_crc = crc32fast::hash(&payload); // as servers know it
     let mut histogram = hdrhistogram::Histogram::<u64>::new(3).expect("histogram");
     let mut sent_at = std::collections::VecDeque::new();
     let (mut sent, mut acked, before) = (0u64, 0u64, journal.stats());
@@ -67,7 +68,7 @@ fn run(dir: &std::path::Path, bytes: usize, outstanding: u64, duration: Duration
                 kind: 1,
                 head: &[0; 24],
                 payload: &payload,
-                payload_crc: None,
+                payload_crc: Some(payload_crc),
                 tag: sent + i,
                 reserved: false,
             })

@@ -29,6 +29,7 @@ struct Waiting {
     location: Location,
     /// Long payloads; short ones are in the arena.
     payload: Option<Bytes>,
+    /// Of a long payload, where it is known.
     payload_crc: Option<u32>,
 }
 
@@ -72,7 +73,7 @@ impl Buffer {
             lsn,
             location,
             payload,
-            payload_crc: submission.payload_crc,
+            payload_crc: submission.payload_crc.filter(|_| !inline),
         });
         self.bytes += record::stride(header.body_len as usize);
         let Some(submitter) = submitter else {
@@ -105,7 +106,7 @@ impl Buffer {
                 header: header.expect("a header"),
                 body: &self.arena[start + HEADER_BYTES..start + HEADER_BYTES + in_arena],
                 payload: waiting.payload.as_deref().unwrap_or(&[]),
-                payload_crc: waiting.payload_crc.filter(|_| waiting.payload.is_some()),
+                payload_crc: waiting.payload_crc,
             }
         })
     }
@@ -213,6 +214,33 @@ mod tests {
             assert_eq!(bytes, sealed(&payload, None), "{len} bytes");
             let (_, head, read) = record::parse(&bytes, 7, 0x5A17).expect("an intact record");
             assert_eq!((head, read), (&b"head"[..], &payload[..]));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the payload's checksum")]
+    fn a_known_checksum_is_taken_as_it_is() {
+        sealed(&Bytes::from(vec![7; INLINE_BYTES_MAX + 1]), Some(1));
+    }
+
+    #[test]
+    fn a_payload_that_has_changed_since_it_was_checked_is_no_intact_record() {
+        let (salt, crc) = (0x5A17, crc32fast::hash(&[7; 3000]));
+        let header = Header {
+            body_len: 3000,
+            lsn: 9,
+            segment: 7,
+            unsynced: 1,
+            head_len: 0,
+            kind: 1,
+        };
+        for (byte, is_intact) in [(7, true), (8, false)] {
+            let mut bytes = header.encode().to_vec();
+            let crc = record::checksum_by_parts(salt, &bytes, &[], crc, 3000);
+            bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            bytes.extend_from_slice(&[7; 2999]);
+            bytes.push(byte);
+            assert_eq!(record::parse(&bytes, 7, salt).is_some(), is_intact);
         }
     }
 }
