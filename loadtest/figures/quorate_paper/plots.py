@@ -19,7 +19,7 @@ from quorate_paper.costs import Point as Cost
 from quorate_paper.instances import RESOURCES
 from quorate_paper.placement import ALGORITHMS, HOWS
 from quorate_paper.placement import Point as Placed
-from quorate_paper.seen import BRIEF, TENANTS, Seen
+from quorate_paper.seen import BRIEF, CONTROL, TENANTS, Seen
 
 INK, PALE = "#3b4252", "#d8dee9"
 COLOURS = ["#2e6f95", "#d08c60", "#6a994e", "#8e7dbe", "#bc4b51"]
@@ -145,20 +145,30 @@ def sharing(seen: Seen, folder: Path) -> None:
         axis.axhline(sla, color=INK, linewidth=0.8, linestyle="--", label="SLA of each")
         begins: dict[str, float] = {}
         for sample in seen.samples:
-            phase = BRIEF if sample.phase.startswith(BRIEF) else sample.phase.rstrip("+")
-            begins.setdefault(phase, sample.began_s)
-        for phase, began_s in begins.items():
+            if chapter := _chapter(sample.phase):
+                begins.setdefault(chapter, sample.began_s)
+        for chapter, began_s in begins.items():
             axis.axvline(began_s, color=PALE, linewidth=1)
-            if not phase.startswith("C idles again"):  # between two returns: there is no room for its name
-                axis.text(began_s, 3.05 * sla, phase, fontsize=7, rotation=18, color=INK)
-        axis.set_title(f"Appends/s (cut at {3 * sla:,})", y=1.25)
+            axis.text(began_s, 3.05 * sla, chapter, fontsize=8, rotation=30, color=INK)
+        axis.set_ylabel(f"appends/s (cut at {3 * sla:,})", fontsize=9)
         axis.set_ylim(0, 3.02 * sla)
+        axis.yaxis.set_major_formatter("{x:,.0f}")
+        axis.margins(x=0.01)
         axis.set_xlabel("seconds", fontsize=9)
         axis.tick_params(length=0)
-        axis.legend(loc="upper right")
+        figure.legend(loc="outside lower center", ncols=4, markerscale=3)
         figure.savefig((folder / "figure-7").with_suffix(".svg"), metadata={"Date": None})
         figure.savefig((folder / "figure-7").with_suffix(".png"), dpi=110)
         plt.close(figure)
+
+
+def _chapter(phase: str) -> str | None:
+    """Which part of the run begins with a phase; none where it goes on: C comes and goes many times."""
+    if phase.startswith((BRIEF, "C is back")):
+        return BRIEF if phase.startswith(BRIEF) else "C is back, and idles again"
+    if phase.startswith(("C idles again", "before the control", "control: nobody")):
+        return None
+    return "limiters off again" if phase.startswith(CONTROL) else phase.rstrip("+")
 
 
 def costs(points: list[Cost], folder: Path) -> None:
