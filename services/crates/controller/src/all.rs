@@ -4,18 +4,16 @@
 //! Round 0: heads tell what their tenants want. Round 1: every server runs C-DRF on its own and gives its word
 //! to the heads. The paper's listing (its Algorithm 4) is not in the text at hand; this follows its description.
 
-use std::collections::BTreeMap;
-
 use crate::problem::Vector;
 use crate::rounds::{
-    Body, Central, Local, Message, Outbox, Promises, Server, costs_nothing, give_word, note_now, own_problem,
-    positions,
+    Body, Central, Local, Message, Outbox, Positions, Promises, Server, costs_nothing, give_word, note_now,
+    own_problem,
 };
 
 pub struct AllDrf {
     central: Central,
     local: Local,
-    positions: BTreeMap<usize, usize>,
+    positions: Positions,
     wants: Vec<Option<u64>>,
     promises: Promises,
     given: Vec<(usize, u64)>,
@@ -25,9 +23,9 @@ impl AllDrf {
     pub fn new(local: Local, central: Central) -> Self {
         Self {
             central,
-            positions: positions(&local),
+            positions: Positions::of(&local),
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
-            promises: Promises::default(),
+            promises: Promises::none(&local),
             given: Vec::new(),
             local,
         }
@@ -72,12 +70,14 @@ impl Server for AllDrf {
             match &message.body {
                 Body::Wants(wants) => {
                     for (tenant, extra) in wants {
-                        self.wants[self.positions[tenant]] = Some(*extra);
+                        self.wants[self.positions.common(*tenant)] = Some(*extra);
                     }
                 }
                 Body::Promise(promise) => {
                     for (tenant, amount) in promise {
-                        self.promises.add(*tenant, message.from, *amount);
+                        if let Some(h) = self.positions.get(*tenant) {
+                            self.promises.add(&self.local, h, message.from, *amount);
+                        }
                     }
                 }
                 _ => {}

@@ -8,12 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::{NOTHING, Place, Problem, Tenant, Vector, share};
-use crate::rounds::{Body, Central, Local, Message, Outbox, Server, note_now, positions, unheld};
+use crate::rounds::{Body, Central, Local, Message, Outbox, Positions, Server, note_now, unheld};
 
 pub struct HeadDrf {
     central: Central,
     local: Local,
-    positions: BTreeMap<usize, usize>,
+    positions: Positions,
     /// What others have free. Nothing, as long as they did not say.
     free_of: BTreeMap<usize, Vector>,
     proposed: BTreeMap<usize, u64>,
@@ -28,7 +28,7 @@ impl HeadDrf {
     pub fn new(local: Local, central: Central) -> Self {
         Self {
             central,
-            positions: positions(&local),
+            positions: Positions::of(&local),
             free_of: BTreeMap::from([(local.server, local.free)]),
             proposed: BTreeMap::new(),
             ballot: Vec::new(),
@@ -88,7 +88,7 @@ impl HeadDrf {
     /// The voting phase. What is taken is kept for the interval, also when others refuse it.
     fn vote(&mut self) -> Vec<Message> {
         let whole = |(tenant, amount): &(usize, u64)| {
-            let cost = self.local.hosted[self.positions[tenant]].cost;
+            let cost = self.local.hosted[self.positions.common(*tenant)].cost;
             let total = cost.map(|cost| cost.saturating_mul(*amount));
             (*tenant, *amount, share(&total, &self.local.free))
         };
@@ -97,7 +97,7 @@ impl HeadDrf {
         let mut left = unheld(&self.local);
         let mut outbox = Outbox::default();
         for (tenant, amount, _) in ballot {
-            let hosted = &self.local.hosted[self.positions[&tenant]];
+            let hosted = &self.local.hosted[self.positions.common(tenant)];
             let more = amount.saturating_sub(hosted.held_per_s);
             let total = hosted.cost.map(|cost| cost.saturating_mul(more));
             if !crate::problem::fits(&total, &left) {
@@ -148,7 +148,7 @@ impl Server for HeadDrf {
     }
 
     fn grants(&self) -> Vec<(usize, u64)> {
-        let degree = |tenant: &usize| self.local.hosted[self.positions[tenant]].places.len();
+        let degree = |tenant: &usize| self.local.hosted[self.positions.common(*tenant)].places.len();
         let passed = self.proposed.iter();
         passed
             .filter(|(tenant, _)| {

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::picture::{Picture, Seen};
 use crate::problem::{NOTHING, Place, Vector, whole};
-use crate::rounds::{Body, Crowd, Local, Message, Outbox, Promises, Server, give_word, note_now};
+use crate::rounds::{Body, Crowd, Local, Message, Outbox, Positions, Promises, Server, give_word, note_now};
 
 /// Rounds of crowds in an interval. With what is free before and the promises after: four rounds of messages.
 pub const CROWD_ROUNDS: u32 = 2;
@@ -27,8 +27,7 @@ pub const CROWD_ROUNDS: u32 = 2;
 pub struct LevelDrf {
     local: Local,
     crowd_rounds: u32,
-    /// Tenants and where they are in `hosted`, in order.
-    positions: Vec<(usize, usize)>,
+    positions: Positions,
     /// By position in `hosted`.
     wants: Vec<Option<u64>>,
     /// What other servers told, by server.
@@ -46,13 +45,13 @@ impl LevelDrf {
     pub fn new(local: Local, crowd_rounds: u32) -> Self {
         Self {
             crowd_rounds,
-            positions: sorted_positions(&local),
+            positions: Positions::of(&local),
             wants: local.hosted.iter().map(|hosted| hosted.extra_per_s).collect(),
             free_of: BTreeMap::new(),
             crowds_of: BTreeMap::new(),
             told: BTreeSet::new(),
             picture: None,
-            promises: Promises::default(),
+            promises: Promises::none(&local),
             given: Vec::new(),
             local,
         }
@@ -139,20 +138,13 @@ impl LevelDrf {
         whole(&[self.local.free], grants, |f| std::slice::from_ref(&places[f]))
     }
 
-    fn position(&self, tenant: usize) -> usize {
-        let found = self
-            .positions
-            .binary_search_by_key(&tenant, |(tenant, _)| *tenant);
-        self.positions[found.expect("others tell of common tenants")].1
-    }
-
     fn hear(&mut self, message: &Message) {
         match &message.body {
             Body::Has { free, wants } => {
                 self.picture = None;
                 self.free_of.insert(message.from, *free);
                 for (tenant, extra) in wants {
-                    let h = self.position(*tenant);
+                    let h = self.positions.common(*tenant);
                     if self.local.hosted[h].head() == message.from {
                         self.wants[h] = Some(*extra);
                     }
@@ -163,19 +155,14 @@ impl LevelDrf {
             }
             Body::Promise(promise) => {
                 for (tenant, amount) in promise {
-                    self.promises.add(*tenant, message.from, *amount);
+                    if let Some(h) = self.positions.get(*tenant) {
+                        self.promises.add(&self.local, h, message.from, *amount);
+                    }
                 }
             }
             _ => {}
         }
     }
-}
-
-fn sorted_positions(local: &Local) -> Vec<(usize, usize)> {
-    let hosted = local.hosted.iter().enumerate();
-    let mut positions: Vec<(usize, usize)> = hosted.map(|(h, hosted)| (hosted.tenant, h)).collect();
-    positions.sort_unstable();
-    positions
 }
 
 impl Server for LevelDrf {

@@ -237,30 +237,69 @@ impl<T> Outbox<T> {
 }
 
 /// Where the tenants of a server are in its list.
-pub(crate) fn positions(local: &Local) -> BTreeMap<usize, usize> {
-    let hosted = local.hosted.iter().enumerate();
-    hosted.map(|(h, hosted)| (hosted.tenant, h)).collect()
+pub(crate) struct Positions {
+    /// Tenants and positions, in order.
+    sorted: Vec<(usize, usize)>,
+}
+
+impl Positions {
+    pub(crate) fn of(local: &Local) -> Self {
+        let hosted = local.hosted.iter().enumerate();
+        let mut sorted: Vec<(usize, usize)> = hosted.map(|(h, hosted)| (hosted.tenant, h)).collect();
+        sorted.sort_unstable();
+        Self { sorted }
+    }
+
+    pub(crate) fn get(&self, tenant: usize) -> Option<usize> {
+        let found = self.sorted.binary_search_by_key(&tenant, |(tenant, _)| *tenant);
+        found.ok().map(|at| self.sorted[at].1)
+    }
+
+    /// Of a tenant that is also hosted where it was told.
+    pub(crate) fn common(&self, tenant: usize) -> usize {
+        self.get(tenant).expect("others tell of common tenants")
+    }
 }
 
 /// The word of the tenants' servers, as it comes in at their heads.
-#[derive(Debug, Default)]
 pub(crate) struct Promises {
-    /// By tenant and server.
-    kept: BTreeMap<usize, BTreeMap<usize, u64>>,
+    /// Of the tenant at `h` in `hosted`, one for each of its places: `kept[starts[h]..starts[h + 1]]`.
+    kept: Vec<Option<u64>>,
+    starts: Vec<usize>,
 }
 
 impl Promises {
-    pub(crate) fn add(&mut self, tenant: usize, server: usize, amount: u64) {
-        self.kept.entry(tenant).or_default().insert(server, amount);
+    pub(crate) fn none(local: &Local) -> Self {
+        let mut starts = vec![0];
+        starts.extend(local.hosted.iter().scan(0, |end, hosted| {
+            *end += hosted.places.len();
+            Some(*end)
+        }));
+        Self {
+            kept: vec![None; starts[local.hosted.len()]],
+            starts,
+        }
+    }
+
+    /// `h`: in `hosted`. The word of a server that does not host the tenant is nobody's.
+    pub(crate) fn add(&mut self, local: &Local, h: usize, server: usize, amount: u64) {
+        let places = &local.hosted[h].places;
+        if let Some(at) = places.iter().position(|place| place.server == server) {
+            self.kept[self.starts[h] + at] = Some(amount);
+        }
     }
 
     /// The least that the servers of each tenant keep for it, where all have answered: accepted in part.
     pub(crate) fn grants(&self, local: &Local) -> Vec<(usize, u64)> {
-        let heads = local.hosted.iter().filter(|hosted| hosted.head() == local.server);
-        let grant = |hosted: &Hosted| {
-            let kept = self.kept.get(&hosted.tenant)?;
-            let grant = (*kept.values().min()?).min(hosted.extra_per_s.unwrap_or(0));
-            (kept.len() == hosted.places.len()).then_some((hosted.tenant, grant))
+        let heads = local.hosted.iter().enumerate();
+        let heads = heads.filter(|(_, hosted)| hosted.head() == local.server);
+        let grant = |(h, hosted): (usize, &Hosted)| {
+            let kept = &self.kept[self.starts[h]..self.starts[h + 1]];
+            let wanted = hosted.extra_per_s.unwrap_or(0);
+            let least = kept
+                .iter()
+                .try_fold(wanted, |least, kept| Some(least.min((*kept)?)))?;
+            Some((hosted.tenant, least))
         };
         heads.filter_map(grant).collect()
     }
@@ -321,7 +360,7 @@ pub(crate) fn give_word(
         let hosted = &local.hosted[h];
         given.push((hosted.tenant, amount));
         if hosted.head() == local.server {
-            promises.add(hosted.tenant, local.server, amount);
+            promises.add(local, h, local.server, amount);
         } else {
             outbox.tell(hosted.head(), (hosted.tenant, amount));
         }
