@@ -45,7 +45,7 @@ from quorate_scenarios.customer import Customer, Refused
 
 PARTS = ("cells", "groups", "isolation", "spinning")
 REPEATS = 3
-PACE = Pace(warmup_s=0.4, window_s=1.0)
+PACE = Pace(warmup_s=0.3, window_s=1.0)
 # Until memory no longer grows, at what a closed loop takes in: a first touch of a page is dear.
 FILLING: dict[Mode, Pace] = {"mem": Pace(warmup_s=4.0, window_s=0.5), "sync": Pace(warmup_s=6.0, window_s=0.5)}
 FILLING_ONE = Pace(warmup_s=0.5, window_s=0.5)  # the group beside them, a hundredth of what they retain
@@ -57,8 +57,8 @@ ISOLATION_PACE = Pace(warmup_s=0.5, window_s=1.0)
 GROUPS_PAIRS = 2  # of each open loop, for each repeat: one begins with the one group, one with the many
 GROUPS_PACE = Pace(warmup_s=0.3, window_s=1.0)
 GROUPS_PER_CUSTOMER = 25  # of 50 that one project may have; customers buy side by side
-# What was disturbed is measured again; a machine that is never quiet costs ten seconds, and is told at the end.
-ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 10.0
+# What was disturbed is measured again; a machine that is never quiet costs five seconds, and is told at the end.
+ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 5.0
 FAILURES = (BadOptions, ProcessFailed, Refused, DriverFailed, TimeoutError, httpx2.HTTPError, OSError, SubprocessError)
 
 
