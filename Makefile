@@ -1,7 +1,7 @@
-# The one door to Quorate. `make help` lists what can be done; CI calls `make test`.
+# The entry point of Quorate. `make help` lists the targets; CI calls `make test`.
 #
-# Everything that is made goes to build/ (and, for cargo, to CARGO_TARGET_DIR); `make demo` and
-# `make test` set up what they need on a machine that has Rust, Go, Node 20, Python 3.11 and apt.
+# All output goes to build/ (and, for cargo, to CARGO_TARGET_DIR). `make demo` and `make test` set up their
+# requirements on a machine with Rust, Go, Node 20, Python 3.11 and apt.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -25,7 +25,7 @@ portal_inputs = $(shell find portal -path portal/node_modules -prune -o -path po
   $(wildcard sdk/contract/openapi.json)
 sdk_js_inputs = $(shell find sdk/js -path sdk/js/node_modules -prune -o -path sdk/js/dist -prune -o -type f -print 2>/dev/null)
 
-# -- what people ask for -------------------------------------------------------------------------
+# -- targets for people --------------------------------------------------------------------------
 
 .PHONY: help setup build release up down status logs demo test verify fix gen bench bench-peers profile figures chaos claims sim model fuzz e2e infra-test
 
@@ -33,11 +33,11 @@ help: ## Show this list
 	@echo 'make <target> [NAME=value …]'
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
 
-setup: $(stamps)/python $(node_stamps) system ## Fetch everything the project needs (once; repeating it is free)
+setup: $(stamps)/python $(node_stamps) system ## Fetch all requirements of the project (once; repeating it is free)
 
 build: setup rust go portal sdk-js ## Build the servers, the portal and the TypeScript SDK
 
-release: build ## Pack what machines install at their first start, with checksums, into build/release
+release: build ## Pack the files that machines install at their first start, with checksums, into build/release
 	@infra/setup/release.sh
 
 up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quorate here: SERVERS=5 STATE=.quorate API_PORT=0 (any free port) PLAINTEXT=1 (TLS not required) OBSERVE=1 (Prometheus too)
@@ -46,61 +46,61 @@ up: build $(if $(filter 1,$(OBSERVE)),prometheus-required) ## Start a whole Quor
 down: $(stamps)/python ## Stop it (WIPE=1 removes its state too)
 	@$(venv)/quorate-local down --state $(STATE) $(if $(filter 1,$(WIPE)),--wipe)
 
-status: $(stamps)/python ## Show what runs, where, and how much memory it takes
+status: $(stamps)/python ## Show the processes, their addresses and memory
 	@$(venv)/quorate-local status --state $(STATE) || true
 
-logs: $(stamps)/python ## Show the ends of the logs (NAME=s1 for one process, FOLLOW=1 to go on)
+logs: $(stamps)/python ## Show the ends of the logs (NAME=s1 for one process, FOLLOW=1 to follow)
 	@$(venv)/quorate-local logs --state $(STATE) $(NAME) $(if $(filter 1,$(FOLLOW)),--follow)
 
 demo: build ## Replay a real day of traffic, kill a server, check every entry and the bill (KEEP=1 leaves it running)
 	@$(venv)/quorate-demo $(if $(filter 1,$(KEEP)),--keep) $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: build prometheus $(stamps)/pulumi ## Run every check and every test, then say how many passed
-	@$(venv)/quorate-ci test
+test: build prometheus $(stamps)/pulumi ## Run every check and every test, then print how many passed
+	@$(venv)/quorate-checks test
 
 verify: setup $(stamps)/pulumi ## Check formats, lints, types and generated files; changes nothing
-	@$(venv)/quorate-ci verify
+	@$(venv)/quorate-checks verify
 
-fix: setup ## Rewrite what formatters and linters can mend by themselves
-	@$(venv)/quorate-ci fix
+fix: setup ## Apply the fixes of formatters and linters
+	@$(venv)/quorate-checks fix
 
-gen: setup ## Write every generated file again from its source
-	@$(venv)/quorate-ci gen
+gen: setup ## Write every generated file from its source
+	@$(venv)/quorate-checks gen
 
-bench: rust $(stamps)/python ## Measure what an append costs, each goal in turn: about five minutes, nothing else running (ONLY=isolation REPEATS=3)
-	@$(venv)/quorate-bench $(if $(ONLY),--only '$(ONLY)') $(if $(REPEATS),--repeats $(REPEATS))
+bench: rust $(stamps)/python ## Measure the cost of appends, each goal in turn: about five minutes, nothing else running (ONLY=isolation REPEATS=3), or beside the binaries of another version (BESIDE=FOLDER)
+	@$(venv)/quorate-bench $(if $(ONLY),--only '$(ONLY)') $(if $(REPEATS),--repeats $(REPEATS)) $(if $(BESIDE),--beside '$(BESIDE)')
 
 chaos: rust go $(stamps)/python ## Break real servers under load, check their histories: RUNS=1 SEED=1 FAULT=name (all faults) KEEP=1 PUBLISH=1
 	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(KEEP)),--keep) $(if $(filter 1,$(PUBLISH)),--publish)
 
-claims: rust $(stamps)/python ## Measure what is claimed about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
+claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1
 	@$(venv)/quorate-bench-peers $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--repeats $(ROUNDS)) $(if $(filter 1,$(RESUME)),--resume) $(if $(filter 1,$(QUICK)),--quick)
 
-profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, and one more where disturbed; nothing else running (REPEATS=3 ACCEPT=1)
+profile: rust $(stamps)/python ## Measure this machine's cost profile and its error, six minutes, one more if disturbed; nothing else running (REPEATS=3 ACCEPT=1)
 	@$(venv)/quorate-profile $(if $(REPEATS),--repeats $(REPEATS)) $(if $(filter 1,$(ACCEPT)),--accept)
 
 figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/papers/filo (minutes): ONLY=fig3 (of make profile), computed, fig7 (real servers, RUNS=3 of 3.5 min each, disturbed ones again)
 	@$(venv)/quorate-figures $(if $(ONLY),--only $(ONLY)) $(if $(RUNS),--runs $(RUNS))
 
-sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1, or PLANTED=1: are bugs put there caught
+sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1; PLANTED=1 checks that planted bugs are caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
 
 e2e: build prometheus ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
-	@$(venv)/quorate-ci test --only e2e
+	@$(venv)/quorate-checks test --only e2e
 
 infra-test: build prometheus $(stamps)/pulumi ## Try Terraform's providers and modules, and Pulumi components (a stand-in for the API, the clouds' schemas), and alerts with promtool
-	@$(venv)/quorate-ci test --only infra
+	@$(venv)/quorate-checks test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)
-	@$(venv)/quorate-ci model
+	@$(venv)/quorate-checks model
 
 fuzz: setup ## Run every fuzz target: SECONDS=120 each
-	@$(venv)/quorate-ci fuzz --keep --seconds $(or $(SECONDS),120)
+	@$(venv)/quorate-checks fuzz --keep --seconds $(or $(SECONDS),120)
 
-# -- how it is made ------------------------------------------------------------------------------
+# -- internal targets ----------------------------------------------------------------------------
 
 up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   coordinator-http-port:COORDINATOR_HTTP_PORT postgres-port:POSTGRES_PORT redis-port:REDIS_PORT \

@@ -1,9 +1,9 @@
-"""Runs the migrations as the owner of the schema, one transaction for all of them, one process at a time."""
+"""Runs the migrations as the schema's owner, in one transaction, one process at a time."""
 
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
-ADVISORY_LOCK = 0x71756F72617465  # "quorate": two `migrate` at once take turns
+ADVISORY_LOCK = 0x71756F72617465  # "quorate": concurrent `migrate` commands take turns
 
 engine = create_engine(context.config.attributes["database_url"], poolclass=pool.NullPool)
 with engine.connect() as connection, connection.begin():

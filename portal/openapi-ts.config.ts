@@ -1,6 +1,6 @@
 import { defineConfig } from '@hey-api/openapi-ts'
 
-// The client is generated from the contract and checked in; `npm test` proves that it is fresh.
+// The client is generated from the contract and checked in. `make verify` proves that it is fresh.
 export default defineConfig({
   input: '../sdk/contract/openapi.json',
   output: {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// The generator ships its authors' notes to themselves with the client. They are not ours to do: leave them out.
+// Leaves out the notes that the generator's authors left for themselves in their templates.
 const NOTE = /^\s*\/\/ (?:TO)(?:DO)\b.*\n/gm
 
 const [, , folder] = process.argv

@@ -2,12 +2,12 @@ import { defineConfig, devices } from '@playwright/test'
 
 const MOCK_PORT = Number(process.env.PORTAL_MOCK_PORT ?? 4173)
 const MOCK_URL = `http://127.0.0.1:${MOCK_PORT}`
-// `quorate-local run` says it in QUORATE_API_URL.
+// `quorate-local run` sets QUORATE_API_URL.
 const stack = process.env.QUORATE_URL ?? process.env.QUORATE_API_URL
 
 /**
- * `mock`: the mock build in a browser, nothing else needed. `stack`: a journey through a running stack whose
- * address is QUORATE_URL. Both use the system's Chromium (CHROMIUM, else /usr/bin/chromium).
+ * `mock`: the mock build in a browser, without a service. `stack`: a journey through a running stack, whose address is
+ * QUORATE_URL. Both use the system's Chromium (CHROMIUM, else /usr/bin/chromium).
  */
 export default defineConfig({
   testDir: 'e2e',
@@ -23,7 +23,7 @@ export default defineConfig({
     ...devices['Desktop Chrome'],
     channel: undefined,
     viewport: { width: 1280, height: 900 },
-    // Traces double the time on two cores; `--trace on` makes them when one is needed.
+    // Traces double the time on two cores. `--trace on` records them on demand.
     trace: 'off',
     screenshot: 'only-on-failure',
     launchOptions: {

@@ -9,8 +9,8 @@ import { defineConfig, type Plugin } from 'vite'
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /**
- * Serves the mock API's service worker straight from the installed package, so that the script and the
- * library never differ in version and the production build never contains it.
+ * Serves the mock API's service worker from the installed package, so that script and library have one version, and the
+ * production build never contains it.
  */
 function mockWorker(): Plugin {
   const file = createRequire(import.meta.url).resolve('msw/mockServiceWorker.js')
@@ -28,7 +28,7 @@ function mockWorker(): Plugin {
   }
 }
 
-// Mode `mock` answers every call in the browser; any other mode talks to the API, which serves this build at `/`.
+// Mode `mock` answers every call in the browser. Other modes call the API, which serves this build at `/`.
 export default defineConfig(({ mode }) => ({
   base: '/',
   plugins: [react(), tailwindcss(), ...(mode === 'mock' ? [mockWorker()] : [])],

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the checker of recorded histories and Terraform's providers. Their modules come by the sums in go.sum.
+# Builds the checker of recorded histories and Terraform's providers. Their modules are verified by the sums in go.sum.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh

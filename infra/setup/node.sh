@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs one folder's packages as its lock file pins them, by hash. Not `npm ci`: it demands that the lock
-# also lists the optional binaries of every other platform, and a registry mirror need not carry those.
+# Installs one folder's packages as its lock file pins them, by hash. `npm ci` is not used: it demands that the lock
+# also lists the optional binaries of every other platform, and a registry mirror need not have those.
 # `--no-save` leaves the lock file as it is.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

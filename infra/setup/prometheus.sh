@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prometheus and promtool for `make up OBSERVE=1` and for the tests of alerts: those in PATH, else the ones of Debian's
-# package, unpacked into build/prometheus. Not installed: the package would start a server of its own on all addresses.
+# Finds Prometheus and promtool for `make up OBSERVE=1` and for the tests of alerts: in PATH, else in Debian's package,
+# unpacked into build/prometheus. An installed package would start a server of its own on all addresses.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
@@ -14,7 +14,7 @@ missing() {
 
 Prometheus is not here and could not be fetched: $1
 Please install it so that prometheus and promtool are in PATH; Debian: apt-get install --no-install-recommends prometheus
-What needs it will fail and say so: make up OBSERVE=1, and the tests of alerts.
+Without it these fail with that reason: make up OBSERVE=1, and the tests of alerts.
 
 TEXT
   [ "${REQUIRED:-}" = 1 ] && exit 1
@@ -27,7 +27,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 chmod 755 "$folder"
 fetch() { (cd "$folder" && apt-get download -qq prometheus) >"$folder/log" 2>&1; }
-# Fetching needs no root, only lists of packages that are not too old.
+# Fetching needs no root, only recent lists of packages.
 if ! fetch; then
   if [ "$(id -u)" -eq 0 ]; then
     apt-get update -qq >"$folder/log" 2>&1 || true

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python environment of the whole project: build/venv with everything pinned by hash,
+# Makes the Python environment of the whole project: build/venv with everything pinned by hash,
 # and the project's own packages installed editable. Idempotent.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 venv=build/venv
 requirements=(-r infra/setup/python.txt)
-packages=(services/api sdk/python infra/local infra/ci loadtest/scenarios loadtest/chaos loadtest/peers loadtest/figures infra/observability)
+packages=(services/api sdk/python infra/{local,observability,checks} loadtest/{harness,demo,bench,claims,profile,papers,peers,chaos})
 
 find_python() {
   local candidate
@@ -39,7 +39,7 @@ python=$(find_python)
 uv=$(find_uv)
 export UV_NO_PROGRESS=1 UV_PYTHON_DOWNLOADS=never
 say "Python environment in $venv"
-# A folder that was moved, or an interpreter that went away, leaves an environment that cannot run.
+# An environment does not run after its folder was moved or its interpreter removed.
 "$venv/bin/python" -c '' 2>/dev/null && [ "$("$venv/bin/python" -c 'import sys; print(sys.prefix)')" = "$PWD/$venv" ] ||
   "$uv" venv --quiet --clear --python "$python" "$venv"
 "$uv" pip install --quiet --python "$venv/bin/python" --require-hashes "${requirements[@]}"

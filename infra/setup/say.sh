@@ -1,4 +1,4 @@
-# Shared by the set-up scripts: how they speak.
+# Shared by the set-up scripts: their output.
 say() { printf '  %s\n' "$*"; }
 stop() {
   printf '\n%s\n' "$1" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the simulator over many seeds, without planted bugs: SEEDS FIRST. Or `planted`: has each of them caught.
+# Runs the simulator over many seeds, without planted bugs: SEEDS FIRST. With `planted` it catches each planted bug.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v cargo >/dev/null || stop 'Rust is needed and cargo was not found.' 'See the Rust project’s site: rustup.rs'
 say 'simulator (cargo)'
 if [ "$1" = planted ]; then
-  # In a folder of its own: nothing else may ever find what is built with them.
+  # In a folder of its own: no other build may ever find these binaries.
   cargo build --release --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim --features planted \
     --target-dir "$CARGO_TARGET_DIR/planted"
   exec "$CARGO_TARGET_DIR/planted/release/quorate-sim" planted --figures build/figures

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What comes from the system's packages. Installs with root or sudo; without either it says exactly
-# what to install and goes on, so that only what needs them fails. With --require it stops instead.
+# Installs packages of the system, with root or sudo. Without either it prints the command to run and continues, so that
+# only their users fail.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
@@ -35,7 +35,7 @@ cat >&2 <<TEXT
 
 Some system packages are missing, and there is no root or sudo here to install them. Please run:
   apt-get install --no-install-recommends ${missing[*]}
-What needs them will fail and say so: chromium – the portal's browser tests; iproute2, nftables,
+Without them these fail with that reason: chromium – the portal's browser tests; iproute2, nftables,
 libfaketime – faults of networks and clocks (make chaos); build-essential – the Rust build; util-linux – PostgreSQL when started by root.
 
 TEXT

@@ -11,8 +11,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # The SQL stands in a file of its own, so that editors and reviewers see SQL.
-    # Without parameters psycopg leaves its percent signs alone.
+    # The SQL is in a file of its own, so that editors and reviewers see SQL.
+    # Without parameters psycopg leaves percent signs unchanged.
     sql = (Path(__file__).parent / "2026_11_20_initial.sql").read_text()
     op.get_bind().connection.cursor().execute(sql)
 

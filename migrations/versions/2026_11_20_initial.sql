@@ -1,4 +1,4 @@
--- Roles that the processes act as. They belong to the whole server, so another database may have made them.
+-- Roles of the processes. They belong to the whole server, so another database may have created them.
 DO $$
 DECLARE wanted text;
 BEGIN
@@ -13,7 +13,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The organization that this transaction works for; no rows are seen before it is set.
+-- The transaction's organization. No rows are visible before it is set.
 CREATE FUNCTION current_organization_id() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
     AS $$ SELECT NULLIF(current_setting('app.organization_id', true), '')::uuid $$;
 
@@ -23,7 +23,7 @@ CREATE TABLE organizations (
     created_at timestamptz NOT NULL
 );
 
--- People, who may belong to several organizations.
+-- People. Each may belong to several organizations.
 CREATE TABLE users (
     id uuid PRIMARY KEY,
     email text NOT NULL UNIQUE CHECK (email = lower(email) AND length(email) <= 254),
@@ -80,7 +80,7 @@ CREATE TABLE groups (
     organization_id uuid NOT NULL,
     project_id uuid NOT NULL,
     name text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
-    -- Intent. `price` is what the customer agreed to, frozen when the group was created.
+    -- Intent. `price` is the agreed price, fixed when the group was created.
     sla jsonb NOT NULL,
     demand jsonb NOT NULL,
     price jsonb NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE groups (
     rate_per_s bigint NOT NULL CHECK (rate_per_s > 0),
     created_at timestamptz NOT NULL,
     delete_requested_at timestamptz,
-    -- Observed: what the coordinator last said.
+    -- Observed: the coordinator's last answer.
     status text NOT NULL
         CHECK (status IN ('provisioning', 'active', 'degraded', 'paused', 'lost', 'deleting', 'deleted')),
     epoch bigint NOT NULL DEFAULT 0 CHECK (epoch >= 0),
@@ -109,7 +109,7 @@ CREATE INDEX groups_project ON groups (project_id, id);
 CREATE INDEX groups_unsettled ON groups (created_at) WHERE status IN ('provisioning', 'deleting');
 
 CREATE TABLE group_events (
-    -- The coordinator's number; negative ones are the API's own.
+    -- The coordinator's number. Negative ones are the API's own.
     seq bigint NOT NULL,
     organization_id uuid NOT NULL,
     group_id uuid NOT NULL,
@@ -124,7 +124,7 @@ CREATE TABLE group_events (
 );
 CREATE INDEX group_events_recent ON group_events (group_id, at DESC, seq DESC);
 
--- How far the coordinator's events were applied; changes in the same transaction as what they did.
+-- Number of the last applied event of the coordinator. It changes in the same transaction as the event's effect.
 CREATE TABLE coordinator_cursor (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     applied_seq bigint NOT NULL CHECK (applied_seq >= 0)
@@ -181,7 +181,7 @@ CREATE TABLE quota_overrides (
     PRIMARY KEY (organization_id, code)
 );
 
--- The row lock on this counter is what makes numbers gapless: a number is taken in the transaction that uses it.
+-- The row lock on this counter makes numbers gapless: a number is taken in the transaction that uses it.
 CREATE TABLE invoice_counters (
     organization_id uuid PRIMARY KEY REFERENCES organizations,
     last_sequence bigint NOT NULL CHECK (last_sequence >= 0)
@@ -267,7 +267,7 @@ CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON invoice_lines
 CREATE CONSTRAINT TRIGGER adds_up AFTER INSERT ON ledger_entries
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_invoice_adds_up();
 
--- Row-level security on whatever belongs to an organization. The worker serves all of them.
+-- Row-level security on every table of an organization. The worker serves all organizations.
 DO $$
 DECLARE owned text;
 BEGIN
@@ -283,7 +283,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Who is asking is found out before the organization is known: through these functions and nothing else.
+-- These functions identify the caller before the organization is known. There is no other way.
 CREATE FUNCTION find_session(wanted bytea)
     RETURNS TABLE (id uuid, organization_id uuid, user_id uuid, expires_at timestamptz, role text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$

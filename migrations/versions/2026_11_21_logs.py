@@ -1,4 +1,4 @@
-"""Usage is counted for each log of a group by itself."""
+"""Usage is counted for each log of a group separately."""
 
 from alembic import op
 
@@ -9,7 +9,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # What is there was counted without telling logs apart: it is of the first.
+    # Existing rows were counted without a log's number. They belong to the first log.
     op.execute(
         "ALTER TABLE usage_windows ADD COLUMN log_epoch bigint DEFAULT 0 NOT NULL"
         " CONSTRAINT usage_windows_log_epoch_check CHECK (log_epoch >= 0)"
@@ -18,4 +18,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise RuntimeError("What several logs committed cannot be told from one counter; restore a backup instead.")
+    raise RuntimeError("One counter cannot hold the entries of several logs; restore a backup instead.")

@@ -1,4 +1,4 @@
-"""Groups are resized: what they were promised before stays on record, and bills and reports by its time."""
+"""Groups are resized. Their former SLAs stay on record, so that each time is billed and judged by its own."""
 
 from alembic import op
 
@@ -9,14 +9,14 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # A resize that was asked for, until it is known what became of it.
+    # A requested resize, until its outcome is known.
     op.execute("ALTER TABLE groups ADD COLUMN resize jsonb")
     op.execute(
         "ALTER TABLE groups ADD COLUMN sla_revision bigint DEFAULT 1 NOT NULL"
         " CONSTRAINT groups_sla_revision_check CHECK (sla_revision >= 1)"
     )
     op.execute("CREATE INDEX groups_resizing ON groups (id) WHERE resize IS NOT NULL")
-    # An SLA that a group had until a moment. It begins where the one before it ended, the first when the group did.
+    # A group's SLA until a time. It begins at the end of the former one, the first at the group's start.
     op.execute(
         "CREATE TABLE former_slas ("
         "  organization_id uuid NOT NULL,"
@@ -39,4 +39,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise RuntimeError("What groups were promised before fits no older schema; restore a backup instead.")
+    raise RuntimeError("No older schema has former SLAs; restore a backup instead.")

@@ -1,4 +1,4 @@
-"""Projects can be deleted, and an organization has keys that are for no one project."""
+"""Projects can be deleted, and an organization has keys of its own."""
 
 from alembic import op
 
@@ -9,7 +9,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # A deleted project stays, as deleted groups and revoked keys do: invoices and logs name it. Its name is free again.
+    # A deleted project stays, because invoices and logs name it. Its name is free again.
     op.execute("ALTER TABLE projects ADD COLUMN deleted_at timestamp with time zone")
     op.execute("ALTER TABLE projects DROP CONSTRAINT projects_organization_id_name_key")
     op.execute("CREATE UNIQUE INDEX projects_name ON projects (organization_id, name) WHERE deleted_at IS NULL")

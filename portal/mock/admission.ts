@@ -1,6 +1,6 @@
 import type { ObservedSla, Price, Quote, Refusal, ReplicaDemand } from '@/api'
 
-/** A small fleet's answer to "does this fit?", good enough to show every answer the real one gives. Pure. */
+/** Admission of a small fleet. It gives every kind of answer that the real one gives. Pure. */
 const SERVERS = 5
 const FREE = { cpu: 6, network_bytes_per_s: 400e6, storage_io_per_s: 40_000 }
 const SHARD_PEAK_PER_S = 250_000
@@ -119,7 +119,7 @@ function scarceOf(sla: ObservedSla): string | null {
   return head.storage_io_per_s > FREE.storage_io_per_s ? 'storage_io' : null
 }
 
-/** A rate that fits, in two significant digits; null when not even one request a second does. */
+/** A rate that fits, in two significant digits; null if not even one request a second does. */
 function fitting(sla: ObservedSla): ObservedSla | null {
   let low = 0
   let high = sla.rate_per_s

@@ -5,7 +5,7 @@ import { handlers } from './handlers'
 export async function startMock(): Promise<void> {
   await setupWorker(...handlers).start({
     quiet: true,
-    // What is not of the API is the portal's own files; an address of the API without a handler is a mistake.
+    // Other addresses are the portal's own files. An address of the API without a handler is an error.
     onUnhandledRequest(request, print) {
       if (new URL(request.url).pathname.startsWith('/v1/')) print.error()
     },

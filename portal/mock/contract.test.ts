@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { handlers } from './handlers'
 
-/** What the portal never calls, and the mock service therefore need not answer. */
+/** Operations that the portal never calls, so that the mock service need not answer them. */
 const NOT_USED = new Set([
   'GET /v1/health',
   'GET /v1/ready',
@@ -10,7 +10,7 @@ const NOT_USED = new Set([
   'GET /v1/projects/:id',
   'GET /v1/groups/:id/handle',
   'GET /v1/groups/:id/usage',
-  // What infrastructure as code calls, and operators.
+  // Operations for infrastructure as code and for operators.
   'DELETE /v1/projects/:id',
   'GET /v1/organization/keys',
   'POST /v1/organization/keys',

@@ -1,5 +1,5 @@
 import type { Invoice, InvoiceLine } from '@/api'
-import { uuid, type MockGroup } from './db'
+import { uuid, type MockGroup } from './records'
 
 /** The invoices of the two months before this one. */
 export function seedInvoices(nowMs: number, groups: MockGroup[]): Invoice[] {
@@ -11,7 +11,7 @@ export function seedInvoices(nowMs: number, groups: MockGroup[]): Invoice[] {
   })
 }
 
-/** What the groups that existed in the period cost up to `untilMs`: the reservation by the second, then usage, then credits. */
+/** An invoice of the period's groups up to `untilMs`: the reservation by the second, then usage, then credits. */
 export function invoiceOf(
   id: string | null,
   number: string | null,

@@ -1,10 +1,11 @@
 import { HttpResponse } from 'msw'
 import type { Problem } from '@/api'
-import { database, type MockGroup } from './db'
+import { database } from './db'
+import type { MockGroup } from './records'
 
 const TITLES: Partial<Record<Problem['code'], [number, string]>> = {
   validation_failed: [422, 'The request is not valid'],
-  not_authenticated: [401, 'Who is asking?'],
+  not_authenticated: [401, 'Not authenticated'],
   credentials_invalid: [401, 'Wrong e-mail, password or key'],
   csrf_token_invalid: [403, 'The CSRF token is missing or wrong'],
   permission_denied: [403, 'Not permitted'],
@@ -15,7 +16,7 @@ const TITLES: Partial<Record<Problem['code'], [number, string]>> = {
   group_not_lost: [409, 'The group is not lost'],
   admission_refused: [409, 'The fleet cannot promise this SLA'],
   coordinator_unavailable: [503, 'The coordinator does not answer'],
-  internal: [500, 'An error of ours'],
+  internal: [500, 'Internal error'],
 }
 
 export function problem(code: Problem['code'], detail: string, more: Partial<Problem> = {}) {
@@ -46,7 +47,7 @@ export function page<T>(items: T[], request: Request) {
   return HttpResponse.json({ items: items.slice(from, from + limit), next_cursor: next } as never)
 }
 
-/** Null when the request may go on; else the refusal. Changes need the CSRF token, as in the real service. */
+/** Null if the request may proceed, else the refusal. Changes need the CSRF token, as in the real service. */
 export function refuseStranger(request: Request) {
   const { session } = database()
   if (!session) return problem('not_authenticated', 'Log in to go on.')
@@ -56,13 +57,13 @@ export function refuseStranger(request: Request) {
 }
 
 /**
- * Sentinel names: whatever is called like this fails like this, in every form of the portal.
- * `fail-503` the coordinator is away; `fail-500` a fault of the service; `fail-offline` no answer at all.
+ * Sentinel names: each makes every form of the portal fail in its own way.
+ * `fail-503`: the coordinator is away; `fail-500`: a fault of the service; `fail-offline`: no answer at all.
  */
 export function sentinel(name: string) {
   if (name === 'fail-503')
     return problem('coordinator_unavailable', 'Repeat in a moment. Existing groups go on serving.')
-  if (name === 'fail-500') return problem('internal', 'Repeat it; if it stays, report the request id.')
+  if (name === 'fail-500') return problem('internal', 'Repeat it. If the error persists, report the request id.')
   return name === 'fail-offline' ? HttpResponse.error() : null
 }
 

@@ -1,9 +1,9 @@
 import type { ApiKey, Group, GroupEvent, Sla } from '@/api'
 import { priceOf } from './admission'
 import { seedInvoices } from './invoices'
-import { uuid, withDefaults, type MockDb, type MockGroup } from './db'
+import { uuid, withDefaults, type MockDb, type MockGroup } from './records'
 
-/** The account that the mock service knows from the start. */
+/** The mock service's account at the start. */
 export const ACCOUNT = { email: 'you@example.com', password: 'correct horse battery' }
 const DAY_MS = 86_400_000
 
@@ -87,7 +87,7 @@ function seedGroups(nowMs: number): MockGroup[] {
   ]
 }
 
-/** Every replica was lost an hour ago; nobody has billed it anything. */
+/** Every replica was lost an hour ago. Nothing has been billed. */
 function lostGroup(nowMs: number): MockGroup {
   const sla: Sla = { durability: 'in_memory', replication_degree: 1, request_size_bytes: 64, rate_per_s: 50 }
   return groupOf(nowMs, { n: 14, name: 'presence', sla, days: 1, status: 'lost', epoch: 3, chain: [] })

@@ -1,6 +1,6 @@
 import type { LiveSample, MetricsMinute } from '@/api'
 
-/** Synthetic load of a group. Pure: the same second always gives the same sample, whichever call asks. */
+/** Synthetic load of a group. Pure: the same second gives the same sample in every call. */
 export interface Traffic {
   /** First append, ms since 1970. */
   since_ms: number
@@ -29,7 +29,7 @@ export function sampleAt(traffic: Traffic, atMs: number, epoch: number): LiveSam
   }
 }
 
-/** Nothing was ever appended: what the service sends for a group that waits for its first entry. */
+/** The service's sample of a group without any entry. */
 export function silentSample(atMs: number, epoch: number): LiveSample {
   return {
     at_ms: atMs,
@@ -69,7 +69,7 @@ function minuteOf(traffic: Traffic, minute: number): MetricsMinute {
   }
 }
 
-/** A slow swell, a faster ripple, noise, and now and then a burst above the reservation. */
+/** A slow wave, a faster one, noise, and occasional bursts above the reservation. */
 function offeredAt(traffic: Traffic, second: number): number {
   const swell = 0.22 * Math.sin((second / 2_700) * 2 * Math.PI + traffic.seed)
   const ripple = 0.07 * Math.sin((second / 47) * 2 * Math.PI)

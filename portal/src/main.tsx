@@ -8,7 +8,7 @@ import { makeRouter } from './router'
 import { leaveWhenSessionEnds } from './session'
 import './styles/app.css'
 
-// The service forbids evaluating strings as code; the validator must not even try.
+// The content security policy forbids evaluating strings as code, so the validator must not try.
 z.config({ jitless: true })
 
 async function start(): Promise<void> {

@@ -3,7 +3,7 @@ import { problemOf } from '@/api'
 
 const RETRIES_MAX = 2
 
-/** Only what may pass by itself is tried again: no answer at all, or a fault of the service. */
+/** Retries only errors that may pass by themselves: no answer at all, or a fault of the service. */
 function mayPass(failures: number, error: unknown): boolean {
   const { status } = problemOf(error)
   return failures < RETRIES_MAX && (status === 0 || status >= 500)

@@ -39,7 +39,7 @@ const signup = createRoute({
   component: lazyRouteComponent(() => import('@/pages/auth/SignUpPage'), 'SignUpPage'),
 })
 
-/** Everything below needs a session; without one, the reader signs in and comes back to where they were going. */
+/** The routes below need a session. Without one the reader signs in and returns to the requested page. */
 const app = createRoute({
   getParentRoute: () => root,
   id: 'app',

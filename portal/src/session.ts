@@ -4,12 +4,12 @@ import { api, meQuery, setCsrfToken, setSignedOutHandler, type Me, type Project 
 
 const LAST_PROJECT = 'quorate.project'
 
-/** Who is signed in. Only for pages below the signed-in route, which has loaded it. */
+/** The signed-in user. Only for pages below the signed-in route, which has loaded it. */
 export function useMe(): Me {
   return useSuspenseQuery(meQuery).data
 }
 
-/** The project to open when the address names none: the one used last, else the first. */
+/** The project to open if the address names none: the last used one, else the first. */
 export function homeProject(projects: Project[]): Project | undefined {
   const last = localStorage.getItem(LAST_PROJECT)
   return projects.find((project) => project.id === last) ?? projects[0]
@@ -19,7 +19,7 @@ export function rememberProject(id: string): void {
   localStorage.setItem(LAST_PROJECT, id)
 }
 
-/** Leaves; what was loaded for this account is forgotten even when the service does not answer. */
+/** Logs out. The account's loaded data is dropped even when the service does not answer. */
 export function useSignOut(): () => Promise<void> {
   const queries = useQueryClient()
   const navigate = useNavigate()
@@ -30,7 +30,7 @@ export function useSignOut(): () => Promise<void> {
   }
 }
 
-/** When the service says that the session is over, the reader logs in again and comes back to the same page. */
+/** After the service has ended the session, the reader logs in again and returns to the same page. */
 export function leaveWhenSessionEnds(router: AnyRouter, queries: QueryClient): void {
   setSignedOutHandler(() => {
     const { pathname, href } = router.state.location

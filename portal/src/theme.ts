@@ -32,7 +32,7 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, chosen)
 }
 
-/** The theme that is on the screen; charts paint on a canvas and must repaint when it changes. */
+/** The current theme. Charts paint on a canvas and must repaint when it changes. */
 export function useShownTheme(): 'light' | 'dark' {
   return useSyncExternalStore(subscribe, () => {
     const theme = chosen()

@@ -26,12 +26,12 @@ def literal(text):
 
 def rust(data):
     codes = data["data_plane"]
-    lines = [f"//! Error codes of the data plane. {BANNER}", "", "/// What went wrong, as a stable number on the wire."]
+    lines = [f"//! Error codes of the data plane. {BANNER}", "", "/// An error, as a stable number on the wire."]
     lines += ["#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]", "#[repr(u16)]", "pub enum Code {"]
     for c in codes:
         lines += [f"    /// {c['meaning']} {c['action']}", f"    {camel(c['name'])} = {c['code']},"]
     lines += ["}", "", "/// What a client should do with a refusal.", "#[derive(Debug, Clone, Copy, PartialEq, Eq)]"]
-    lines += ["pub enum Retry {", "    Never,", "    /// The same server, after the time given.", "    Here,"]
+    lines += ["pub enum Retry {", "    Never,", "    /// The same server, after the given time.", "    Here,"]
     lines += ["    /// The head named in the answer.", "    Head,", "    /// With a fresh handle.", "    Handle,"]
     lines += [
         "    /// On a new connection.",
@@ -48,7 +48,7 @@ def rust(data):
     lines += [f'            Code::{camel(c["name"])} => "{c["name"]}",' for c in codes]
     lines += ["        }", "    }", "", "    pub fn retry(self) -> Retry {", "        match self {"]
     lines += [f"            Code::{camel(c['name'])} => Retry::{camel(c['retry'])}," for c in codes]
-    lines += ["        }", "    }", "", "    /// What happened and what to do, for people."]
+    lines += ["        }", "    }", "", "    /// The meaning and the next step, for people."]
     lines += ["    pub fn explanation(self) -> &'static str {", "        match self {"]
     for c in codes:
         arm, text = f"            Code::{camel(c['name'])} =>", literal(f"{c['meaning']} {c['action']}")
@@ -69,14 +69,14 @@ Retry = Literal["never", "here", "head", "handle", "connection", "check"]
 
 
 class Code(IntEnum):
-    """What went wrong, as a stable number; 1000 and above are made by the SDK and never travel."""
+    """An error, as a stable number. The SDK makes those from 1000 on, which never travel."""
 '''
 
 PYTHON_TABLE = '''
 
 @dataclass(frozen=True, slots=True)
 class CodeInfo:
-    """Whose fault a code is, whether to retry, what it means and what to do."""
+    """A code's fault, retry, meaning and next step."""
 
     name: str
     fault: Fault
@@ -101,7 +101,7 @@ def python(data):
 
 
 TYPESCRIPT_TABLE = """
-/** Whose fault a code is, whether to retry, what it means and what to do. */
+/** A code's fault, retry, meaning and next step. */
 export interface CodeInfo {
   readonly name: CodeName;
   readonly fault: "client" | "service" | "network" | "nobody";
@@ -116,7 +116,7 @@ export interface CodeInfo {
 def typescript(data):
     codes = data["data_plane"] + data["client_side"]
     text = f"/** Error codes of the data plane. {BANNER} */\n\n"
-    text += "/** What went wrong, as a stable number; 1000 and above are made by the SDK and never travel. */\n"
+    text += "/** An error, as a stable number. The SDK makes those from 1000 on, which never travel. */\n"
     text += "export const Code = {\n" + "".join(f"  {c['name']}: {c['code']},\n" for c in codes) + "} as const;\n\n"
     text += "export type CodeName = keyof typeof Code;\n" + TYPESCRIPT_TABLE
     text += "export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([\n"
@@ -128,7 +128,7 @@ def typescript(data):
 
 
 RUST_SDK_HEAD = """
-/// Whose fault a code is, whether to retry, what it means and what to do.
+/// A code's fault, retry, meaning and next step.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CodeInfo {
     pub code: u16,
@@ -139,13 +139,13 @@ pub struct CodeInfo {
     pub action: &'static str,
 }
 
-/// Codes that the client makes itself; they never travel.
+/// Codes that the client makes itself. They never travel.
 pub mod client_side {
 """
 
 
 def rust_sdk(data):
-    text = f"//! What error codes mean. {BANNER}\n" + RUST_SDK_HEAD
+    text = f"//! The meaning of error codes. {BANNER}\n" + RUST_SDK_HEAD
     for c in data["client_side"]:
         text += f"    /// {c['meaning']} {c['action']}\n    pub const {c['name'].upper()}: u16 = {c['code']};\n"
     codes = sorted(data["data_plane"] + data["client_side"], key=lambda c: c["code"])

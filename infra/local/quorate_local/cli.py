@@ -60,14 +60,14 @@ def up(chosen: argparse.Namespace, display: Display) -> int:
 
 
 def _show_alerts(stack: Stack, display: Display) -> bool:
-    """With a Prometheus beside the stack: whether every alert works on its live data."""
+    """Try every alert on the live data of a Prometheus beside the stack."""
     url = stack.prometheus_url
     if url is None:
         return True
     display.line(f"  Prometheus      {url}")
     if stack.options.servers == 0:
         display.line(
-            "  Without servers most series are missing: `quorate-observe check-alerts` tells when there are some."
+            "  Without servers most series are missing: run `quorate-observe check-alerts` once there are some."
         )
         return True
     display.line()
@@ -89,12 +89,12 @@ def down(chosen: argparse.Namespace, display: Display) -> int:
     elif chosen.wipe:
         display.line(f"Stopped; {_short(stack.layout.root)} is removed.")
     else:
-        display.line(f"Stopped. Its state is kept in {_short(stack.layout.root)}; `make up` goes on from there.")
+        display.line(f"Stopped. Its state is kept in {_short(stack.layout.root)}; `make up` continues from there.")
     return 0
 
 
 def run(chosen: argparse.Namespace, display: Display) -> int:
-    """A stack for the time of one command, which learns where it is from QUORATE_API_URL; then wiped."""
+    """A stack for the time of one command, which gets QUORATE_API_URL; then it is wiped."""
     stack = Stack(_options(chosen), display)
     stack.wipe()
     try:
@@ -106,7 +106,7 @@ def run(chosen: argparse.Namespace, display: Display) -> int:
 
 
 def status(chosen: argparse.Namespace, display: Display) -> int:
-    """Exit 0 when everything that was started runs, 1 otherwise."""
+    """Exit 0 if every started process runs, 1 otherwise."""
     stack = Stack.open(StackOptions(state=chosen.state))
     processes = stack.processes()
     if not processes:
@@ -142,17 +142,17 @@ def drain(chosen: argparse.Namespace, display: Display) -> int:
     with Coordinator(address, stack.admin_token()) as coordinator:
         server_id = coordinator.server_id(chosen.server)
         if chosen.cancel:
-            coordinator.call_off(server_id)
-            display.line(f"The drain of {chosen.server} is called off; replicas that have moved stay where they are.")
+            coordinator.cancel(server_id)
+            display.line(f"The drain of {chosen.server} is cancelled; replicas that have moved stay in their places.")
             return 0
         coordinator.drain(server_id)
-        told = ""
+        shown = ""
         for progress in follow(coordinator, server_id, chosen.timeout):
             if not progress.done:
                 display.progress(f"  {chosen.server}: {progress.replicas_left} left. {progress.message}")
-                if "no other server" in progress.message and progress.message != told:
-                    told = progress.message
-                    display.line(f"{chosen.server}: {told}")
+                if "no other server" in progress.message and progress.message != shown:
+                    shown = progress.message
+                    display.line(f"{chosen.server}: {shown}")
     display.line(f"{chosen.server} is drained: it holds no replica and may stop.")
     return 0
 
@@ -164,7 +164,7 @@ def _status_line(stack: Stack, name: str, running: Running) -> str:
     record = read_json(stack.layout.record(name)) or {}
     since = datetime.fromisoformat(record.get("started_at") or datetime.now(UTC).isoformat()).astimezone()
     address = {"coordinator": stack.addresses.get("coordinator_http", "")}.get(name, stack.addresses.get(name, ""))
-    address = address.rsplit("@", 1)[-1]  # a URL's user and password are nobody's business
+    address = address.rsplit("@", 1)[-1]  # without a URL's user and password
     state = "running" if alive else "dead"
     return f"{name:<14}{state:<10}{running.identity.pid:>8}{megabytes:>10}  {since:%Y-%m-%d %H:%M:%S}   {address}"
 
@@ -202,13 +202,13 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "status", status, "what runs")
     drains = _command(commands, "drain", drain, "move a server's replicas elsewhere, until it may stop")
     drains.add_argument("server", help="its name, for example s1")
-    drains.add_argument("--cancel", action="store_true", help="call it off; what has moved stays where it is")
+    drains.add_argument("--cancel", action="store_true", help="cancel the drain; moved replicas stay in their places")
     drains.add_argument(
         "--timeout", type=float, default=3_600.0, metavar="S", help="seconds to wait (default %(default)s)"
     )
     shows = _command(commands, "logs", logs, "the ends of the logs")
     shows.add_argument("process", nargs="?", help="only this one, for example s1 or api")
-    shows.add_argument("--follow", action="store_true", help="go on showing what is written")
+    shows.add_argument("--follow", action="store_true", help="follow the log")
     shows.add_argument("--lines", type=int, default=20, help="lines of each (default %(default)s)")
     return parser
 
@@ -245,7 +245,7 @@ def _command(
 
 
 def _short(path: Path) -> str:
-    """Relative to here when that is shorter."""
+    """The path, relative to the working folder if that is shorter."""
     relative = os.path.relpath(path)
     return relative if len(relative) < len(str(path)) else str(path)
 

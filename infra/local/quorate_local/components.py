@@ -1,6 +1,6 @@
 """Every process of the stack as a `ProcessSpec`: its command, environment and sign of readiness.
 
-The one place that knows flags and variables; docs/internals/processes.md says what they mean.
+Only this file knows flags and variables; docs/internals/processes.md explains them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ JOIN_TOKEN_TTL_S = 600
 
 PHASE_POSTGRES, PHASE_REDIS, PHASE_COORDINATOR, PHASE_SERVER, PHASE_API, PHASE_WORKER = range(6)
 PHASE_BRIDGE, PHASE_PROMETHEUS = -2, -1  # before all others, which send them their metrics
-# Not simply the reverse: a coordinator that sees its servers leave one by one takes them for failed and
-# shrinks every chain to its last server. It goes before them, and finds them all back at the next start.
+# The order is not simply the reverse. A coordinator that sees its servers leave one by one takes them for failed and
+# shrinks every chain to its last server. It stops before them, and finds them all at the next start.
 STOP_ORDER = (
     PHASE_WORKER, PHASE_API, PHASE_COORDINATOR, PHASE_SERVER, PHASE_REDIS, PHASE_POSTGRES, PHASE_PROMETHEUS,
     PHASE_BRIDGE,
@@ -47,7 +47,7 @@ class Secrets:
         self._folder = layout.secrets
 
     def create_admin_token(self) -> None:
-        """The coordinator's; `quorate-api keys-init` makes the other files."""
+        """Make the coordinator's secret; `quorate-api keys-init` makes the other files."""
         if not self.admin_token.exists():
             write_text(self.admin_token, secrets.token_hex(32) + "\n", 0o600)
 
@@ -129,7 +129,7 @@ def worker(layout: Layout, env: dict[str, str]) -> ProcessSpec:
 def api_environment(
     options: StackOptions, keys: Secrets, listen: str, coordinator_http: str, database_url: str, redis_url: str
 ) -> dict[str, str]:
-    """What `quorate-api api`, `worker` and `migrate` read."""
+    """Environment of `quorate-api api`, `worker` and `migrate`."""
     env = {
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
@@ -151,7 +151,7 @@ def api_environment(
 
 
 def mint_join_token(coordinator_http: str, keys: Secrets, server_name: str) -> None:
-    """Ask the coordinator for a token with which one server may join once, into a 0600 file."""
+    """Put a coordinator's token into a 0600 file; one server may join with it, once."""
     request = urllib.request.Request(
         f"http://{coordinator_http}/v1/join-tokens",
         data=json.dumps({"ttl_s": JOIN_TOKEN_TTL_S, "name": server_name}).encode(),
@@ -181,7 +181,7 @@ def quorate_api() -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now. Another process may take it before ours does: callers retry."""
+    """A port without a listener. Another process may take it before it is used: callers retry."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
@@ -198,7 +198,7 @@ def port_is_free(port: int) -> bool:
 
 
 def http_status(url: str) -> int:
-    """The status of a GET; `OSError` when nobody answers."""
+    """The status of a GET; `OSError` without an answer."""
     try:
         with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT_S) as response:
             return int(response.status)

@@ -1,7 +1,7 @@
 """Draining a server: its replicas move to others, one by one, until it may stop.
 
-Speaks with the coordinator (docs/internals/coordinator.md); the coordinator does the work, so a command that is cut off
-changes nothing: started again, it shows where the drain is.
+The coordinator does the work (docs/internals/coordinator.md). An interrupted command changes nothing: started again, it
+shows the state of the drain.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import httpx2
 
 POLL_S = 0.25
 CALL_TIMEOUT_S = 10.0
-AWAY_MAX_S = 60.0  # a coordinator that restarts is waited for; one that stays away is not
+AWAY_MAX_S = 60.0  # enough for a restart of the coordinator
 
 
 class DrainFailed(Exception):
-    """The drain cannot be asked for, or did not end in time. The text says what to do."""
+    """The drain cannot be requested, or did not end in time. The text names the remedy."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is. `state` is draining or drained."""
+    """Progress of a drain. `state` is draining or drained."""
 
     state: str
     replicas_left: int
@@ -64,14 +64,14 @@ class Coordinator:
     def drain(self, server_id: int) -> None:
         self._call("POST", f"/v1/servers/{server_id}/drain")
 
-    def call_off(self, server_id: int) -> None:
+    def cancel(self, server_id: int) -> None:
         self._call("DELETE", f"/v1/servers/{server_id}/drain")
 
     def progress(self, server_id: int) -> Progress:
         server = self._call("GET", f"/v1/servers/{server_id}")
         drain = server["drain"]
         if drain is None:
-            raise DrainFailed("The drain was called off by somebody else.")
+            raise DrainFailed("Another command cancelled the drain.")
         return Progress(drain["state"], server["replicas"], drain["message"])
 
     def _call(self, method: str, path: str) -> Any:
@@ -86,25 +86,25 @@ class Coordinator:
 
 
 def follow(coordinator: Coordinator, server_id: int, timeout_s: float) -> Iterator[Progress]:
-    """Progress, until drained. Raises `DrainFailed` after `timeout_s`; the drain goes on all the same."""
+    """Progress, until drained. Raises `DrainFailed` after `timeout_s`; the drain itself continues."""
     deadline_s = time.monotonic() + timeout_s
-    heard_s = time.monotonic()
-    last = "nothing was heard of it"
+    answered_s = time.monotonic()
+    last = "no report came."
     while True:
         try:
             progress = coordinator.progress(server_id)
         except httpx2.TransportError as error:
-            if time.monotonic() - heard_s > AWAY_MAX_S:
-                message = f"The coordinator does not answer: {error}. The drain is noted and goes on."
+            if time.monotonic() - answered_s > AWAY_MAX_S:
+                message = f"The coordinator does not answer: {error}. The drain is recorded and continues."
                 raise DrainFailed(message) from error
         else:
-            heard_s, last = time.monotonic(), progress.message
+            answered_s, last = time.monotonic(), progress.message
             yield progress
             if progress.done:
                 return
         if time.monotonic() > deadline_s:
             raise DrainFailed(
-                f"Not drained after {timeout_s:.0f} s: {last} The drain goes on; the same command shows it again, "
-                "and --cancel calls it off."
+                f"Not drained after {timeout_s:.0f} s: {last} The drain continues; the same command shows it again, "
+                "and --cancel cancels it."
             )
         time.sleep(POLL_S)

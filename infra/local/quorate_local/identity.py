@@ -1,8 +1,7 @@
-"""Who a process is: its pid together with when it started.
+"""Identity of a process: its pid together with its start time.
 
-A pid alone is not an identity, because the kernel reuses pids. A signal is sent through a pidfd
-that was opened before the start time was compared, so that not even a pid reused between
-the comparison and the signal can be hit.
+A pid alone is not an identity, because the kernel reuses pids. A signal is sent through a pidfd that was opened before
+the start time was compared. So it cannot hit a process that took the pid between the comparison and the signal.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-_STATE_FIELD = 0  # of /proc/<pid>/stat after the command name, which may hold spaces
+_STATE_FIELD = 0  # field of /proc/<pid>/stat after the command name, which may hold spaces
 _START_TICKS_FIELD = 19
 _DEAD_STATES = frozenset("ZXx")
 
@@ -28,7 +27,7 @@ class Identity:
 
     @classmethod
     def of(cls, pid: int) -> Identity:
-        """The identity of a process that runs now; `ProcessLookupError` when there is none."""
+        """The identity of a running process; `ProcessLookupError` without one."""
         fields = _stat_fields(pid)
         return cls(pid, int(fields[_START_TICKS_FIELD]), _boot_id())
 
@@ -40,7 +39,7 @@ class Identity:
         return asdict(self)
 
     def is_alive(self) -> bool:
-        """Whether this very process runs; a zombie does not."""
+        """Whether this process still runs; a zombie does not."""
         try:
             fields = _stat_fields(self.pid)
         except ProcessLookupError:
@@ -49,7 +48,7 @@ class Identity:
         return same_run and fields[_STATE_FIELD] not in _DEAD_STATES and self.boot_id == _boot_id()
 
     def send(self, sig: signal.Signals) -> bool:
-        """Send `sig` to this very process; False when it is gone."""
+        """Send `sig` to this process; False if it is gone."""
         try:
             pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError:

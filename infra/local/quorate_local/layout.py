@@ -1,4 +1,4 @@
-"""The state folder: what lies where, with which mode, and how it is wiped."""
+"""The state folder: its files, their modes, and wiping it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARKER_TEXT = "The state of a local Quorate stack. `make down WIPE=1` removes t
 
 
 class NotAStateFolder(Exception):
-    """The folder holds something else, so that it is neither used nor removed."""
+    """The folder holds other files, so it is neither used nor removed."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Layout:
 
     @property
     def observe(self) -> Path:
-        """Prometheus' configuration and data, and where the bridge listens."""
+        """Prometheus' configuration and data, and the bridge's address."""
         return self.root / "observe"
 
     @property
@@ -68,7 +68,7 @@ class Layout:
         return sorted(self.run.glob("*.json"))
 
     def create(self) -> None:
-        """Make the folder, or check that the one there is ours."""
+        """Make the folder, or check that an existing one is a state folder."""
         self._check_ours()
         for folder in (self.root, self.root / "servers", self.coordinator, self.logs, self.run):
             folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class Layout:
         self.secrets.chmod(0o700)
 
     def wipe(self) -> None:
-        """Remove the folder; only one that `create` made."""
+        """Remove the folder, if `create` made it."""
         if self.root.exists():
             self._check_ours()
             shutil.rmtree(self.root)
@@ -90,7 +90,7 @@ class Layout:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in `path`; None while the file is absent or half written."""
+    """The object in `path`; None if the file is absent or incomplete."""
     try:
         value = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):

@@ -1,4 +1,4 @@
-"""Small programs and libraries in C that trials of the servers need, built when they are needed."""
+"""Small programs and libraries in C for tests of the servers, built on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TIMEOUT_S = 120
 
 
 class CannotCompile(Exception):
-    """There is no C compiler, or it refuses."""
+    """There is no C compiler, or it fails."""
 
 
 def compile_program(source: Path, target: Path, *flags: str) -> None:

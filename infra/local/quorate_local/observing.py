@@ -1,7 +1,7 @@
-"""Prometheus beside the stack (`make up OBSERVE=1`): what takes the processes' metrics, what keeps them, what asks.
+"""Prometheus beside the stack (`make up OBSERVE=1`): a receiver of metrics, their store, and the alerts.
 
-Processes send OTLP to `bridge`, which stands where a fleet has an OpenTelemetry collector; `prometheus` scrapes that
-and evaluates the alert rules of `infra/observability/alerts`. Both on loopback.
+Processes send OTLP to `bridge`, in place of a fleet's OpenTelemetry collector. `prometheus` scrapes that and evaluates
+the alert rules of `infra/observability/alerts`. Both are on loopback.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CHECK_TIMEOUT_S = 2 * SERIES_TIMEOUT_S
 
 
 def tool(name: str) -> str:
-    """`prometheus` or `promtool`: the one that `make setup` unpacked, or the machine's own."""
+    """`prometheus` or `promtool`: unpacked by `make setup`, or the machine's own."""
     if (UNPACKED / name).exists():
         return str(UNPACKED / name)
     found = shutil.which(name)
     if found is None:
-        raise BadOptions(f"{name} is not here; infra/setup/prometheus.sh fetches it, or says what to install")
+        raise BadOptions(f"{name} is not here; infra/setup/prometheus.sh fetches it, or names the package to install")
     return found
 
 
@@ -76,10 +76,10 @@ def prometheus(layout: Layout, bridge_address: str, listen: str) -> ProcessSpec:
 
 
 def _config(bridge_address: str) -> dict[str, object]:
-    """As infra/observability/prometheus.yaml has it for a fleet; JSON is YAML."""
+    """The configuration, as infra/observability/prometheus.yaml is for a fleet; JSON is YAML."""
     scrape = {
         "job_name": "quorate-collector",
-        "honor_labels": True,  # job and instance are those of the process, not of the bridge
+        "honor_labels": True,  # job and instance of the process, not of the bridge
         "static_configs": [{"targets": [bridge_address]}],
     }
     return {
@@ -90,9 +90,9 @@ def _config(bridge_address: str) -> dict[str, object]:
 
 
 def check_alerts(url: str, *, busy: bool = False) -> tuple[bool, str]:
-    """Whether every alert's expression evaluates and finds the series it asks for, and the table that says so.
+    """Whether every alert's expression evaluates and finds its series, and the table of the results.
 
-    `busy`: there were requests and appends, so the series that begin with them must be there too.
+    `busy`: there were requests and appends, so their series must be there too.
     """
     command = [_observe(), "check-alerts", "--prometheus", url, "--timeout", str(SERIES_TIMEOUT_S)]
     command += ["--busy"] if busy else []

@@ -1,4 +1,4 @@
-"""What can be chosen about a local stack, each with its default and its reason."""
+"""Options of a local stack, each with its default and its reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARDS_PER_SERVER_DEFAULT = 1  # many servers share this machine's few cores
 
 
 class BadOptions(Exception):
-    """The user asked for something that cannot be; the message says what to do."""
+    """The options are impossible; the message names the remedy."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ class StackOptions:
     server_port_base: int = 0
     plaintext: bool = False  # servers accept clients and peers without TLS too
     plaintext_links: bool = False  # servers connect to one another without TLS
-    certificate_life_s: int | None = None  # of servers' certificates; the coordinator's default is a day
+    certificate_life_s: int | None = None  # servers' certificates; the coordinator's default is a day
     shards_per_server: int = SHARDS_PER_SERVER_DEFAULT
     server_resources: ServerResources = field(default_factory=ServerResources)
     coordinator_env: Mapping[str, str] = field(default_factory=dict)  # besides its flags; every flag has a variable
     server_env: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.servers <= SERVERS_MAX:  # 0: a fleet that somebody else starts
+        if not 0 <= self.servers <= SERVERS_MAX:  # 0: the fleet is started separately
             raise BadOptions(f"SERVERS must be 0 to {SERVERS_MAX}, not {self.servers}")
         if self.plaintext_links and not self.plaintext:
-            raise BadOptions("--plaintext-links needs --plaintext: servers must accept what they open")
+            raise BadOptions("--plaintext-links needs --plaintext: servers must accept their own links")
         last_server_port = self.server_port_base + self.servers - 1
         for name, port in [
             ("API_PORT", self.api_port),

@@ -1,7 +1,7 @@
 """One supervised process: started, waited for, recorded, stopped.
 
-A record in `run/<name>.json` outlives the supervisor, so that `make down` in another shell, or
-the next run after a crash, still knows exactly which processes are ours.
+A record in `run/<name>.json` outlives the supervisor. So `make down` in another shell, or the next run after a crash,
+knows the exact processes of the stack.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class ProcessFailed(Exception):
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """How a process is started and how it says that it is ready.
+    """Command of a process and its sign of readiness.
 
-    `ready` is asked every few milliseconds and must return quickly; an exception of `OSError`
-    means "not yet". `phase` orders the stack: lower starts earlier and stops later.
+    `ready` is called every few milliseconds and must return quickly; an exception of `OSError` means "not yet". `phase`
+    orders the stack: lower starts earlier and stops later.
     """
 
     name: str
@@ -106,14 +106,14 @@ class Running:
             except OSError as error:
                 reason = f"could not be started: {error}"
                 raise ProcessFailed(spec.name, reason, log) from error
-        identity = Identity.of(child.pid)  # our unreaped child: its pid cannot have been reused
+        identity = Identity.of(child.pid)  # an unreaped child's pid cannot have been reused
         running = cls(spec.name, identity, layout, spec.phase, spec.stop_signal, child, log_start)
         running._write_record()
         return running
 
     @classmethod
     def adopt(cls, name: str, pid: int, layout: Layout, phase: int, stop_signal: signal.Signals) -> Running:
-        """Record a process that something else started on our behalf."""
+        """Record a process that another program started for this stack."""
         running = cls(name, Identity.of(pid), layout, phase, stop_signal)
         running._write_record()
         return running
@@ -150,7 +150,7 @@ class Running:
         return self.exit_code() is None and self.identity.is_alive()
 
     def exit_code(self) -> int | None:
-        """The exit code when it is a child of ours that has ended; negative for a signal."""
+        """The exit code of an own child that has ended; negative for a signal."""
         return self._child.poll() if self._child is not None else None
 
     def wait_exit(self, timeout_s: float) -> bool:
@@ -176,7 +176,7 @@ class Running:
         self._record.unlink(missing_ok=True)
 
     def output(self) -> str:
-        """What it has written since it was started (the first part, when that is long)."""
+        """Its output since its start (the first part, if it is long)."""
         with self.log.open("rb") as stream:
             stream.seek(self._log_start)
             return stream.read(LOG_READ_BYTES_MAX).decode(errors="replace")
@@ -195,8 +195,8 @@ class Running:
 def stop_all(processes: Iterable[Running]) -> list[tuple[Running, str]]:
     """Stop processes that need no order among them, all at once.
 
-    Each gets its stop signal and `STOP_GRACE_S` to obey, then SIGKILL. Says for each whether it
-    `stopped`, had to be `killed`, or was `gone` already; forgets those that are gone now.
+    Each gets its stop signal and `STOP_GRACE_S` to obey, then SIGKILL. The result is `stopped`, `killed` or, if it had
+    ended before, `gone` for each; records of ended processes are removed.
     """
     asked = [(running, running.identity.send(running.stop_signal)) for running in processes]
     deadline = time.monotonic() + STOP_GRACE_S

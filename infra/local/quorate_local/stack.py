@@ -1,4 +1,4 @@
-"""The whole stack: in which order it starts and stops, and what others may ask of it.
+"""The whole stack: the order of its starts and stops, and its interface for programs.
 
     with Stack(StackOptions(state=Path("/somewhere"))) as stack:
         stack.api_url                # http://127.0.0.1:…
@@ -34,11 +34,11 @@ from quorate_local.process import (
 )
 
 ONE_SHOT_TIMEOUT_S = 120.0  # a migration of a large database takes a while
-PORT_ATTEMPTS = 3  # a free port may be taken between our choice and its use
+PORT_ATTEMPTS = 3  # a free port may be taken between its choice and its use
 
 
 class AlreadyRunning(Exception):
-    """The stack in this state folder runs; starting it again would start half of it twice."""
+    """The stack in this state folder runs already."""
 
 
 class Busy(Exception):
@@ -59,14 +59,14 @@ class Stack:
         self._secrets = Secrets(self.layout)
         self._running: dict[str, Running] = {}
         self._addresses: dict[str, str] = {}  # host:port
-        self._urls: dict[str, str] = {}  # of postgres and redis, with their passwords
+        self._urls: dict[str, str] = {}  # postgres and redis, with their passwords
 
     # -- the whole ---------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start everything and wait until it is ready.
 
-        When a part fails, what was started is stopped again and `ProcessFailed` names the part.
+        If a part fails, the started processes are stopped again and `ProcessFailed` names the part.
         """
         self._require_binaries()
         self.layout.create()
@@ -88,13 +88,13 @@ class Stack:
                 self._start_api()
                 self._start_worker()
             except BaseException:
-                self._display.line("  stopping what was started")
+                self._display.line("  stopping the started processes")
                 self._stop_processes()
                 raise
             self._save()
 
     def stop(self) -> None:
-        """Stop everything that `run/` names, in order. Does nothing when nothing runs."""
+        """Stop every process that `run/` names, in order. Without one it does nothing."""
         if not self.layout.root.exists():
             return
         with self._lock():
@@ -114,7 +114,7 @@ class Stack:
 
     @classmethod
     def open(cls, options: StackOptions) -> Stack:
-        """The stack that another process started in `options.state`, as it is now."""
+        """The running stack that another process started in `options.state`."""
         stack = cls(options)
         saved = read_json(stack.layout.stack_file) or {}
         stack._addresses = dict(saved.get("addresses", {}))
@@ -122,16 +122,16 @@ class Stack:
         stack._running = {running.name: running for running in Running.recorded(stack.layout)}
         return stack
 
-    # -- what runs where ---------------------------------------------------------------------
+    # -- addresses and processes -------------------------------------------------------------
 
     @property
     def api_url(self) -> str:
-        """Of the API, which serves the portal too."""
+        """URL of the API, which serves the portal too."""
         return f"http://{self._addresses['api']}"
 
     @property
     def prometheus_url(self) -> str | None:
-        """Of the Prometheus beside it, if it was started with one."""
+        """URL of the Prometheus beside it, if it was started with one."""
         address = self._addresses.get("prometheus")
         return f"http://{address}" if address and "prometheus" in self._running else None
 
@@ -158,7 +158,7 @@ class Stack:
     # -- one server --------------------------------------------------------------------------
 
     def server_pids(self) -> list[int]:
-        """Process ids of the replica servers that this stack knows, dead ones too."""
+        """Process ids of this stack's replica servers, dead ones too."""
         phase = components.PHASE_SERVER
         return [running.identity.pid for running in self._running.values() if running.phase == phase]
 
@@ -167,7 +167,7 @@ class Stack:
         self._server(name).kill()
 
     def restart_server(self, name: str) -> None:
-        """Start it again on the same address with what its disk holds (stopping it first if it runs)."""
+        """Start it again on the same address and disk (stopping it first if it runs)."""
         self._server(name).stop()
         self._launch(self._server_spec(name), f"server {name}")
         self._addresses[name] = self._server_address(name)
@@ -251,7 +251,7 @@ class Stack:
         self._display.line(f"  {name:<13} ready")
 
     def _prepare_database(self) -> None:
-        # The API's and the coordinator's addresses are not known yet, and neither command calls them.
+        # The API's and the coordinator's addresses are unknown yet, and neither command calls them.
         env = self._make_api_environment("127.0.0.1:1", "127.0.0.1:1")
         self._run_once("keys", ["keys-init", "--dir", str(self.layout.secrets)], env)
         self._run_once("migrate", ["migrate"], env)
@@ -283,7 +283,7 @@ class Stack:
         self._addresses["coordinator_http"] = found["http"]
 
     def _start_servers(self) -> None:
-        """All at once: they wait for the disk and the coordinator, not for one another."""
+        """Start all at once: they wait for the disk and the coordinator, not for one another."""
         launched = []
         for name in self.options.server_names():
             spec = self._server_spec(name)
@@ -314,7 +314,7 @@ class Stack:
         return str(ready["address"])
 
     def _start_api(self) -> None:
-        """The API gets its port from us, because it must know its own public URL."""
+        """Start the API on a given port, because it must know its own public URL."""
         for attempt in range(1, PORT_ATTEMPTS + 1):
             port = self._port(self.options.api_port, "api") or components.free_port()
             listen = f"{LOOPBACK}:{port}"
@@ -350,8 +350,10 @@ class Stack:
     # -- helpers -----------------------------------------------------------------------------
 
     def _port(self, wanted: int, name: str) -> int:
-        """The port asked for; else the one this part had before, if it is free, so that addresses
-        that people and clients noted stay true; else 0."""
+        """The requested port; else this part's last one, if it is free; else 0.
+
+        A kept port keeps the addresses valid that people and clients have noted.
+        """
         if wanted:
             return wanted
         before = self._addresses.get(name)

@@ -1,4 +1,4 @@
-"""The drain command against a coordinator that answers as docs/internals/coordinator.md says."""
+"""The drain command against a fake coordinator that answers as in docs/internals/coordinator.md."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_progress_until_drained_also_while_the_coordinator_restarts() -> None:
     assert [(seen.replicas_left, seen.done) for seen in follow(one, 1, 10.0)] == [(2, False), (1, False), (0, True)]
 
 
-def test_a_drain_that_does_not_end_says_why() -> None:
-    with pytest.raises(DrainFailed, match=r"3 wait\. The drain goes on"):
+def test_a_drain_that_does_not_end_is_reported_with_the_reason() -> None:
+    with pytest.raises(DrainFailed, match=r"3 wait\. The drain continues"):
         list(follow(coordinator([view("draining", 3)]), 1, 0.0))
 
 
-def test_one_that_was_called_off_or_refused_says_so() -> None:
-    with pytest.raises(DrainFailed, match="called off"):
+def test_a_cancelled_or_refused_drain_is_reported() -> None:
+    with pytest.raises(DrainFailed, match="cancelled the drain"):
         list(follow(coordinator([{"replicas": 1, "drain": None}]), 1, 1.0))
     with pytest.raises(DrainFailed, match="404: no such call"):
         coordinator([404]).drain(1)

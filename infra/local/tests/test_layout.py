@@ -1,4 +1,4 @@
-"""The state folder is ours or left alone."""
+"""The state folder is the stack's own, or left alone."""
 
 import stat
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from quorate_local.layout import Layout, NotAStateFolder, read_json, write_json
 
 
-def test_it_is_made_with_private_secrets_and_wiped(tmp_path: Path) -> None:
+def test_the_folder_is_made_with_private_secrets_and_wiped(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "state")
     layout.create()
     assert stat.S_IMODE(layout.secrets.stat().st_mode) == 0o700

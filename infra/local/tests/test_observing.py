@@ -1,4 +1,4 @@
-"""Prometheus beside the stack: where it comes from, what it is told, when it stops."""
+"""Prometheus beside the stack: its source, its configuration, its stop."""
 
 import json
 from pathlib import Path
@@ -10,10 +10,10 @@ from quorate_local.layout import Layout
 from quorate_local.options import BadOptions
 
 
-def test_without_prometheus_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_prometheus_its_source_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(observing, "UNPACKED", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BadOptions, match="fetches it, or says what to install"):
+    with pytest.raises(BadOptions, match="fetches it, or names the package to install"):
         observing.tool("promtool")
     (tmp_path / "promtool").touch(mode=0o755)
     assert observing.tool("promtool") == str(tmp_path / "promtool")

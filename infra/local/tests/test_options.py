@@ -1,4 +1,4 @@
-"""What can be chosen, and what is refused with a reason."""
+"""Options, and refusals with a reason."""
 
 from pathlib import Path
 

@@ -30,7 +30,7 @@ def spec(code: str, name: str = "thing", **changes: object) -> ProcessSpec:
     return ProcessSpec(name, command, lambda running: "ready" in running.output(), **values)  # type: ignore[arg-type]
 
 
-def test_it_becomes_ready_and_stops_when_asked(layout: Layout) -> None:
+def test_a_process_becomes_ready_and_stops_when_asked(layout: Layout) -> None:
     running = Running.start(spec(READY), layout)
     assert running.wait_ready(spec(READY)) < 10
     assert running.stop() == "stopped"
@@ -47,7 +47,7 @@ def test_the_record_is_enough_to_stop_it_from_elsewhere(layout: Layout) -> None:
     assert not started.is_alive()
 
 
-def test_one_that_ignores_the_signal_is_killed_after_the_grace(layout: Layout) -> None:
+def test_a_process_that_ignores_the_signal_is_killed_after_the_grace(layout: Layout) -> None:
     running = Running.start(spec(STUBBORN), layout)
     running.wait_ready(spec(STUBBORN))
     begun = time.monotonic()
@@ -56,14 +56,14 @@ def test_one_that_ignores_the_signal_is_killed_after_the_grace(layout: Layout) -
     assert running.exit_code() == -signal.SIGKILL
 
 
-def test_one_that_is_gone_is_forgotten(layout: Layout) -> None:
+def test_a_process_that_is_gone_is_forgotten(layout: Layout) -> None:
     running = Running.start(spec("pass"), layout)
     assert running.wait_exit(10)
     assert stop_all(Running.recorded(layout))[0][1] == "gone"
     assert Running.recorded(layout) == []
 
 
-def test_an_early_end_names_the_process_its_code_and_its_last_words(layout: Layout) -> None:
+def test_an_early_end_names_the_process_its_code_and_its_last_output(layout: Layout) -> None:
     broken = spec("import sys; print('the disk is on fire'); sys.exit(5)", name="s3")
     running = Running.start(broken, layout)
     with pytest.raises(ProcessFailed) as failure:
@@ -74,14 +74,14 @@ def test_an_early_end_names_the_process_its_code_and_its_last_words(layout: Layo
     assert "the disk is on fire" in str(failure.value)
 
 
-def test_a_time_out_names_the_process_and_shows_its_log(layout: Layout) -> None:
+def test_a_timeout_names_the_process_and_shows_its_log(layout: Layout) -> None:
     slow = spec("import time; print('still looking'); time.sleep(60)", name="api", ready_timeout_s=0.5)
     running = Running.start(slow, layout)
     with pytest.raises(ProcessFailed, match=r"api was not ready after 0 s[\s\S]*still looking"):
         running.wait_ready(slow)
 
 
-def test_what_an_earlier_run_wrote_does_not_count_as_ready(layout: Layout) -> None:
+def test_output_of_an_earlier_run_does_not_count_as_ready(layout: Layout) -> None:
     first = Running.start(spec(READY), layout)
     first.wait_ready(spec(READY))
     first.stop()

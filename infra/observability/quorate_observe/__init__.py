@@ -1,1 +1,1 @@
-"""What operators watch a fleet with: metric names, dashboards, alerts, and proof that they fit one another."""
+"""Operators' view of a fleet: metric names, dashboards, alerts, and proof that they fit one another."""

@@ -1,4 +1,4 @@
-"""The alert rules and their unit tests, as they lie in `alerts/`."""
+"""The alert rules of `alerts/` and their unit tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Alert:
 
     @property
     def series_begin(self) -> str | None:
-        """With what the series that it asks for begin, where an idle fleet has none: "the first append"."""
+        """The event with which its series begin, if an idle fleet has none, such as "the first append"."""
         return self.annotations.get("series_begin")
 
 
@@ -49,7 +49,7 @@ def _alerts(path: Path) -> Iterator[Alert]:
 
 
 def tried() -> dict[str, set[bool]]:
-    """To each alert that a unit test names: whether it is expected to fire, not to fire, or both."""
+    """For each alert in a unit test: whether it is expected to fire, not to fire, or both."""
     found: dict[str, set[bool]] = {}
     for path in test_files():
         for test in yaml.safe_load(path.read_text())["tests"]:

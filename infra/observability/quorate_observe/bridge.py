@@ -1,7 +1,7 @@
 """`quorate-observe bridge`: OTLP/HTTP in, Prometheus' text format out, on one machine.
 
-It stands where a fleet has an OpenTelemetry collector (`collector.yaml`), for a local stack on a machine that has none:
-metrics only, in memory only. Traces are accepted and forgotten.
+It replaces the OpenTelemetry collector of a fleet (`collector.yaml`) in a local stack. It keeps only metrics, in
+memory. Traces are accepted and discarded.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404)
 
     def _discard(self, length: str) -> None:
-        """What the client still sends, within reason: closing before it has ended would lose it the answer."""
+        """Read the rest of the client's request, up to a bound: closing before its end would lose the answer."""
         left = min(int(length), DISCARD_BYTES_MAX) if length.isdigit() else 0
         while left > 0 and (chunk := self.rfile.read(min(left, 65_536))):
             left -= len(chunk)
@@ -89,17 +89,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        if self.close_connection:  # said, so that the client does not send its next request into a closing connection
+        if self.close_connection:  # announced, so that the client sends no further request into a closing connection
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Every export and every scrape is no news."""
+        """Exports and scrapes are not logged."""
 
 
 def serve(port: int, address_file: Path) -> int:
-    """On loopback, until it is told to stop. Writes `{"address": host:port}` when it listens."""
+    """Serve on loopback until a signal ends it. Writes `{"address": host:port}` when it listens."""
     bridge = Bridge("127.0.0.1", port)
     host, chosen = bridge.server_address[:2]
     temporary = address_file.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""`quorate-observe gen|check-alerts|bridge`: what is generated for watching a fleet, and whether alerts work."""
+"""`quorate-observe gen|check-alerts|bridge`: generated names and dashboards, and the check that alerts work."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from pathlib import Path
 from quorate_local.options import REPOSITORY
 from quorate_observe import bridge, dashboards, live, metrics, names
 
-COLLECTOR = metrics.FOLDER / "collector.yaml"
-# Terraform's modules are used without the rest of the repository, so they have a copy.
-MACHINES_COLLECTOR = REPOSITORY / "infra/terraform/modules/collector/files/collector.yaml"
-
 
 def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
@@ -22,35 +18,35 @@ def main(arguments: list[str] | None = None) -> int:
 
 def generated_files() -> dict[Path, str]:
     known = metrics.load()
-    return {**names.generated(known), **dashboards.generated(), MACHINES_COLLECTOR: COLLECTOR.read_text()}
+    return {**names.generated(known), **dashboards.generated()}
 
 
 def generate(chosen: argparse.Namespace) -> int:
-    """Write every generated file; with `--check` only say which are stale, and exit 1 then."""
+    """Write every generated file. `--check` only names the stale ones, and returns 1 then."""
     wanted = generated_files()
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    strangers = [path for path in dashboards.FOLDER.glob("*.json") if path not in wanted]
+    orphans = [path for path in dashboards.FOLDER.glob("*.json") if path not in wanted]
     for path in stale:
         if not chosen.check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(wanted[path])
         print(f"{'stale' if chosen.check else 'wrote'}: {path.relative_to(REPOSITORY)}")
-    for path in strangers:
+    for path in orphans:
         if not chosen.check:
             path.unlink()
-        print(f"{'of no source' if chosen.check else 'removed'}: {path.relative_to(REPOSITORY)}")
-    return 1 if chosen.check and (stale or strangers) else 0
+        print(f"{'without a source' if chosen.check else 'removed'}: {path.relative_to(REPOSITORY)}")
+    return 1 if chosen.check and (stale or orphans) else 0
 
 
 def check_alerts(chosen: argparse.Namespace) -> int:
-    """Evaluate every alert's expression on a running Prometheus and say how it went."""
+    """Evaluate every alert's expression on a running Prometheus, and print the results."""
     found = live.wait_for_all(chosen.prometheus, chosen.timeout, idle=not chosen.busy)
     print(live.table(found))
     return 0 if all(each.works for each in found) else 1
 
 
 def run_bridge(chosen: argparse.Namespace) -> int:
-    """Serve until it is told to stop."""
+    """Serve until a signal ends it."""
     return bridge.serve(chosen.port, chosen.address_file)
 
 
@@ -65,9 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     checks.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait for series")
     checks.add_argument("--busy", action="store_true", help="series that begin with traffic must be there too")
     checks.set_defaults(run=check_alerts)
-    bridges = commands.add_parser("bridge", help="OTLP in, Prometheus out, on loopback; stands in for a collector")
+    bridges = commands.add_parser("bridge", help="OTLP in, Prometheus out, on loopback; replaces a collector")
     bridges.add_argument("--port", type=int, default=0, help="0: any free one")
-    bridges.add_argument("--address-file", type=Path, required=True, help="written when it listens")
+    bridges.add_argument("--address-file", type=Path, required=True, help="file to write when it listens")
     bridges.set_defaults(run=run_bridge)
     return parser
 

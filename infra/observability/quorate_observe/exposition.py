@@ -1,7 +1,7 @@
 """Metrics of OTLP as Prometheus' text format, by the names that `metrics.prometheus_name` gives. Pure.
 
-What one process last said replaces all it had said before: a series that it no longer reports is gone at once.
-Sums and histograms are taken as cumulative, which is what our processes send; others are refused.
+A process's export replaces its former one: a series that it no longer reports is gone at once. Sums and histograms must
+be cumulative, as Quorate's processes send them. Others are refused.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Family:
 
 
 class NotCumulative(Exception):
-    """A sum or histogram counts from one export to the next; the message names it."""
+    """A sum or histogram is not cumulative. The message names it."""
 
 
 @dataclass
 class Latest:
-    """What each process said last, and when (seconds of any steady clock)."""
+    """Each process's last export and its time (seconds of any steady clock)."""
 
     _said: dict[tuple[str, str], tuple[float, tuple[Family, ...]]] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
-"""Which series a PromQL expression asks for: names and labels, found by its lexical rules. Pure.
+"""The series of a PromQL expression: names and labels, found by its lexical rules. Pure.
 
-Not a parser: whether an expression is well formed is Prometheus' to say (`promtool`, and `live.py`).
+It is no parser: Prometheus checks that an expression is well formed (`promtool`, and `live.py`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _DURATION = re.compile(r"\[[^\]]*\]")
 _SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\{[^}]*\})?(\s*\()?")
 _MATCHER = re.compile(r"([a-zA-Z_][a-zA-Z0-9_]*)\s*(?:=~|!~|!=|=)")
 _WORDS = {"and", "or", "unless", "bool", "offset", "inf", "nan"}
-_OWN = {"up", "ALERTS", "scalar"}  # that Prometheus makes itself
+_OWN = {"up", "ALERTS", "scalar"}  # labels that Prometheus adds
 OWN_LABELS = {"job", "instance"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """`labels`: those that the selector or a grouping of the expression names."""
+    """A series. `labels`: those in the selector, or in a grouping of the expression."""
 
     name: str
     labels: frozenset[str]
 
 
 def asked(expression: str) -> list[Asked]:
-    """Every series that the expression names, with the labels its own selector matches on."""
+    """Every series in the expression, with the labels of its own selector."""
     text = _DURATION.sub(" ", _STRING.sub('""', expression))
     text = _GROUPING.sub(" ", text)
     found = {}
@@ -44,13 +44,13 @@ def asked(expression: str) -> list[Asked]:
 
 
 def grouped_by(expression: str) -> set[str]:
-    """Labels that the expression groups or joins by."""
+    """Labels by which the expression groups or joins."""
     groups = _GROUPING.findall(_STRING.sub('""', expression))
     return {label.strip() for group in groups for label in group.split(",") if label.strip()}
 
 
 def strangers(expression: str, metrics: list[Metric]) -> list[str]:
-    """What the expression names and nobody exports: names, and labels of names. Empty when all is well."""
+    """Names in the expression, and labels of names, that no process exports. Empty if all are exported."""
     known = {name: metric for metric in metrics for name in metric.series_names()}
     found = []
     labels = set(OWN_LABELS)

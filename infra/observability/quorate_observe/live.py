@@ -1,6 +1,6 @@
-"""Every alert's expression on a running Prometheus: does it evaluate, and are the series there that it asks for.
+"""Evaluates every alert's expression on a running Prometheus, and checks that its series exist.
 
-An alert that asks for series which nobody sends never fires, and nobody notices: that is what this looks for.
+An alert on series that no process sends never fires, and no operator notices. This check finds it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ AGAIN_S = 0.5
 
 @dataclass(frozen=True)
 class Evaluated:
-    """`error`: what Prometheus says of the expression; `missing`: inputs that have no series, or lack a label;
-    `excuse`: with what they will begin, if they need not be there yet."""
+    """One alert's evaluation. `error`: Prometheus' message. `missing`: inputs without series, or without a label.
+    `excuse`: the event with which they begin, if they may be missing yet."""
 
     alert: str
     error: str | None
@@ -53,7 +53,7 @@ class Prometheus:
 
 
 class BadExpression(Exception):
-    """Prometheus cannot evaluate it; the message says why."""
+    """Prometheus cannot evaluate it. The message has the reason."""
 
 
 def evaluate(prometheus: Prometheus, alert: alerts.Alert, *, idle: bool) -> Evaluated:
@@ -81,7 +81,7 @@ def _lacking(wanted: Asked, found: list[dict[str, Any]]) -> str | None:
 
 
 def wait_for_all(url: str, timeout_s: float, *, idle: bool) -> list[Evaluated]:
-    """Until every alert works, or `timeout_s` are over: processes export every ten seconds, so it takes that long."""
+    """Repeat until every alert works, at most for `timeout_s`: processes export every ten seconds."""
     deadline = time.monotonic() + timeout_s
     prometheus = Prometheus(url)
     known = alerts.load()

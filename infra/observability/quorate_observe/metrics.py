@@ -1,4 +1,4 @@
-"""`metrics.toml`, checked, and what Prometheus makes of OpenTelemetry's names."""
+"""`metrics.toml`, checked, and the names of its metrics in Prometheus."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Kind = Literal["counter", "gauge", "histogram"]
 KINDS = ("counter", "gauge", "histogram")
 PROCESSES = ("replica", "coordinator", "api", "worker")
 
-# Units as they end a name in Prometheus. One in braces annotates and adds nothing.
+# Units as suffixes of names in Prometheus. A unit in braces is an annotation and adds none.
 _SUFFIXES = {"s": "seconds", "ms": "milliseconds", "By": "bytes", "1": "ratio"}
 _PER = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 
 class BadMetrics(Exception):
-    """metrics.toml says something that cannot be; the message says where."""
+    """metrics.toml is not valid. The message names the place."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """`attributes`: to each name its values; none where they cannot be listed."""
+    """One metric. `attributes`: the values of each, or none if they cannot be listed."""
 
     constant: str
     name: str
@@ -44,19 +44,19 @@ class Metric:
         return prometheus_name(self.name, self.unit, self.kind)
 
     def series_names(self) -> tuple[str, ...]:
-        """Under which an expression may ask for it."""
+        """Its names in expressions."""
         base = self.prometheus_name
         return (f"{base}_bucket", f"{base}_sum", f"{base}_count") if self.kind == "histogram" else (base,)
 
     def labels(self) -> set[str]:
-        """Labels of its series in Prometheus; those of every series too."""
+        """Labels of its series in Prometheus, with the labels that every series has."""
         own = {label_name(attribute) for attribute in self.attributes}
         return own | {"job", "instance"} | ({"le"} if self.kind == "histogram" else set())
 
 
 def prometheus_name(name: str, unit: str, kind: Kind) -> str:
-    """OpenTelemetry's name in Prometheus, as its compatibility specification derives it: the unit is added unless the
-    name has it, `_total` to counters, `_ratio` to gauges of unit 1."""
+    """OpenTelemetry's name in Prometheus by its compatibility specification. It adds the unit unless the name has it,
+    `_total` to counters, `_ratio` to gauges of unit 1."""
     words = [word for word in re.split(r"[^a-zA-Z0-9]+", name) if word]
     amount, _, per = unit.partition("/")
     suffix = None if amount.startswith("{") else _SUFFIXES.get(amount)
@@ -74,7 +74,7 @@ def label_name(attribute: str) -> str:
 
 
 def load(source: Path = SOURCE) -> list[Metric]:
-    """In the order of the file, which is that of the reference."""
+    """The metrics in the file's order, which the reference has too."""
     found = [_metric(value) for value in tomllib.loads(source.read_text())["metric"]]
     for what in ("constant", "name", "prometheus_name"):
         values = [getattr(metric, what) for metric in found]

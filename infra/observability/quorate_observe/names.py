@@ -27,7 +27,7 @@ _RUST_HEAD = """\
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {{
     pub name: &'static str,
-    /// UCUM, as OpenTelemetry wants it.
+    /// UCUM's, as OpenTelemetry requires.
     pub unit: &'static str,
     pub description: &'static str,
 }}
@@ -46,7 +46,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`unit` is UCUM's; `processes` says who exports it."""
+    """One metric. `unit` is UCUM's. `processes` export it."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -64,8 +64,8 @@ _REFERENCE_HEAD = """\
 
 Servers, API and worker export these over OTLP/HTTP every 10 seconds when `OTEL_EXPORTER_OTLP_ENDPOINT` (of servers also
 `--otlp-endpoint`) is set, with `service.name` and `service.instance.id` as resource attributes: Prometheus' `job` and
-`instance`. None has an attribute for a single group or customer: their usage and SLIs are in the API and the portal.
-What they are for: [observing](../operating/observing.md).
+`instance`. No metric has an attribute for a single group or customer: the API and the portal have their usage and SLIs.
+[Observing](../operating/observing.md) describes their use.
 
 | name | in Prometheus | kind | unit | from | meaning | attributes |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -115,7 +115,7 @@ def _quoted(text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """A literal, over several lines where one would be too long."""
+    """A literal, over several lines if one would be too long."""
     if len(f"    {_quoted(text)},") <= _PYTHON_WIDTH:
         return f"    {_quoted(text)}"
     parts = textwrap.wrap(text, width=100, drop_whitespace=False)

@@ -43,7 +43,7 @@ def test_unit_tests_of_alerts(path: Path) -> None:
 
 @pytest.mark.parametrize("path", alerts.rule_files(), ids=lambda path: path.name.split(".")[0])
 def test_unit_tests_notice_an_alert_that_never_fires(tmp_path: Path, path: Path) -> None:
-    """Each alert in turn is made one that cannot fire; its unit test must fail."""
+    """Each alert in turn is changed so that it cannot fire. Its unit test must fail."""
     tests = path.name.replace(".rules.yaml", ".yaml")
     (tmp_path / "tests").mkdir()
     shutil.copy(alerts.TESTS / tests, tmp_path / "tests" / tests)
@@ -52,7 +52,7 @@ def test_unit_tests_notice_an_alert_that_never_fires(tmp_path: Path, path: Path)
         kept, rule["expr"] = rule["expr"], f"({rule['expr']}) and absent(vector(0))"
         (tmp_path / path.name).write_text(json.dumps(whole))
         done = promtool("test", "rules", str(tmp_path / "tests" / tests))
-        assert done.returncode != 0, f"{rule['alert']} never fired and no test noticed"
+        assert done.returncode != 0, f"{rule['alert']} never fired, and no test failed"
         rule["expr"] = kept
 
 
@@ -60,7 +60,7 @@ def test_every_alert_has_a_case_that_fires_and_one_that_does_not() -> None:
     tried = alerts.tried()
     lacking = [alert.name for alert in ALL if tried.get(alert.name) != {True, False}]
     assert not lacking
-    assert set(tried) == {alert.name for alert in ALL}, "a test names an alert that is not there"
+    assert set(tried) == {alert.name for alert in ALL}, "a test names an unknown alert"
 
 
 def test_every_alert_says_how_urgent_it_is() -> None:
@@ -83,7 +83,7 @@ def test_alerts_and_pages_belong_together() -> None:
 def test_a_page_has_what_one_needs_at_night(alert: alerts.Alert) -> None:
     text = (PAGES / f"{alert.name}.md").read_text()
     assert text.startswith(f"# {alert.name}\n")
-    for part in ("**What customers notice.**", "## Confirm\n", "## Do\n", "## When to call for help\n"):
+    for part in ("**Effect on customers.**", "## Confirm\n", "## Do\n", "## When to call for help\n"):
         assert part in text, f"{alert.name}: no {part.strip()}"
     assert "```" in text.split("## Confirm")[1].split("## Do")[0], "no command to confirm it with"
 

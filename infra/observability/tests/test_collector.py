@@ -1,4 +1,4 @@
-"""The collector's configuration, as far as it can be checked without one."""
+"""The collector's configuration, as far as it can be checked without a collector."""
 
 import yaml
 

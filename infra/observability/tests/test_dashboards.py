@@ -1,4 +1,4 @@
-"""Every panel can be read by somebody who sees it for the first time."""
+"""A first-time reader can understand every panel."""
 
 from quorate_observe import alerts, dashboards
 from quorate_observe.dashboards.panel import Dashboard, Figure, Graph, Query, as_json

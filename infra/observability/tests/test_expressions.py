@@ -1,4 +1,4 @@
-"""Dashboards and alerts ask for nothing that nobody exports."""
+"""Dashboards and alerts ask only for exported series."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_alerts_name_only_what_is_exported() -> None:
 
 
 def test_label_values_that_are_matched_exist() -> None:
-    """`quorate_status="paused"` is a status, and not a word that nobody ever sends."""
+    """`quorate_status="paused"` is a status that processes send."""
     known = {name: metric for metric in METRICS for name in metric.series_names()}
     every = [alert.expression for alert in alerts.load()]
     every += [expression for dashboard in dashboards.ALL for _, expression in dashboard.expressions()]

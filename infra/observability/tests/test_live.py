@@ -1,4 +1,4 @@
-"""When an alert counts as working on live data."""
+"""The conditions under which an alert counts as working on live data."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from quorate_observe.live import BadExpression, evaluate, table
 
 
 class FakePrometheus:
-    """Answers queries from a table; what is not in it has no series."""
+    """Answers queries from a table. Other queries have no series."""
 
     def __init__(self, series: dict[str, list[dict[str, str]]]) -> None:
         self._series = series

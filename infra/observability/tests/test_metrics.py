@@ -1,4 +1,4 @@
-"""The source of names, and what is generated from it."""
+"""The source of names, and the files generated from it."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from quorate_observe.metrics import BadMetrics, load, prometheus_name
     ],
 )
 def test_names_in_prometheus(name: str, unit: str, kind: str, expected: str) -> None:
-    """As OpenTelemetry's compatibility specification has them."""
+    """Names by OpenTelemetry's compatibility specification."""
     assert prometheus_name(name, unit, kind) == expected  # type: ignore[arg-type]
 
 

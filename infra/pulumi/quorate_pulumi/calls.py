@@ -1,6 +1,6 @@
 """Calls of the control client from code that is not async, each with a client of its own.
 
-In a thread with a loop of its own, since whoever calls may run within a loop already: Pulumi's mocks call providers so.
+Each call runs in a thread with its own loop, because the caller may be within a loop: Pulumi's mocks call providers so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIMEOUT_S = 30.0
 def with_control(
     api_url: str, api_key: str, work: Callable[[Control], Awaitable[Result]], *, idempotency_key: str | None = None
 ) -> Result:
-    """`idempotency_key`: of the POST that `work` makes; without it each has one made for it."""
+    """`idempotency_key`: the key of the POST that `work` makes. Without it each POST gets a new one."""
 
     async def call() -> Result:
         transport = _Keyed(idempotency_key) if idempotency_key else None
@@ -46,8 +46,8 @@ def with_control(
 
 
 class _Keyed(httpx2.AsyncBaseTransport):
-    """Sends POSTs under a key that outlives the program that asks. A client within a client, so that the proxies
-    of the environment are gone by as ever."""
+    """Sends POSTs under a key that outlives the calling program. It wraps a client, so that the environment's proxies
+    still apply."""
 
     def __init__(self, key: str) -> None:
         self._key = key

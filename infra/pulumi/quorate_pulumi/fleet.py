@@ -1,4 +1,4 @@
-"""Groups for a load test, on the fleet that Terraform describes: its output `quorate_fleet`, of version 1."""
+"""Groups for a load test, on the fleet in Terraform's output `quorate_fleet`, version 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 class FleetContractError(ValueError):
-    """The fleet's description is not one that this package understands; the message names the field."""
+    """The fleet's description is not valid for this package. The message names the field."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Server:
 
 @dataclass(frozen=True)
 class FleetContract:
-    """`terraform output -json quorate_fleet`. Fields that it does not know are ignored, as the contract says."""
+    """Parse `terraform output -json quorate_fleet`. Unknown fields are ignored, as the contract says."""
 
     region: str
     rdma_kind: str
@@ -81,7 +81,7 @@ def _field(source: Mapping[str, Any], name: str, kind: Any, at: str = "") -> Any
 @dataclass(frozen=True, kw_only=True)
 class LoadTestGroupsArgs:
     fleet: str | Mapping[str, Any]
-    """`quorate_fleet`, as JSON or decoded."""
+    """`quorate_fleet`, as JSON or as an object."""
     groups: int
     api_url: pulumi.Input[str]
     api_key: pulumi.Input[str]
@@ -91,15 +91,15 @@ class LoadTestGroupsArgs:
     replication_degree: int
     request_size_bytes: pulumi.Input[int]
     rate_per_s: pulumi.Input[int]
-    """Of each group."""
+    """The rate of each group."""
     retention_bytes: pulumi.Input[int] | None = None
     allow_http: bool = False
-    """As a group's."""
+    """As for a group."""
 
 
 class LoadTestGroups(pulumi.ComponentResource):
-    """`groups` groups alike, NAME-1 and on, in the fleet's region. Another durability or degree replaces them: what a
-    load test wrote is nobody's."""
+    """`groups` equal groups, NAME-1 and on, in the fleet's region. Another durability or degree replaces them, because
+    no one needs a load test's entries."""
 
     groups: list[Group]
     servers: pulumi.Output[dict[str, str]]
@@ -124,8 +124,8 @@ class LoadTestGroups(pulumi.ComponentResource):
 
     @property
     def handles(self) -> pulumi.Output[dict[str, str]]:
-        """The load driver's handles, as JSON, by group; `quorate-load --handle` takes each in a file of its own.
-        Secret, and they end within the hour: take them right before the load."""
+        """The load driver's handles as JSON, by group. `quorate-load --handle` takes each in a file of its own. They
+        are secret and expire within the hour: take them right before the load."""
         return pulumi.Output.secret(pulumi.Output.all(**{group.name: group.handle for group in self.groups}))
 
 

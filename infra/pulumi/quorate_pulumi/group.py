@@ -1,4 +1,4 @@
-"""A group that belongs to a stack, and what the application of that stack needs to reach it."""
+"""A group of a stack, and the variables with which the stack's application reaches it."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ ENVIRONMENT = ("QUORATE_API_URL", "QUORATE_API_KEY", "QUORATE_GROUP")
 class GroupArgs:
     api_url: pulumi.Input[str]
     api_key: pulumi.Input[str]
-    """A key of the project with the scope `manage`. Kept as a secret."""
+    """A key of the project with the scope `manage`. It is stored as a secret."""
     project_id: pulumi.Input[str]
     durability: pulumi.Input[Durability]
     replication_degree: pulumi.Input[int]
     request_size_bytes: pulumi.Input[int]
     rate_per_s: pulumi.Input[int]
     group_name: pulumi.Input[str] | None = None
-    """Unique in the project. By default the resource's name."""
+    """Unique in the project; default: the resource's name."""
     min_replicas: pulumi.Input[int] | None = None
     region: pulumi.Input[str] | None = None
     retention_bytes: pulumi.Input[int] | None = None
     retention_age_s: pulumi.Input[int] | None = None
     on_sla_change: Literal["refuse", "replace"] = "refuse"
-    """What a changed durability, degree or region does: an error, or another group, without the log."""
+    """Effect of a changed durability, degree or region: an error, or another group without the log."""
     app_key: pulumi.Input[str] | None = None
     """The application's key, with the scopes `append` and `read` only. Without it there is no `environment`."""
     allow_http: bool = False
-    """Whether `api_url` may be http to another machine, which has the keys sent unencrypted."""
+    """Whether `api_url` may be http to another machine. The keys are then sent unencrypted."""
 
 
 class _GroupResource(Resource, module="quorate", name="Group"):
@@ -51,8 +51,8 @@ class _GroupResource(Resource, module="quorate", name="Group"):
 
 
 class Group(pulumi.ComponentResource):
-    """A group. It is deleted with its log when it leaves the stack, unless the options `protect` or `retain_on_delete`
-    say otherwise; what the component is made of has them, too."""
+    """A group. Removing it from the stack deletes it with its log, unless the options `protect` or `retain_on_delete`
+    are set. The component's own resources have these options, too."""
 
     name: str
     group_id: pulumi.Output[str]
@@ -92,8 +92,8 @@ class Group(pulumi.ComponentResource):
 
     @property
     def environment(self) -> pulumi.Output[dict[str, str]]:
-        """Variables for the application, as the SDKs' examples read them; with them a client fetches handles by
-        itself, each time that one expires. Secret as a whole."""
+        """Variables for the application, as in the SDKs' examples. With them a client fetches handles itself, each
+        time that one expires. The whole output is secret."""
         if self._app_key is None:
             raise ValueError(
                 f"Group {self.name!r}: environment needs app_key, a key with the scopes append and read. It is not "
@@ -104,16 +104,16 @@ class Group(pulumi.ComponentResource):
 
     @property
     def handle(self) -> pulumi.Output[str]:
-        """The handle as JSON, for what runs soon and not for long: its token is a secret and ends within the hour.
-        Each use asks the API, as `app_key` if there is one, so it is another in each run: do not give it to
-        a resource that is to stay as it is."""
+        """The handle as JSON, for programs that run soon and briefly: its token is secret and expires within the hour.
+        Each use asks the API, as `app_key` if there is one. It therefore differs in each run: do not use it in a
+        resource that must not change."""
         key = self._api_key if self._app_key is None else self._app_key
         known = pulumi.Output.all(self._api_url, key, self.group_id)
         return pulumi.Output.secret(known.apply(lambda found: asyncio.to_thread(_handle, self.name, *found)))
 
 
 def handle_json(handle: Handle) -> str:
-    """As `Handle.parse` and `quorate-load --handle` read it (sdk/contract/handle.md)."""
+    """The handle as `Handle.parse` and `quorate-load --handle` read it (sdk/contract/handle.md)."""
     fields = {name: value for name, value in asdict(handle).items() if value is not None}
     fields["group_id"] = str(handle.group_id)
     if handle.token_expires_at is not None:

@@ -1,4 +1,4 @@
-"""The stack output `handles` into files, as the load driver takes them: `python -m quorate_pulumi.handles FOLDER`."""
+"""Writes the stack output `handles` to files for the load driver: `python -m quorate_pulumi.handles FOLDER`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorate.handle import Handle
 
 
 def write(folder: Path, handles: Mapping[str, str]) -> list[Path]:
-    """NAME.json for each, which nobody else may read. Raises ValueError; nothing is written then."""
+    """Write NAME.json for each, readable by the owner only. Raises ValueError before anything is written."""
     for name, text in handles.items():
         if not name or Path(name).name != name:
             raise ValueError(f"{name!r} is no file's name")
@@ -25,7 +25,7 @@ def write(folder: Path, handles: Mapping[str, str]) -> list[Path]:
     paths = []
     for name, text in handles.items():
         path = folder / f"{name}.json"
-        path.unlink(missing_ok=True)  # a file that others may read keeps its mode
+        path.unlink(missing_ok=True)  # an existing file that others may read would keep its mode
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
             stream.write(text)
         paths.append(path)

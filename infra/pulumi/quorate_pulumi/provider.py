@@ -1,7 +1,7 @@
 """The dynamic provider of groups: Pulumi's create, read, update and delete over the Python SDK's control client.
 
-Pulumi keeps each resource's provider in its state as a pickle. This class stands in an installed module and holds
-nothing, so the pickle is its name: a newer version of this package looks after groups that an older one made.
+Pulumi stores each resource's provider in its state as a pickle. This class is in an installed module and has no state,
+so the pickle is its name: a newer version of this package manages groups that an older one created.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Result = TypeVar("Result")
 READY_S_MAX = 60.0
 GONE_S_MAX = 60.0
 POLL_S = 0.25
-IDENTITY = ("project_id", "name")  # another of these is another group, with an empty log
+IDENTITY = ("project_id", "name")  # a change of one of these is another group, with an empty log
 ACCESS = ("api_url", "api_key")
 INPUTS = (*ACCESS, *IDENTITY, *SLA, "on_sla_change", "owner", "allow_http")
 LEAVING = ("deleting", "deleted")
 
 
 class GroupProvider(ResourceProvider):
-    """`owner` is which resource of which stack asks: two stacks that ask for the same group must not share it."""
+    """`owner` names the stack and the resource: two stacks with equal requests must not share a group."""
 
     serialize_as_secret_always = False  # the pickle is a name
 
@@ -51,18 +51,18 @@ class GroupProvider(ResourceProvider):
         if not wrong and is_new and UNKNOWN not in found.values():
             wrong = self._no_room(found, {})
             if wrong and self._is_there(found):
-                wrong = []  # its own reservation may be what is in the way, if an interrupted run made it: create tells
+                wrong = []  # the reservation of an interrupted run may be in the way: create finds out
         return CheckResult(found, [CheckFailure(name, reason) for name, reason in wrong])
 
     def diff(self, id_: str, olds: Json, news: Json) -> DiffResult:
         before, after = _normal(olds), _normal(news)
         new_identity = changed(before, after, IDENTITY)
-        # What is unknown until the apply may turn out to be the same: then diff is asked again.
+        # A value that is unknown until the apply may turn out equal: diff is called again then.
         for_life = [name for name in changed(before, after, FOR_LIFE) if after[name] != UNKNOWN]
         if for_life and not new_identity and after.get("on_sla_change") != "replace":
             raise GroupError(
                 f"the group {before['name']!r} has its {', '.join(for_life)} for life. Replacing it would delete "
-                "its log: put the value back, make a second group and move to it, or agree to losing the log with "
+                "its log: restore the value, create a second group and move to it, or accept the loss of the log with "
                 'on_sla_change="replace".',
                 for_life[0],
             )
@@ -75,7 +75,7 @@ class GroupProvider(ResourceProvider):
             changes=bool(replaces or in_place or others),
             replaces=replaces,
             stables=["id"],
-            delete_before_replace=bool(for_life) and not new_identity,  # its name is taken until it is gone
+            delete_before_replace=bool(for_life) and not new_identity,  # its name is taken until the deletion has ended
         )
 
     def create(self, props: Json) -> CreateResult:
@@ -96,8 +96,8 @@ class GroupProvider(ResourceProvider):
         try:
             made = _call(doing, found, make, idempotency_key=_derived_key(found, body))
         except _Gone:
-            # Under this key a group was made within a day and deleted since; or there is no such project, which the
-            # second answer says again.
+            # Under this key a group was created within a day and deleted since. If there is no such project, the
+            # second answer says so again.
             made = _call(doing, found, make, idempotency_key=f"pulumi-{uuid.uuid4()}", gone_is_error=True)
         return CreateResult(str(made["id"]), _outs(found, made))
 
@@ -120,7 +120,7 @@ class GroupProvider(ResourceProvider):
         doing = f"resizing the group {after['name']!r}"
 
         async def resize(control: Control) -> Json:
-            # Without changes the group is asked for: a new key, or a new address of the API, has to work.
+            # Without changes read the group: a new key, or a new address of the API, must work.
             return await (control.resize_group(id_, changes) if changes else control.group(id_))
 
         return UpdateResult(_outs(after, _call(doing, after, resize, gone_is_error=True)))
@@ -180,7 +180,7 @@ def _call(
 
 
 async def _until_ready(control: Control, group_id: str) -> Json:
-    """The group once it serves, or as it is when the time is up: the reservation stands then, too."""
+    """The group when it serves, or in its state at the deadline. Its reservation stands in both cases."""
     ends_at = asyncio.get_running_loop().time() + READY_S_MAX
     while True:
         found = await control.group(group_id)
@@ -190,7 +190,7 @@ async def _until_ready(control: Control, group_id: str) -> Json:
 
 
 async def _until_gone(control: Control, group_id: str) -> None:
-    """Raises NotFound once it is; returns when the time is up."""
+    """Raises NotFound after the deletion has ended. Returns at the deadline."""
     ends_at = asyncio.get_running_loop().time() + GONE_S_MAX
     while asyncio.get_running_loop().time() < ends_at:
         await control.group(group_id)
@@ -202,13 +202,13 @@ def _normal(props: Mapping[str, Any]) -> Json:
 
 
 def _derived_key(found: Json, body: Json) -> str:
-    """The same for the same wish of the same resource, so that what an interrupted run made is found again."""
+    """Equal for equal requests of one resource, so that the group of an interrupted run is found again."""
     wish = [found.get("owner"), found["project_id"], found["name"], body]
     return "pulumi-" + hashlib.sha256(json.dumps(wish, sort_keys=True).encode()).hexdigest()[:40]
 
 
 def _outs(asked: Json, made: Json) -> Json:
-    """The state: the inputs, with the SLA as the API has it, and what only the API knows."""
+    """The state: the inputs, with the API's SLA, and the API's own values."""
     outs = {name: asked[name] for name in INPUTS if name in asked and name not in SLA}
     outs |= {name: made["sla"][name] for name in SLA if made["sla"].get(name) is not None}
     return {**outs, "group_id": made["id"], "monthly_micros": made["price"]["monthly_micros"]}

@@ -1,4 +1,4 @@
-"""What a group is asked for: fields, bounds and defaults as in sdk/contract/openapi.json. Pure."""
+"""A group's inputs: fields, bounds and defaults as in sdk/contract/openapi.json. Pure."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SLA = (*FOR_LIFE, *IN_PLACE)
 
 
 def normal(props: Mapping[str, Any], unknown: Any = None) -> tuple[Json, list[tuple[str, str]]]:
-    """The properties with defaults filled in and numbers whole, as Pulumi's engine keeps every number as a float;
-    and what is wrong, by property. What is `unknown` until the apply is left as it is."""
+    """The properties with defaults and whole numbers (Pulumi's engine keeps every number as a float), and the faults by
+    property. A value that is `unknown` until the apply stays as it is."""
     found = {name: value for name, value in props.items() if value is not None}
     wrong: list[tuple[str, str]] = []
     found.setdefault("region", REGION_DEFAULT)
@@ -90,7 +90,7 @@ def _texts(found: Json, unknown: Any) -> list[tuple[str, str]]:
 
 
 def _address(address: str, allow_http: bool) -> list[str]:
-    """The key goes with every request: over http only on this machine, unless it is said that nobody can listen."""
+    """Every request carries the key: over http only on this machine, unless `allow_http` is set."""
     try:
         parts = urllib.parse.urlsplit(address)
         host = parts.hostname
@@ -111,7 +111,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def sla_of(props: Mapping[str, Any]) -> Json:
-    """The SLA as the API takes it."""
+    """The SLA for the API."""
     return {name: props[name] for name in SLA if props.get(name) is not None}
 
 

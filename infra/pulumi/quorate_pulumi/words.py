@@ -1,4 +1,4 @@
-"""What went wrong, in words for whoever wrote the Pulumi program."""
+"""Errors in words for the author of the Pulumi program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from quorate.errors import QuorateError
 
 
 class GroupError(Exception):
-    """A group could not be made, changed, read or deleted. `attribute`: of the group, where one is at fault."""
+    """A group could not be created, changed, read or deleted. `attribute`: the one at fault, if any."""
 
     def __init__(self, message: str, attribute: str | None = None) -> None:
         self.attribute = attribute
@@ -15,10 +15,10 @@ class GroupError(Exception):
 
 
 def refusal_in_words(refusal: Json) -> tuple[str, str]:
-    """The attribute that asks for too much, and a text that names what is scarce."""
+    """The attribute that asks for too much, and a text that names the scarce resource."""
     scarce = refusal.get("scarce_resource")
     attribute = "rate_per_s"
-    if refusal.get("reason") == "unknown_region":  # where servers are scarce, too
+    if refusal.get("reason") == "unknown_region":  # servers are scarce then, too
         attribute = "region"
     elif refusal.get("reason") == "too_few_servers" or scarce == "servers":
         attribute = "replication_degree"
@@ -30,7 +30,7 @@ def refusal_in_words(refusal: Json) -> tuple[str, str]:
 
 
 def explained(doing: str, problem: QuorateError) -> GroupError:
-    """`doing`: what was being done, to which group."""
+    """`doing`: the operation and the group's name."""
     if isinstance(problem, AdmissionRefused):
         attribute, text = refusal_in_words(problem.refusal)
         return GroupError(f"{doing}: {attribute}: {text} {_trace(problem)}", attribute)

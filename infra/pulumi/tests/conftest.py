@@ -21,7 +21,7 @@ def api() -> Iterator[FakeApi]:
 
 @pytest.fixture
 def props(api: FakeApi) -> dict[str, Any]:
-    """As Pulumi's engine hands them over: every number a float."""
+    """The properties as Pulumi's engine passes them: every number is a float."""
     return {
         "api_url": api.url,
         "api_key": "qk_manage",

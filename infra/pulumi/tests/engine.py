@@ -11,7 +11,7 @@ RESOURCE = "pulumi-python:dynamic/quorate:Group"
 
 
 class Mocks(pulumi.runtime.Mocks):
-    """Groups are made by the provider's own create; what is registered is kept."""
+    """The provider's own create makes groups. Registered resources are recorded."""
 
     def __init__(self) -> None:
         self.registered: list[pulumi.runtime.MockResourceArgs] = []
@@ -23,7 +23,7 @@ class Mocks(pulumi.runtime.Mocks):
         if args.typ != RESOURCE:
             return "", args.inputs
         self.secret = {name for name, value in args.inputs.items() if is_rpc_secret(value)}
-        # The engine takes the secret's wrapping off for a provider that does not accept it.
+        # The engine unwraps secrets for a provider that does not accept them.
         asked = {name: unwrap_rpc_secret(value) for name, value in args.inputs.items() if name != "__provider"}
         checked = GroupProvider().check({}, asked)
         assert not [(failure.property, failure.reason) for failure in checked.failures]

@@ -1,5 +1,5 @@
-"""A strict stand-in for the API, over real HTTP: bodies are what the contract says (sdk/contract/openapi.json), keys
-are checked, Idempotency-Keys are kept, and there are faults on request. What the contract has not is a violation."""
+"""A strict stand-in for the API, over real HTTP. It checks bodies by the contract (sdk/contract/openapi.json) and keys,
+stores Idempotency-Keys, and has faults on demand. Anything outside of the contract is a violation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 CONTRACT = json.loads((Path(__file__).parents[3] / "sdk/contract/openapi.json").read_text())
 SCHEMAS = CONTRACT["components"]["schemas"]
 KEYS = {"qk_manage": {"manage", "append", "read"}, "qk_other": {"manage"}, "qk_app": {"append", "read"}}
-RATE_MAX = 10_000  # what the fleet can promise in all
+RATE_MAX = 10_000  # rate that the fleet can promise in all
 PROJECT = "01930f3c-5f4e-7cc3-98c4-dc0c0c073980"
 DEFAULTS = {"region": "local", "retention_bytes": 256 << 20, "min_replicas": None, "retention_age_s": None}
 TYPES = {"integer": int, "string": str, "null": type(None)}
@@ -22,9 +22,9 @@ class FakeApi:
     def __init__(self) -> None:
         self.groups, self.answers = {}, {}
         self.calls, self.violations = [], []
-        self.lose_answers = 0  # of POSTs: the work is done, and the connection breaks
-        self.provisioning = 0  # looks at a new group before it is active
-        self.deleting = 0  # looks at a group that is being deleted before it is gone
+        self.lose_answers = 0  # number of POSTs whose work is done before the connection breaks
+        self.provisioning = 0  # number of reads before a new group is active
+        self.deleting = 0  # number of reads before a deleted group is gone
         self.handles = 0
         self._lock = threading.Lock()
         fake = self

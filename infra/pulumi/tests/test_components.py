@@ -1,4 +1,4 @@
-"""The components with Pulumi's mocks: what they register, what is secret, and that it reaches the application."""
+"""The components with Pulumi's mocks: registered resources, secrets, and the application's variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written here of the API, held against its contract: an SLA's bounds, and where refusals are shown."""
+"""The package's copy of the API's bounds and refusals, compared with the contract."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The programs in docs/operating/pulumi.md, as they stand there, and what they are said to lead to."""
+"""The programs in docs/operating/pulumi.md, as they are there, and their described results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HANDLE = {
 
 @pytest.fixture
 def exported(api, mocks, monkeypatch):
-    """Runs a program of the page and gives what it exports, with whether that is secret."""
+    """Runs a program of the page. Returns its exports, and whether each is secret."""
     values = {
         "apiUrl": api.url,
         "apiKey": "qk_manage",

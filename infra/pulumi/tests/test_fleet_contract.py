@@ -1,4 +1,4 @@
-"""Terraform's JSON contract: what is read, and that what is not understood is refused by name."""
+"""Terraform's JSON contract: the fields that are read, and the refusal of invalid ones by name."""
 
 import copy
 import json

@@ -1,5 +1,7 @@
-"""The same provider in the process that Pulumi's SDK runs dynamic providers in (`python -m pulumi.dynamic`), spoken to
-over gRPC as Pulumi's engine does: pickled, with numbers as floats, where nobody has imported our package."""
+"""The provider in the process of Pulumi's SDK for dynamic providers (`python -m pulumi.dynamic`).
+
+The tests call it over gRPC as Pulumi's engine does: pickled, with numbers as floats, and without our package imported.
+"""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_check_names_what_is_wrong_without_asking_the_api(api, props, name, valu
     ],
 )
 def test_keys_go_unencrypted_to_this_machine_or_where_it_was_allowed(props, address, allow_http):
-    # Without a project no API is asked, and that is all that is wrong.
+    # Without a project the API is not called, and this is the only error.
     wrong = failures({**props, "api_url": address, "allow_http": allow_http, "project_id": None})
     assert list(wrong) == ["project_id"]
 

@@ -80,7 +80,7 @@ func (r *groupReport) found(check string) bool {
 	return false
 }
 
-// sound is a history with nothing wrong: three appends acknowledged, one refused, two unknown of which one happened.
+// sound is a history without a fault: three appends acknowledged, one refused, two unknown of which one happened.
 func sound() *book {
 	b := &book{}
 	b.call(1, 0, 2, 1, "")
@@ -118,7 +118,7 @@ func TestSoundHistoryIsClean(t *testing.T) {
 	}
 }
 
-// bad is a history with one thing wrong. byPorcupine: the model must reject it too, without the direct checks.
+// bad is a history with one fault. byPorcupine: the model must reject it too, without the direct checks.
 type bad struct {
 	name, check string
 	byPorcupine bool
@@ -136,7 +136,7 @@ var bads = []bad{
 	{"a lost ack", "no acked entry lost", false, logs("[[0,1,0,3]]", 3)},
 	{"a lost ack overwritten", "no acked entry lost", true, logs("[[0,1,0,3],[3,3,0,1]]", 4)},
 	{"a duplicate", "no entry doubled", true, logs("[[0,1,0,3],[3,2,0,1],[4,3,0,1],[5,2,0,1]]", 6)},
-	{"a reorder of what was acked", "acked where it was told", true, logs("[[0,1,2,1],[1,1,0,2],[3,2,0,1],[4,3,0,1]]", 5)},
+	{"a reorder of acked entries", "acked at its offset", true, logs("[[0,1,2,1],[1,1,0,2],[3,2,0,1],[4,3,0,1]]", 5)},
 	{"a refused append present", "no refused entry present", true, logs("[[0,1,0,3],[3,2,0,1],[4,3,0,1],[5,2,1,1]]", 6)},
 	{"a refused append read", "no refused entry present", true, func(b *book) {
 		b.read(4, 4, "[[4,2,1,1]]", 9, 9.5)
@@ -158,7 +158,7 @@ var bads = []bad{
 		b.read(4, 3, "[[3,2,0,1]]", 4, 4.5)
 		logs(soundLog, 5)(b)
 	}},
-	{"a read of what was cut", "reads are of the log", true, func(b *book) {
+	{"a read of truncated entries", "reads are of the log", true, func(b *book) {
 		b.read(4, 4, "[[4,3,1,1]]", 9, 9.5)
 		logs(soundLog, 5)(b)
 	}},
@@ -187,7 +187,7 @@ var bads = []bad{
 		b.end(7, 0, "unknown", 11)
 		logs("[[0,1,0,3],[3,2,0,1],[4,7,0,2]]", 6)(b)
 	}},
-	{"an entry that nobody called", "only what was appended", true, logs("[[0,1,0,3],[3,2,0,1],[4,8,0,1]]", 5)},
+	{"an entry that no client called", "only appended entries", true, logs("[[0,1,0,3],[3,2,0,1],[4,8,0,1]]", 5)},
 	{"an expected offset missed", "expected offset", true, func(b *book) {
 		b.call(5, 0, 1, 10, `,"expected":4`)
 		b.ack(5, 0, 5, 11)
@@ -204,7 +204,7 @@ var bads = []bad{
 		b.log("s1", 5, soundLog)
 		b.log("s2", 5, "[[0,1,0,3],[3,2,0,1],[4,3,1,1]]")
 	}},
-	{"a replica that is short", "every replica has everything", false, func(b *book) {
+	{"a replica with a shorter log", "every replica has everything", false, func(b *book) {
 		b.log("s1", 5, soundLog)
 		b.log("s2", 5, "[[0,1,0,3],[3,2,0,1]]")
 	}},
@@ -213,7 +213,7 @@ var bads = []bad{
 		b.refuse(5, 0, codeConditionFailed, 2.4)
 		logs(soundLog, 5)(b)
 	}},
-	{"a token fenced by nobody", "linearizable", true, func(b *book) {
+	{"a token fenced by no other", "linearizable", true, func(b *book) {
 		b.call(5, 0, 1, 2.2, `,"token":7`)
 		b.refuse(5, 0, codeFenced, 2.4)
 		logs(soundLog, 5)(b)
@@ -248,7 +248,7 @@ func TestEveryBadHistoryIsRejected(t *testing.T) {
 				return
 			}
 			if text, err := os.ReadFile(report.Picture); err != nil || !strings.Contains(string(text), "<html") {
-				t.Fatalf("no picture: %v", err)
+				t.Fatalf("no visualization: %v", err)
 			}
 		})
 	}
@@ -259,7 +259,7 @@ func TestALostGroupMustNotContradictItself(t *testing.T) {
 	if report := b.judge(t, true); !report.Clean || !report.IsLost {
 		t.Fatal(report)
 	}
-	b.read(4, 7, "[[7,3,1,1]]", 9, 9.5) // what stood at 4 to 6 is not known
+	b.read(4, 7, "[[7,3,1,1]]", 9, 9.5) // the entries at 4 to 6 are unknown
 	if report := b.judge(t, true); !report.Clean {
 		t.Fatal(report)
 	}

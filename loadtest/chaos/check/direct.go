@@ -5,10 +5,10 @@ import (
 	"sort"
 )
 
-// Checks of the whole history, each of one promise. Porcupine covers most of them together; these say which promise
-// was broken and by what.
+// Checks of the whole history, one for each property. Porcupine covers most of them together; these name the broken
+// property and the operations that broke it.
 
-// perCheckMax bounds what is said of one broken promise.
+// perCheckMax bounds the findings of one broken property.
 const perCheckMax = 10
 
 type violation struct {
@@ -49,7 +49,7 @@ func checkDirectly(g *group, r *reference, found *findings) {
 	checkEnds(g, r, found)
 }
 
-// Every replica gives the whole log, and all give the same.
+// Every replica gives the whole log, and all logs are equal.
 func checkReplicas(g *group, r *reference, found *findings) {
 	for _, log := range g.logs {
 		if log.length() < log.end {
@@ -78,7 +78,7 @@ func checkRun(part run, r *reference, check string, source fmt.Stringer, found *
 	}
 }
 
-// Nothing acked is lost or elsewhere, nothing refused is there, nothing is there in part.
+// No acked entry is lost or elsewhere, no refused one is there, and no batch is there in part.
 func checkAppends(g *group, r *reference, found *findings) {
 	for _, op := range g.appends {
 		place, isThere := r.places[appendKey{op.client, op.number}]
@@ -86,7 +86,7 @@ func checkAppends(g *group, r *reference, found *findings) {
 		case op.outcome == acked && !isThere:
 			found.add("no acked entry lost", "an acknowledged append is not in the log", op)
 		case op.outcome == acked && place != op.offset:
-			found.add("acked where it was told", fmt.Sprintf("it is at %d", place), op)
+			found.add("acked at its offset", fmt.Sprintf("it is at %d", place), op)
 		case op.outcome == refused && isThere:
 			found.add("no refused entry present", fmt.Sprintf("a refused append is at %d", place), op)
 		case isThere && !r.holds(op, place) && !r.isLost:
@@ -95,7 +95,7 @@ func checkAppends(g *group, r *reference, found *findings) {
 	}
 }
 
-// Every entry was called by somebody, and is there once.
+// Every entry was called by a client, and is there once.
 func checkEntries(g *group, r *reference, found *findings) {
 	called := map[uint64][]*appendOp{}
 	for _, op := range g.appends {
@@ -116,7 +116,7 @@ func checkEntries(g *group, r *reference, found *findings) {
 		}
 		seen[at] = uint64(offset)
 		if owner(called[at.client], at.number) == nil {
-			found.add("only what was appended", fmt.Sprintf("offset %d holds client %d's %d, which nobody called",
+			found.add("only appended entries", fmt.Sprintf("offset %d holds client %d's %d, which was never called",
 				offset, at.client, at.number))
 		}
 	}
@@ -161,10 +161,10 @@ func checkSessions(g *group, r *reference, found *findings) {
 	}
 }
 
-// What was acknowledged before something else was called stands before it.
+// An append acknowledged before another was called stands before it.
 func checkRealTime(g *group, r *reference, found *findings) {
 	ops := inOrder(g, r)
-	earliest := -1 // of the operations behind, the one that returned first
+	earliest := -1 // the later operation that returned first
 	for i := len(ops) - 1; i >= 0; i-- {
 		if earliest >= 0 && ops[earliest].ret < ops[i].call {
 			found.add("real-time order", fmt.Sprintf("the one at %d had returned before the one at %d was called",
@@ -195,7 +195,7 @@ func checkConditions(g *group, r *reference, found *findings) {
 	}
 }
 
-// What was read is in the log, from the offset asked for on, and had been called by then.
+// Entries read are in the log, from the wanted offset on, and were called before that.
 func checkReads(g *group, r *reference, found *findings) {
 	calls := map[entry]int64{}
 	for _, op := range g.appends {
@@ -238,7 +238,7 @@ func checkTails(g *group, found *findings) {
 	}
 }
 
-// No replica said that more was committed than there is; a confirmed end was neither behind nor ahead.
+// No replica reported a commit offset beyond the log; a confirmed end was neither behind nor ahead.
 func checkEnds(g *group, r *reference, found *findings) {
 	ops := inOrder(g, r)
 	for _, op := range g.ends {

@@ -55,7 +55,7 @@ type appendOp struct {
 	token                 uint64
 	outcome               outcome
 	code                  string
-	offset                uint64 // where it was acknowledged to be
+	offset                uint64 // the acknowledged offset
 	call, ret             int64  // nanoseconds; ret is never, unless it was answered
 }
 
@@ -76,7 +76,7 @@ func (a *appendOp) String() string {
 	return text + times(a.call, a.ret)
 }
 
-// readOp is what one replica gave from an offset on; sequence is its place in a tail, -1 for a single read.
+// readOp is one replica's answer from an offset on; sequence is its place in a tail, -1 for a single read.
 type readOp struct {
 	client    uint64
 	from      string
@@ -94,7 +94,7 @@ func (r *readOp) String() string {
 	return fmt.Sprintf("client %d's %s from %s at %d: %v", r.client, what, r.from, r.offset, r.runs) + times(r.call, r.ret)
 }
 
-// endOp is an answer to "where does the log end?"; only a confirmed one was current.
+// endOp is an answer to a query of the log's end; only a confirmed one was current.
 type endOp struct {
 	client    uint64
 	from      string
@@ -106,18 +106,18 @@ type endOp struct {
 }
 
 func (e *endOp) String() string {
-	word := "what one replica knew of the log's end"
+	word := "one replica's view of the log's end"
 	if e.confirmed {
 		word = "the confirmed end of the log"
 	}
-	return fmt.Sprintf("client %d's question: %s is %d (%s, epoch %d)", e.client, word, e.end, e.role, e.epoch) +
+	return fmt.Sprintf("client %d's query: %s is %d (%s, epoch %d)", e.client, word, e.end, e.role, e.epoch) +
 		times(e.call, e.ret)
 }
 
 // replicaLog is everything that one replica holds at the end.
 type replicaLog struct {
 	from      string
-	trim, end uint64 // end: what it should hold up to
+	trim, end uint64 // end: the end that it should reach
 	runs      []run
 	at        int64
 }
@@ -126,7 +126,7 @@ func (r *replicaLog) String() string {
 	return fmt.Sprintf("%s's log at the end, to %d", r.from, r.length()) + times(r.at, r.at)
 }
 
-// length is the end of what it gave without a gap.
+// length is the end of its entries without a gap.
 func (r *replicaLog) length() uint64 {
 	next := r.trim
 	for _, run := range r.runs {
@@ -145,7 +145,7 @@ type group struct {
 	reads   []*readOp
 	ends    []*endOp
 	logs    []*replicaLog
-	failed  int // reads, tails and questions without an answer
+	failed  int // reads, tails and queries without an answer
 }
 
 func times(call, ret int64) string {
@@ -167,7 +167,7 @@ type line struct {
 
 type appendKey struct{ client, number uint64 }
 
-// readHistory reads what quorate-load wrote. The last line may be torn when the writer was killed.
+// readHistory reads a history of quorate-load. The last line may be torn if the writer was killed.
 func readHistory(in io.Reader) (map[string]*group, error) {
 	groups := map[string]*group{}
 	open := map[string]map[appendKey]*appendOp{}

@@ -10,12 +10,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operations is the history as porcupine takes it.
+// operations is the history in porcupine's form.
 //
-// An append of unknown outcome that is in the log happened there, at some time after its call. One that is not in
-// the log when it is read back has not happened by then, and constrains nothing: it is left out, as one is that was
-// refused for no fault of the log's. So nothing has to be guessed, and the search stays short. Entries of a lost group of which nobody knows what
-// they were are one append by nobody, at any time.
+// An append of unknown outcome that is in the log happened there, at some time after its call. An unknown append that
+// is not in the log at the read-back has not happened by then, and constrains nothing: it is left out. So is a refused
+// append whose refusal does not depend on the log. Nothing has to be guessed, and the search stays short. Unknown
+// entries of a lost group are one append by no client, at any time.
 func operations(g *group, r *reference) []porcupine.Operation {
 	ops := []porcupine.Operation{}
 	add := func(client uint64, input any, call, ret int64) {
@@ -74,7 +74,7 @@ func addHoles(g *group, r *reference, add func(uint64, any, int64, int64)) {
 	}
 }
 
-// linearize asks porcupine. What it cannot decide in time is not clean.
+// linearize asks porcupine. A history that it cannot decide in time is not clean.
 func linearize(g *group, r *reference, timeout time.Duration, htmlFolder string, found *findings) (int, string) {
 	ops := operations(g, r)
 	result := porcupine.CheckOperationsTimeout(model, ops, timeout)
@@ -94,13 +94,13 @@ func linearize(g *group, r *reference, timeout time.Duration, htmlFolder string,
 	}
 	path := filepath.Join(htmlFolder, "history-"+g.name+".html")
 	if err := porcupine.VisualizePath(model, info, path); err != nil {
-		found.add("linearizable", "the picture could not be written: "+err.Error())
+		found.add("linearizable", "the visualization could not be written: "+err.Error())
 		return len(ops), ""
 	}
 	return len(ops), path
 }
 
-// firstUnexplained gives the operations that returned first among those that the longest linearization leaves out.
+// firstUnexplained gives the operations outside the longest linearization that returned first.
 func firstUnexplained(ops []porcupine.Operation, info porcupine.LinearizationInfo) []fmt.Stringer {
 	longest := map[int]bool{}
 	for _, partition := range info.PartialLinearizations() {

@@ -1,6 +1,6 @@
-// quorate-chaos-check judges a history that quorate-load recorded: is there an order in which all its operations
-// could have happened one after another on one log, and did every promise hold? docs/internals/chaos.md says what is
-// checked, and what cannot be seen.
+// quorate-chaos-check judges a history recorded by quorate-load. Is there an order in which all its operations could
+// have happened one after another on one log? Did every property hold? The checks and their limits are in
+// docs/internals/chaos.md.
 //
 // Exit code 0: clean. 1: not. 2: it could not judge.
 package main
@@ -16,11 +16,11 @@ import (
 )
 
 func main() {
-	lost := flag.String("lost", "", "names of groups that lost all their replicas, with commas between: what was "+
-		"acknowledged is gone, but must not have contradicted itself")
-	pictures := flag.String("pictures", "", "folder for porcupine's picture of a history that is not linearizable")
-	out := flag.String("json", "", "write the report to this file, too")
-	timeout := flag.Duration("timeout", time.Minute, "how long porcupine may search for each group")
+	lost := flag.String("lost", "", "names of groups that lost all their replicas, with commas between: their "+
+		"acknowledged entries are gone, but must not have contradicted one another")
+	pictures := flag.String("pictures", "", "folder for porcupine's visualization of a history that is not linearizable")
+	out := flag.String("json", "", "write the report to this file too")
+	timeout := flag.Duration("timeout", time.Minute, "longest time of porcupine's search for each group")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: quorate-chaos-check [flags] HISTORY.jsonl")
 		flag.PrintDefaults()

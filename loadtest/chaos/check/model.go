@@ -18,7 +18,7 @@ type logState struct {
 	client     uint64
 	number     uint64
 	token      uint64 // the greatest fencing token up to here
-	hash       uint64 // of all batches up to here
+	hash       uint64 // hash of all batches up to here
 }
 
 func (s *logState) length() uint64 {
@@ -58,7 +58,7 @@ func (s *logState) push(client, number, count, token uint64) *logState {
 	return node
 }
 
-// at is the batch that holds the offset; nil when the log is not so long.
+// at is the batch that holds the offset; nil if the log is shorter.
 func (s *logState) at(offset uint64) *logState {
 	if offset >= s.length() {
 		return nil
@@ -73,7 +73,7 @@ func (s *logState) at(offset uint64) *logState {
 	return s
 }
 
-// holds says whether the log has these entries at these offsets.
+// holds reports whether the log has these entries at these offsets.
 func (s *logState) holds(r run) bool {
 	for r.count > 0 {
 		batch := s.at(r.offset)
@@ -94,22 +94,22 @@ func mix(hash, value uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Refusals that tell something of the log; the head makes sure that it is committed before it refuses.
+// Refusals that depend on the log; the head commits the entries that they depend on before it refuses.
 const (
 	codeConditionFailed = "condition_failed"
 	codeFenced          = "fenced"
 )
 
-// What porcupine sees of an operation. The answer is part of the input: which operation may come next depends on it.
+// Inputs of porcupine, one for each kind of operation. The answer is part of the input: the next operation depends on it.
 type (
 	// appendInput is a batch that is in the log, or may be.
 	appendInput struct {
 		op     *appendOp
 		offset uint64
-		// known: it is in the log at offset. Otherwise it may be anywhere from its call on, or nowhere.
+		// known: it is in the log at offset. Otherwise it may have happened at any time from its call on, or never.
 		known bool
 	}
-	// readInput: these entries were committed. That more were is no contradiction: a replica may lag.
+	// readInput: these entries were committed. Further committed entries are no contradiction: a replica may lag.
 	readInput struct {
 		op   fmt.Stringer
 		runs []run

@@ -2,25 +2,25 @@ package main
 
 import "fmt"
 
-// entry is who wrote what stands at an offset.
+// entry is the writer of an offset's entry.
 type entry struct{ client, number uint64 }
 
-// nobody: what stood there is not known. Only a lost group has such holes.
+// nobody marks an unknown entry. Only a lost group has such holes.
 var nobody = entry{foreign, 0}
 
-// reference is the log that the others are compared with: the longest that a replica gave at the end or, of a lost
-// group, all that was ever acknowledged or read.
+// reference is the log that the others are compared with: the longest log of a replica at the end. For a lost group it
+// is all entries ever acknowledged or read.
 type reference struct {
 	entries []entry // by offset
 	from    string
 	isLost  bool
-	// places has the offset of every append of which the first entry is in the log.
+	// places has the offset of every append whose first entry is in the log.
 	places map[appendKey]uint64
 }
 
 func (r *reference) length() uint64 { return uint64(len(r.entries)) }
 
-// holds says whether an append stands whole at the offset.
+// holds reports whether an append is whole at the offset.
 func (r *reference) holds(op *appendOp, offset uint64) bool {
 	if offset+op.count > r.length() {
 		return false
@@ -33,9 +33,9 @@ func (r *reference) holds(op *appendOp, offset uint64) bool {
 	return true
 }
 
-// refer builds the reference and reports what contradicts it among the sources it is built from.
+// refer builds the reference and reports contradictions among its sources.
 func refer(g *group, isLost bool, found *findings) (*reference, error) {
-	r := &reference{isLost: isLost, places: map[appendKey]uint64{}, from: "what was acknowledged and read"}
+	r := &reference{isLost: isLost, places: map[appendKey]uint64{}, from: "acknowledgements and reads"}
 	if isLost {
 		for _, op := range g.appends {
 			if op.outcome == acked {
@@ -49,7 +49,7 @@ func refer(g *group, isLost bool, found *findings) (*reference, error) {
 		}
 	} else {
 		if len(g.logs) == 0 {
-			return nil, fmt.Errorf("group %s: the history has no replica's log at its end, and the group is not said to be lost", g.name)
+			return nil, fmt.Errorf("group %s: the history has no replica's log at its end, and the group is not declared lost", g.name)
 		}
 		longest := g.logs[0]
 		for _, log := range g.logs {
@@ -63,7 +63,7 @@ func refer(g *group, isLost bool, found *findings) (*reference, error) {
 		r.from = longest.from
 		for _, part := range longest.runs {
 			if part.offset != r.length() {
-				break // a gap: the checks of that replica's log say so
+				break // a gap: the checks of that replica's log report it
 			}
 			r.put(part, longest, found)
 		}

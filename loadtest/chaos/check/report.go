@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// groupReport says what is known of one group's history. Times are milliseconds.
+// groupReport is the report of one group's history. Times are milliseconds.
 type groupReport struct {
 	Group          string      `json:"group"`
 	Clean          bool        `json:"clean"`
@@ -30,7 +30,7 @@ type groupReport struct {
 	LongestGapAtNs int64       `json:"longest_gap_at_ns"`
 	Violations     []violation `json:"violations"`
 	Picture        string      `json:"picture,omitempty"`
-	// Codes says why appends were not acknowledged: outcome and code, and how often.
+	// Codes counts appends that were not acknowledged, by outcome and code.
 	Codes map[string]int `json:"codes"`
 }
 
@@ -50,11 +50,11 @@ func judge(g *group, isLost bool, timeout time.Duration, htmlFolder string) (*gr
 	return report, nil
 }
 
-// clientsPerLoad: each load that wrote a part of the history numbers its clients from another multiple of this.
+// clientsPerLoad: each load of a history numbers its clients from another multiple of this.
 const clientsPerLoad = 1000
 
 func (r *groupReport) count(g *group, log *reference) {
-	returns := map[uint64][]int64{} // by load: between two of them nobody appended
+	returns := map[uint64][]int64{} // by load: no append between two loads
 	for _, op := range g.appends {
 		switch op.outcome {
 		case acked:
@@ -100,7 +100,7 @@ func (r *groupReport) String() string {
 		verdict += ", lost"
 	}
 	text := fmt.Sprintf("%s: %s. %d operations, %d linearized; %d appends: %d acked, %d refused, %d unknown (%d of them in "+
-		"the log); %d reads, %d questions for the end (%d confirmed), %d unanswered; %d replicas read back to %d; longest "+
+		"the log); %d reads, %d queries of the end (%d confirmed), %d unanswered; %d replicas read back to %d; longest "+
 		"time without an acknowledgement %d ms", r.Group, verdict, r.Operations, r.Linearized, r.Appends, r.Acked,
 		r.Refused, r.Unknown, r.UnknownInLog, r.Reads, r.Ends, r.ConfirmedEnds, r.Unanswered, r.Replicas, r.EntriesInLog,
 		r.LongestGapMs)
@@ -112,7 +112,7 @@ func (r *groupReport) String() string {
 		}
 	}
 	if r.Picture != "" {
-		lines = append(lines, "  picture: "+r.Picture)
+		lines = append(lines, "  visualization: "+r.Picture)
 	}
 	return strings.Join(lines, "\n")
 }

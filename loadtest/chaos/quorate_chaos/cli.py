@@ -1,4 +1,4 @@
-"""`make chaos`: runs every fault, or those asked for, and says what came of it.
+"""`make chaos`: runs every fault, or the chosen ones, and reports the results.
 
 Exit code 0: every run clean. 1: some were not. 2: chaos could not run here.
 """
@@ -20,12 +20,12 @@ from quorate_chaos import machine, results, throttle
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.run import LOAD_S
 from quorate_chaos.trial import FOLDER
-from quorate_local import figures
+from quorate_harness import figures
 from quorate_local.options import REPOSITORY
 
 RUN_TIMEOUT_S = 180.0
 END_GRACE_S = 10.0
-LINE_WIDTH = 110  # more than what a line replaces on a terminal
+LINE_WIDTH = 110  # more than the line that it replaces on a terminal
 # In `make test`: a failover, a disk that is gone, a link that only one side can use.
 SHORT = (("kill_head", 1), ("wiped_disk", 1), ("one_way", 1))
 SHORT_LOAD_S = 9.0
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     begun = time.monotonic()
     runs: list[dict[str, Any]] = []
     for number, (fault, seed) in enumerate(plan, 1):
-        _tell_progress(number, plan, runs, begun)
+        _show_progress(number, plan, runs, begun)
         run = one(fault, seed, SHORT_LOAD_S if options.short else LOAD_S, options.verbose)
         runs.append(run)
         print(f"{number:>4}  {line(run)}".ljust(LINE_WIDTH if sys.stdout.isatty() else 0), flush=True)
@@ -59,21 +59,21 @@ def main(arguments: list[str] | None = None) -> int:
         elif not options.keep:
             shutil.rmtree(folder_of(fault, seed), ignore_errors=True)
         if not (options.short or options.fault):
-            results.write(runs, _command(options), left_out)  # so that a table that is cut short is there
+            results.write(runs, _command(options), left_out)  # an interrupted table is kept
     _conclude(runs, left_out, options, time.monotonic() - begun)
     return 0 if all(run["clean"] for run in runs) else 1
 
 
 def _left_out(plan: list[tuple[str, int]], asked_for: bool) -> dict[str, str]:
-    """Faults that this machine cannot do, and why. Raises `Unfit` when they were asked for."""
+    """Faults that this machine cannot do, with the reasons. Raises `Unfit` if they were asked for."""
     found = {name: reason for name in dict(plan) if (reason := FAULTS[name].missing()) is not None}
     if found and asked_for:
         raise machine.Unfit("\n".join(f"{name}: {reason}" for name, reason in found.items()))
     return found
 
 
-def _tell_progress(number: int, plan: list[tuple[str, int]], runs: list[dict[str, Any]], begun: float) -> None:
-    """What runs now and, by what was run, for how long it will go on. On a terminal the result takes its place."""
+def _show_progress(number: int, plan: list[tuple[str, int]], runs: list[dict[str, Any]], begun: float) -> None:
+    """Print the present run and the estimated time left. On a terminal the result replaces it."""
     fault, seed = plan[number - 1]
     each_s = (time.monotonic() - begun) / len(runs) if runs else 0.0
     left = f", about {each_s * (len(plan) - len(runs)) / 60:.0f} min to go" if runs else ""
@@ -83,7 +83,7 @@ def _tell_progress(number: int, plan: list[tuple[str, int]], runs: list[dict[str
 
 
 def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str, Any]:
-    """One run, in namespaces of its own and bounded in time; what its run.json says."""
+    """One run, in namespaces of its own and bounded in time; the content of its run.json."""
     folder = folder_of(fault, seed)
     shutil.rmtree(folder, ignore_errors=True)
     command = machine.inside([sys.executable, "-m", "quorate_chaos.run", fault, str(seed), str(folder), str(load_s)])
@@ -98,9 +98,9 @@ def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str
     )
     try:
         output, _ = child.communicate(timeout=RUN_TIMEOUT_S)
-        trouble = f"it ended with code {child.returncode} before it could judge\n{(output or '')[-2000:]}"
+        reason = f"it ended with code {child.returncode} before it could judge\n{(output or '')[-2000:]}"
     except subprocess.TimeoutExpired:
-        trouble = f"it took longer than {RUN_TIMEOUT_S:.0f} s"
+        reason = f"it took longer than {RUN_TIMEOUT_S:.0f} s"
     finally:
         _end(child)
         throttle.remove(folder)
@@ -110,12 +110,12 @@ def one(fault: str, seed: int, load_s: float, verbose: bool = False) -> dict[str
     except (FileNotFoundError, json.JSONDecodeError):
         seconds = round(time.monotonic() - begun, 1)
         found = {"fault": fault, "seed": seed, "degree": 0, "clean": False, "seconds": seconds, "healed_s": 0.0}
-        found |= {"lost": [], "trouble": [trouble], "events": [], "groups": [], "text": ""}
+        found |= {"lost": [], "trouble": [reason], "events": [], "groups": [], "text": ""}
     return found
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """With `unshare` ends the first process of its namespaces, and with that one everything in them."""
+    """End `unshare`. That ends the first process of its namespaces, and with it everything in them."""
     if child.poll() is None:
         child.send_signal(signal.SIGKILL)
         child.wait(END_GRACE_S)
@@ -150,7 +150,7 @@ def _conclude(
     clean = sum(run["clean"] for run in runs)
     print(f"{len(runs)} runs: {clean} clean, {len(runs) - clean} not; {seconds:.0f} s")
     if options.short or options.fault:
-        return  # a part of the table is no figure
+        return  # a part of the table gives no figure
     command = _command(options)
     figures.keep([results.figure(clean, len(runs))], command, figures.FOLDER / "chaos.jsonl")
     written = results.write(runs, command, left_out)
@@ -168,7 +168,7 @@ def _plan(options: argparse.Namespace) -> list[tuple[str, int]]:
     if options.short:
         return list(SHORT)
     names = options.fault or list(FAULTS)
-    # Round by round, so that a table that is cut short has seen every fault.
+    # Every fault once, then again, so that an interrupted table has every fault.
     return [(name, options.seed + number) for number in range(options.runs) for name in names]
 
 
@@ -181,14 +181,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--runs", type=int, default=1, help="runs of each fault (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="the first run's; the next one's is one more")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first run; each next one is one more")
     parser.add_argument(
-        "--fault", action="append", choices=list(FAULTS), metavar="NAME", help="only this one; repeatable"
+        "--fault", action="append", choices=list(FAULTS), metavar="NAME", help="only this fault; repeatable"
     )
     parser.add_argument("--short", action="store_true", help=f"{len(SHORT)} quick runs, as in `make test`")
-    parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs, too")
-    parser.add_argument("--publish", action="store_true", help="the whole table to loadtest/results, too")
-    parser.add_argument("--verbose", action="store_true", help="say what each run does as it does it")
+    parser.add_argument("--keep", action="store_true", help="keep the evidence of clean runs too")
+    parser.add_argument("--publish", action="store_true", help="write the whole table to loadtest/results too")
+    parser.add_argument("--verbose", action="store_true", help="print the steps of each run")
     options = parser.parse_args(arguments)
     if options.runs < 1:
         parser.error("--runs must be at least 1")

@@ -1,4 +1,4 @@
-"""A coordinator and servers, each in a network namespace, and the two groups that are tried: in memory, persistent."""
+"""A coordinator and servers, each in a network namespace, and the two groups under test: in-memory and persistent."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from quorate_local.process import ProcessSpec, Running, stop_all
 SERVER_PORT = 7000
 CONTROL_PORT, HTTP_PORT = 7400, 7401
 HTTP_TIMEOUT_S = 2.0
-SEGMENT_BYTES = 20 << 20  # small, so that a run sees segments end and begin
-# … and copied as soon as they are full, so that it sees that too.
+SEGMENT_BYTES = 20 << 20  # small, so that segments end and begin during a run
+# Full segments are copied at once, so that copying happens during a run too.
 SMALL_JOURNAL = ("--journal-segment-bytes", str(SEGMENT_BYTES), "--journal-keep-segments", "0")
 RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
-RATE_PER_S = 20_000  # far above the load, so that a budget never explains a gap
-# A server announces more than it has: the machine is shared by all of them, and admission is not what is tried here.
+RATE_PER_S = 20_000  # far above the load, so that a budget never causes a gap
+# A server announces more than it has: all servers share the machine, and admission is not under test here.
 RESOURCES = ServerResources(cpu_cores=8.0)
 MEMORY, DISK = "memory", "disk"
 DURABILITY = {MEMORY: "in_memory", DISK: "persistent"}
@@ -42,20 +42,20 @@ DURABILITY = {MEMORY: "in_memory", DISK: "persistent"}
 
 @dataclass(frozen=True)
 class Shape:
-    """What a run's fleet is like. `disk_bytes`: each server's data folder is a file system of this size."""
+    """Parameters of a run's fleet. `disk_bytes`: each server's data folder is a file system of this size."""
 
     servers: int = 5
     degree: int = 3
     disk_bytes: int = 0
     entry_bytes: int = 64
     clocks: bool = False
-    power: bool = False  # what processes have not synced can be lost
+    power: bool = False  # unsynced writes of processes can be lost
     plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
 
 
 class Unready(Exception):
-    """The fleet did not come to what it should be; the message says how far it came."""
+    """The fleet did not reach the wanted state; the message has the state that it reached."""
 
 
 class Fleet:
@@ -109,7 +109,7 @@ class Fleet:
         self.free_disks()
         for name in list(self._stopped):
             self.resume(name)
-        # The coordinator first, lest it sees its servers leave one by one.
+        # The coordinator first, so that it does not see its servers leave one by one.
         coordinator = [running for name, running in self._running.items() if name == COORDINATOR]
         servers = [running for name, running in self._running.items() if name != COORDINATOR]
         stop_all(coordinator)
@@ -133,7 +133,7 @@ class Fleet:
         self._running[COORDINATOR].wait_ready(spec)
 
     def start_server(self, name: str) -> None:
-        """Start it again with what its disk holds, and wait until it serves."""
+        """Start it again on its disk, and wait until it serves."""
         spec = self._server_spec(name)
         self._launch(spec)
         self._running[name].wait_ready(spec)
@@ -145,7 +145,7 @@ class Fleet:
             self._running[name].wait_ready(spec)
 
     def launch_server(self, name: str) -> None:
-        """Start it and do not wait: it may be unable to become ready yet."""
+        """Start it without waiting: it may be unable to become ready yet."""
         self._launch(self._server_spec(name))
 
     def mint_join_token(self, name: str) -> None:
@@ -169,18 +169,18 @@ class Fleet:
         self._stopped.discard(name)
 
     def slow_disk(self, name: str, writes_per_s: int) -> None:
-        """Until `free_disks`, or until it is started anew."""
+        """Fill the disk until `free_disks`, or until the server is started again."""
         self._throttle.slow(self._running[name].identity.pid, writes_per_s)
 
     def free_disks(self) -> None:
         self._throttle.lift()
 
     def stopped(self) -> set[str]:
-        """By SIGSTOP, and not resumed."""
+        """Stopped by SIGSTOP, and not resumed."""
         return set(self._stopped)
 
     def filler(self, name: str) -> Path:
-        """A file in the way of a server's data."""
+        """A file that takes the space of a server's data."""
         return self.layout.server(name) / "filler"
 
     def journal(self, name: str) -> Path:
@@ -194,7 +194,7 @@ class Fleet:
         return {name: self._running[name].exit_code() for name in self.dead() if name not in self._killed}
 
     def panics(self) -> list[str]:
-        """Lines by which a process says that one of its invariants did not hold."""
+        """Log lines that report a broken invariant."""
         found = []
         for name in self._running:
             lines = self.layout.log(name).read_text(errors="replace").splitlines()
@@ -215,12 +215,12 @@ class Fleet:
         return self._placed(spec, name)
 
     def _placed(self, spec: ProcessSpec, name: str) -> ProcessSpec:
-        # The coordinator's HTTP interface, and nothing else, is not encrypted: the network is this machine's.
+        # Only the coordinator's HTTP interface is not encrypted: the network is this machine's.
         command = [*spec.command, *(["--allow-plaintext"] if name == COORDINATOR else [])]
         return replace(spec, command=self.network.command(name, [*self._preloaded(name), *command]))
 
     def _preloaded(self, name: str) -> list[str]:
-        """`env` and what is put before the process."""
+        """`env` with the settings for the process."""
         if self.shape.power:
             return ["env", *(f"{key}={value}" for key, value in self.power.environment(name).items())]
         return self._clock(name)
@@ -228,25 +228,25 @@ class Fleet:
     # -- power -------------------------------------------------------------------------------
 
     def check_power(self) -> None:
-        """Raises `Unseen` when something writes so that a power cut would not take it back."""
+        """Raises `Unseen` if a process writes in a way that a power cut would not roll back."""
         dead = self.dead()
         for name in [COORDINATOR, *self.names]:
             if name not in dead:
                 self.power.check(name)
 
     def cut_power(self, *names: str, choice: random.Random, mode: str) -> dict[str, Rolled]:
-        """kill -9, all at once; then what they had not synced is lost, as far as `mode` says."""
+        """kill -9, all at once; then their unsynced writes are lost, as `mode` says."""
         self.kill(*names)
         return {name: self.power.cut(name, choice, mode) for name in names}
 
     # -- clocks ------------------------------------------------------------------------------
 
     def _clock(self, name: str) -> list[str]:
-        """`env` and what gives the process a wall clock of its own. Its monotonic clock stays true."""
+        """`env` with a wall clock of the process's own. Its monotonic clock stays true."""
         if not self.shape.clocks:
             return []
         library = machine.faketime()
-        assert library is not None, "looked for before the run"
+        assert library is not None, "checked before the run"
         if not self._clock_file(name).exists():
             self.set_clock(name, 0)
         variables = {
@@ -258,7 +258,7 @@ class Fleet:
         return ["env", *(f"{key}={value}" for key, value in variables.items())]
 
     def set_clock(self, name: str, step_s: int) -> None:
-        """From now on its wall clock is off by so many seconds."""
+        """From now on its wall clock is off by `step_s` seconds."""
         write_text(self._clock_file(name), f"{step_s:+d}s\n")
 
     def _clock_file(self, name: str) -> Path:
@@ -292,7 +292,7 @@ class Fleet:
         return self.layout.root / f"handle-{name}.json"
 
     def write_handles(self) -> None:
-        """What clients know of the groups: the chains as the coordinator knows them, and a token."""
+        """The clients' handles: the chains in the coordinator's view, and a token."""
         tls = {"required": True, "ca_pem": self._call("GET", "/v1/ca")["ca_pem"]}
         secured = {} if self.shape.plaintext else {"tls": tls}
         for name, group in self.groups.items():
@@ -305,7 +305,7 @@ class Fleet:
             write_json(self.handle_file(name), {**handle, "token": token.text, **secured}, 0o600)
 
     def is_whole(self, name: str) -> bool:
-        """All replicas of the degree are in the chain and alive, and nobody learns."""
+        """All replicas of the degree are in the chain and alive, and none is a learner."""
         view = self.view(name)
         alive = [replica for replica in view["replicas"] if replica["alive"]]
         return view["status"] == "active" and len(alive) == self.shape.degree and not view["learners"]
@@ -314,7 +314,7 @@ class Fleet:
         return str(self.view(name)["status"])
 
     def wait_whole(self, timeout_s: float, may_be_lost: frozenset[str] = frozenset()) -> set[str]:
-        """Wait until every group is whole; names of those that are lost instead, if that may be."""
+        """Wait until every group is whole; the names of groups that are lost instead, if they may be."""
         deadline = time.monotonic() + timeout_s
         lost: set[str] = set()
         waiting = set(self.groups)
@@ -334,7 +334,7 @@ class Fleet:
         return lost
 
     def wait_whole_or(self, timeout_s: float) -> None:
-        """Wait until every group is whole, or for so long."""
+        """Wait until every group is whole, but not longer than that."""
         with contextlib.suppress(Unready):
             self.wait_whole(timeout_s)
 

@@ -14,7 +14,7 @@ from quorate_local.components import binary
 from quorate_local.options import StackOptions
 
 HANDLES_EVERY_S = 0.25
-END_GRACE_S = 20.0  # beyond the deadlines of what is outstanding
+END_GRACE_S = 20.0  # beyond the deadlines of outstanding operations
 READBACK_TIMEOUT_S = 60.0
 CHECK_TIMEOUT_S = 180.0
 RECOVERED_S = 1.5
@@ -22,7 +22,7 @@ RECOVERED_FIRST_CLIENT = 1000  # clients of one history have different numbers
 
 
 class LoadFailed(Exception):
-    """The load generator or the checker did not do its part; nothing was judged."""
+    """The load generator or the checker failed; nothing was judged."""
 
 
 class Load:
@@ -60,24 +60,24 @@ class Load:
 
     def _follow(self) -> None:
         while not self._ended.wait(HANDLES_EVERY_S):
-            with suppress(OSError, Unready):  # the coordinator may be away; clients go on with what they know
+            with suppress(OSError, Unready):  # without the coordinator, clients continue with their handles
                 self._fleet.write_handles()
 
 
 def read_back(fleet: Fleet, names: list[str], out: Path) -> None:
-    """Every replica's whole log of these groups, behind the history."""
+    """Record every replica's whole log of these groups, behind the history."""
     if not names:
         return
     command = [binary(StackOptions(), "quorate-load"), "readback", "--out", str(out)]
     for name in names:
         command += ["--handle", str(fleet.handle_file(name))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=READBACK_TIMEOUT_S, check=False)
-    if done.returncode not in (0, 1):  # 1: a replica did not give everything, which the checker says better
+    if done.returncode not in (0, 1):  # 1: a replica's log is not complete, which the checker explains
         raise LoadFailed(f"reading back ended with code {done.returncode}: {done.stderr[-2000:]}")
 
 
 def check(history: Path, lost: set[str], folder: Path) -> tuple[bool, list[dict[str, Any]], str]:
-    """(clean, report of each group, the checker's words)."""
+    """(clean, report of each group, the checker's output)."""
     report = folder / "report.json"
     command = [binary(StackOptions(), "quorate-chaos-check"), "-lost", ",".join(sorted(lost))]
     command += ["-pictures", str(folder), "-json", str(report), str(history)]

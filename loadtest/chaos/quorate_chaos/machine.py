@@ -1,8 +1,8 @@
-"""What a run needs of the machine, and the namespaces that it lives in.
+"""Requirements of a run on the machine, and its namespaces.
 
-Every run is a process of its own in fresh network, mount and process namespaces. All that it makes — bridge,
-interfaces, network namespaces, mounts, servers — is inside them and vanishes with their first process, also when
-that one is killed. So nothing needs a name that is unique on the machine, and nothing can be left behind.
+Every run is a process of its own in fresh network, mount and process namespaces. Its bridge, interfaces, network
+namespaces, mounts and servers are inside them and end with their first process, also if that is killed. So no name must
+be unique on the machine, and nothing can be left behind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FAKETIME = "libfaketime (clock steps)"
 _FAKETIME_FOLDERS = ("/usr/lib", "/usr/lib64", "/usr/local/lib")
 _TOOLS = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount", "ip": "iproute2", "tc": "iproute2"}
 _TOOLS["nft"] = "nftables"
-# Whoever started it dies, it dies, and with it everything that runs inside.
+# It dies with its starter, and everything that runs inside dies with it.
 _ENTER = ["setpriv", "--pdeathsig", "KILL", "--"]
 _ENTER += ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
 _PROBE = "ip link add probe type veth peer name probe2 && ip link add bridge0 type bridge && nft add table inet probe"
@@ -26,11 +26,11 @@ _PROBE_TIMEOUT_S = 20
 
 
 class Unfit(Exception):
-    """This machine cannot run chaos; the message says what is missing and what to do."""
+    """This machine cannot run chaos; the message names the missing parts and the remedy."""
 
 
 def require() -> None:
-    """Raise `Unfit` unless everything is there. Nothing is left out in silence."""
+    """Raise `Unfit` unless everything is there. No part is left out in silence."""
     if os.geteuid() != 0:
         raise Unfit(
             "Chaos needs root, to make network namespaces and mounts. Run it with sudo, or in a container as root."
@@ -43,24 +43,24 @@ def require() -> None:
             f"Missing: {', '.join(missing)}. `make setup` installs them as root; by hand:\n"
             f"  apt-get install --no-install-recommends {' '.join(missing)}"
         )
-    trouble = _try(_PROBE)
-    if trouble is not None:
+    reason = _try(_PROBE)
+    if reason is not None:
         raise Unfit(
             "This machine does not let chaos make namespaces, bridges or packet filters:\n"
-            f"  {trouble}\n"
+            f"  {reason}\n"
             "In a container: give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged).\n"
             "On a machine of your own: its kernel needs veth, bridge and nf_tables (modprobe veth bridge nf_tables)."
         )
 
 
 def narrow_links_missing() -> str | None:
-    """Why links cannot be made narrow here; None when they can."""
-    trouble = _try(_NARROW_PROBE)
-    return trouble and f"the kernel has no token bucket filter (tc qdisc tbf): {trouble}"
+    """The reason why links cannot be made narrow here; None if they can."""
+    reason = _try(_NARROW_PROBE)
+    return reason and f"the kernel has no token bucket filter (tc qdisc tbf): {reason}"
 
 
 def _try(script: str) -> str | None:
-    """What goes wrong with it in fresh namespaces; None when nothing does."""
+    """The error of the command in fresh namespaces; None without one."""
     command = [*_ENTER, "sh", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     return None if done.returncode == 0 else done.stderr.strip() or "unshare failed"
@@ -81,7 +81,7 @@ def faketime() -> Path | None:
 
 
 def settle_in() -> None:
-    """First thing inside: what would reach out of the namespaces is covered with empty file systems."""
+    """First step inside: folders that reach out of the namespaces are covered with empty file systems."""
     for folder in ("/run/netns", "/dev/shm"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)

@@ -1,8 +1,8 @@
 """A network of network namespaces: one for each server and one for the coordinator, on a bridge.
 
-Clients and the orchestrator are on the bridge itself. A packet filter in each namespace can refuse what comes from,
-or what goes to, any of the others: one-way and full partitions, between two or of one from all. A link can also lose
-packets at random, or be narrow: what does not fit through it waits, for up to a second, and then is lost.
+Clients and the orchestrator are on the bridge itself. A packet filter in each namespace can refuse packets from or to
+any of the others: one-way and full partitions, between two or of one from all. A link can also lose packets at random,
+or be narrow: packets beyond its rate wait for up to a second, and then are lost.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Network:
             self._nft(name, f"add element inet chaos to {{ {addresses} }}")
 
     def lose(self, name: str, percent: int) -> None:
-        """So many of all packets from and to `name` are lost."""
+        """Lose this share of all packets from and to `name`."""
         self._nft(name, f"add rule inet chaos loss numgen random mod 100 < {percent} drop")
 
     def narrow(self, name: str, kbit_per_s: int, incoming: bool = True, outgoing: bool = True) -> None:
-        """No more than that passes from `name`, or to it, or either way."""
+        """Bound the rate from `name`, or to it, or either way."""
         ways = [["-n", name, "qdisc", "replace", "dev", "eth0"]] if outgoing else []
         ways += [["qdisc", "replace", "dev", _device(name)]] if incoming else []
         for way in ways:
@@ -73,7 +73,7 @@ class Network:
             self._narrowed.append(["del" if word == "replace" else word for word in way])
 
     def unblock(self) -> None:
-        """Everybody reaches everybody again, as fast as can be."""
+        """Remove all partitions, losses and bounds."""
         for name in self.addresses:
             if name != CLIENTS:
                 self._nft(name, "flush set inet chaos from\nflush set inet chaos to\nflush chain inet chaos loss")

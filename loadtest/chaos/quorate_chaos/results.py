@@ -1,4 +1,4 @@
-"""What many runs came to: a table for people, lines for programs, and the figure. Pure, but for writing files."""
+"""Results of many runs: a table for people, lines for programs, and the figure. Pure, except for writing files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.fleet import DISK, MEMORY
 from quorate_chaos.trial import FOLDER
-from quorate_local.figures import Figure, commit, machine
+from quorate_harness.figures import Figure, commit, machine
 from quorate_local.options import REPOSITORY
 
 FIGURE = "chaos_runs_clean"
@@ -49,7 +49,7 @@ class Row:
 
 
 def rows(runs: list[dict[str, Any]]) -> list[Row]:
-    """One for each fault that was run, in the table's order. `runs` are contents of run.json."""
+    """One row for each fault that was run, in the table's order. `runs` are contents of run.json."""
     return [_row(name, mine) for name in FAULTS if (mine := [run for run in runs if run["fault"] == name])]
 
 
@@ -78,7 +78,7 @@ def _row(fault: str, runs: list[dict[str, Any]]) -> Row:
 
 
 def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str], left_out: dict[str, str] | None = None) -> str:
-    """The table as a page of its own. `left_out`: faults that this machine cannot do, and why."""
+    """The table as a page of its own. `left_out`: faults that this machine cannot do, with the reasons."""
     lines = ["# Real servers under faults", ""]
     lines += [f"{key}: {value}  " for key, value in circumstances.items()]
     lines += [
@@ -110,17 +110,17 @@ def markdown(runs: list[dict[str, Any]], circumstances: dict[str, str], left_out
 
 
 def figure(clean: int, runs: int) -> Figure:
-    """Of `chaos_runs_clean`: met when every run is clean."""
+    """The figure `chaos_runs_clean`: met if every run is clean."""
     return Figure(FIGURE, clean, "runs", goal=runs, more_is_better=True)
 
 
 def repeat(fault: str, seed: int) -> str:
-    """The command that makes the same choices again. What the machine does meanwhile is its own."""
+    """The command that makes the same choices again. The interleaving on the machine differs."""
     return f"make chaos FAULT={fault} SEED={seed} RUNS=1"
 
 
 def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], publish: bool = False) -> list[Path]:
-    """Table and lines; what was written. To be published they go to the project's results, named by the day."""
+    """Write table and lines; answers the files. Published ones go to the project's results, named by the day."""
     today = datetime.now(UTC).date().isoformat()
     circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine(), "Day": today}
     stem = RESULTS / f"{today}-chaos" if publish else FOLDER / "table"
@@ -134,11 +134,11 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
     left_out = ("text", "events")
     groups = [{key: value for key, value in group.items() if key != "picture"} for group in run["groups"]]
     kept = {key: value for key, value in run.items() if key not in left_out}
-    # Published: folders of this machine say nothing to others.
-    trouble = [text.replace(f"{REPOSITORY}/", "") for text in run["trouble"]]
+    # Folders of this machine are left out: they mean nothing elsewhere.
+    reasons = [text.replace(f"{REPOSITORY}/", "") for text in run["trouble"]]
     return {
         **kept,
-        "trouble": trouble,
+        "trouble": reasons,
         "groups": groups,
         "commit": circumstances["Commit"],
         "repeat": repeat(run["fault"], run["seed"]),

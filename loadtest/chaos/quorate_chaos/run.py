@@ -25,7 +25,7 @@ from quorate_local.layout import write_json
 from quorate_local.native import CannotCompile
 from quorate_local.process import ProcessFailed
 
-LOAD_S = 16.0  # longer faults are waited for, and the load lasts with them
+LOAD_S = 16.0  # longer with longer faults
 BEFORE_S = 2.5
 AFTER_S = 2.0
 READY_S = 20.0
@@ -34,7 +34,7 @@ HEAL_S = 45.0  # everything must be whole by then
 
 @dataclass
 class Outcome:
-    """`trouble` says why a run is not clean beside the checker's findings in `groups`."""
+    """`trouble`: the reasons why a run is not clean besides the checker's findings in `groups`."""
 
     fault: str
     seed: int
@@ -50,11 +50,11 @@ class Outcome:
 
 
 def run(fault: Fault, seed: int, folder: Path, load_s: float, tell: Callable[[str], None]) -> Outcome:
-    """`folder` is made anew."""
+    """Run in `folder`, which is created again."""
     choice = random.Random(f"{fault.name} {seed}")
     degree = choice.choice(fault.degrees)
     servers = max(fault.shape.servers, degree + 1)
-    # Half of these without TLS: servers write at other moments then, and nothing else differs.
+    # Half of these run without TLS: servers then write at other moments, with no other difference.
     plaintext = fault.shape.power and choice.random() < 0.5
     shape = replace(fault.shape, degree=degree, servers=servers, plaintext=plaintext)
     outcome = Outcome(fault.name, seed, degree)
@@ -123,7 +123,7 @@ def _try(fault: Fault, load_s: float, trial: Trial, folder: Path, outcome: Outco
 
 
 def _wait_whole(fleet: Fleet, fault: Fault, outcome: Outcome) -> set[str]:
-    """Names of lost groups. That a group does not become whole is trouble; what it holds is judged all the same."""
+    """The names of lost groups. A group that does not become whole is an error; its contents are judged still."""
     healing = time.monotonic()
     try:
         lost = fleet.wait_whole(HEAL_S, fault.may_lose)

@@ -1,7 +1,7 @@
-"""A disk that is slow for one process: the block layer lets only so many of its writes through a second.
+"""A disk that is slow for one process: the block layer bounds its writes a second.
 
-Done with the blkio controller of cgroup v1. A group outlives the namespaces of a run, so whoever started the run
-removes it; what a killed starter left is removed by the next one.
+It uses the blkio controller of cgroup v1. A cgroup outlives the namespaces of a run, so the run's starter removes it.
+The next starter removes one that a killed starter left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REMOVE_TIMEOUT_S = 5.0
 
 
 def missing(folder: Path) -> str | None:
-    """Why this machine cannot slow down the disk that holds `folder`; None when it can."""
+    """The reason why this machine cannot slow down the disk of `folder`; None if it can."""
     if not (ROOT / LIMIT).exists():
         return f"the kernel has no cgroup v1 hierarchy with the blkio controller at {ROOT}"
     if _device(folder) is None:
@@ -28,14 +28,14 @@ def missing(folder: Path) -> str | None:
 
 
 class Throttle:
-    """For all processes that are put into it. `folder` lies on the disk, and names the run."""
+    """A throttle for the processes put into it. `folder` lies on the disk, and names the run."""
 
     def __init__(self, folder: Path) -> None:
         self._disk = folder
         self._group = _group_of(folder)
 
     def slow(self, pid: int, writes_per_s: int) -> None:
-        """From now on the process's writes, and so its syncs, wait for their turn."""
+        """From now on the process's writes, and its syncs, wait for their turn."""
         self._group.mkdir(exist_ok=True)
         self._limit(writes_per_s)
         (self._group / "cgroup.procs").write_text(str(pid))
@@ -62,9 +62,9 @@ def remove(folder: Path) -> None:
 
 
 def remove_abandoned() -> None:
-    """Groups without processes, of runs whose starter was killed."""
+    """Remove cgroups without processes, left by killed starters."""
     for group in ROOT.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # of a run that goes on beside this one
+        with suppress(OSError):  # a run beside this one uses it
             if not (group / "cgroup.procs").read_text().strip():
                 group.rmdir()
 

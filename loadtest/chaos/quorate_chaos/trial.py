@@ -1,4 +1,4 @@
-"""What a fault works on: the fleet, the seed's choices, and a book of what was done when."""
+"""The context of a fault: the fleet, the seed's choices, and a log of the actions with their times."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from quorate_chaos.fleet import DISK, DURABILITY, MEMORY, Fleet, Shape, Unready
 from quorate_chaos.network import COORDINATOR
 from quorate_local.options import REPOSITORY
 
-FOLDER = REPOSITORY / "build" / "chaos"  # of all runs, each in a folder of its own
-CATCH_UP_S = 12.0  # how long a fault waits for the fleet to be whole before it goes on regardless
+FOLDER = REPOSITORY / "build" / "chaos"  # all runs, each in a folder of its own
+CATCH_UP_S = 12.0  # longest wait of a fault for a whole fleet before it continues regardless
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Trial:
         return self.fleet.chain(group)[-1]
 
     def middle(self, group: str) -> str:
-        """Neither head nor tail, where there is one."""
+        """A replica that is neither head nor tail, if there is one."""
         chain = self.fleet.chain(group)
         return self.random.choice(chain[1:-1] or chain[-1:])
 
@@ -69,10 +69,10 @@ class Trial:
         self.say(f"kill -9 {', '.join(names)} ({why})")
 
     def expect_replaced(self, group: str, name: str, within_s: float) -> None:
-        """Wait until it is in the group's chain no more; that it stays is a finding."""
+        """Wait until it has left the group's chain; it is a finding if it stays."""
         begun = time.monotonic()
         while time.monotonic() < begun + within_s:
-            # A view that cannot be had is none; the wait goes on.
+            # Without a view of the coordinator the wait continues.
             with suppress(OSError, Unready):
                 if name not in self.fleet.chain(group):
                     self.say(f"{name} is out of the chain of {group} after {time.monotonic() - begun:.1f} s")
@@ -82,7 +82,7 @@ class Trial:
         self.say(self.findings[-1])
 
     def heal(self) -> None:
-        """Take every fault back. What was damaged stays damaged."""
+        """Take every fault back. Damaged disks stay damaged."""
         fleet = self.fleet
         fleet.network.unblock()
         fleet.free_disks()
@@ -103,7 +103,7 @@ class Trial:
         fleet.start_servers(servers)
 
     def notice_crashes(self) -> None:
-        """A process that ended by itself is a finding, whatever the history says."""
+        """A process that ended by itself is a finding, even with a sound history."""
         for name, code in self.fleet.crashed().items():
             crash = f"{name} ended by itself with code {code}"
             if crash not in self.crashes:
@@ -113,9 +113,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Fault:
-    """`act` does it; whatever it leaves is taken back by `Trial.heal`. `may_lose`: groups that may end lost.
-    `more_s`: how much longer than others it takes, and the load with it. `gap_ms_max`: how long a group may go
-    without an acknowledgement, where that tells whether it was dealt with. `missing`: why this machine cannot do it."""
+    """`act` does it; `Trial.heal` takes back its rest. `may_lose`: groups that may end lost. `more_s`: extra time of
+    the fault and the load. `gap_ms_max`: longest time of a group without an acknowledgement, if that shows whether the
+    fault was handled. `missing`: the reason why this machine cannot do it."""
 
     name: str
     summary: str

@@ -1,4 +1,4 @@
-"""Damage is done where it was meant to be done, and choices follow from the seed."""
+"""Damage is done in the right places, and choices depend on the seed only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorate_chaos.faults import FAULTS, disks
 
 
 def data(folder: Path) -> dict[str, bytes]:
-    """A server's data folder: a segment with records, one that is only allocated, a file of a group's log."""
+    """A server's data folder: a segment with records, an allocated one, a file of a group's log."""
     for name in ("journal", "groups/a-group"):
         (folder / name).mkdir(parents=True)
     (folder / "journal/segment-00000001").write_bytes(bytes(range(1, 251)) * 200 + bytes(4096))
@@ -43,7 +43,7 @@ def test_bits_flip_in_records_only(tmp_path: Path) -> None:
     assert all(any(place in text for text in told) for place in changed)
 
 
-def test_a_segment_that_is_gone_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_segment_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data(tmp_path)
     gone = tmp_path / "journal" / "segment-00000009"
     monkeypatch.setattr(disks, "_written", lambda _: [(gone, 50_000)])
@@ -69,7 +69,7 @@ def test_a_table_runs_every_fault_before_any_again() -> None:
     assert all(name in FAULTS for name, _ in cli._plan(cli._options(["--short"])))
 
 
-def test_what_the_machine_cannot_do_is_left_out_and_told_or_refused_when_asked_for(
+def test_impossible_faults_are_left_out_and_reported_or_refused_when_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(FAULTS, "isolate", replace(FAULTS["isolate"], missing=lambda: "no wires"))

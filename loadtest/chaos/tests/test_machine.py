@@ -1,4 +1,4 @@
-"""Namespaces are made, partitions hold, and where that cannot be it is said plainly."""
+"""Namespaces are made, partitions hold, and a machine without them is reported plainly."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print([reaches(*pair) for pair in pairs])
 '''
 
 
-def test_partitions_hold_and_heal_and_nothing_is_left() -> None:
+def test_partitions_hold_and_heal_and_leave_nothing_behind() -> None:
     machine.require()
     before = namespaces()
     command = machine.inside([sys.executable, "-c", TALK])
@@ -110,7 +110,7 @@ print(wide < 0.5, out > 1.0, into > 1.0, seconds() < 0.5)
 '''
 
 
-def test_a_narrow_link_is_slow_and_wide_again_when_healed() -> None:
+def test_a_narrow_link_is_slow_until_it_is_healed() -> None:
     machine.require()
     assert machine.narrow_links_missing() is None
     command = machine.inside([sys.executable, "-c", FLOW])
@@ -130,7 +130,7 @@ while line := sys.stdin.readline():
 """
 
 
-def test_a_slow_disk_is_slow_for_one_process_until_it_is_lifted() -> None:
+def test_a_slow_disk_is_slow_for_one_process_until_the_bound_is_lifted() -> None:
     folder = REPOSITORY / "build" / "chaos" / "throttle-test"
     if reason := throttle.missing(folder):
         pytest.skip(reason)
@@ -170,7 +170,7 @@ child.wait()
 """
 
 
-def test_what_runs_inside_dies_with_whoever_started_it() -> None:
+def test_processes_inside_die_with_their_starter() -> None:
     starter = subprocess.Popen([sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True)
     assert starter.stdout is not None
     lines = sorted([starter.stdout.readline(), starter.stdout.readline()])
@@ -188,7 +188,7 @@ def namespaces() -> str:
     return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
 
 
-def test_without_root_or_tools_it_says_what_to_do(
+def test_without_root_or_tools_the_remedy_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
@@ -200,7 +200,7 @@ def test_without_root_or_tools_it_says_what_to_do(
         machine.require()
 
 
-def test_a_kernel_that_refuses_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_refuses_is_reported_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_PROBE", "echo Operation not permitted >&2; exit 1")
     with pytest.raises(machine.Unfit, match=r"Operation not permitted[\s\S]*CAP_NET_ADMIN"):
         machine.require()

@@ -1,4 +1,4 @@
-"""What was synced survives a power cut, what was not may be lost, and a sync that lies is found out."""
+"""Synced writes survive a power cut, unsynced ones may be lost, and a lying sync is found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END = "os.kill(os.getpid(), signal.SIGKILL)\n"
 
 
 class Machine:
-    """One process after another on a data folder, each of which ends by kill -9."""
+    """One process after another on a data folder; each ends by kill -9."""
 
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
@@ -62,16 +62,16 @@ def one(request: pytest.FixtureRequest) -> Iterator[Machine]:
 FILE = "file = os.open('file', flags); os.pwrite(file, b'a' * 2048, 0); os.fsync(file); sync_folder()\n"
 
 
-def test_what_is_synced_survives_and_what_follows_is_lost(one: Machine) -> None:
+def test_synced_writes_survive_and_later_ones_are_lost(one: Machine) -> None:
     one.run(FILE + "os.pwrite(file, b'b' * 100, 1000); os.pwrite(file, b'c' * 100, 5000); os.ftruncate(file, 300)\n")
     assert one.holds() == {"file": b"a" * 300}, "a kill alone loses nothing"
     rolled = one.cut()
     assert (rolled.changes, rolled.lost, rolled.files) == (3, 3, 1)
     assert one.holds() == {"file": b"a" * 2048}
-    assert one.cut().changes == 0, "what is left is durable"
+    assert one.cut().changes == 0, "the rest is durable"
 
 
-def test_a_truncation_when_it_is_opened_is_lost_too(one: Machine) -> None:
+def test_a_truncation_by_an_open_is_lost_too(one: Machine) -> None:
     one.run(FILE + "os.write(os.open('file', os.O_WRONLY | os.O_TRUNC), b'new')\n")
     one.cut()
     assert one.holds() == {"file": b"a" * 2048}
@@ -115,14 +115,14 @@ def test_names_are_kept_by_a_sync_of_their_folder_and_by_nothing_else(one: Machi
     names += "os.unlink('moved')\n"
     one.run(FILE + names)
     assert one.holds() == {"file": b"n", "folder/in": b"i"}
-    assert one.cut().names == 6, "and what was in a folder went with it"
+    assert one.cut().names == 6, "and the folder's content went with it"
     assert one.holds() == {"file": b"a" * 2048}
     one.run(names + "sync_folder(); sync_folder('folder')\n")
     assert one.cut().names == 0
-    assert one.holds() == {"file": b"", "folder/in": b""}, "names are there, and not what was never synced"
+    assert one.holds() == {"file": b"", "folder/in": b""}, "names are there, and unsynced content is not"
 
 
-def test_a_removed_folder_returns_with_what_it_held(one: Machine) -> None:
+def test_a_removed_folder_returns_with_its_content(one: Machine) -> None:
     make = "os.mkdir('f'); file = os.open('f/in', flags); os.write(file, b'i'); os.fsync(file)\n"
     one.run(FILE + make + "sync_folder('f'); sync_folder(); import shutil; shutil.rmtree('f')\n")
     assert set(one.holds()) == {"file"}
@@ -130,7 +130,7 @@ def test_a_removed_folder_returns_with_what_it_held(one: Machine) -> None:
     assert one.holds() == {"file": b"a" * 2048, "f/in": b"i"}
 
 
-def test_a_new_process_does_not_make_durable_what_the_killed_one_left(one: Machine) -> None:
+def test_a_new_process_does_not_make_the_killed_one_s_writes_durable(one: Machine) -> None:
     one.run(FILE + "os.pwrite(file, b'b', 0)\n")
     one.run("file = os.open('file', flags); assert os.pread(file, 1, 0) == b'b'; os.pwrite(file, b'c', 1)\n")
     one.cut()
@@ -138,10 +138,10 @@ def test_a_new_process_does_not_make_durable_what_the_killed_one_left(one: Machi
     one.run(FILE + "os.pwrite(file, b'b', 0)\n")
     one.run("os.fdatasync(os.open('file', flags))\n")
     one.cut()
-    assert one.holds() == {"file": b"b" + b"a" * 2047}, "a sync covers what anybody wrote before it"
+    assert one.holds() == {"file": b"b" + b"a" * 2047}, "a sync covers every earlier write"
 
 
-def test_a_sync_does_not_cover_what_is_written_while_it_goes_on(one: Machine) -> None:
+def test_a_sync_does_not_cover_writes_during_it(one: Machine) -> None:
     one.power.delay(400_000)
     late = "import threading, time; os.pwrite(file, b'b', 0)\n"
     late += "thread = threading.Thread(target=lambda: os.fdatasync(file)); thread.start()\n"
@@ -151,7 +151,7 @@ def test_a_sync_does_not_cover_what_is_written_while_it_goes_on(one: Machine) ->
     assert one.holds() == {"file": b"b" + b"a" * 2047}
 
 
-def test_a_sync_that_lies_covers_nothing_until_the_power_is_back(one: Machine) -> None:
+def test_a_lying_sync_covers_nothing_until_the_power_is_back(one: Machine) -> None:
     one.run(FILE)
     one.power.lie("one")
     again = "file = os.open('file', flags); os.pwrite(file, b'b', 0); os.fsync(file)\n"
@@ -174,7 +174,7 @@ WAIT = "print('ready', flush=True); sys.stdin.readline()\n"
     ],
     ids=["libc", "kernel"],
 )
-def test_a_write_that_passes_the_library_by_is_noticed(one: Machine, write: str, is_seen: bool) -> None:
+def test_a_write_past_the_library_is_noticed(one: Machine, write: str, is_seen: bool) -> None:
     with one.start(FILE + write + WAIT) as child:
         assert child.stdout is not None
         assert child.stdin is not None
@@ -193,7 +193,7 @@ def test_a_process_without_the_library_is_noticed(one: Machine) -> None:
 
 
 @pytest.mark.timeout(150)
-def test_servers_whose_syncs_lie_lose_what_they_acknowledged_and_the_checker_says_so() -> None:
+def test_servers_with_lying_syncs_lose_acknowledged_entries_and_the_checker_reports_it() -> None:
     machine.require()
     folder = REPOSITORY / "build" / "chaos" / "lying-test"
     command = machine.inside([sys.executable, "-m", "quorate_chaos.run", "lying_syncs", "1", str(folder), "9"])

@@ -1,4 +1,4 @@
-"""The table says what the runs said, and a run that was not clean cannot hide in it."""
+"""The table has the runs' results, and shows every run that was not clean."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_runs_of_a_fault_are_one_row() -> None:
     assert (row.gap_memory_ms, row.gap_disk_ms) == (40, 900)
 
 
-def test_the_table_names_what_was_not_clean_and_how_to_repeat_it() -> None:
+def test_the_table_names_runs_that_were_not_clean_and_their_commands() -> None:
     text = results.markdown([run("kill_head"), run("restart_all", 7, clean=False, lost=("memory",))], {"Day": "today"})
     assert "1 of 2 runs clean." in text
     assert results.repeat("restart_all", 7) in text
@@ -45,7 +45,7 @@ def test_the_figure_is_met_only_when_all_runs_are_clean() -> None:
     assert (bad.value, bad.met) == (1, False)
 
 
-def test_the_table_names_what_this_machine_cannot_do() -> None:
+def test_the_table_names_impossible_faults() -> None:
     text = results.markdown([run("kill_head")], {"Day": "today"}, {"slow_disk": "no cgroup"})
     assert "Not run, since this machine cannot do it: slow_disk (no cgroup)." in text
 

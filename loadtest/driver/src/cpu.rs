@@ -1,14 +1,14 @@
 //! Processor time of processes, from their clocks, and of the machine, from /proc.
 //!
-//! A process's clock tells nanoseconds, and /proc ticks of ten milliseconds, one for each of three servers: up to a
-//! tenth of what they use in a second at a light load.
+//! A process's clock has nanoseconds, /proc only ticks of ten milliseconds. At a light load, a tick for each of three
+//! servers is up to a tenth of their use in a second.
 
 use std::fs;
 
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
-/// The kernel's own limit.
+/// The kernel's limit.
 const PID_MAX: u32 = 1 << 22;
 
 /// Processor time used up to now, in seconds.
@@ -16,7 +16,7 @@ const PID_MAX: u32 = 1 << 22;
 pub struct CpuSeconds {
     pub servers: f64,
     pub client: f64,
-    /// All processes of the machine, and what the host of a virtual machine took from it.
+    /// All processes of the machine, and the time taken by the host of a virtual machine.
     pub machine: f64,
 }
 
@@ -44,7 +44,7 @@ impl CpuSeconds {
 }
 
 fn of_process(pid: u32) -> Result<f64, String> {
-    // A clock's number has no room for greater ones, and 0 is the caller's own.
+    // A clock's number has no room for a greater id, and 0 is the caller's own clock.
     if !(1..=PID_MAX).contains(&pid) {
         return Err(format!(
             "{pid} is no process: the kernel's numbers are 1 to {PID_MAX}"
@@ -69,9 +69,9 @@ fn of_machine() -> Result<f64, String> {
         .ok_or_else(|| "/proc/stat is not in the known form".to_string())
 }
 
-/// Everything but idle, waiting for disks, and guests (which are counted as user time already). What the host took
-/// (`steal`) disturbs a window as a process of others does, and peers are measured with it too
-/// (`quorate_scenarios/bench/processor.py`).
+/// All ticks but idle time, waits for disks, and guests (already counted as user time). The host's time (`steal`)
+/// disturbs a window as another process does, and peers are measured with it too
+/// (`quorate_harness/processor.py`).
 fn machine_ticks(stat: &str) -> Option<u64> {
     let fields = stat.lines().next()?.split_ascii_whitespace().skip(1);
     let fields: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
@@ -86,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_counts_what_its_host_took() {
-        // The very line of the test of `processor.py`.
+    fn the_machine_counts_the_time_taken_by_its_host() {
+        // The same line as in the test of `processor.py`.
         let stat = "cpu  100 20 30 4000 500 6 7 80 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
         assert_eq!(machine_ticks(stat), Some(100 + 20 + 30 + 6 + 7 + 80));
         assert_eq!(machine_ticks("cpu  1 2 4"), None);
     }
 
     #[test]
-    fn less_than_a_tick_of_proc_is_told() {
+    fn less_than_a_tick_of_proc_is_measured() {
         let own = [std::process::id()];
         let used = || {
             let before = CpuSeconds::now(&own).unwrap();

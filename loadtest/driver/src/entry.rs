@@ -1,4 +1,4 @@
-//! What the load generator appends: entries that say who appended them and as which in order.
+//! Entries of the load generator: each carries its run and its number in the run.
 //!
 //! ```text
 //!  0 u64 run      random, one for each connection of each run
@@ -22,7 +22,7 @@ impl EntryWriter {
         assert!(size >= ENTRY_BYTES_MIN);
         let mut template = vec![0; size as usize];
         template[..8].copy_from_slice(&run.to_le_bytes());
-        // Not all zero, so that nothing on the way can profit from emptiness.
+        // Not all zero, so that no part of the system can profit from empty entries.
         let mut state = run | 1;
         for byte in &mut template[16..] {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -40,13 +40,13 @@ impl EntryWriter {
         buffer.extend_from_slice(&self.template);
     }
 
-    /// How many entries were written.
+    /// Number of entries written.
     pub fn written(&self) -> u64 {
         self.next_number
     }
 }
 
-/// (run, number) of an entry; `None` when it is too short to be one of ours.
+/// (run, number) of an entry; `None` if it is too short to be one of the load generator's.
 pub fn identity(entry: &[u8]) -> Option<(u64, u64)> {
     let run = u64::from_le_bytes(*entry.first_chunk()?);
     let number = u64::from_le_bytes(*entry.get(8..)?.first_chunk()?);

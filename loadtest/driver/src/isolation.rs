@@ -1,7 +1,7 @@
-//! What isolation costs: the same load on the same servers, with budgets, queues and accounting on and off in turn.
+//! Cost of isolation: the same load on the same servers, with budgets, queues and accounting on and off in turn.
 //!
-//! Servers that run with `--measure-isolation` take SIGUSR1 as a switch. One load goes on all the time; a pair is a
-//! window with isolation and one without, in alternating order, so that what drifts falls on both.
+//! Servers that run with `--measure-isolation` take SIGUSR1 as a switch. One load runs all the time. A pair is a window
+//! with isolation and one without, in alternating order, so that drift affects both.
 
 use std::fs;
 use std::time::Duration;
@@ -12,16 +12,17 @@ use serde::Serialize;
 use tokio::task::LocalSet;
 
 use crate::cpu::CpuSeconds;
-use crate::measure::{Load, PATIENCE, Workload};
+use crate::load::{Load, PATIENCE};
 use crate::profile::median;
+use crate::workload::Workload;
 
-/// For a switch to reach all shards, and for the rounds under way to end.
+/// Time for a switch to reach all shards, and for flushes under way to end.
 const SETTLE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Serialize)]
 pub struct Isolation {
     pub pairs: Vec<Pair>,
-    /// Median of the pairs: with isolation, divided by without.
+    /// Median over the pairs of the time with isolation, divided by the time without.
     pub cpu_ratio: f64,
 }
 
@@ -32,7 +33,7 @@ pub struct Pair {
     pub off: f64,
 }
 
-/// Measures so many pairs. `workload.window` is the length of one window.
+/// Measures `pairs` pairs. `workload.window` is the length of one window.
 pub fn isolation(handles: &[Handle], workload: &Workload, pairs: u32) -> Result<Isolation, String> {
     let mut switch = Switch::new(&workload.server_pids)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -88,11 +89,11 @@ struct Switch {
 impl Switch {
     fn new(pids: &[u32]) -> Result<Self, String> {
         if pids.is_empty() {
-            return Err("--server-pids says which servers to switch".to_string());
+            return Err("--server-pids must name the servers to switch".to_string());
         }
         for pid in pids {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            // To others the signal would be the end, even to some that catch it.
+            // The signal would end other processes, even some that catch it.
             if !is_switchable(&status) {
                 return Err(format!("process {pid} is no server with --measure-isolation"));
             }
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_catches_the_signal_is_sent_it() {
+    fn the_signal_is_sent_only_to_servers_that_catch_it() {
         assert!(is_switchable(
             "Name:\tquorate-replica\nSigCgt:\t0000000000000200\n"
         ));
@@ -149,7 +150,7 @@ mod tests {
         ));
         assert!(!is_switchable("Name:\tbash\nSigCgt:\t0000000000000200\n"));
         assert!(!is_switchable("Name:\tquorate-replica\n"));
-        // This very process does not.
+        // This process does not catch it.
         assert!(Switch::new(&[std::process::id()]).is_err());
         assert!(Switch::new(&[]).is_err());
     }

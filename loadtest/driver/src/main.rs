@@ -1,45 +1,52 @@
-//! `quorate-load`: puts a known load on groups and says what they made of it.
+//! `quorate-load`: puts a known load on groups and reports the results.
 
+mod bare_sockets;
 mod cpu;
 mod entry;
-mod floor;
+mod files;
+mod flags;
 mod history;
 mod isolation;
+mod load;
 mod marks;
 mod measure;
+mod measured;
+mod open_loop;
 mod producer;
 mod profile;
 mod profiling;
+mod runs;
 mod steady;
+mod tally;
 mod text;
 mod verify;
+mod workload;
 
-use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use quorate_client::Handle;
-use quorate_client::writer::Batching;
 use quorate_figures::Figures;
 use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 
-use crate::entry::ENTRY_BYTES_MIN;
-use crate::floor::{Hop, floor};
+use crate::bare_sockets::{Hop, baseline};
+use crate::files::{read_handle, runs_of, write_json};
+use crate::flags::{Keep, LoadFlags, Servers, command_of, seconds};
 use crate::history::{HistoryFlags, ReadbackFlags};
 use crate::isolation::isolation;
-use crate::measure::{Measured, Run, Workload, measure};
+use crate::measure::measure;
+use crate::measured::Measured;
 use crate::steady::steady;
+use crate::workload::Workload;
 
-/// Puts a known load on groups and says what they made of it.
+/// Puts a known load on groups and reports the results.
 #[derive(Parser)]
 #[command(name = "quorate-load", version, arg_required_else_help = true)]
 struct Flags {
     #[command(subcommand)]
     command: Command,
-    /// Connect without TLS, whatever the handles say; servers must run with --allow-plaintext
+    /// Connect without TLS, also if the handles name an authority; servers must run with --allow-plaintext
     #[arg(long, global = true)]
     plaintext: bool,
 }
@@ -48,78 +55,37 @@ struct Flags {
 enum Command {
     /// Append as fast as acknowledgements come (closed loop), or at a fixed rate (open loop)
     Append(AppendFlags),
-    /// Append steadily until stdin ends; each line on stdin ends one window, whose figures are told as a line of
-    /// JSON, and begins the next, which it names
+    /// Append steadily until stdin ends; each line on stdin ends a window, whose figures are printed as a line of JSON,
+    /// and names the next
     Steady(SteadyFlags),
     /// Read a log back and check its order and completeness
     Verify(VerifyFlags),
-    /// Measure what isolation costs: with it and without, in turn, on servers with --measure-isolation
+    /// Measure the cost of isolation: with it and without, in turn, on servers with --measure-isolation
     Isolation(IsolationFlags),
-    /// Measure what an append costs each role of a chain, over durability and size: the cells of a cost profile
+    /// Measure the cost of an append to each role of a chain, over durability and size: the cells of a cost profile
     Profile(profiling::ProfileFlags),
-    /// Measure mixes of groups, sizes and durabilities: to calibrate a cost profile on, and others to judge it by
+    /// Measure mixes of groups, sizes and durabilities: some to calibrate a cost profile, others to judge it
     ProfileMixes(profiling::MixesFlags),
     /// Write a cost profile of measured cells and mixes
     Fit(profiling::FitFlags),
-    /// Compare what a cost profile says of measured mixes with what they used
+    /// Compare a cost profile's predictions for measured mixes with their use
     ProfileError(profiling::ErrorFlags),
-    /// The same bytes through three hops of bare sockets: what cannot be undercut
+    /// Send the same bytes through three hops of bare sockets: the least cost of any replication
     Floor(FloorFlags),
     /// One of those hops
     #[command(hide = true)]
     FloorHop { hop: Hop, next: Vec<SocketAddr> },
-    /// Append, read and tail with every operation on record, for a checker to judge (loadtest/chaos)
+    /// Append, read and tail with every operation on record, for a checker (loadtest/chaos)
     History(HistoryFlags),
-    /// Write down the whole log of each replica, behind a history
+    /// Record the whole log of each replica, behind a history
     Readback(ReadbackFlags),
-}
-
-#[derive(Args)]
-struct LoadFlags {
-    /// File with a handle, as GET /v1/groups/{id}/handle gives it; several groups share
-    /// the connections in turn, also one alone
-    #[arg(long = "handle", value_name = "FILE", required = true)]
-    handles: Vec<PathBuf>,
-    /// Bytes of each entry
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(i64::from(ENTRY_BYTES_MIN)..=i64::from(ENTRY_BYTES_MAX)))]
-    size: u32,
-    /// Entries outstanding, over all connections (closed loop)
-    #[arg(long, default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    outstanding: u32,
-    /// Entries a second, over all connections, whatever the servers do (open loop); latency counts from when each
-    /// was due
-    #[arg(long, value_name = "N", conflicts_with = "outstanding")]
-    rate: Option<f64>,
-    /// Entries that are due at once, in an open loop and for each connection to a group: as from a program that collects
-    /// some before it appends them
-    #[arg(long, value_name = "N", requires = "rate", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    burst: u32,
-    /// Entries outstanding at most, in an open loop: what is due beyond them waits in the client
-    #[arg(long, value_name = "N", requires = "rate", default_value_t = u32::MAX, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..))]
-    outstanding_max: u32,
-    /// Entries that share a batch at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
-    batch_entries_max: Option<u32>,
-    /// To each server that is the head of a group
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
-    connections: u32,
-    /// Look so long for an answer before sleeping
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
-    spin_us: u64,
-    /// Hold back what is beyond the rate that heads tell, as users' clients do. Without it what servers do is measured,
-    /// and not what clients hold back
-    #[arg(long)]
-    pace: bool,
-    /// How long an append may take before its outcome is unknown
-    #[arg(long, default_value_t = 10.0)]
-    timeout: f64,
 }
 
 #[derive(Args)]
 struct SteadyFlags {
     #[command(flatten)]
     load: LoadFlags,
-    /// Write what was appended, acknowledged and not to this file at the end
+    /// Write the appended, acknowledged and failed entries to this file at the end
     #[arg(long, value_name = "OUT")]
     json: Option<PathBuf>,
 }
@@ -150,23 +116,6 @@ struct AppendFlags {
 }
 
 #[derive(Args)]
-struct Servers {
-    /// Process ids of the servers, to count their processor time
-    #[arg(long, value_name = "PIDS", value_delimiter = ',')]
-    server_pids: Vec<u32>,
-}
-
-#[derive(Args)]
-struct Keep {
-    /// Where figures are kept
-    #[arg(long, value_name = "DIR", default_value = "build/figures")]
-    figures_dir: PathBuf,
-    /// What to call the command in the figures; by default this one
-    #[arg(long, value_name = "TEXT")]
-    command: Option<String>,
-}
-
-#[derive(Args)]
 struct IsolationFlags {
     #[command(flatten)]
     load: LoadFlags,
@@ -192,7 +141,7 @@ struct FloorFlags {
     size: u32,
     #[arg(long, default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     outstanding: u32,
-    /// Entries in a batch: as many as `append` says that its batches had
+    /// Entries in a batch: take `batch_entries` of `append --json`
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
     batch_entries: u32,
     #[arg(long, default_value_t = 5.0)]
@@ -209,12 +158,12 @@ struct VerifyFlags {
     /// File with a handle
     #[arg(long = "handle", value_name = "FILE", required = true)]
     handles: Vec<PathBuf>,
-    /// Result of `append --json` or `steady --json`: everything that was acknowledged must be there
+    /// Result of `append --json` or `steady --json`: all its acknowledged entries must be there
     #[arg(long = "result", value_name = "FILE")]
     results: Vec<PathBuf>,
 }
 
-/// 0: good. 1: it ran, and something is wrong with what was found. 2: it could not run.
+/// 0: good. 1: it ran, and a result is wrong. 2: it could not run.
 fn main() -> ExitCode {
     let Flags { command, plaintext } = Flags::parse();
     let outcome = match command {
@@ -227,7 +176,7 @@ fn main() -> ExitCode {
         Command::ProfileMixes(flags) => profiling::mixes(&flags, plaintext),
         Command::ProfileError(flags) => profiling::compare(&flags),
         Command::Floor(flags) => run_floor(&flags),
-        Command::FloorHop { hop, next } => floor::hop(hop, &next).map(|()| true),
+        Command::FloorHop { hop, next } => bare_sockets::hop(hop, &next).map(|()| true),
         Command::History(flags) => history::history(&flags, plaintext),
         Command::Readback(flags) => history::readback(&flags, plaintext),
     };
@@ -238,54 +187,6 @@ fn main() -> ExitCode {
             eprintln!("quorate-load: {reason}");
             ExitCode::from(2)
         }
-    }
-}
-
-impl LoadFlags {
-    fn read_handles(&self, plaintext: bool) -> Result<Vec<Handle>, String> {
-        let handles = self.handles.iter().map(|path| read_handle(path, plaintext));
-        let handles = handles.collect::<Result<Vec<_>, _>>()?;
-        for handle in &handles {
-            if self.size > handle.limits.max_entry_bytes {
-                return Err(format!(
-                    "--size: the group takes at most {} bytes",
-                    handle.limits.max_entry_bytes
-                ));
-            }
-        }
-        Ok(handles)
-    }
-
-    /// Without windows, which are the command's own.
-    fn workload(&self) -> Result<Workload, String> {
-        let producers = self.connections.max(self.handles.len() as u32);
-        if self.rate.is_none() && self.outstanding < producers {
-            return Err(
-                "--outstanding must be at least --connections, and as many as there are groups".to_string(),
-            );
-        }
-        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e9)) {
-            return Err("--rate must be above 0 and at most 1000000000".to_string());
-        }
-        let mut batching = Batching::default();
-        if let Some(entries_max) = self.batch_entries_max {
-            batching.entries_max = entries_max;
-        }
-        Ok(Workload {
-            size: self.size,
-            outstanding: self.outstanding,
-            rate_per_s: self.rate,
-            burst: self.burst,
-            outstanding_max: self.outstanding_max,
-            connections: self.connections,
-            batching,
-            spin: Duration::from_micros(self.spin_us),
-            pace: self.pace,
-            warmup: Duration::ZERO,
-            window: Duration::ZERO,
-            timeout: seconds("--timeout", self.timeout, 0.1)?,
-            server_pids: Vec::new(),
-        })
     }
 }
 
@@ -334,7 +235,7 @@ fn run_isolation(flags: &IsolationFlags, plaintext: bool) -> Result<bool, String
 }
 
 fn run_floor(flags: &FloorFlags) -> Result<bool, String> {
-    let found = floor(&floor::Load {
+    let found = baseline(&bare_sockets::Load {
         size: flags.size,
         batch_entries: flags.batch_entries.min(flags.outstanding),
         outstanding: flags.outstanding,
@@ -352,12 +253,6 @@ fn run_floor(flags: &FloorFlags) -> Result<bool, String> {
     ));
     write_json(flags.json.as_deref(), &found)?;
     Ok(true)
-}
-
-fn write_json(path: Option<&Path>, what: &impl serde::Serialize) -> Result<(), String> {
-    let Some(path) = path else { return Ok(()) };
-    let json = serde_json::to_string(what).expect("a result is plain data");
-    fs::write(path, json + "\n").map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn keep_figure(flags: &AppendFlags, measured: &Measured) -> Result<bool, String> {
@@ -405,48 +300,4 @@ fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
         is_sound &= found.is_sound();
     }
     Ok(is_sound)
-}
-
-/// The runs that a result names, with what was acknowledged of each.
-fn runs_of(path: &Path) -> Result<Vec<Run>, String> {
-    let wrong = |what: String| format!("{}: {what}", path.display());
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    serde_json::from_value(json["runs"].clone())
-        .map_err(|error| wrong(format!("not a result of append or steady: {error}")))
-}
-
-fn read_handle(path: &Path, plaintext: bool) -> Result<Handle, String> {
-    let text =
-        fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let mut handle = Handle::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    if plaintext {
-        handle.tls = None;
-    }
-    Ok(handle)
-}
-
-fn seconds(flag: &str, value: f64, least: f64) -> Result<Duration, String> {
-    if (least..=86_400.0).contains(&value) {
-        Ok(Duration::from_secs_f64(value))
-    } else {
-        Err(format!("{flag} must be {least} to 86400 seconds"))
-    }
-}
-
-/// The command as it was given, without the paths that differ between machines.
-fn command_of(keep: &Keep) -> String {
-    if let Some(command) = &keep.command {
-        return command.clone();
-    }
-    let arguments = std::env::args()
-        .skip(1)
-        .map(|argument| match argument.rsplit_once('/') {
-            Some((_, name)) => name.to_string(),
-            None => argument,
-        });
-    std::iter::once("quorate-load".to_string())
-        .chain(arguments)
-        .collect::<Vec<_>>()
-        .join(" ")
 }

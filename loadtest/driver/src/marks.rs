@@ -1,10 +1,10 @@
-//! At which offsets a run's entries were acknowledged, now and then: so that a log whose beginning was trimmed is held to
-//! what has to be there still.
+//! Sampled offsets of a run's acknowledged entries: they show which entries must be left in a log whose beginning was
+//! trimmed.
 
 use quorate_types::Offset;
 use serde::{Deserialize, Serialize};
 
-/// Enough to tell what was trimmed from what is lost to a thousandth of a run, however long it is.
+/// Enough to tell trimmed entries from lost ones to a thousandth of a run, however long it is.
 const MARKS_MAX: usize = 1_024;
 
 /// The entry of a number was acknowledged at this offset. Within a run offsets grow with numbers.
@@ -14,7 +14,7 @@ pub struct Mark {
     pub offset: Offset,
 }
 
-/// Of each so many acknowledgements one, and the last.
+/// One of each `each` acknowledgements, and the last.
 #[derive(Debug)]
 pub struct Marks {
     kept: Vec<Mark>,
@@ -62,7 +62,7 @@ impl Marks {
     }
 }
 
-/// From this number on a run's acknowledged entries are at `first_offset` or behind it; `None` where no mark is.
+/// The number from which on a run's acknowledged entries are at `first_offset` or behind it; `None`: no mark is there.
 pub fn first_at(marks: &[Mark], first_offset: Offset) -> Option<u64> {
     let at = marks.partition_point(|mark| mark.offset < first_offset);
     marks.get(at).map(|mark| mark.number)
@@ -90,7 +90,7 @@ mod tests {
             offset: 5 + 999_999 * 20 + 9,
         };
         assert_eq!(marks.last(), Some(&last));
-        // Half of it was trimmed: what has to be there begins within two thousandths of the middle.
+        // Half of the run was trimmed: the rest begins within two thousandths of the middle.
         let from = first_at(&marks, 5 + 500_000 * 20).unwrap();
         assert!((5_000_000..5_020_000).contains(&from), "{from}");
         assert_eq!(first_at(&marks, last.offset + 1), None);

@@ -1,126 +1,24 @@
-//! One measurement: connections, warming up, the window, its figures.
+//! One measurement: connections, warm-up, the window, its figures.
 
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write, stderr};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use quorate_client::feed::{FeedConnections, FeedOptions, run_feed};
-use quorate_client::writer::Batching;
-use quorate_client::{Handle, Wake, now_us};
-use quorate_types::GroupId;
-use serde::Serialize;
-use tokio::task::{JoinHandle, LocalSet};
+use quorate_client::{Handle, now_us};
+use tokio::task::LocalSet;
 
 use crate::cpu::CpuSeconds;
-use crate::marks::Mark;
-use crate::producer::{Arrivals, Producer, Tally};
+use crate::load::{Load, PATIENCE};
+use crate::measured::Measured;
+use crate::tally::Tally;
 use crate::text;
+use crate::workload::Workload;
 
-/// How long connecting may take, and how long what is outstanding at the end is waited for.
-pub const PATIENCE: Duration = Duration::from_secs(15);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
-/// How often the pacer looks whether entries are due: the grain of an open loop.
-const PACE: Duration = Duration::from_micros(100);
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct Workload {
-    pub size: u32,
-    /// Entries outstanding over all connections, in a closed loop.
-    pub outstanding: u32,
-    /// Entries a second over all connections, in an open loop.
-    pub rate_per_s: Option<f64>,
-    /// Of an open loop: so many entries are due at once.
-    pub burst: u32,
-    /// Of an open loop: what is due beyond so many outstanding waits in the client.
-    pub outstanding_max: u32,
-    /// To each server that is the head of a group. With more groups than connections, groups share them.
-    pub connections: u32,
-    pub batching: Batching,
-    /// How long the client looks for an answer before it sleeps.
-    pub spin: Duration,
-    /// The client holds back what is beyond the rate that heads tell, as those of users do.
-    pub pace: bool,
-    pub warmup: Duration,
-    pub window: Duration,
-    pub timeout: Duration,
-    pub server_pids: Vec<u32>,
-}
-
-impl Workload {
-    /// Each connection appends to one group at least, and each group is appended to.
-    pub fn producers(&self, groups: usize) -> u32 {
-        self.connections.max(groups as u32)
-    }
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Measured {
-    pub size_bytes: u32,
-    pub outstanding: u32,
-    pub offered_per_s: Option<f64>,
-    pub connections: u32,
-    pub window_s: f64,
-    pub acked: u64,
-    pub acked_per_s: f64,
-    /// In which they came, on the average.
-    pub batch_entries: f64,
-    pub p50_us: u64,
-    pub p99_us: u64,
-    pub p999_us: u64,
-    pub max_us: u64,
-    /// Processor seconds for a million appends; `None` without the servers' pids.
-    pub servers_cpu_s_per_m: Option<f64>,
-    pub client_cpu_s_per_m: f64,
-    /// Cores that processes other than servers and client used meanwhile: what disturbs the figures.
-    pub others_cores: Option<f64>,
-    pub reconnects: u32,
-    /// By code, from the first append on.
-    pub refused: std::collections::BTreeMap<&'static str, u64>,
-    pub unknown: std::collections::BTreeMap<&'static str, u64>,
-    /// Each connection's identity and how many entries it appended: for `verify --result`.
-    pub runs: Vec<Run>,
-}
-
-#[derive(Debug, Clone, Serialize, serde::Deserialize)]
-pub struct Run {
-    pub run: String,
-    pub group: GroupId,
-    pub entries: u64,
-    /// Which of them were acknowledged, in order.
-    #[serde(default)]
-    pub acked: Vec<Stretch>,
-    /// Where, in order.
-    #[serde(default)]
-    pub marks: Vec<Mark>,
-}
-
-/// Consecutive numbers of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct Stretch {
-    pub first: u64,
-    pub count: u64,
-}
-
-impl Stretch {
-    pub fn end(&self) -> u64 {
-        self.first + self.count
-    }
-
-    /// Adds numbers to stretches, in as few as possible when they come in order.
-    pub fn extend(stretches: &mut Vec<Stretch>, first: u64, count: u64) {
-        match stretches.last_mut() {
-            Some(last) if last.end() == first => last.count += count,
-            _ => stretches.push(Stretch { first, count }),
-        }
-    }
-}
-
-/// Runs the workload against the groups of the handles: connections and groups are paired in turn, until each has
-/// been.
+/// Runs the workload against the groups of the handles. Connections and groups are paired in turn, until each is in a
+/// pair.
 pub fn measure(handles: &[Handle], workload: &Workload, title: &str) -> Result<Measured, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
@@ -142,114 +40,13 @@ async fn run(handles: &[Handle], workload: &Workload, title: &str) -> Result<Mea
     Ok(measured)
 }
 
-/// Producers at work.
-pub struct Load {
-    pub tally: Rc<RefCell<Tally>>,
-    tasks: Vec<JoinHandle<()>>,
-    wakes: Vec<Arc<Wake>>,
-    pacer: Option<Pacer>,
-}
-
-impl Load {
-    pub fn start(handles: &[Handle], workload: &Workload) -> Self {
-        let tally = Rc::new(RefCell::new(Tally::new()));
-        let (tasks, wakes) = connect(handles, workload, &tally);
-        let pacer = workload.rate_per_s.map(|_| Pacer::start(wakes.clone()));
-        Self {
-            tally,
-            tasks,
-            wakes,
-            pacer,
-        }
-    }
-
-    /// Waits until every producer has found its head.
-    pub async fn wait_attached(&self, mut tell: impl FnMut(&str)) -> Result<(), String> {
-        let (began, producers) = (Instant::now(), self.tasks.len());
-        while (self.tally.borrow().attached as usize) < producers {
-            if began.elapsed() > PATIENCE || self.tally.borrow().is_stopped {
-                return Err(self.tally.borrow().why_not_attached(producers));
-            }
-            tell("connecting");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        Ok(())
-    }
-
-    /// Ends the producers and waits, for a while, for what is outstanding.
-    pub async fn stop(self, patience: Duration) -> Result<(), String> {
-        self.tally.borrow_mut().is_stopped = true;
-        drop(self.pacer);
-        for wake in &self.wakes {
-            wake.notify_one();
-        }
-        let ended = tokio::time::timeout(patience, async {
-            for task in self.tasks {
-                let _panicked = task.await.is_err();
-            }
-        });
-        let late = || {
-            let seconds = patience.as_secs();
-            format!("appends were still outstanding {seconds} s after the end; the servers do not answer")
-        };
-        ended.await.map_err(|_| late())
-    }
-}
-
-type Links = (Vec<JoinHandle<()>>, Vec<Arc<Wake>>);
-
-fn connect(handles: &[Handle], workload: &Workload, tally: &Rc<RefCell<Tally>>) -> Links {
-    let (mut tasks, mut wakes) = (Vec::new(), Vec::new());
-    let connections: Vec<FeedConnections<Producer>> = (0..workload.connections)
-        .map(|_| FeedConnections::default())
-        .collect();
-    let producers = workload.producers(handles.len());
-    for index in 0..producers {
-        let arrivals = match workload.rate_per_s {
-            Some(rate_per_s) => Arrivals::open(
-                rate_per_s / f64::from(producers),
-                workload.burst,
-                (workload.outstanding_max / producers).max(1),
-                f64::from(index) / f64::from(producers),
-            ),
-            None => {
-                let rest = u32::from(index < workload.outstanding % producers);
-                Arrivals::Closed {
-                    outstanding: workload.outstanding / producers + rest,
-                }
-            }
-        };
-        let timeout_us = workload.timeout.as_micros() as u64;
-        let handle = handles[index as usize % handles.len()].clone();
-        let producer = Producer::new(
-            tally.clone(),
-            handle.group_id,
-            arrivals,
-            timeout_us,
-            workload.size,
-        );
-        let wake = Arc::new(Wake::default());
-        let options = FeedOptions {
-            source: None,
-            batching: workload.batching,
-            pace: workload.pace,
-            spin: workload.spin,
-            connections: connections[index as usize % connections.len()].clone(),
-        };
-        let link = run_feed(handle, producer, wake.clone(), options);
-        tasks.push(tokio::task::spawn_local(link));
-        wakes.push(wake);
-    }
-    (tasks, wakes)
-}
-
 async fn observe(load: &Load, workload: &Workload, title: &str) -> Result<Measured, String> {
     let tally = &load.tally;
     let mut progress = Progress::new(title);
     load.wait_attached(|what| progress.show(|| what.to_string()))
         .await?;
     pass(workload.warmup, tally, &mut progress, "warming up").await?;
-    // One moment for the counters of appends and of processor time, here and at the end.
+    // Counters of appends and of processor time are read at one moment, here and at the end.
     let cpu_before = CpuSeconds::now(&workload.server_pids)?;
     tally.borrow_mut().begin();
     let began = Instant::now();
@@ -284,7 +81,7 @@ async fn observe(load: &Load, workload: &Workload, title: &str) -> Result<Measur
     })
 }
 
-/// Lets `span` pass, telling how it goes.
+/// Lets `span` pass, and shows the progress.
 async fn pass(
     span: Duration,
     tally: &Rc<RefCell<Tally>>,
@@ -314,7 +111,7 @@ async fn pass(
     Ok(())
 }
 
-/// A line that is written over, on terminals only.
+/// A line of progress that is overwritten, on terminals only.
 struct Progress {
     title: String,
     is_shown: bool,
@@ -346,40 +143,6 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if self.is_shown {
             eprint!("\r\x1b[K");
-        }
-    }
-}
-
-/// Wakes the producers of an open loop often: the runtime's own timers are a millisecond coarse.
-struct Pacer {
-    is_stopped: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Pacer {
-    fn start(wakes: Vec<Arc<Wake>>) -> Self {
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let stop = is_stopped.clone();
-        let thread = std::thread::spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
-                std::thread::sleep(PACE);
-                for wake in &wakes {
-                    wake.notify_one();
-                }
-            }
-        });
-        Self {
-            is_stopped,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Pacer {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _panicked = thread.join().is_err();
         }
     }
 }

@@ -12,12 +12,14 @@ use quorate_types::Durability;
 use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 
 use crate::entry::ENTRY_BYTES_MIN;
-use crate::measure::Workload;
+use crate::files::{read_handle, write_json};
+use crate::flags::{Keep, command_of, seconds};
 use crate::profile::cells::{Cell, Plan, length, measure_cells, sizes};
 use crate::profile::error::judge;
 use crate::profile::mixed::{Mix, measure_mixes};
 use crate::profile::{Group, fit as fitting, mixed};
-use crate::{Keep, command_of, read_handle, seconds, text, write_json};
+use crate::text;
+use crate::workload::Workload;
 
 #[derive(Args)]
 struct Groups {
@@ -30,7 +32,7 @@ struct Groups {
     /// A server's address, as in the handles, and the id of its process
     #[arg(long = "server", value_name = "HOST:PORT=PID", value_parser = server, required = true)]
     servers: Vec<(String, u32)>,
-    /// Entries that share a batch at most: a promise should not rest on larger ones than tenants send
+    /// Entries that share a batch at most: a commitment should not rest on larger batches than tenants send
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_ENTRIES_MAX)))]
     batch_entries_max: u32,
     /// Length of one measurement
@@ -38,7 +40,7 @@ struct Groups {
     seconds: f64,
     #[arg(long, default_value_t = 0.5)]
     warmup: f64,
-    /// How long an append may take before its outcome is unknown
+    /// Seconds that an append may take before its outcome is unknown
     #[arg(long, default_value_t = 10.0)]
     timeout: f64,
 }
@@ -56,7 +58,7 @@ pub struct ProfileFlags {
     /// Entries outstanding in each group, and 2 MiB at most
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     outstanding: u32,
-    /// How often all is measured
+    /// Number of measurements of each cell
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     repeats: u32,
     /// Write the cells to this file
@@ -69,22 +71,22 @@ pub struct FitFlags {
     /// Files of `profile --json`
     #[arg(long = "cells", value_name = "FILE", required = true)]
     cells: Vec<PathBuf>,
-    /// Files of `profile --json --batch-entries-max 1`: what a batch costs itself
+    /// Files of `profile --json --batch-entries-max 1`: for the cost of a batch itself
     #[arg(long = "unbatched", value_name = "FILE", required = true)]
     unbatched: Vec<PathBuf>,
-    /// Files of `profile-mixes --json`, to calibrate it on: what sharing a server costs
+    /// Files of `profile-mixes --json` to calibrate it on: for the cost of sharing a server
     #[arg(long = "mixes", value_name = "FILE", required = true)]
     mixes: Vec<PathBuf>,
     /// Name of the profile, shown in quotes
     #[arg(long)]
     version: String,
-    /// Where the numbers come from: commit and command
+    /// Source of the numbers: commit and command
     #[arg(long)]
     source: String,
-    /// Version of the servers that were measured
+    /// Version of the measured servers
     #[arg(long, default_value = env!("CARGO_PKG_VERSION"))]
     servers_version: String,
-    /// Share of what was measured that may be promised (Filo §6.1.1)
+    /// Share of the measured capacity that may be promised (Filo §6.1.1)
     #[arg(long, default_value_t = 0.8)]
     safety_factor: f64,
     /// Write the profile to this file
@@ -96,13 +98,13 @@ pub struct FitFlags {
 pub struct MixesFlags {
     #[command(flatten)]
     groups: Groups,
-    /// How many mixes of groups, sizes and entries outstanding
+    /// Number of mixes of groups, sizes and entries outstanding
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     mixes: u32,
-    /// Draws them: another one draws others
+    /// Seed of the draw: another one draws other mixes
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Measure only these of them, counted from 0: those that something disturbed, again
+    /// Measure only these mixes, counted from 0: to repeat disturbed ones
     #[arg(long, value_name = "N", value_delimiter = ',')]
     only: Vec<u32>,
     /// Write the mixes to this file
@@ -115,10 +117,10 @@ pub struct ErrorFlags {
     /// The profile
     #[arg(long)]
     profile: PathBuf,
-    /// Files of `profile-mixes --json`: not those that the profile was calibrated on
+    /// Files of `profile-mixes --json`: other mixes than the profile was calibrated on
     #[arg(long = "mixes", value_name = "FILE", required = true)]
     mixes: Vec<PathBuf>,
-    /// Files of `profile --json --batch-entries-max 1`: not those that the profile was made of
+    /// Files of `profile --json --batch-entries-max 1`: other cells than the profile was made of
     #[arg(long = "unbatched", value_name = "FILE")]
     unbatched: Vec<PathBuf>,
     /// Write the result to this file
@@ -148,7 +150,7 @@ impl Groups {
             }
         }
         if groups.is_empty() {
-            return Err("--in-memory and --persistent say which groups to put load on".to_string());
+            return Err("--in-memory or --persistent must name a group to put load on".to_string());
         }
         Ok(groups)
     }
@@ -184,7 +186,7 @@ pub fn measure(flags: &ProfileFlags, plaintext: bool) -> Result<bool, String> {
             flags.sizes.clone()
         },
         shards: flags.shards,
-        rounds: flags.repeats,
+        repetitions: flags.repeats,
         outstanding: flags.outstanding,
         workload: flags.groups.workload()?,
     };
@@ -195,12 +197,12 @@ pub fn measure(flags: &ProfileFlags, plaintext: bool) -> Result<bool, String> {
         .count();
     let length_s = length(&plan, durabilities as u32).as_secs();
     text::print(&format!("{length_s} s, or a little longer"));
-    let cells = measure_cells(&groups, &plan, |cell| text::print(&told(cell)))?;
+    let cells = measure_cells(&groups, &plan, |cell| text::print(&describe_cell(cell)))?;
     write_json(Some(&flags.json), &cells)?;
     Ok(true)
 }
 
-fn told(cell: &Cell) -> String {
+fn describe_cell(cell: &Cell) -> String {
     let roles = cell
         .roles
         .iter()
@@ -236,7 +238,7 @@ pub fn fit(flags: &FitFlags) -> Result<bool, String> {
     };
     let (text, sharing) = fitting::profile(&measured, &about)?;
     text::print(&format!(
-        "groups that share a server use {sharing:.3} times what they do alone"
+        "groups that share a server use {sharing:.3} times as much as alone"
     ));
     replace(&flags.out, &text)?;
     Ok(true)
@@ -253,7 +255,7 @@ fn read<T: serde::de::DeserializeOwned>(paths: &[PathBuf]) -> Result<Vec<T>, Str
     Ok(found)
 }
 
-/// Whole or not at all: a coordinator may be watching the file.
+/// Replaces the file whole or not at all: a coordinator may be watching it.
 fn replace(path: &Path, text: &str) -> Result<(), String> {
     let new = path.with_extension("new");
     let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
@@ -268,12 +270,12 @@ pub fn mixes(flags: &MixesFlags, plaintext: bool) -> Result<bool, String> {
         only: flags.only.clone(),
     };
     let workload = flags.groups.workload()?;
-    let mixes = measure_mixes(&groups, &workload, &plan, |mix| text::print(&told_mix(mix)))?;
+    let mixes = measure_mixes(&groups, &workload, &plan, |mix| text::print(&describe_mix(mix)))?;
     write_json(Some(&flags.json), &mixes)?;
     Ok(true)
 }
 
-fn told_mix(mix: &Mix) -> String {
+fn describe_mix(mix: &Mix) -> String {
     let part = |part: &crate::profile::mixed::Part| {
         let rate = text::grouped(part.acked_per_s as u64);
         let (durability, size) = (part.durability, text::size(part.size_bytes));
@@ -293,12 +295,12 @@ pub fn compare(flags: &ErrorFlags) -> Result<bool, String> {
     let found = judge(&profile, &read::<Mix>(&flags.mixes)?, &unbatched)?;
     for mix in &found.mixes {
         let server =
-            |one: &crate::profile::error::Both| format!("{:.2} of {:.2}", one.predicted, one.measured);
+            |one: &crate::profile::error::Compared| format!("{:.2} of {:.2}", one.predicted, one.measured);
         let servers = mix.servers.iter().map(server).collect::<Vec<_>>().join(", ");
         text::print(&format!("cores predicted of measured: {servers}"));
     }
     text::print(&format!(
-        "error {:.3} (median), {:.3} (worst); measured at most {:.3} times what was predicted; bytes written {:.3} times; \
+        "error {:.3} (median), {:.3} (worst); measured at most {:.3} times the prediction; bytes written {:.3} times; \
          bytes over the network {:.3} (median)",
         found.median, found.worst, found.understated, found.storage_understated, found.network_median
     ));

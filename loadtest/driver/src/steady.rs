@@ -1,13 +1,13 @@
-//! A load that others observe: it goes on until stdin ends, and tells of each window what its clients saw.
+//! A load for other programs to observe: it runs until stdin ends, and reports its clients' view of each window.
 //!
 //! ```text
-//! stdin    a line             ends the present window and begins the next, which it names
+//! stdin    a line             ends the present window, and names the next one, which begins
 //! stdout   {"ready":true}     every connection has found its head; the window "start" begins
 //!          {"window":…}       one for each window, when it ends
 //! ```
 //!
-//! Times are microseconds of the Unix clock as it was at the start, continued by the monotonic one: they can be
-//! compared with the servers' logs, and do not jump.
+//! Times are microseconds of the Unix clock at the start, continued by the monotonic one. They can be compared with
+//! the servers' logs, and do not jump.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write, stdin, stdout};
@@ -19,10 +19,12 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
-use crate::measure::{Load, PATIENCE, Run, Workload};
-use crate::producer::Tally;
+use crate::load::{Load, PATIENCE};
+use crate::runs::Run;
+use crate::tally::Tally;
+use crate::workload::Workload;
 
-/// Lines of stdin that wait: whoever writes them waits for each window's answer.
+/// Most lines of stdin that wait: their writer waits for each window's answer.
 const MARKS_MAX: usize = 64;
 
 #[derive(Serialize)]
@@ -35,9 +37,9 @@ struct Window {
     p50_us: u64,
     p99_us: u64,
     max_us: u64,
-    /// The longest time between two acknowledgements that followed one another, if any came.
+    /// The longest time between two successive acknowledgements, if any came.
     gap: Option<Span>,
-    /// Since the last acknowledgement, at the window's end.
+    /// Time since the last acknowledgement, at the window's end.
     silent_us: Option<u64>,
     links: Vec<Link>,
     /// Entries by code, since the start.
@@ -54,11 +56,11 @@ struct Span {
 #[derive(Serialize)]
 struct Link {
     at_us: u64,
-    /// Of the head that was attached; `null`: the connection was lost.
+    /// Epoch of the attached head; `null`: the connection was lost.
     epoch: Option<u64>,
 }
 
-/// What became of all that was appended.
+/// Outcomes of all appends.
 #[derive(Serialize)]
 pub struct Ended {
     refused: BTreeMap<&'static str, u64>,
@@ -82,7 +84,7 @@ async fn run(handles: &[Handle], workload: &Workload) -> Result<Ended, String> {
     let load = Load::start(handles, workload);
     let tally = load.tally.clone();
     load.wait_attached(|_| ()).await?;
-    tell("ready", &true)?;
+    report("ready", &true)?;
     let mut marks = read_marks();
     let (mut name, mut began) = ("start".to_string(), now_us());
     tally.borrow_mut().begin();
@@ -91,7 +93,7 @@ async fn run(handles: &[Handle], workload: &Workload) -> Result<Ended, String> {
         let ended = now_us();
         let window = window(&tally.borrow(), std::mem::take(&mut name), began, ended, &clock);
         tally.borrow_mut().begin();
-        tell("window", &window)?;
+        report("window", &window)?;
         match mark {
             Some(next) => (name, began) = (next, ended),
             None => break,
@@ -113,7 +115,7 @@ async fn run(handles: &[Handle], workload: &Workload) -> Result<Ended, String> {
 
 fn window(tally: &Tally, name: String, began: Micros, ended: Micros, clock: &Clock) -> Window {
     let quantile = |q| tally.latency_us.value_at_quantile(q);
-    let link = |event: &crate::producer::LinkEvent| Link {
+    let link = |event: &crate::tally::LinkEvent| Link {
         at_us: clock.unix_us(event.at),
         epoch: event.epoch,
     };
@@ -137,11 +139,11 @@ fn window(tally: &Tally, name: String, began: Micros, ended: Micros, clock: &Clo
     }
 }
 
-fn tell(kind: &str, what: &impl Serialize) -> Result<(), String> {
+fn report(kind: &str, what: &impl Serialize) -> Result<(), String> {
     let line = serde_json::json!({ kind: what });
     let mut out = stdout().lock();
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
-    written.map_err(|error| format!("nobody reads the windows: {error}"))
+    written.map_err(|error| format!("cannot write a window to stdout: {error}"))
 }
 
 fn read_marks() -> mpsc::Receiver<String> {
@@ -156,7 +158,7 @@ fn read_marks() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Tells the Unix time of the client's clock.
+/// Converts times of the client's clock to Unix time.
 struct Clock {
     zero_unix_us: u64,
 }

@@ -1,10 +1,10 @@
-//! Figures as people read them.
+//! Figures as text for people.
 
 use std::io::Write;
 
-use crate::measure::Measured;
+use crate::measured::Measured;
 
-/// To standard output; a reader that has gone away is no error of ours.
+/// Prints to standard output; a closed pipe is no error.
 pub fn print(text: &str) {
     let _gone = writeln!(std::io::stdout(), "{text}").is_err();
 }
@@ -29,7 +29,7 @@ pub fn size(bytes: u32) -> String {
     }
 }
 
-/// Processor seconds for a million appends: two digits that count.
+/// Processor seconds for a million appends, with two decimals, or one from 10 on.
 pub fn cpu(value: f64) -> String {
     if value >= 10.0 {
         format!("{value:.1}")

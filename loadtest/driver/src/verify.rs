@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::entry::identity;
 use crate::marks;
-use crate::measure::{Run, Stretch};
+use crate::runs::{NumberRange, Run};
 
-/// What was found. Sound when nothing is missing, doubled or out of order.
+/// Findings of one log. It is sound if no entry is missing, doubled or out of order.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
     pub first_offset: u64,
@@ -18,20 +18,20 @@ pub struct Findings {
     pub runs: usize,
     /// Entries that the load generator did not write.
     pub foreign: u64,
-    /// Offsets that were not given although those after them were.
+    /// Offsets without an entry, before offsets with one.
     pub offsets_missing: u64,
-    /// Numbers of a run that are not there although they were acknowledged or, of a run of which nothing else is
-    /// known, although later ones are.
+    /// Numbers of a run that were acknowledged and are not there. For a run without a result: numbers before a later
+    /// one that is there.
     pub missing: u64,
-    /// Entries that were there before.
+    /// Entries that occur again.
     pub doubled: u64,
-    /// Entries that came behind a later one of their run.
+    /// Entries behind a later one of their run.
     pub disordered: u64,
-    /// What was wrong, for the first few.
+    /// The first few faults.
     pub examples: Vec<String>,
 }
 
-/// More would not tell more.
+/// More examples would add nothing.
 const EXAMPLES_MAX: usize = 8;
 
 impl Findings {
@@ -46,38 +46,38 @@ impl Findings {
     }
 }
 
-/// The judge: told each entry in turn, whatever the log.
+/// Judges the entries of a log, given in order.
 pub struct Judge {
     findings: Findings,
     next_offset: u64,
     seen: BTreeMap<u64, Seen>,
 }
 
-/// The numbers of a run that were seen.
+/// Numbers of a run that were seen.
 #[derive(Default)]
 struct Seen {
-    /// Those that came in order.
-    stretches: Vec<Stretch>,
-    /// Those that came behind a later one.
+    /// Numbers in order.
+    ranges: Vec<NumberRange>,
+    /// Numbers behind a later one.
     late: BTreeSet<u64>,
 }
 
 impl Seen {
     fn has(&self, number: u64) -> bool {
-        let before = self.stretches.partition_point(|stretch| stretch.first <= number);
-        let is_in_order = before > 0 && number < self.stretches[before - 1].end();
+        let before = self.ranges.partition_point(|range| range.first <= number);
+        let is_in_order = before > 0 && number < self.ranges[before - 1].end();
         is_in_order || self.late.contains(&number)
     }
 
-    /// All of them, in order.
-    fn all(&self) -> Vec<Stretch> {
+    /// All numbers seen, in order.
+    fn all(&self) -> Vec<NumberRange> {
         let mut all = Vec::new();
         let mut late = self.late.iter().copied().peekable();
-        for stretch in &self.stretches {
-            while let Some(number) = late.next_if(|number| *number < stretch.first) {
-                Stretch::extend(&mut all, number, 1);
+        for range in &self.ranges {
+            while let Some(number) = late.next_if(|number| *number < range.first) {
+                NumberRange::extend(&mut all, number, 1);
             }
-            Stretch::extend(&mut all, stretch.first, stretch.count);
+            NumberRange::extend(&mut all, range.first, range.count);
         }
         all
     }
@@ -107,8 +107,8 @@ impl Judge {
             return;
         };
         let seen = self.seen.entry(run).or_default();
-        let Some(last) = seen.stretches.last().filter(|last| number < last.end()) else {
-            Stretch::extend(&mut seen.stretches, number, 1);
+        let Some(last) = seen.ranges.last().filter(|last| number < last.end()) else {
+            NumberRange::extend(&mut seen.ranges, number, 1);
             return;
         };
         let after = last.end() - 1;
@@ -124,7 +124,7 @@ impl Judge {
         self.findings.note(example);
     }
 
-    /// `expected`: what was acknowledged, run by run.
+    /// `expected`: the runs with their acknowledged numbers.
     pub fn end(mut self, expected: &[Run]) -> Result<Findings, String> {
         let mut acked = BTreeMap::new();
         for run in expected {
@@ -134,8 +134,8 @@ impl Judge {
         let is_trimmed = self.findings.first_offset > 0;
         for (run, Run { acked, marks, .. }) in &acked {
             let seen = self.seen.get(run).map(Seen::all).unwrap_or_default();
-            // Of a log that was trimmed the beginning of a run may be gone, or all of one that ended early: what was
-            // acknowledged below the log's first offset.
+            // A trim removes entries acknowledged below the log's first offset: the beginning of a run, or all of one
+            // that ended early.
             let begin = if is_trimmed {
                 let first_seen = seen.first().map_or(u64::MAX, |first| first.first);
                 let left = marks::first_at(marks, self.findings.first_offset);
@@ -143,12 +143,11 @@ impl Judge {
             } else {
                 0
             };
-            for Stretch { first, count } in missing(acked, &seen, begin) {
+            for NumberRange { first, count } in missing(acked, &seen, begin) {
                 self.findings.missing += count;
                 let last = first + count - 1;
-                let example = format!(
-                    "numbers {first} to {last} of run {run:016x} were acknowledged, and are not there"
-                );
+                let example =
+                    format!("numbers {first} to {last} of run {run:016x} were acknowledged, and are missing");
                 self.findings.note(example);
             }
         }
@@ -156,29 +155,29 @@ impl Judge {
             let seen = seen.all();
             let begin = if is_trimmed { seen[0].first } else { 0 };
             let numbers = seen.last().expect("a run was seen by an entry").end() - begin;
-            self.findings.missing += numbers - seen.iter().map(|stretch| stretch.count).sum::<u64>();
+            self.findings.missing += numbers - seen.iter().map(|range| range.count).sum::<u64>();
         }
         self.findings.runs = self.seen.len();
         Ok(self.findings)
     }
 }
 
-/// Numbers from `begin` on that are in `acked` and not in `seen`, which is in order.
-fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> Vec<Stretch> {
+/// Numbers from `begin` on that are in `acked` and not in `seen`, which must be in order.
+fn missing(acked: &[NumberRange], seen: &[NumberRange], begin: u64) -> Vec<NumberRange> {
     let (mut missing, mut seen) = (Vec::new(), seen.iter().peekable());
     let mut acked = acked.to_vec();
-    acked.sort_unstable_by_key(|stretch| stretch.first);
-    for stretch in acked {
-        let mut next = stretch.first.max(begin);
-        while next < stretch.end() {
+    acked.sort_unstable_by_key(|range| range.first);
+    for range in acked {
+        let mut next = range.first.max(begin);
+        while next < range.end() {
             match seen.peek() {
                 Some(found) if found.end() <= next => {
                     seen.next();
                 }
                 Some(found) if found.first <= next => next = found.end(),
                 found => {
-                    let end = found.map_or(stretch.end(), |found| found.first.min(stretch.end()));
-                    missing.push(Stretch {
+                    let end = found.map_or(range.end(), |found| found.first.min(range.end()));
+                    missing.push(NumberRange {
                         first: next,
                         count: end - next,
                     });
@@ -190,7 +189,7 @@ fn missing(acked: &[Stretch], seen: &[Stretch], begin: u64) -> Vec<Stretch> {
     missing
 }
 
-/// Reads the group's log from its beginning to what is committed now.
+/// Reads the group's log from its beginning to the commit offset at the start.
 pub async fn read_back(handle: Handle, expected: &[Run]) -> Result<Findings, String> {
     let expected: Vec<Run> = expected
         .iter()
@@ -246,12 +245,12 @@ mod tests {
     }
 
     fn run_acked(run: &str, entries: u64, acked: &[(u64, u64)]) -> Run {
-        let stretch = |&(first, count)| Stretch { first, count };
+        let range = |&(first, count)| NumberRange { first, count };
         Run {
             run: run.to_string(),
             group: quorate_types::GroupId(Default::default()),
             entries,
-            acked: acked.iter().map(stretch).collect(),
+            acked: acked.iter().map(range).collect(),
             marks: Vec::new(),
         }
     }
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_acknowledged_may_be_there_or_not() {
+    fn entries_without_an_acknowledgement_may_be_there_or_not() {
         let a = entries(1, 6);
         // 1 was refused, 4 and 5 are unknown; 4 was ordered.
         let expected = [run_acked("1", 6, &[(0, 1), (2, 2)])];
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trimmed_log_is_held_to_what_was_acknowledged_behind_its_beginning() {
+    fn a_trimmed_log_must_have_the_entries_acknowledged_behind_its_beginning() {
         let (a, b) = (entries(1, 4), entries(2, 4));
         let marked = |run: &str, offset| {
             let marks = (0..4).map(|number| marks::Mark {

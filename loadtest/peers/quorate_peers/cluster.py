@@ -18,7 +18,7 @@ from quorate_local.options import REPOSITORY
 BUILD = REPOSITORY / "build" / "peers"
 BINARIES = BUILD / "bin"
 LOOPBACK = "127.0.0.1"
-READY_S = 120.0  # of three JVMs on a machine that does other things as well
+READY_S = 120.0  # three JVMs on a machine with other work
 FIRST_PORT, ROW_ATTEMPTS = 10_000, 100
 KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
 STOP_GRACE_S = 10.0  # a Kafka broker takes more than 4 s
@@ -26,11 +26,11 @@ DIED = "{name} ended with code {code} before it was ready; its log ends:\n{tail}
 
 
 class PeerFailed(Exception):
-    """A peer could not be built or started; the message says why."""
+    """A peer could not be built or started; the message has the reason."""
 
 
 class Cluster:
-    """Processes started here and nowhere else; all of them end with `stop`, and their data goes."""
+    """Processes started here; all of them end with `stop`, and their data is removed."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -79,7 +79,7 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def kept_bytes(self) -> int:
-        """What its data takes of the disk, or of memory."""
+        """Size of its data on disk, or in memory."""
         paths = (Path(folder) / name for folder, _, names in os.walk(self.folder) for name in names)
         return sum(_allocated_bytes(path) for path in paths)
 
@@ -91,12 +91,12 @@ class Cluster:
 def _allocated_bytes(path: Path) -> int:
     try:
         return path.lstat().st_blocks * 512
-    except FileNotFoundError:  # deleted by its owner meanwhile
+    except FileNotFoundError:  # deleted by the peer meanwhile
         return 0
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses now."""
+    """Ports that no process uses now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
@@ -108,9 +108,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_row_of_ports(count: int) -> int:
-    """The first of so many ports in a row that nobody uses now, neither by TCP nor by UDP.
+    """The first of `count` ports in a row that no process uses now, neither by TCP nor by UDP.
 
-    Below those that the kernel gives to whoever asks for any: none of the row is taken until it is used.
+    The row lies below the kernel's ephemeral ports, so no other process takes one of them meanwhile.
     """
     ceiling = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(ROW_ATTEMPTS):
@@ -139,7 +139,7 @@ def build_go(name: str, package: str) -> None:
 
 
 def build_java(peer: str) -> None:
-    """Its libraries by Maven into `lib`, our client (and node) into `classes`."""
+    """Puts the peer's libraries into `lib` by Maven, and the load client (and node) into `classes`."""
     source = Path(__file__).parents[1] / "java"
     folder = BUILD / peer
     (folder / "classes").mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def build_java(peer: str) -> None:
 
 
 def java(peer: str, *arguments: str | Path) -> list[str]:
-    """A JVM with the peer's libraries and our classes."""
+    """A JVM with the peer's libraries and the load client's classes."""
     folder = BUILD / peer
     return ["java", "-cp", f"{folder}/classes:{folder}/lib/*", *(str(argument) for argument in arguments)]
 
@@ -168,7 +168,7 @@ def _run(command: Sequence[str | Path], folder: Path) -> None:
 
 
 def memory_folder(name: str) -> Path:
-    """On tmpfs: what a peer that has no in-memory mode writes without a disk."""
+    """A folder on tmpfs: for a peer without an in-memory mode."""
     return Path("/dev/shm") / f"quorate-peers-{os.getpid()}-{name}"
 
 

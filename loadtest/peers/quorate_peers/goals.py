@@ -1,19 +1,19 @@
-"""What Quorate wants of the comparison, judged: bounds of its own, and ratios to the best peer of the same run."""
+"""Quorate's goals, judged: bounds of its own, and ratios to the best peer of the same run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from quorate_local.figures import Figure
+from quorate_harness.cells import BESIDE, BOUNDS, UNITS, Beside
+from quorate_harness.figures import Figure
+from quorate_harness.quiet import is_disturbed
 from quorate_peers.results import OURS, OURS_SPINNING, Results
-from quorate_scenarios.bench.cells import BESIDE, BOUNDS, UNITS, Beside
-from quorate_scenarios.bench.quiet import is_disturbed
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A figure that has a goal. `others_share`: the greatest of the windows that it rests on."""
+    """A figure with a goal. `others_share`: the greatest of the windows that it rests on."""
 
     figure: Figure
     others_share: float
@@ -22,8 +22,8 @@ class Judged:
     def is_disturbed(self) -> bool:
         return is_disturbed(self.others_share)
 
-    def told(self) -> Figure:
-        """With a mark where the verdict rests on disturbed windows."""
+    def marked(self) -> Figure:
+        """The figure, with a mark if its verdict rests on disturbed windows."""
         if not self.is_disturbed:
             return self.figure
         mark = f"DISTURBED: others used {self.others_share:.0%} of the machine"
@@ -31,7 +31,7 @@ class Judged:
 
 
 def judged(results: Results) -> Iterator[Judged]:
-    """The figures that have a goal, as far as they were measured."""
+    """The measured figures with a goal."""
     for bound in BOUNDS:
         value = results.median(OURS, bound.cell, bound.what)
         if value is not None:

@@ -1,4 +1,4 @@
-"""One cell: a load client runs, and processor time is read at the moments its window begins and ends."""
+"""One cell: a load client runs, and processor time is read when its window begins and ends."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quorate_harness.processor import ProcessorTime
 from quorate_peers.pace import Load
-from quorate_scenarios.bench.processor import ProcessorTime
 
 PATIENCE_S = 45.0  # beyond warming up and window
 
 
 class MeasureFailed(Exception):
-    """The client did not finish its window; the message ends with what it said."""
+    """The client did not finish its window; the message ends with its output."""
 
 
 class NothingAcknowledged(MeasureFailed):
-    """The client went through its window, and the servers answered nothing in it."""
+    """The client finished its window, and the servers answered nothing in it."""
 
 
 class NotLeader(MeasureFailed):
@@ -41,14 +41,14 @@ class Measured:
     p99_us: float
     servers_cpu_s_per_m: float
     client_cpu_s_per_m: float
-    others_share: float  # of the machine's processor time in the window
+    others_share: float  # share of the machine's processor time in the window
     attempts: int = 1
 
 
 class Client:
-    """A process that takes one load after another on stdin, and says `begin` and `end` of each window on stdout.
+    """A process that takes one load after another on stdin, and writes `begin` and `end` of each window to stdout.
 
-    `counted`: its own processor time is the client's; else it is one of the servers. `log`: what it says on stderr.
+    `counted`: its own processor time is the client's; else it is one of the servers. `log`: its stderr.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path, counted: bool = True) -> None:
@@ -69,7 +69,7 @@ class Client:
 
     def _follow(self, load: Load, servers: Sequence[int]) -> Measured:
         deadline = time.monotonic() + load.duration_s + PATIENCE_S
-        self.tell(load.line())
+        self.send(load.line())
         if self._lines.await_event(deadline, "begin", "not_leader")["event"] == "not_leader":
             raise NotLeader("it is not the leader")
         client = self.process.pid if self._counted else None
@@ -85,10 +85,10 @@ class Client:
             raise
         except (MeasureFailed, OSError) as error:
             said = self._log.read_text(errors="replace")[-800:] if self._log.exists() else ""
-            raise MeasureFailed(f"{error}: {said or 'it said nothing'}") from None
+            raise MeasureFailed(f"{error}: {said or 'without output'}") from None
 
-    def tell(self, line: str) -> None:
-        assert self.process.stdin is not None, "a client is told its loads on stdin"
+    def send(self, line: str) -> None:
+        assert self.process.stdin is not None, "a client reads its loads on stdin"
         self.process.stdin.write(line.encode())
         self.process.stdin.flush()
 
@@ -97,13 +97,13 @@ class Client:
             return self._lines.await_event(time.monotonic() + timeout_s, wanted)
 
     def stop(self) -> None:
-        """Ends the process, at once: it has no state that matters."""
+        """Ends the process at once: its state does not matter."""
         self.process.kill()
         self.process.wait(10)
         self._lines.close()
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
-                with suppress(OSError):  # of what it was told last, and never read
+                with suppress(OSError):  # the last load may be unread
                     stream.close()
 
 
@@ -141,7 +141,7 @@ class Lines:
             try:
                 said = json.loads(line)
             except ValueError:
-                continue  # a library's own words
+                continue  # a library's output
             if isinstance(said, dict) and said.get("event") in wanted:
                 return said
 

@@ -1,17 +1,17 @@
-"""How long each load lasts: an unmeasured run of the cell first, then a ramp and the window."""
+"""Duration of each load: an unmeasured run of the cell first, then a ramp and the window."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorate_scenarios.bench.cells import CELL_64B, Cell
+from quorate_harness.cells import CELL_64B, Cell
 
-JVM_WARMUP_S = 30.0  # a Java peer and its client are loaded so long in all, spread over the cells, for each start
+JVM_WARMUP_S = 30.0  # load of a Java peer and its client in all, spread over the cells, for each start
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a client is told: a closed loop, unmeasured first, counted then."""
+    """A client's load: a closed loop, first unmeasured, then counted."""
 
     size_bytes: int
     outstanding: int
@@ -19,7 +19,7 @@ class Load:
     window_s: float
 
     def line(self) -> str:
-        """What the clients read on stdin (loadtest/peers/go/window, loadtest/peers/java/window)."""
+        """The line for a client's stdin (loadtest/peers/go/window, loadtest/peers/java/window)."""
         return f"{self.size_bytes} {self.outstanding} {self.warmup_s:g} {self.window_s:g}\n"
 
     @property
@@ -29,7 +29,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds. 64 B with 1,024 outstanding come first and are warmed longest: they take longest to reach retention."""
+    """Durations. The cell of 64 B with 1,024 outstanding is first and warmed longest: it reaches retention last."""
 
     first_warmup_s: float = 6.0
     warmup_s: float = 3.0
@@ -37,11 +37,11 @@ class Pace:
     jvm_warmup_s: float = 5.0
     ramp_s: float = 1.0
     window_s: float = 5.0
-    alone_window_s: float = 3.0  # its latency is all that is asked for
+    alone_window_s: float = 3.0  # enough for its latency
     close_s: float = 0.1  # the window of an unmeasured run
 
     def warmup(self, cell: Cell, is_java: bool) -> Load:
-        """The unmeasured run of the same shape: memory and files are touched, code is compiled."""
+        """The unmeasured run of the same shape: it touches memory and files, and compiles code."""
         if cell in CELL_64B.values():
             warmup_s = self.jvm_first_warmup_s if is_java else self.first_warmup_s
         else:

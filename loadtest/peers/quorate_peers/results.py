@@ -1,4 +1,4 @@
-"""All measurements of a comparison, each kept in a file as soon as it is made: a run that is stopped can go on."""
+"""All measurements of a comparison, each kept in a file at once: a stopped run can be resumed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
+from quorate_harness.cells import CELLS, Cell, What
 from quorate_local.options import REPOSITORY
 from quorate_peers.measure import Measured
-from quorate_scenarios.bench.cells import CELLS, Cell, What
 
 OURS = "quorate"
 OURS_SPINNING = "quorate-spin"
@@ -25,7 +25,7 @@ OF_CELL: dict[What, Callable[[Measured], float]] = {
     "p99_us": lambda cell: cell.p99_us,
 }
 
-# What is built and run. Pages and published results are not: a run that wrote its own would not find its rounds again.
+# The folders that are built and run, without pages and published results: these change when a run writes its own.
 MEASURED = (
     *("Makefile", "services", "migrations", "sdk", "loadtest", "infra"),
     *(":(exclude)loadtest/results", ":(exclude)*.md"),
@@ -33,7 +33,7 @@ MEASURED = (
 
 
 class Results:
-    """By peer and cell, in the order of the rounds. `kept`: the file that holds each line by line."""
+    """Measurements by peer and cell, in the order of the repetitions. `kept`: the file with a line for each."""
 
     def __init__(self, kept: Path | None = None) -> None:
         self._cells: dict[tuple[str, Cell], list[Measured]] = defaultdict(list)
@@ -51,7 +51,7 @@ class Results:
                 line = {"peer": peer, "cell": cell.key, "measured": asdict(measured)}
                 stream.write(json.dumps(line) + "\n")
 
-    def rounds(self, peer: str, cell: Cell) -> int:
+    def repetitions(self, peer: str, cell: Cell) -> int:
         return len(self._cells.get((peer, cell), ()))
 
     def median(self, peer: str, cell: Cell, what: What) -> float | None:
@@ -59,23 +59,23 @@ class Results:
         return median(OF_CELL[what](one) for one in measured) if measured else None
 
     def others_share(self, peer: str, cell: Cell) -> float:
-        """The greatest share of the machine that others used in one of the windows that count."""
+        """The greatest share of the machine that others used in one of the counted windows."""
         return max((one.others_share for one in self._cells.get((peer, cell), ())), default=0.0)
 
     def peers(self) -> list[str]:
-        """Those measured, ours first, the others by their names."""
+        """The measured peers, Quorate first, the others by name."""
         measured = {peer for (peer, _), cells in self._cells.items() if cells}
         return sorted(measured, key=lambda peer: (peer not in (OURS, OURS_SPINNING), peer))
 
 
 def measured_commit() -> str:
-    """What was measured: the commit, and whether anything that can change a figure is changed since."""
+    """The measured commit, with a mark if a file that can change a figure has changed since."""
     head = _git("rev-parse", "--short", "HEAD").stdout.strip() or "unknown"
     return f"{head}{_dirty()}"
 
 
 def measured_tree() -> str:
-    """All that can change a figure, under one name: other commits between two rounds do not part them."""
+    """One name for everything that can change a figure: commits of other files do not separate repetitions."""
     tree = _git("ls-files", "--stage", "--", *MEASURED).stdout + _changes()
     return f"{hashlib.sha256(tree.encode()).hexdigest()[:12]}{_dirty()}"
 
@@ -85,7 +85,7 @@ def _dirty() -> str:
 
 
 def _changes() -> str:
-    """Since the last commit, of files that it knows."""
+    """Changes of tracked files since the last commit."""
     return _git("diff", "HEAD", "--", *MEASURED).stdout
 
 

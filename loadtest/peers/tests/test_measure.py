@@ -6,6 +6,10 @@ import socket
 from pathlib import Path
 
 import pytest
+
+from quorate_harness.cells import ALONE, CELL_1K, CELL_64B, CELLS, Cell, Mode
+from quorate_harness.processor import ProcessorTime
+from quorate_harness.quiet import Quiet
 from quorate_peers.cluster import FIRST_PORT, LOOPBACK, Cluster, free_row_of_ports
 from quorate_peers.measure import Client, Measured, MeasureFailed, NothingAcknowledged, NotLeader, of_window
 from quorate_peers.pace import QUICK, USUAL, Load
@@ -13,12 +17,8 @@ from quorate_peers.peers import PEERS
 from quorate_peers.peers.peer import Peer
 from quorate_peers.program import undisturbed
 
-from quorate_scenarios.bench.cells import ALONE, CELL_1K, CELL_64B, CELLS, Cell, Mode
-from quorate_scenarios.bench.processor import ProcessorTime
-from quorate_scenarios.bench.quiet import Quiet
-
 LOAD = Load(64, 1, 0.0, 0.5)
-# Answers each load that it reads with a window, in which twice as much is acknowledged as bytes were asked for.
+# Answers each load with a window that acknowledges twice as many requests as the load has bytes.
 SERVING = """while read size outstanding warmup window; do
   echo noise; echo '{"event":"begin"}'
   echo '{"event":"end","acked":'$((2*size))',"window_s":0.5,"p50_us":1,"p99_us":2}'
@@ -53,7 +53,7 @@ def test_one_client_serves_one_load_after_another(shell) -> None:
     assert client.run(Load(1024, 1, 0.0, 0.5), []).per_s == 4096.0
 
 
-def test_a_client_s_last_words_are_told(shell) -> None:
+def test_a_client_s_last_output_is_reported(shell) -> None:
     with pytest.raises(MeasureFailed, match="no such host"):
         shell("read load; echo no such host >&2; exit 3").run(LOAD, [])
     dead = shell("exit 3")
@@ -62,7 +62,7 @@ def test_a_client_s_last_words_are_told(shell) -> None:
         dead.run(LOAD, [])
 
 
-def test_who_does_not_lead_says_so(shell) -> None:
+def test_a_server_that_does_not_lead_is_reported(shell) -> None:
     with pytest.raises(NotLeader):
         shell("""read load; echo '{"event":"not_leader"}'; sleep 5""").run(LOAD, [])
 
@@ -78,7 +78,7 @@ STALLED = """while read load; do
 done"""
 
 
-def test_a_stall_at_the_end_of_warming_up_is_no_failure_and_in_a_window_it_is(fake_folder: None) -> None:
+def test_a_stall_at_the_end_of_the_warm_up_is_no_failure_and_in_a_window_it_is(fake_folder: None) -> None:
     class Stalled(FakePeer):
         warm, measure = Peer.warm, Peer.measure
 
@@ -91,13 +91,13 @@ def test_a_stall_at_the_end_of_warming_up_is_no_failure_and_in_a_window_it_is(fa
         client = peer._client
         with pytest.raises(NothingAcknowledged):
             peer.measure(CELLS[0])
-        assert peer._client is client, "there is nothing wrong with it"
+        assert peer._client is client, "it is sound"
     finally:
         peer.stop()
 
 
 class FakePeer(Peer):
-    """Answers with windows that others disturbed so much; a window of None fails."""
+    """Answers with windows with these shares of others; a share of None fails."""
 
     name = "fake"
     title = "Fake"

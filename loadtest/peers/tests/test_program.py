@@ -1,18 +1,18 @@
-"""Which peers and cells are measured, that one peer's failure does not end a run, and that a run goes on."""
+"""Choice of peers and cells, failures of single peers, and resumed runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from quorate_harness.cells import ALONE, CELL_64B, CELLS, Cell
+from quorate_harness.customer import Refused
 from quorate_peers import program
 from quorate_peers.measure import Measured
 from quorate_peers.peers.peer import Peer
 from quorate_peers.peers.quorate import Quorate
 from quorate_peers.program import choose
-
-from quorate_scenarios.bench.cells import ALONE, CELL_64B, CELLS, Cell
-from quorate_scenarios.customer import Refused
 
 
 def test_peers_and_cells_are_chosen_by_name() -> None:
@@ -43,7 +43,7 @@ class Good(Peer):
 
 
 class Bad(Good):
-    """Fails as nobody foresaw."""
+    """Fails in an unforeseen way."""
 
     name, title = "bad", "Bad"
     is_mended = False
@@ -56,7 +56,7 @@ class Bad(Good):
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two peers, one of which fails at one cell, in a folder of their own."""
+    """Two peers in a folder of their own; one fails at one cell."""
     peers: dict[str, type[Peer]] = {"bad": Bad, "good": Good}
     for module in ("program", "report"):
         monkeypatch.setattr(f"quorate_peers.{module}.PEERS", peers)
@@ -68,22 +68,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_unforeseen_error_ends_one_turn_and_is_told(
+def test_an_unforeseen_error_ends_one_turn_and_is_reported(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = ["--repeats", "2", "--only", "*_mem,*_out1", "--publish", str(here / "out")]
     assert program.main(run) == 1
     said = capsys.readouterr().out
     assert "BrokenPipeError: a node is dead" in said
-    assert "not measured: bad 64b_mem_out1: 0 of 2 rounds" in said
-    assert "bad 64b_mem:" not in said, "what was measured before it is kept"
+    assert "not measured: bad 64b_mem_out1: 0 of 2 repetitions" in said
+    assert "bad 64b_mem:" not in said, "earlier cells are kept"
     assert "good" not in said.partition("not measured:")[2], "the other peer was measured in full"
     kept = (here / "rounds-0fa1.jsonl").read_text().splitlines()
     monkeypatch.setattr(Bad, "is_mended", True)
     assert program.main([*run, "--resume"]) == 0
     resumed = (here / "rounds-0fa1.jsonl").read_text().splitlines()
     assert resumed[: len(kept)] == kept
-    assert len(resumed) == 2 * 2 * 5, "rounds, peers, cells: each once"
+    assert len(resumed) == 2 * 2 * 5, "repetitions, peers, cells: each once"
 
 
 def test_part_of_a_run_is_not_published_as_the_whole(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

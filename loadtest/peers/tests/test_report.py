@@ -1,4 +1,4 @@
-"""Medians, names of figures, verdicts, and what stands in the page."""
+"""Medians, names of figures, verdicts, and the page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from quorate_harness.cells import ALONE, CELL_16K, CELL_64B, CELLS, Mode
 from quorate_peers.goals import judged
 from quorate_peers.measure import Measured
 from quorate_peers.peers import PEERS
-from quorate_peers.report import beside_seen, publish, table
+from quorate_peers.report import beside_baseline, publish, table
 from quorate_peers.results import Results
-
-from quorate_scenarios.bench.cells import ALONE, CELL_16K, CELL_64B, CELLS, Mode
 
 
 def measured(per_s: float, others_share: float = 0.0) -> Measured:
@@ -35,7 +34,7 @@ def test_the_median_counts_and_a_disturbed_cell_is_marked(tmp_path: Path) -> Non
     assert "3,000/s" in printed
     assert "500/s · 100/200 µs · 1.5 + 0.5 s · 20.0% *disturbed*" in printed
     assert printed.count("disturbed") == 4, "the four of the one peer"
-    page = publish(results, tmp_path, "abc1234", ["etcd 1k_mem: 2 of 3 rounds"])
+    page = publish(results, tmp_path, "abc1234", ["etcd 1k_mem: 2 of 3 repetitions"])
     lines = [json.loads(line) for line in page.with_suffix(".jsonl").read_text().splitlines()]
     by_name = {line["name"]: line for line in lines}
     assert len(by_name) == len(lines), "each figure once"
@@ -44,7 +43,7 @@ def test_the_median_counts_and_a_disturbed_cell_is_marked(tmp_path: Path) -> Non
     assert by_name["nats_append_64b_mem_p99_us"]["others_share"] == 0.2
     assert by_name["append_64b_mem_per_s"]["others_share"] == 0.0
     assert all(line["command"] and line["commit"] == "abc1234" and line["machine"] for line in lines)
-    assert "etcd 1k_mem: 2 of 3 rounds" in page.read_text()
+    assert "etcd 1k_mem: 2 of 3 repetitions" in page.read_text()
 
 
 def test_goals_are_judged_by_the_best_peer_of_the_run() -> None:
@@ -60,7 +59,7 @@ def test_goals_are_judged_by_the_best_peer_of_the_run() -> None:
     assert figures["append_64b_mem_cpu_s_per_m"].met is False
     assert figures["append_1k_mem_cpu_s_per_m"].met
     assert figures["append_64b_mem_out1_p50_us_over_best_peer_ratio"].value == 1.0
-    assert not any("sync" in name for name in figures), "what was not measured is not judged"
+    assert not any("sync" in name for name in figures), "unmeasured cells are not judged"
     assert not any("spin" in name for name in figures)
 
 
@@ -98,26 +97,26 @@ def test_a_verdict_on_a_disturbed_cell_is_marked(tmp_path: Path) -> None:
     assert "nats; DISTURBED: others used 9% of the machine" in publish(results, tmp_path, "abc", []).read_text()
 
 
-def test_a_peer_far_from_what_was_seen_of_it_shows() -> None:
+def test_a_peer_far_from_its_baseline_is_marked() -> None:
     results = Results()
     results.add("aeron", CELL_64B["mem"], measured(452e3))
     results.add("raft", CELL_16K["mem"], measured(27e3))
     results.add("nats", ALONE["mem"], replace(measured(1.0), p50_us=410))
     results.add("zookeeper", ALONE["mem"], measured(1.0))
-    printed = beside_seen(results)
+    printed = beside_baseline(results)
     rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines() if line.startswith("| ")}
     assert "| **0.50** |" in rows["Aeron Cluster 1.51.0 (fileSyncLevel 0 on tmpfs)"]
     assert "| 1.00 |" in rows["hashicorp/raft 1.8.0 (load inside the leader) (InmemStore)"]
     assert "| **2.00** |" in rows["NATS JetStream 2.15.2 (memory storage)"]
     assert rows["ZooKeeper 3.9.4 (as it comes)"].count("–") == 4
-    assert beside_seen(Results()) == ""
+    assert beside_baseline(Results()) == ""
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_run_is_resumed(tmp_path: Path) -> None:
     kept, cell = tmp_path / "rounds.jsonl", CELL_64B["sync"]
     Results(kept).add("nats", cell, measured(500.0))
     again = Results(kept)
-    assert (again.rounds("nats", cell), again.rounds("nats", CELL_64B["mem"])) == (1, 0)
+    assert (again.repetitions("nats", cell), again.repetitions("nats", CELL_64B["mem"])) == (1, 0)
     again.add("nats", cell, measured(1500.0))
     assert Results(kept).median("nats", cell, "per_s") == 1000.0
 
@@ -128,6 +127,6 @@ def test_names_of_figures() -> None:
     assert ALONE["sync"].figure("p50_us", is_spinning=True) == "append_64b_sync_out1_spin_p50_us"
 
 
-def test_every_peer_says_what_its_modes_mean() -> None:
+def test_every_peer_describes_its_modes() -> None:
     for peer in PEERS.values():
         assert set(peer.modes) == {"mem", "sync"}, peer

@@ -1,4 +1,4 @@
-"""Rounds of one name may stand in one table: what the name depends on."""
+"""The name under which repetitions share a table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from quorate_peers import results
 
 
@@ -19,7 +20,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_pages_and_results_do_not_part_rounds(repository: Path) -> None:
+def test_pages_and_results_do_not_separate_repetitions(repository: Path) -> None:
     tree, commit = results.measured_tree(), results.measured_commit()
     for path in ("loadtest/results/2026-01-01-peers.jsonl", "docs/page.md", "services/README.md"):
         _write(repository, path, "second")
@@ -29,13 +30,13 @@ def test_pages_and_results_do_not_part_rounds(repository: Path) -> None:
     assert results.measured_commit() != commit
 
 
-def test_code_parts_rounds(repository: Path) -> None:
+def test_code_separates_repetitions(repository: Path) -> None:
     tree = results.measured_tree()
     _write(repository, "services/chain.rs", "other")
     other = results.measured_tree()
     _write(repository, "services/chain.rs", "second")
     assert results.measured_tree().endswith("-dirty")
-    assert results.measured_tree() != other, "what was measured before this edit was of another tree"
+    assert results.measured_tree() != other, "measurements before this edit are of another tree"
     assert results.measured_commit().endswith("-dirty")
     _commit(repository)
     changed = results.measured_tree()

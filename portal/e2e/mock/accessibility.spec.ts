@@ -10,7 +10,7 @@ import {
   test,
 } from '../support/portal'
 
-/** Every page, with what shows that it has loaded. */
+/** Every page, with a text that shows that it has loaded. */
 const PAGES: [string, string, RegExp][] = [
   ['groups', `/projects/${PROJECTS.production}/groups`, /audit-trail/],
   ['no groups', `/projects/${PROJECTS.staging}/groups`, /Your first group/],
@@ -39,12 +39,12 @@ async function check(page: Page): Promise<void> {
   await expectNoSidewaysScroll(page)
 }
 
-// A few pages to a test: signing in takes longer than looking at one.
+// Each test visits a few pages, because signing in takes longer than a visit.
 const PAGES_PER_TEST = 4
 for (let from = 0; from < PAGES.length; from += PAGES_PER_TEST) {
   const some = PAGES.slice(from, from + PAGES_PER_TEST)
   test(`in light, in dark and on a phone: ${some.map(([name]) => name).join(', ')}`, async ({ page }) => {
-    // Axe looks at each page twice, for seconds where the cores have other work.
+    // Axe checks each page twice, which takes seconds on busy cores.
     test.slow()
     await openSignedIn(page, '/quotas')
     for (const [name, path, loaded] of some) {

@@ -10,7 +10,7 @@ test('the overview is live', async ({ page }) => {
   await expect(page.getByRole('img', { name: /Commit latency now: p50/ })).toBeVisible()
 })
 
-test('the ring tells who is alive, dead and catching up', async ({ page }) => {
+test('the ring shows living, dead and learning replicas', async ({ page }) => {
   await openSignedIn(page, GROUPS.sessions)
   await expect(
     page.getByRole('img', {
@@ -64,16 +64,16 @@ test('deleting needs the name, typed', async ({ page }) => {
   await expect(page.getByRole('heading', { name: 'Not found' })).toBeVisible()
 })
 
-test('a lost group says so, and begins anew when its owner gives up the log by name', async ({ page }) => {
+test('a lost group says so, and is reset when its owner discards the log by name', async ({ page }) => {
   await openSignedIn(page, GROUPS.presence)
   await expect(page.getByText('Nothing of its log is left.')).toBeVisible()
-  await page.getByRole('button', { name: 'Begin anew' }).click()
+  await page.getByRole('button', { name: 'Reset group' }).click()
   const dialog = page.getByRole('dialog')
-  await expect(dialog.getByText('given up for good')).toBeVisible()
+  await expect(dialog.getByText('discarded for good')).toBeVisible()
   await expectAccessible(page)
-  await expect(dialog.getByRole('button', { name: 'Give up the old log' })).toHaveAttribute('aria-disabled', 'true')
+  await expect(dialog.getByRole('button', { name: 'Discard the old log' })).toHaveAttribute('aria-disabled', 'true')
   await dialog.getByLabel(/to confirm/).fill('presence')
-  await dialog.getByRole('button', { name: 'Give up the old log' }).click()
+  await dialog.getByRole('button', { name: 'Discard the old log' }).click()
   await expect(dialog).toHaveCount(0)
   await expect(page.getByText('Nothing of its log is left.')).toHaveCount(0)
   await expect(page.getByText('Active', { exact: true }).first()).toBeVisible()

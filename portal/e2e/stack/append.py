@@ -1,7 +1,7 @@
 """Appends small entries to a group for a while. The journey starts it as a customer would start a program.
 
-Reads QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID and QUORATE_APPEND_S from the environment; needs the
-package `quorate` (sdk/python). Prints how many entries were acknowledged.
+The environment has QUORATE_API_URL, QUORATE_API_KEY, QUORATE_GROUP_ID and QUORATE_APPEND_S. The package `quorate`
+(sdk/python) is required. It prints the number of acknowledged entries.
 """
 
 import asyncio

@@ -27,7 +27,7 @@ test('sign up, create a group, append with an SDK, see it live, see it on the in
   if (!apiKey || !groupId) throw new Error('no key, or no group in the address')
 
   const program = runProgram({ apiUrl: new URL(baseURL).origin, apiKey, groupId })
-  // A program that fails ends the test at once, with what it said.
+  // A failing program ends the test at once, with its output.
   const committed = expect(page.getByText('Your first entry is committed')).toBeVisible({ timeout: 30_000 })
   await Promise.race([committed, program.then(() => committed)])
 

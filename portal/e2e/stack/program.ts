@@ -12,7 +12,7 @@ const SECONDS = 20
 
 /**
  * Runs a customer's program against a group: QUORATE_APPEND_SCRIPT, a Python or a Node script (append.py unless
- * set), with the interpreter QUORATE_PYTHON for Python. Resolves with what it printed; rejects when it failed.
+ * set), with the interpreter QUORATE_PYTHON for Python. Resolves with its output, rejects when it failed.
  */
 export function runProgram({ apiUrl, apiKey, groupId }: Place): Promise<string> {
   const script = process.env.QUORATE_APPEND_SCRIPT ?? DEFAULT_SCRIPT

@@ -1,7 +1,7 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { expect, test as base, type Page } from '@playwright/test'
 
-/** The mock service's own account and ids; mock/seed.ts has them. */
+/** The mock service's account and ids, as in mock/seed.ts. */
 export const ACCOUNT = { email: 'you@example.com', password: 'correct horse battery' }
 const id = (n: string) => `01990000-0000-7000-8000-${n.padStart(12, '0')}`
 export const PROJECTS = { production: id('1'), staging: id('2'), unreachable: id('3') }
@@ -16,12 +16,12 @@ export const GROUPS = {
 export const INVOICE = `/invoices/${id('29')}`
 
 /**
- * The mock library looks for a newer worker while the previous page's worker is still leaving, and does not wait for
- * the answer; the page itself is served all the same. It has nothing to do with the portal.
+ * The mock library's check for a newer service worker fails while the previous page's worker ends. The page is served
+ * nevertheless, and the portal is not at fault.
  */
 const WORKER_RACE = 'Failed to update a ServiceWorker'
 
-/** Every test fails on an error that the page did not catch, and on what the service's policy forbade it. */
+/** Every test fails on the page's uncaught errors, and on violations of the content security policy. */
 export const test = base.extend<{ failOnPageErrors: void }>({
   failOnPageErrors: [
     async ({ page }, use) => {
@@ -40,7 +40,7 @@ export const test = base.extend<{ failOnPageErrors: void }>({
 })
 export { expect }
 
-/** Opens a page as someone who is signed in. */
+/** Opens a page with a session. */
 export async function openSignedIn(page: Page, path: string): Promise<void> {
   await page.goto(`/login?next=${encodeURIComponent(path)}`)
   await page.getByLabel('E-mail').fill(ACCOUNT.email)
@@ -50,12 +50,12 @@ export async function openSignedIn(page: Page, path: string): Promise<void> {
 }
 
 /**
- * Nothing that axe finds by the rules of WCAG 2.2 AA, as the page is shown now. `coloursOnly` is for the second
- * theme of a page that has just been checked: nothing but its colours differs.
+ * Checks that axe finds no violation of WCAG 2.2 AA on the page as shown now. `coloursOnly` is for the second theme of
+ * a page that has just been checked: only its colours differ.
  */
 export async function expectAccessible(page: Page, { coloursOnly = false } = {}): Promise<void> {
   const axe = new AxeBuilder({ page })
-    // Sentinels with which dialogs and menus keep the focus inside; they pass it on and never hold it.
+    // Sentinels with which dialogs and menus keep the focus inside. They pass it on and never hold it.
     .exclude('[data-base-ui-focus-guard]')
   if (coloursOnly) axe.withRules(['color-contrast'])
   else axe.withTags(['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'])
@@ -66,7 +66,7 @@ export async function expectAccessible(page: Page, { coloursOnly = false } = {})
   expect(found).toEqual([])
 }
 
-/** Nothing reaches over the right edge of the screen. */
+/** Checks that nothing reaches over the right edge of the screen. */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   expect(over).toBeLessThanOrEqual(0)

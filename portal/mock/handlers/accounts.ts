@@ -29,7 +29,7 @@ const signUp = http.post('/v1/signup', async ({ request }) => {
   if (body.email === 'taken@example.com' || database().users.some((user) => user.email === body.email))
     return problem('email_taken', 'There is an account with this e-mail already. Log in instead.')
   if (body.password.length < 10) return invalid('body.password', 'Use at least 10 characters.')
-  // A new organization sees nothing of the seeded one: its account starts empty, as it does in the service.
+  // A new organization sees nothing of the seeded one. Its account starts empty, as in the service.
   reset()
   const db = database()
   const project = { id: newId(), name: 'default', created_at: new Date().toISOString() }
@@ -102,7 +102,7 @@ const createKey = http.post('/v1/projects/:id/keys', async ({ request, params })
   }
   const db = database()
   db.keys.unshift(key)
-  // Whoever makes a key is about to use it: groups of the project that wait get their first entry soon after.
+  // A new key is used soon: empty groups of the project get their first entry shortly after.
   for (const { group, ...rest } of db.groups) {
     if (group.project_id !== params.id || rest.traffic) continue
     const mock = db.groups.find((each) => each.group.id === group.id)

@@ -1,10 +1,11 @@
 import { http, HttpResponse } from 'msw'
 import type { Group, Placement, Sla } from '@/api'
 import { priceOf, quoteOf, roleAt } from '../admission'
-import { database, newId, persist, PROVISIONING_MS, withDefaults, type MockGroup } from '../db'
+import { database, newId, persist, PROVISIONING_MS } from '../db'
+import { withDefaults, type MockGroup } from '../records'
 import { groupById, invalid, notFound, page, problem, refuseStranger, sentinel } from '../reply'
 
-/** A group is placed a moment after it was admitted; read that from the clock, so that nothing runs in between. */
+/** A group is placed a moment after its admission. The clock decides, so that no timer is needed. */
 function observed(mock: MockGroup): Group {
   const { group } = mock
   if (group.status !== 'provisioning') return group
@@ -46,7 +47,7 @@ const createGroup = http.post('/v1/projects/:id/groups', async ({ request, param
     return problem('name_taken', `There is a group "${name}" in this project already. Choose another name.`)
   const sla = withDefaults(asked)
   const quote = quoteOf(sla)
-  // Sentinel: the last free capacity goes to someone else between the quote and the creation.
+  // Sentinel: another group takes the last free capacity between the quote and the creation.
   const beaten = name === 'fail-refused'
   const admission = beaten ? quoteOf({ ...sla, rate_per_s: 90_000_000 }).refusal : quote.refusal
   if (admission) {

@@ -1,7 +1,8 @@
 import { http, HttpResponse } from 'msw'
 import type { Incident, SlaReport } from '@/api'
-import { database, type MockGroup } from '../db'
+import { database } from '../db'
 import { invoiceOf } from '../invoices'
+import type { MockGroup } from '../records'
 import { groupById, notFound, page, refuseStranger } from '../reply'
 import { minutesOf, sampleAt, silentSample } from '../traffic'
 

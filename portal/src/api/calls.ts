@@ -4,10 +4,10 @@ import type { NewGroup, Sla } from './types'
 
 /**
  * The calls of the contract as the portal uses them: each resolves with the answer's body or throws a
- * ProblemError. Nothing else in the portal touches the generated client.
+ * ProblemError. Only this module uses the generated client.
  */
 const PAGE_LIMIT = 200
-/** Quotas keep every list far below this; the bound only stops a cursor that never ends. */
+/** Quotas keep every list far below this. The bound stops an endless chain of cursors. */
 const PAGES_MAX = 50
 const EVENTS_LIMIT = 20
 
@@ -30,7 +30,7 @@ async function everyPage<T>(read: (query: { limit: number; cursor?: string }) =>
   return items
 }
 
-/** Every answer about a session brings the token that later changes must carry. */
+/** Every answer about a session brings the token for later changes. */
 function remember<R extends { csrf_token: string | null }>(session: R): R {
   setCsrfToken(session.csrf_token)
   return session

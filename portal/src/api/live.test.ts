@@ -25,7 +25,7 @@ function stream(...parts: string[]) {
   return new HttpResponse(body, { headers: { 'content-type': 'text/event-stream' } })
 }
 
-/** Follows until `enough`, and tells what was heard. */
+/** Follows until `enough`, and returns the events. */
 async function listen(enough: (heard: { samples: LiveSample[]; states: LiveState[]; placements: number }) => boolean) {
   const following = new AbortController()
   const heard = { samples: [] as LiveSample[], states: [] as LiveState[], placements: 0 }
@@ -50,7 +50,7 @@ describe('the live stream', () => {
     expect(samples).toEqual([SAMPLE])
   })
 
-  it('tells of placements, and of a source that is away and back', async () => {
+  it('reports placements, and a source that goes away and comes back', async () => {
     const text =
       'event: placement\ndata: {}\n\nevent: source\ndata: {"available":false}\n\nevent: source\ndata: {"available":true}\n\n'
     server.use(http.get('*/v1/groups/g/live', () => stream(text)))

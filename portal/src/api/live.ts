@@ -2,7 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { portalFetch } from './transport'
 import type { LiveSample } from './types'
 
-/** `silent`: connected, but the service itself gets no samples at the moment. */
+/** `silent`: connected, but the service itself gets no samples now. */
 export type LiveState = 'connecting' | 'open' | 'silent' | 'waiting'
 
 interface Listener {
@@ -11,15 +11,15 @@ interface Listener {
   onState(state: LiveState): void
 }
 
-/** Waits between attempts, in milliseconds; the last one repeats. */
+/** Waits between attempts, in milliseconds. The last one repeats. */
 const RETRY_DELAYS_MS = [500, 1_000, 2_000, 5_000, 10_000]
-/** The service sends a sample or a keep-alive at least this often; silence for longer means a dead connection. */
+/** The service sends a sample or a keep-alive at least this often. A longer silence means a dead connection. */
 const SILENCE_MAX_MS = 25_000
 
 /**
  * Follows a group's live events until `signal` aborts, reconnecting with growing delays.
  *
- * Uses fetch, not EventSource: a lost session, a refusal and a dead connection then look as they do elsewhere.
+ * It uses fetch, not EventSource, so that lost sessions, refusals and dead connections look as in other calls.
  */
 export async function followLive(groupId: string, listener: Listener, signal: AbortSignal): Promise<void> {
   for (let attempt = 0; !signal.aborted; attempt += 1) {
@@ -30,7 +30,7 @@ export async function followLive(groupId: string, listener: Listener, signal: Ab
     try {
       await readOnce(groupId, connection, () => (attempt = 0), listener)
     } catch {
-      // Every failure is met the same way: say that the line is down, wait, try again.
+      // Every failure has the same handling: report the connection as down, wait, try again.
     } finally {
       signal.removeEventListener('abort', stop)
       connection.abort()

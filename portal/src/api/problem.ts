@@ -1,9 +1,9 @@
 import type { AnyProblem, Problem } from './types'
 
 /**
- * An answer of the API that is not a success, as RFC 9457 describes it, or the lack of any answer.
+ * An answer of the API that is not a success (RFC 9457), or the lack of any answer.
  *
- * `code` is stable and is what pages decide on; `detail` is written for people and is shown as it is.
+ * Pages decide by `code`, which is stable. They show `detail`, which is written for people, as it is.
  */
 export class ProblemError extends Error {
   readonly problem: AnyProblem
@@ -20,7 +20,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** Codes that the portal itself gives when there was no usable answer. */
+/** The portal's own codes for the lack of a usable answer. */
 export const UNREACHABLE = 'unreachable'
 export const UNREADABLE = 'unreadable_answer'
 
@@ -54,12 +54,12 @@ export function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'code' in value && 'status' in value
 }
 
-/** The problem of any thrown value; what is not a problem is a fault of the portal and says so. */
+/** The problem of any thrown value. A value that is no problem becomes a fault of the portal. */
 export function problemOf(error: unknown): AnyProblem {
   if (error instanceof ProblemError) return error.problem
   return {
     type: 'about:blank',
-    title: 'The portal met an error of its own',
+    title: 'The portal had an internal error',
     status: 0,
     detail: error instanceof Error ? error.message : String(error),
     code: 'portal_error',

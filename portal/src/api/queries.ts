@@ -3,8 +3,8 @@ import * as calls from './calls'
 import type { Sla } from './types'
 
 /**
- * What pages read, and how fresh it is kept. Every key of a group begins with `['group', id]`, so that
- * one invalidation reaches all that is known about it.
+ * The pages' queries, and how often each is repeated. Every key of a group begins with `['group', id]`, so that one
+ * invalidation reaches all of the group's data.
  */
 export const keys = {
   me: ['me'] as const,
@@ -16,7 +16,7 @@ export const keys = {
 }
 
 const SETTLED_MS = 15_000
-/** While something is about to change (being placed, repaired, deleted) it is looked at more often. */
+/** Groups under placement, repair or deletion are read more often. */
 const UNSETTLED_MS = 1_500
 const UNSETTLED = new Set<string>(['provisioning', 'deleting', 'degraded', 'paused'])
 
@@ -92,7 +92,7 @@ export const invoiceQuery = (invoiceId: string) =>
     queryFn: ({ signal }) => calls.getInvoice(invoiceId, signal),
   })
 
-/** The price of an SLA and whether it would be admitted. The last answer stays while the next one is on its way. */
+/** The price of an SLA, and whether it would be admitted. The last answer stays until the next one arrives. */
 export const quoteQuery = (sla: Sla | null) =>
   queryOptions({
     queryKey: ['quote', sla],

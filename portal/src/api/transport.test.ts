@@ -6,7 +6,7 @@ import { api, ProblemError, problemOf, setSignedOutHandler, UNREACHABLE } from '
 
 const PROJECT = '01990000-0000-7000-8000-000000000001'
 
-/** Answers creations of keys from a list, and records what came with each request. */
+/** Answers creations of keys from a list, and records each request's headers. */
 function answering(...answers: (() => Response)[]) {
   const seen: { key: string | null; csrf: string | null }[] = []
   server.use(

@@ -1,8 +1,8 @@
 import { isProblem, ProblemError, unreachable, unreadable } from './problem'
 
 /**
- * What every call to the API passes through: the CSRF token, the idempotency key, errors as problems, and
- * the news that a session has ended.
+ * The transport of every call to the API: the CSRF token, the idempotency key, errors as problems, and the callback for
+ * an ended session.
  */
 let csrfToken: string | null = null
 let onSignedOut: () => void = () => undefined
@@ -16,12 +16,12 @@ export function setSignedOutHandler(handler: () => void): void {
   onSignedOut = handler
 }
 
-/** A dry run changes nothing, so a repeated one needs no protection. */
+/** Calls whose repetition is harmless, so that they need no key. */
 const DRY_RUNS = new Set(['/v1/quotes', '/v1/login', '/v1/logout'])
-/** A wrong password answers 401 too; it does not mean that a session has ended. */
+/** Calls whose 401 means a wrong password, or no session yet, rather than an ended session. */
 const SIGNING_IN = new Set(['/v1/login', '/v1/signup', '/v1/me'])
 
-/** Keys of POSTs whose outcome is unknown: sending the same body again reuses the key, so it happens once. */
+/** Keys of POSTs with an unknown outcome. Sending the same body again reuses the key, so that it takes effect once. */
 const unresolved = new Map<string, string>()
 const UNRESOLVED_MAX = 32
 
@@ -32,7 +32,7 @@ async function fingerprint(request: Request, path: string): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** `randomUUID` exists on secure origins only; a portal on a private address over HTTP still needs keys. */
+/** `randomUUID` exists on secure origins only, and a portal on a private address over HTTP needs keys too. */
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -1,4 +1,4 @@
-/** The contract's types, by the names the portal uses. Generated; only the live stream's are written here. */
+/** The contract's generated types, by the portal's names. Only the live stream's type is written here. */
 export type {
   ClauseReport as Clause,
   CreatedKey,
@@ -27,10 +27,10 @@ export type {
   SlaIncident as Incident,
   SlaReport,
   User,
-} from './generated'
+} from './generated/types.gen'
 
-/** A problem of the service, or one that the portal makes when there was no usable answer. */
-export type AnyProblem = Omit<import('./generated').Problem, 'code'> & { code: string }
+/** A problem of the service, or the portal's own for the lack of a usable answer. */
+export type AnyProblem = Omit<import('./generated/types.gen').Problem, 'code'> & { code: string }
 
 /** `event: sample` of GET /v1/groups/{id}/live; docs/internals/api.md has the stream. */
 export interface LiveSample {

@@ -4,27 +4,27 @@ import { useShownTheme } from '@/theme'
 import { chartOptions, clockSeconds, paintOrder, type Line } from './chartOptions'
 
 interface Props {
-  /** Says in a sentence what the chart shows now, for those who cannot see it. */
+  /** A sentence with the chart's current values, for screen readers. */
   description: string
   /** Seconds since 1970, ascending. */
   times: number[]
   lines: Line[]
-  /** For the vertical axis, where there is little room. */
+  /** Short format for the vertical axis. */
   format: (value: number) => string
-  /** For the legend; the axis' format unless given. */
+  /** Format for the legend; default: the axis' format. */
   formatValue?: (value: number) => string
   ceiling?: number
   height?: number
-  /** Where the horizontal axis begins and ends, in seconds since 1970; else where the data does. */
+  /** Begin and end of the horizontal axis, in seconds since 1970; default: those of the data. */
   range_s?: { from: number; to: number }
-  /** Longest span of the horizontal axis, in seconds, ending at the last time: for a chart that moves. */
+  /** Longest span of a moving chart's horizontal axis, in seconds. It ends at the last time. */
   span_s?: number
 }
 
-/** A moving chart starts with this much, so that its first samples are not a smudge at the edge. */
+/** Least span of a moving chart, so that its first samples are wide enough to see. */
 const SPAN_S_MIN = 20
 
-/** A time series on a canvas, with its legend as text below: the values at the cursor, else the latest. */
+/** A time series on a canvas. The text legend below shows the values at the cursor, else the latest ones. */
 export function TimeChart({
   description,
   times,
@@ -40,7 +40,7 @@ export function TimeChart({
   const chart = useRef<UPlot | null>(null)
   const [cursor, setCursor] = useState<number | null>(null)
   const theme = useShownTheme()
-  // Everything that a new chart must be made for; new data alone is only handed over.
+  // Changes that need a new chart. New data alone is handed to the existing one.
   const shape = JSON.stringify([
     theme,
     height,

@@ -4,7 +4,7 @@ export interface Line {
   label: string
   /** Name of a colour token, without the dashes. */
   token: string
-  /** One value for each time; null leaves a gap. */
+  /** One value for each time. Null leaves a gap. */
   values: (number | null)[]
   dashed?: boolean
   filled?: boolean
@@ -21,12 +21,12 @@ interface Options {
   onCursor: (index: number | null) => void
 }
 
-/** Later series are painted over earlier ones; the first line of a chart is the one that matters most. */
+/** Painted in reverse, so that the first and most important series is on top. */
 export function paintOrder<T>(lines: T[]): T[] {
   return lines.toReversed()
 }
 
-/** What a token's colour is now: canvases need a plain colour, and tokens depend on the theme. */
+/** A token's current colour: canvases need a plain colour, and tokens depend on the theme. */
 export function tokenColour(element: HTMLElement, token: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(--${token})`
@@ -64,7 +64,7 @@ function seriesOf(line: Line, element: HTMLElement): uPlot.Series {
     label: line.label,
     stroke: colour,
     width: LINE_PX,
-    // A line needs two points; fewer are shown as what they are.
+    // A line needs two points. A single one is shown as a point.
     points: { show: (_chart, _series, first, last) => last - first < 2, size: 5, fill: colour },
     ...(line.dashed ? { dash: [5, 5] } : {}),
     ...(line.filled ? { fill: withAlpha(colour, 0.09) } : {}),

@@ -2,7 +2,7 @@ const MICROS = 1_000_000
 
 /**
  * Exact text of an amount in integer micro-units: at least two decimals, at most six, never rounded.
- * The arithmetic stays in integers, because what is shown on an invoice must add up to the last digit.
+ * The arithmetic stays in integers, because the amounts on an invoice must add up to the last digit.
  */
 export function money(micros: number, currency: string): string {
   const sign = micros < 0 ? '−' : ''
@@ -15,8 +15,8 @@ export function money(micros: number, currency: string): string {
 }
 
 /**
- * The same amount with all six decimals, cut where cents end: on an invoice the digits line up and add up,
- * and the eye can stop at the cents.
+ * The same amount with all six decimals, split after the cents. On an invoice the digits line up and add up, and
+ * readers can stop at the cents.
  */
 export function moneyParts(micros: number, currency: string): { cents: string; rest: string } {
   const absolute = Math.abs(micros)
@@ -28,7 +28,7 @@ export function moneyParts(micros: number, currency: string): { cents: string; r
   }
 }
 
-/** For reading at a glance (prices per month): rounded to cents, and marked when that hides a small amount. */
+/** Rounded to cents for a quick look (prices per month), and marked if that hides a small amount. */
 export function moneyShort(micros: number, currency: string): string {
   const cents = Math.round(Math.abs(micros) / 10_000)
   const sign = micros < 0 ? '−' : ''

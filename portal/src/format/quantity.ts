@@ -39,7 +39,7 @@ function trim(value: number): string {
 }
 
 /**
- * A share as a percentage that never rounds up to 100: an SLA that was missed by a minute must not look kept.
+ * A share as a percentage that never rounds up to 100: an SLA missed by a minute must not look met.
  */
 export function percent(share: number, decimals = 3): string {
   const scale = 10 ** decimals

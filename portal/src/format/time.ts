@@ -9,7 +9,7 @@ const MINUTE_UTC = new Intl.DateTimeFormat('en', {
 const MONTH = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** Months and invoices are in UTC, as the service bills them; moments are in the reader's own zone. */
+/** Months and invoices are in UTC, as in the service's bills. Times of day are in the reader's zone. */
 export function day(iso: string): string {
   return DAY.format(new Date(iso))
 }
@@ -26,7 +26,7 @@ export function monthName(month: string): string {
 export function monthOf(now: Date): string {
   return now.toISOString().slice(0, 7)
 }
-/** The month and the ones before it, newest first. */
+/** The month and the months before it, newest first. */
 export function monthsBack(now: Date, months: number): string[] {
   return Array.from({ length: months }, (_, back) =>
     monthOf(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1))),

@@ -1,4 +1,4 @@
-/** The product's words for the codes of the contract. A code that is not known yet is shown as plain words. */
+/** The product's words for the codes of the contract. An unknown code is shown with spaces for underscores. */
 const WORDS: Record<string, string> = {
   persistent: 'Persistent',
   in_memory: 'In memory',

@@ -1,7 +1,7 @@
 import { useRouterState } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 
-/** Says the page's title after a navigation, as a browser does after a full load. */
+/** Announces the page's title after a navigation, as a browser does after a full load. */
 export function RouteAnnouncer() {
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
   const [said, setSaid] = useState('')

@@ -7,7 +7,7 @@ import { Logo } from '@/ui/Logo'
 import { RouteAnnouncer } from './RouteAnnouncer'
 import { Sidebar } from './Sidebar'
 
-/** The frame of every signed-in page: navigation at the side, or in a drawer where the screen is narrow. */
+/** The frame of every signed-in page: navigation at the side, or in a drawer on narrow screens. */
 export function Shell() {
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15.5rem_1fr]">

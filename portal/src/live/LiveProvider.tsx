@@ -10,7 +10,7 @@ interface Live {
 
 const Context = createContext<Live>({ state: 'connecting', samples: [] })
 
-/** Follows one group while any of its pages is open, so that going from tab to tab loses nothing. Give it the group's id as key. */
+/** Follows one group while any of its pages is open, so that a change of tabs loses no sample. Its key is the group's id. */
 export function LiveProvider({ groupId, children }: { groupId: string; children: ReactNode }) {
   const queries = useQueryClient()
   const [live, setLive] = useState<Live>({ state: 'connecting', samples: [] })

@@ -5,8 +5,8 @@ export const WINDOW_S = 120
 const SAMPLES_MAX = WINDOW_S + 10
 
 /**
- * Adds a sample. One for a second that is known already replaces it; older ones are dropped: around a
- * failover, two servers may both report for a moment.
+ * Adds a sample. It replaces one of the same second, and is dropped if it is older than the last: around a failover two
+ * servers may both report for a moment.
  */
 export function withSample(samples: LiveSample[], sample: LiveSample): LiveSample[] {
   const last = samples.at(-1)
@@ -36,7 +36,7 @@ export function seriesOf(samples: LiveSample[]): LiveSeries {
   return series
 }
 
-/** A late sample is no gap. */
+/** A late sample leaves no gap. */
 const GAP_S = 3
 
 function second(sample: LiveSample): number {
@@ -44,7 +44,7 @@ function second(sample: LiveSample): number {
 }
 
 function push(series: LiveSeries, time: number, sample: LiveSample | null): void {
-  // Without appends there is no latency; a server may then say null or 0.
+  // Without appends there is no latency. A server then reports null or 0.
   const idle = sample === null || sample.append_per_s === 0
   series.times.push(time)
   series.committed.push(sample?.append_per_s ?? null)

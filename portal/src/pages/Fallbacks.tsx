@@ -18,7 +18,7 @@ export function NotFoundPage() {
   )
 }
 
-/** When the service cannot tell who is signed in, or a page failed in a way it did not foresee. */
+/** Shown when the session cannot be read, or a page failed unexpectedly. */
 export function CrashPage({ error }: { error: unknown }) {
   usePageTitle('Error')
   const router = useRouter()

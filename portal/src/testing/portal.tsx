@@ -9,7 +9,7 @@ import { leaveWhenSessionEnds } from '@/session'
 
 export const PRODUCTION = '01990000-0000-7000-8000-000000000001'
 
-/** Renders the whole portal at an address, signed in to the mock service's account unless told otherwise. */
+/** Renders the whole portal at an address, signed in to the mock service's account by default. */
 export async function renderPortal(path: string, { signedIn = true } = {}) {
   if (signedIn) await api.logIn(ACCOUNT)
   const queries = makeQueryClient()

@@ -5,10 +5,10 @@ import { reset } from '#mock/db'
 import { server } from '#mock/server'
 import { setCsrfToken, setSignedOutHandler } from '@/api'
 
-// What a test waits for may take long where many tests share the processor.
+// Awaited conditions may take long if many tests share the processor.
 configure({ asyncUtilTimeout: 10_000 })
 
-// Every unit test talks to the same mock service as the development server; a call it does not know is a failure.
+// Every unit test uses the development server's mock service. An unknown call is a failure.
 beforeAll(() => server.listen({ onUnhandledRequest: 'error' }))
 afterEach(() => {
   cleanup()

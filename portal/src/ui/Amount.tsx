@@ -1,6 +1,6 @@
 import { moneyParts } from '@/format/money'
 
-/** An exact amount on an invoice: to the last micro-unit, with what is below the cent set back. */
+/** An exact amount on an invoice, to the last micro-unit. Digits below the cent are paler. */
 export function Amount({ micros, currency }: { micros: number; currency: string }) {
   const { cents, rest } = moneyParts(micros, currency)
   return (

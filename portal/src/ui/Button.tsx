@@ -21,9 +21,9 @@ export function buttonClass(variant: Variant = 'primary', size: Size = 'medium')
 interface Props extends Omit<ComponentProps<'button'>, 'disabled'> {
   variant?: Variant
   size?: Size
-  /** Shows that the action is running and ignores further presses; the label stays, so nothing jumps. */
+  /** Shows that the action is running, and ignores further presses. The label stays, so that nothing moves. */
   busy?: boolean
-  /** Why the action cannot be taken now. The button stays focusable and says so. */
+  /** The reason why the action is not possible now. The button stays focusable and shows it. */
   disabledReason?: string | undefined
   icon?: ReactNode
 }

@@ -7,7 +7,7 @@ const CONFIRM_MS = 1_800
 
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
-  // Not a secure origin (a private address over HTTP): the older way still works there.
+  // On an insecure origin (a private address over HTTP) only the older way works.
   const area = document.createElement('textarea')
   area.value = text
   area.style.position = 'fixed'

@@ -12,15 +12,15 @@ declare module '@tanstack/react-table' {
   // oxlint-disable-next-line no-unused-vars
   interface ColumnMeta<TData, TValue> {
     align?: 'right'
-    /** Left out on narrow screens, where the row has no room for it. */
+    /** Left out on narrow screens. */
     wide?: boolean
   }
 }
 
 interface Props<T> {
-  /** Names the table for those who cannot see it. */
+  /** The table's name for screen readers. */
   caption: string
-  // Columns of different value types; the table library itself types them so.
+  // Columns have different value types. The table library types them so, too.
   // oxlint-disable-next-line typescript/no-explicit-any
   columns: ColumnDef<T, any>[]
   rows: T[]
@@ -31,7 +31,7 @@ interface Props<T> {
 
 const UNSORTED: SortingState = []
 
-/** A table in a card. Sorting belongs to the caller, so that it can live in the URL. */
+/** A table in a card. The caller owns the sorting, so that it can be in the URL. */
 export function DataTable<T>({ caption, columns, rows, rowId, sorting = UNSORTED, onSortingChange }: Props<T>) {
   const table = useReactTable({
     data: rows,

@@ -13,7 +13,7 @@ interface FieldProps {
   children: (control: { id: string; 'aria-describedby': string; 'aria-invalid': boolean }) => ReactNode
 }
 
-/** A labelled control with its hint below and, when it is wrong, what to do about it. */
+/** A labelled control with its hint below. After an error it shows how to mend it. */
 export function Field({ label, hint, error, children }: FieldProps) {
   const id = useId()
   const notes = `${id}-notes`
@@ -73,7 +73,7 @@ interface SelectProps extends ComponentProps<'select'> {
   error?: string | undefined
 }
 
-/** The platform's own list: it works with every keyboard, screen reader and phone. */
+/** The platform's own list, which works with every keyboard, screen reader and phone. */
 export function SelectField({ label, hint, error, className, children, ...select }: SelectProps) {
   return (
     <Field label={label} hint={hint} error={error}>

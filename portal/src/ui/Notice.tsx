@@ -17,7 +17,7 @@ interface Props {
   title: ReactNode
   children?: ReactNode
   action?: ReactNode
-  /** Announced at once. For what happens in answer to the reader's own action. */
+  /** Announced at once. Use it for results of the reader's own action. */
   announce?: boolean
 }
 
@@ -35,7 +35,7 @@ export function Notice({ tone, title, children, action, announce }: Props) {
   )
 }
 
-/** A failed action, beside the form that it belongs to. */
+/** A failed action, beside its form. */
 export function ProblemNotice({ error, action }: { error: unknown; action?: ReactNode }) {
   const problem = problemOf(error)
   return (

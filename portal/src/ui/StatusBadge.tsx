@@ -20,10 +20,10 @@ const STATUS_TONES: Record<string, Tone> = {
 const MEANINGS: Record<string, string> = {
   active: 'Every replica is alive and appends are accepted.',
   provisioning: 'Replicas are being placed; this takes a second or two.',
-  degraded: 'Fewer replicas than promised; appends go on while a replacement catches up.',
+  degraded: 'Fewer replicas than promised; appends continue while a replacement catches up.',
   paused: 'Too few replicas are alive, so appends wait until one is back.',
   read_only: 'A server’s disk is full or failing: reads work, appends do not.',
-  lost: 'Nothing of its log is left. Appends and reads are refused until its owner has it begin anew.',
+  lost: 'Nothing of its log is left. Appends and reads are refused until its owner resets it.',
   deleting: 'The group is being removed.',
 }
 

@@ -47,7 +47,7 @@ export function PageHeader({ title, description, actions }: PageHeaderProps) {
   )
 }
 
-/** What a page says when there is nothing yet: what would be here, and how to get it. */
+/** The content of an empty page: its purpose, and the first step. */
 export function EmptyState({
   title,
   children,
@@ -69,7 +69,7 @@ export function EmptyState({
   )
 }
 
-/** Grey shapes in the size of what is coming, so that nothing moves when it arrives. */
+/** Grey shapes in the size of the awaited content, so that nothing moves when it arrives. */
 export function Skeleton({ className }: { className?: string }) {
   return (
     <div

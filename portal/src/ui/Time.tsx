@@ -3,7 +3,7 @@ import { ago, moment } from '@/format/time'
 
 const TICK_MS = 10_000
 
-/** The present, renewed every ten seconds; enough for "3 min ago". */
+/** The current time, updated every ten seconds, which is enough for "3 min ago". */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Props of a box that scrolls: a keyboard must be able to reach it, and it then needs a name. */
+/** Props of a scrolling box: a keyboard must be able to reach it, and it then needs a name. */
 export function scrollable(label: string) {
   return { tabIndex: 0, role: 'region', 'aria-label': label } as const
 }

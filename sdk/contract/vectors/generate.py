@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes wire.json: golden frames of the wire protocol (../wire.md) for every codec's tests.
 
-Deliberately shares no code with any SDK: it packs the bytes straight from the tables of wire.md, so
-that a codec which agrees with this file agrees with the text and not with another codec.
+Deliberately shares no code with any SDK: it packs the bytes straight from the tables of wire.md. So a codec that agrees
+with this file agrees with the text and not with another codec.
 
     python3 generate.py           write wire.json
     python3 generate.py --check   exit 1 if wire.json is not what this script would write

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes latency_buckets.json: values, their buckets and edges, and quantiles (docs/internals/telemetry.md).
 
-Shares no code with the server or the worker: it counts the buckets off one by one, from the sentence that a power
-of two has 32 steps, and looks values up among their edges.
+Shares no code with the server or the worker. It counts the buckets off one by one: a power of two has 32
+steps. Then it looks values up among their edges.
 
     python3 generate_latency_buckets.py           write latency_buckets.json
     python3 generate_latency_buckets.py --check   exit 1 if it is not what this script would write
@@ -18,7 +18,7 @@ STEPS = 32
 
 
 def begins():
-    """Where each bucket begins: 0 … 31, then 32 steps for each power of two up to 2⁶⁴."""
+    """Lower bounds of the buckets: 0 … 31, then 32 steps for each power of two up to 2⁶⁴."""
     found = list(range(STEPS))
     for power in range(5, 64):
         found += [2**power + step * 2**power // STEPS for step in range(STEPS)]

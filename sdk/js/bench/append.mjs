@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 /**
- * How many appends a second one process makes, and how long each takes.
+ * Throughput and latency of one process's appends.
  *
  *     node bench/append.mjs HANDLE.json [--entries 500000] [--bytes 64] [--outstanding 8192]
  *
- * Closed loop: a new append starts when the oldest outstanding one has ended. Latency is that of every 64th append,
- * from the call to the moment its result is there. HANDLE.json is what the API answers for
- * GET /v1/groups/{id}/handle, or what sdk/conformance/fake_server.py prints.
+ * Closed loop: a new append starts when the oldest outstanding one has ended. Latency is measured on every 64th append,
+ * from the call to its result. HANDLE.json is the API's answer to GET /v1/groups/{id}/handle, or the output of
+ * sdk/conformance/fake_server.py.
  */
 
 import { readFileSync } from "node:fs";

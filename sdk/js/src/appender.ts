@@ -11,14 +11,14 @@ import type { Pacing } from "./pacing.js";
 import * as wire from "./wire.js";
 import { type Action, type Reroute, Writer } from "./writer.js";
 
-/** Entries that were ordered as one: they have `count` consecutive offsets from `baseOffset`. */
+/** Entries ordered as one, with `count` consecutive offsets from `baseOffset`. */
 export interface Appended {
   readonly baseOffset: number;
   readonly count: number;
 }
 
 interface Call {
-  /** Told the offset of its first entry, and how many entries the call made. */
+  /** Called with the offset of the first entry, and the number of the call's entries. */
   resolve: (baseOffset: number, count: number) => void;
   reject: (error: Error) => void;
 }
@@ -63,7 +63,7 @@ export class Appender implements Port {
     });
   }
 
-  /** Entries that are ordered as one, perhaps on a condition. */
+  /** Append entries ordered as one, on a condition if one is given. */
   appendAlone(
     entries: readonly Uint8Array[],
     timeoutMs: number,
@@ -81,12 +81,12 @@ export class Appender implements Port {
     });
   }
 
-  /** Wait until there is room for more. */
+  /** Wait until fewer appends are pending than the bounds of `ready()`. */
   async waitReady(): Promise<void> {
     while (!this.#hasRoom()) await this.#wait();
   }
 
-  /** Wait until every append has ended, as each does by its deadline. */
+  /** Wait until every append has ended. Each ends by its deadline. */
   async waitDrained(): Promise<void> {
     while (this.writer.pendingCalls > 0) await this.#wait();
   }
@@ -135,7 +135,7 @@ export class Appender implements Port {
     if (wakeAt >= this.#timerAt) return;
     clearTimeout(this.#timer);
     this.#timerAt = wakeAt;
-    // A timer counts whole milliseconds, and waking too early would only mean waking twice.
+    // A timer counts whole milliseconds. Rounding up avoids waking too early, and then again.
     this.#timer = setTimeout(
       () => {
         this.#timerAt = Infinity;
@@ -185,7 +185,7 @@ export class Appender implements Port {
 
   onDetached(reason: Failure): void {
     this.writer.onDetached(reason);
-    // Deadlines may pass while there is no connection.
+    // Deadlines may pass without a connection.
     this.#arm();
   }
 

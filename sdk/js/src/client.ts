@@ -13,26 +13,26 @@ import * as wire from "./wire.js";
 
 export interface ConnectOptions {
   /**
-   * Gets a new handle when this one no longer works (its token expired, the group moved); without it such a client
-   * fails and must be connected anew.
+   * Gets a new handle when this one no longer works (its token expired, the group moved). Without it such a client
+   * fails and must be connected again.
    */
   refresh?: () => Promise<HandleLike> | HandleLike;
-  /** For connecting, and the deadline of every later call that names none. 10 000 by default. */
+  /** Bounds connecting, and is the default deadline of every later call. 10 000 by default. */
   timeoutMs?: number;
   /**
-   * How long what was sent may have no answer, beyond the deadline of whoever waited for it, before it is asked after on
-   * a new connection; 2 000 by default. When that has been in vain a few times, what was sent behind it is unknown
-   * (`no_answer`), and appends go on in a new session.
+   * Time that a batch may remain unanswered after its callers' deadlines before it is sent again on a new connection;
+   * 2 000 by default. After a few vain repetitions the outcome of it and of all batches after it is unknown
+   * (`no_answer`), and appends continue in a new session.
    */
   answerWaitMs?: number;
-  /** Do not look for the head; `append` connects when it is first used. */
+  /** Do not look for the head. The first `append` connects to it. */
   readOnly?: boolean;
   /**
-   * What is beyond the rate that the head tells waits here; with `false` it is sent, and waits or is refused there. `true`
-   * by default.
+   * Appends above the head's rate wait in the client. With `false` they are sent, and wait or are refused at the head.
+   * `true` by default.
    */
   pace?: boolean;
-  /** An OpenTelemetry tracer: appends make spans. */
+  /** An OpenTelemetry tracer. Appends create spans. */
   tracer?: TracerLike;
 }
 
@@ -45,25 +45,25 @@ export interface AppendOptions {
 }
 
 export interface ReadOptions {
-  /** At most so many entries; 1 000 by default. */
+  /** Most entries to return; 1 000 by default. */
   maxEntries?: number;
   /** Exceeded by one batch at most; 1 MiB by default. */
   maxBytes?: number;
-  /** With no entry there yet, wait so long for one. */
+  /** Longest wait for a first entry. */
   waitMs?: number;
   timeoutMs?: number;
 }
 
-/** What a read found. All offsets but the entries' own are exclusive ends. */
+/** The result of a read. All offsets but the entries' own are exclusive ends. */
 export interface ReadResult {
   readonly entries: Entry[];
-  /** Where to read on. */
+  /** The offset of the next read. */
   readonly nextOffset: number;
   readonly commitOffset: number;
   readonly trimOffset: number;
 }
 
-/** What the replica that answered knows of its group. */
+/** The answering replica's view of its group. */
 export interface GroupStatus {
   readonly role: string;
   readonly state: string;
@@ -78,7 +78,7 @@ export interface GroupStatus {
 
 /**
  * Connect to the group of a handle. Rejects with ConnectFailed when no replica can be attached in time, with
- * HandleError when the handle is not one.
+ * HandleError when the handle is malformed.
  */
 export async function connect(handle: HandleLike, options: ConnectOptions = {}): Promise<Client> {
   const client = new Client(Handle.parse(handle), options);
@@ -91,7 +91,7 @@ export async function connect(handle: HandleLike, options: ConnectOptions = {}):
   return client;
 }
 
-/** Made by `connect`. Call `close` at the end, or use it with `await using`. */
+/** The client that `connect` returns. Call `close` at the end, or use it with `await using`. */
 export class Client {
   readonly #timeoutMs: number;
   readonly #handles: Handles;
@@ -118,12 +118,12 @@ export class Client {
     await (readOnly ? this.#readLink : this.#writeLink).waitAttached(this.#timeoutMs);
   }
 
-  /** The handle in use; a refresh replaces it. */
+  /** The current handle. A refresh replaces it. */
   get handle(): Handle {
     return this.#handles.handle;
   }
 
-  /** Entries a second that the group may append at present, as its head last told; 0 before it did. */
+  /** Entries a second that the group may append now, by its head's last report; 0 before the first report. */
   get ratePerS(): number {
     return this.#appender.writer.ratePerS;
   }
@@ -131,10 +131,10 @@ export class Client {
   // Appending.
 
   /**
-   * Append one entry; resolves with its offset.
+   * Append one entry. Resolves with its offset.
    *
-   * Many appends may be outstanding: call it without awaiting each, and they share batches. Entries are ordered as
-   * `append` was called. `await ready()` now and then bounds what is outstanding. The entry is copied.
+   * Many appends may be outstanding: call it without awaiting each, and they share batches. The order of the entries
+   * is the order of the calls. `await ready()` now and then bounds the outstanding appends. The entry is copied.
    *
    * Rejects with AppendRefused: it did not happen (ConditionFailed, Fenced and others by `code`). Rejects with
    * AppendUnknown: the deadline passed, or the connection was lost for good, after it was sent.
@@ -147,7 +147,7 @@ export class Client {
   }
 
   /**
-   * Append entries that are ordered as one: all or none, with consecutive offsets.
+   * Append entries ordered as one: all or none, with consecutive offsets.
    *
    * At most `handle.limits.maxBatchEntries` entries and `maxBatchBytes` bytes (4 more for each entry). Otherwise like
    * `append`.
@@ -186,7 +186,7 @@ export class Client {
     return { timeoutMs: checkTimeout(timeoutMs), condition };
   }
 
-  /** Wait until few enough appends are outstanding to go on: back-pressure for a producer in a loop. */
+  /** Wait until few enough appends are outstanding: back-pressure for a producer in a loop. */
   async ready(): Promise<void> {
     await this.#appender.waitReady();
   }
@@ -232,10 +232,11 @@ export class Client {
   }
 
   /**
-   * Discard what lies before `beforeOffset`, for good, on every replica; resolves with the trim offset. Batches are
-   * discarded whole: it may be less than asked. Only what is committed can go (ReadRefused with the code
-   * trim_beyond_commit). When the deadline passes it may have happened all the same; trimming again does no harm.
-   * Needs the permission to append.
+   * Discard the entries before `beforeOffset` for good on every replica. Resolves with the trim offset.
+   *
+   * Batches are discarded whole, so the trim offset may be less than requested. Only committed entries can be discarded
+   * (ReadRefused with the code trim_beyond_commit). After a passed deadline the trim may have happened nevertheless;
+   * trimming again is harmless. The permission to append is required.
    */
   async trim(beforeOffset: number, options: { timeoutMs?: number } = {}): Promise<number> {
     checkOffset("beforeOffset", beforeOffset);
@@ -246,9 +247,10 @@ export class Client {
   }
 
   /**
-   * What the group's head (or, while it cannot be reached, another replica) knows. The head answers when the whole
-   * ring has confirmed that it still is the head: its `commitOffset` takes in everything that was acknowledged before
-   * the call.
+   * The view of the group's head, or of another replica while the head is unreachable.
+   *
+   * The head answers after the whole ring has confirmed that it still is the head. Its `commitOffset` therefore
+   * includes every entry acknowledged before the call.
    */
   async status(options: { timeoutMs?: number } = {}): Promise<GroupStatus> {
     const timeoutMs = checkTimeout(options.timeoutMs ?? this.#timeoutMs);
@@ -269,8 +271,8 @@ export class Client {
   // Life.
 
   /**
-   * Disconnect. With `drain` (the default), first wait for the outstanding appends, which end by their deadlines;
-   * without, they end at once as refused or unknown.
+   * Disconnect. With `drain` (the default), first wait for the outstanding appends, which end by their deadlines.
+   * Without it they end at once as refused or unknown.
    */
   async close({ drain = true }: { drain?: boolean } = {}): Promise<void> {
     if (drain) await this.#appender.waitDrained();

@@ -1,6 +1,6 @@
 /** Error codes of the data plane. Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit. */
 
-/** What went wrong, as a stable number; 1000 and above are made by the SDK and never travel. */
+/** An error, as a stable number. The SDK makes those from 1000 on, which never travel. */
 export const Code = {
   protocol_error: 1,
   frame_too_large: 2,
@@ -48,7 +48,7 @@ export const Code = {
 
 export type CodeName = keyof typeof Code;
 
-/** Whose fault a code is, whether to retry, what it means and what to do. */
+/** A code's fault, retry, meaning and next step. */
 export interface CodeInfo {
   readonly name: CodeName;
   readonly fault: "client" | "service" | "network" | "nobody";
@@ -75,7 +75,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The frame is longer than max_frame_bytes.",
-      action: "Send smaller batches; HELLO_OK tells the limits.",
+      action: "Send smaller batches; HELLO_OK has the limits.",
     },
   ],
   [
@@ -84,7 +84,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       name: "checksum_mismatch",
       fault: "network",
       retry: "connection",
-      meaning: "A CRC did not match what was received.",
+      meaning: "A CRC did not match the received bytes.",
       action: "Reconnect and send again; if it repeats, look for a faulty device between client and server.",
     },
   ],
@@ -125,7 +125,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The server speaks TLS only, and the connection began without it.",
-      action: "Use a current SDK with the handle as the API gave it; its field tls says whom to trust.",
+      action: "Use a current SDK with the handle as the API gave it; its field tls names the authority to trust.",
     },
   ],
   [
@@ -144,7 +144,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       name: "token_expired",
       fault: "client",
       retry: "handle",
-      meaning: "The token's time is over.",
+      meaning: "The token has expired.",
       action: "Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.",
     },
   ],
@@ -174,7 +174,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       name: "not_head",
       fault: "nobody",
       retry: "head",
-      meaning: "Appends go to the group's head, and this server is not it.",
+      meaning: "Appends go to the group's head, and this server is not the head.",
       action: "Connect to the address in the answer.",
     },
   ],
@@ -185,7 +185,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "service",
       retry: "here",
       meaning: "Fewer replicas than min_replicas are alive, so appends are paused.",
-      action: "Retry; a replacement is being caught up.",
+      action: "Retry; a replacement is catching up.",
     },
   ],
   [
@@ -195,7 +195,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "service",
       retry: "here",
       meaning: "The group is read-only: a server's disk is full or failing.",
-      action: "Retry later; reads go on working.",
+      action: "Retry later; reads continue to work.",
     },
   ],
   [
@@ -205,7 +205,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "service",
       retry: "never",
       meaning: "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one.",
-      action: "The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.",
+      action: "The owner may reset the group, which begins an empty log, in the portal or by POST /v1/groups/{id}/reset.",
     },
   ],
   [
@@ -215,7 +215,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "service",
       retry: "here",
       meaning: "The replica is joining its chain and cannot answer yet.",
-      action: "Retry after the time given.",
+      action: "Retry after the given time.",
     },
   ],
   [
@@ -225,7 +225,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "service",
       retry: "head",
       meaning: "The group was reconfigured before the batch was ordered.",
-      action: "Retry at the head named; the retry is ordered once.",
+      action: "Retry at the named head; the retry is ordered once.",
     },
   ],
   [
@@ -245,7 +245,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "here",
       meaning: "The group is above its reserved rate and the queue is full.",
-      action: "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.",
+      action: "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.",
     },
   ],
   [
@@ -255,7 +255,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "service",
       retry: "here",
       meaning: "The server's queue for this group is full though the rate is within its SLA.",
-      action: "Retry after the time given.",
+      action: "Retry after the given time.",
     },
   ],
   [
@@ -285,7 +285,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The batch has more bytes or entries than allowed.",
-      action: "Send smaller batches; HELLO_OK tells the limits.",
+      action: "Send smaller batches; HELLO_OK has the limits.",
     },
   ],
   [
@@ -355,7 +355,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The offset lies before the trim offset.",
-      action: "Start at the trim offset given in the message.",
+      action: "Start at the trim offset in the message.",
     },
   ],
   [
@@ -385,7 +385,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The trim would discard entries that are not committed.",
-      action: "Trim to the commit offset at most; STATUS tells it.",
+      action: "Trim to the commit offset at most; STATUS has it.",
     },
   ],
   [
@@ -395,7 +395,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       fault: "client",
       retry: "never",
       meaning: "The log does not end at the expected offset.",
-      action: "Read what was appended meanwhile, then decide again.",
+      action: "Read the entries appended meanwhile, then decide again.",
     },
   ],
   [
@@ -424,7 +424,7 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       name: "internal",
       fault: "service",
       retry: "here",
-      meaning: "The server met an error of its own.",
+      meaning: "The server had an internal error.",
       action: "Retry; report the message if it repeats.",
     },
   ],
@@ -464,8 +464,8 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       name: "no_answer",
       fault: "network",
       retry: "check",
-      meaning: "What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did.",
-      action: "Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.",
+      meaning: "The append had no answer by the end of the wait: the network failed, or the servers behind it did.",
+      action: "Read the log, and append again only missing entries; or append again at once if a duplicate is harmless.",
     },
   ],
   [
@@ -474,8 +474,8 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       name: "server_untrusted",
       fault: "service",
       retry: "handle",
-      meaning: "Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it.",
-      action: "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.",
+      meaning: "The peer at the server's address cannot prove to be that server, so nothing was sent to it.",
+      action: "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or the connection is intercepted.",
     },
   ],
 ]);

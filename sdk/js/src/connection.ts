@@ -1,4 +1,4 @@
-/** One TCP connection to one replica: greeting, frames in and out, liveness. Knows nothing of retries. */
+/** One TCP connection to one replica: handshake, frames in and out, liveness. It never retries. */
 
 import type { Socket } from "node:net";
 import { debuglog } from "node:util";
@@ -14,28 +14,28 @@ import * as wire from "./wire.js";
 /** Shown with `NODE_DEBUG=quorate`. */
 export const log = debuglog("quorate");
 
-/** A connection carries one group, so one channel is enough. */
+/** The channel of the connection's one group. */
 export const CHANNEL = 1;
 
-/** What a connection tells. */
+/** Receives a connection's events. */
 export interface ConnectionUser {
   onAttached(attached: wire.Attached): void;
   onAttachRefused(refused: wire.Refused): void;
   onFrame(frame: wire.Frame): void;
-  /** All frames that arrived together have been told. */
+  /** All frames that arrived together have been delivered. */
   onRead(): void;
   awaitsAnswer(): boolean;
 }
 
-/** `closed` resolves with the reason. Until then `user` hears of what arrives. */
+/** `closed` resolves with the reason. Until then `user` receives the events. */
 export class Connection {
   readonly closed: Promise<Failure>;
-  /** Whether it was given up because nothing came back. */
+  /** Whether it was closed because the server did not answer. */
   silent = false;
   #socket: Socket;
   #splitter = new wire.FrameSplitter(limits.CONNECT_FRAME_BYTES_MAX);
   #connected = false;
-  #greeted = false;
+  #handshaken = false;
   #attached = false;
   #reason: Failure | undefined;
   #heardAt = performance.now();
@@ -69,9 +69,9 @@ export class Connection {
     this.#timer = setInterval(() => this.#tick(), limits.LIVENESS_TICK_MS);
   }
 
-  // What the user does.
+  // Calls of the user.
 
-  /** Nothing more may be sent: it would count as sent, and never arrive. */
+  /** Whether sending is over: a frame sent now would count as sent and never arrive. */
   get closing(): boolean {
     return this.#reason !== undefined;
   }
@@ -87,11 +87,11 @@ export class Connection {
     this.write([wire.encode(message, CHANNEL)]);
   }
 
-  /** Close now. With `goodbye`, say why first. */
+  /** Close now. `goodbye` sends the reason first. */
   close(reason: Failure, goodbye?: number): void {
     this.#setReason(reason);
     if (goodbye === undefined) {
-      // What lies in the buffers belongs to batches that are sent again elsewhere.
+      // The buffers hold batches that are sent again elsewhere.
       this.#socket.destroy();
     } else {
       const message = reason.message.slice(0, 200);
@@ -99,7 +99,7 @@ export class Connection {
     }
   }
 
-  /** Close in peace, after all that was written has left. */
+  /** Close after all written bytes have left. */
   detach(): void {
     this.#setReason(failure(Code.client_closed));
     if (!this.#connected) {
@@ -109,7 +109,7 @@ export class Connection {
     this.#endWith(wire.encode({ kind: wire.Kind.DETACH }, CHANNEL));
   }
 
-  /** Send the last words, but do not wait long for a peer that does not read them. */
+  /** Flush the last frames, but do not wait long for a peer that does not read them. */
   #endWith(last: Buffer): void {
     const timer = setTimeout(() => this.#socket.destroy(), limits.LAST_WORDS_MS_MAX);
     this.#socket.end(last, () => {
@@ -152,7 +152,7 @@ export class Connection {
       this.#onConnectionMessage(wire.decode(frame));
       return;
     }
-    if (!this.#greeted) throw new wire.WireError(Code.protocol_error, `${wire.kindName(kind)} before HELLO_OK`);
+    if (!this.#handshaken) throw new wire.WireError(Code.protocol_error, `${wire.kindName(kind)} before HELLO_OK`);
     if (frame.channel !== CHANNEL) {
       throw new wire.WireError(Code.unknown_channel, `channel ${frame.channel} was not attached`);
     }
@@ -169,10 +169,10 @@ export class Connection {
         this.close(failure(message.code, message.message));
         break;
       case wire.Kind.HELLO_OK:
-        if (this.#greeted || message.version !== wire.VERSION) {
+        if (this.#handshaken || message.version !== wire.VERSION) {
           throw new wire.WireError(Code.protocol_error, `unexpected HELLO_OK of version ${message.version}`);
         }
-        this.#greeted = true;
+        this.#handshaken = true;
         this.#splitter.maxFrameBytes = Math.min(message.maxFrameBytes, limits.FRAME_BYTES_CEILING);
         break;
     }

@@ -1,8 +1,8 @@
 /**
  * The control client: projects, quotes, groups, usage, SLA reports and invoices, over the REST API.
  *
- * Answers are the API's JSON (docs/internals/api.md); problems become ApiError. Every POST carries an Idempotency-Key
- * made once per call, so that its retries cannot do the thing twice.
+ * Answers are the API's JSON (docs/internals/api.md). Problems become ApiError. Every POST carries an Idempotency-Key
+ * made once per call, so that its retries take effect once.
  */
 
 import { randomUUID } from "node:crypto";
@@ -18,7 +18,7 @@ export type Json = Record<string, unknown>;
 export const ATTEMPTS_MAX = 5;
 const RETRIED_STATUS = [429, 502, 503, 504];
 
-/** What a group is to promise; `POST /v1/quotes` prices it. */
+/** The SLA of a group. `POST /v1/quotes` prices it. */
 export interface Sla {
   durability: "persistent" | "in_memory";
   replication_degree: number;
@@ -30,7 +30,7 @@ export interface Sla {
   retention_age_s?: number | null;
 }
 
-/** What of a group's SLA can be changed; what is left out stays. */
+/** The changeable fields of a group's SLA. Fields left out stay. */
 export interface SlaChanges {
   rate_per_s?: number;
   request_size_bytes?: number;
@@ -39,7 +39,7 @@ export interface SlaChanges {
   retention_age_s?: number | null;
 }
 
-/** A problem (RFC 9457) that the API answered with. */
+/** A problem (RFC 9457) in the API's answer. */
 export class ApiError extends QuorateError {
   override name = "ApiError";
   readonly code: string;
@@ -47,7 +47,7 @@ export class ApiError extends QuorateError {
   readonly detail: string;
   readonly requestId: string;
   readonly link: string;
-  /** What is wrong with which field. */
+  /** The fields at fault, each with a message. */
   readonly errors: { field: string; message: string }[];
 
   constructor(
@@ -78,12 +78,12 @@ export class NotAllowed extends ApiError {
   override name = "NotAllowed";
 }
 
-/** There is no such thing, or it belongs to somebody else. */
+/** The resource does not exist, or belongs to another organization. */
 export class NotFound extends ApiError {
   override name = "NotFound";
 }
 
-/** The fleet cannot keep this SLA now; `refusal` names the scarce resource and an SLA that would fit. */
+/** The fleet cannot promise this SLA now. `refusal` names the scarce resource and an SLA that would fit. */
 export class AdmissionRefused extends ApiError {
   override name = "AdmissionRefused";
   get refusal(): Json {
@@ -91,7 +91,7 @@ export class AdmissionRefused extends ApiError {
   }
 }
 
-/** The API could not be reached, or gave no usable answer, before the deadline. */
+/** The API was unreachable, or gave no usable answer, until the deadline. */
 export class ApiUnreachable extends QuorateError {
   override name = "ApiUnreachable";
 }
@@ -102,7 +102,7 @@ const BY_STATUS: { readonly [status: number]: typeof ApiError } = {
   404: NotFound,
 };
 
-/** `timeoutMs` is for a call with its retries. */
+/** `timeoutMs` bounds a call with its retries. */
 export class Control {
   readonly #base: string;
   readonly #apiKey: string;
@@ -136,7 +136,7 @@ export class Control {
 
   // Groups.
 
-  /** Price and admission answer for an SLA: `{admissible, price, demand, refusal}`. Changes nothing. */
+  /** Price an SLA and check its admission: `{admissible, price, demand, refusal}`. Nothing is reserved. */
   quote(sla: Sla): Promise<Json> {
     return this.#call("POST", "quotes", sla);
   }
@@ -154,7 +154,7 @@ export class Control {
     return this.#call("GET", `groups/${encodeURIComponent(groupId)}`);
   }
 
-  /** Changes an SLA in place; appends go on, at the new price. Rejects with AdmissionRefused; then nothing has changed. */
+  /** Change an SLA in place. Appends continue, at the new price. After AdmissionRefused nothing has changed. */
   resizeGroup(groupId: string, changes: SlaChanges): Promise<Json> {
     return this.#call("PATCH", `groups/${encodeURIComponent(groupId)}`, changes);
   }
@@ -168,14 +168,14 @@ export class Control {
     return Handle.parse(answer as HandleJson);
   }
 
-  // What was used and owed.
+  // Usage and invoices.
 
   usage(groupId: string, range: { from?: Date; to?: Date } = {}): Promise<Json> {
     const query = { from: range.from?.toISOString(), to: range.to?.toISOString() };
     return this.#call("GET", `groups/${encodeURIComponent(groupId)}/usage`, undefined, query);
   }
 
-  /** The SLA report of a month (`YYYY-MM`), by default the current one. */
+  /** The SLA report of a month (`YYYY-MM`), by default of the current one. */
   sla(groupId: string, month?: string): Promise<Json> {
     return this.#call("GET", `groups/${encodeURIComponent(groupId)}/sla`, undefined, { month });
   }
@@ -188,7 +188,7 @@ export class Control {
     return this.#call("GET", `invoices/${encodeURIComponent(invoiceId)}`);
   }
 
-  // How.
+  // Requests.
 
   async *#list(path: string): AsyncGenerator<Json> {
     let cursor: string | undefined;
@@ -251,7 +251,7 @@ export class Control {
         ? new AdmissionRefused(status, problem)
         : new (BY_STATUS[status] ?? ApiError)(status, problem);
     const retry = RETRIED_STATUS.includes(status) || error.code === "idempotency_in_progress";
-    // A date instead of seconds is NaN here: our own back-off will do.
+    // A date instead of seconds is NaN here: the client's own backoff serves.
     return { error, retry, retryAfterMs: Math.max(0, Number(retryAfter ?? 0) * 1_000 || 0) };
   }
 }
@@ -269,6 +269,6 @@ function parse(text: string): Json | undefined {
 
 function reasonOf(problem: unknown): string {
   if (!(problem instanceof Error)) return String(problem);
-  // fetch hides what went wrong in the cause.
+  // fetch hides the error in the cause.
   return problem.cause instanceof Error ? `${problem.message}: ${problem.cause.message}` : problem.message;
 }

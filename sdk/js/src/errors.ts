@@ -1,8 +1,8 @@
 /**
- * What can go wrong, typed by what the caller has to do about it.
+ * Errors, typed by the caller's next step.
  *
  * An append ends in one of three ways: its promise resolves (acked), rejects with AppendRefused (it did not happen), or
- * with AppendUnknown (it may have happened). Nothing else comes out of an append but TypeError and RangeError.
+ * with AppendUnknown (it may have happened). Wrong arguments reject with TypeError and RangeError.
  */
 
 import { CODES, Code, type CodeInfo } from "./codes.js";
@@ -15,7 +15,7 @@ const UNLISTED = {
   action: "Upgrade it.",
 } as const;
 
-/** Why something failed, before it becomes an error. */
+/** The reason of a failure, before it becomes an error. */
 export interface Failure {
   readonly code: number;
   readonly message: string;
@@ -27,7 +27,7 @@ export function failure(code: number, message = "", retryable = false, retryAfte
   return { code, message, retryable, retryAfterMs };
 }
 
-/** Base of all errors of this package. */
+/** Base class of all errors of this package. */
 export class QuorateError extends Error {
   override name = "QuorateError";
 }
@@ -64,7 +64,7 @@ export class AppendError extends CodedError {
   override name = "AppendError";
 }
 
-/** The append did not happen and will not. */
+/** The append did not happen and will not happen. */
 export class AppendRefused extends AppendError {
   override name = "AppendRefused";
   constructor(reason: Failure) {
@@ -82,7 +82,7 @@ export class Fenced extends AppendRefused {
   override name = "Fenced";
 }
 
-/** The append may have happened, or may still happen. If twice does no harm, retry it; else read the log. */
+/** The append may have happened, or may still happen. Retry it if a duplicate is harmless, else read the log. */
 export class AppendUnknown extends AppendError {
   override name = "AppendUnknown";
   constructor(reason: Failure) {
@@ -105,7 +105,7 @@ export class ConnectFailed extends CodedError {
   override name = "ConnectFailed";
 }
 
-/** What was given as a handle is not one. */
+/** The handle is malformed. */
 export class HandleError extends QuorateError {
   override name = "HandleError";
 }

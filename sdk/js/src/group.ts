@@ -1,4 +1,4 @@
-/** Connecting by API key: the handle comes from the API, and is refreshed from there. */
+/** Connecting by API key: the API issues the handle and its refreshed ones. */
 
 import { type Client, connect, type ConnectOptions } from "./client.js";
 import { Control } from "./control.js";

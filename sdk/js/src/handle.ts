@@ -1,4 +1,4 @@
-/** The handle: what a client needs to reach a group (sdk/contract/handle.md). */
+/** The handle: addresses, token and limits of a group (sdk/contract/handle.md). */
 
 import { inspect } from "node:util";
 
@@ -19,7 +19,7 @@ export interface Limits {
 
 export const LIMITS_DEFAULT: Limits = { maxEntryBytes: 1 << 20, maxBatchBytes: 4 << 20, maxBatchEntries: 65_536 };
 
-/** What the API answers for `GET /v1/groups/{id}/handle`. */
+/** The API's answer to `GET /v1/groups/{id}/handle`. */
 export interface HandleJson {
   group_id: string;
   name?: string;
@@ -30,7 +30,7 @@ export interface HandleJson {
   sla?: { request_size_bytes?: number };
   limits?: { max_entry_bytes?: number; max_batch_bytes?: number; max_batch_entries?: number };
   traceparent?: string | null;
-  /** Absent: connections are not encrypted. With an authority named, TLS is used whether it is required or not. */
+  /** Absent: connections are not encrypted. If an authority is named, TLS is used, required or not. */
   tls?: { required?: boolean; ca_pem: string } | null;
 }
 
@@ -44,9 +44,9 @@ export class Handle {
   readonly tokenExpiresAt: Date | undefined;
   readonly limits: Limits;
   readonly traceparent: string | undefined;
-  /** The size that the SLA's rate is of; 0: not told. */
+  /** The request size of the SLA's rate; 0: not known. */
   readonly requestSizeBytes: number;
-  // Private, so that a handle that is logged or serialised does not carry its secret there.
+  // Private, so that a logged or serialised handle does not show its secret.
   readonly #token: string;
   readonly #trust: Trust | undefined;
 
@@ -68,7 +68,7 @@ export class Handle {
     return this.#token;
   }
 
-  /** Whom to trust; undefined: connections are not encrypted. */
+  /** The trusted authority; undefined: connections are not encrypted. */
   get trust(): Trust | undefined {
     return this.#trust;
   }
@@ -83,7 +83,7 @@ export class Handle {
     return [...this.endpoints.filter(isHead), ...this.endpoints.filter((e) => !isHead(e))].map((e) => e.address);
   }
 
-  /** A handle from the API's answer, as an object or as JSON text. Throws HandleError saying what is wrong. */
+  /** A handle from the API's answer, as an object or as JSON text. Throws HandleError with the fault. */
   static parse(source: HandleLike): Handle {
     if (source instanceof Handle) return source;
     let value: unknown = source;

@@ -5,7 +5,7 @@
  *     const offset = await client.append(Buffer.from("hello"));
  *     for await (const entry of client.tail(0)) …
  *
- * `quorate/control` talks to the API.
+ * `quorate/control` is the client of the API.
  */
 
 export type { Appended } from "./appender.js";

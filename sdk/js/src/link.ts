@@ -1,8 +1,8 @@
 /**
- * Keeps one connection to a group's replicas alive: dials where the route says, attaches, starts again.
+ * Keeps one connection to a group's replicas alive: dials the route's address, attaches, starts again.
  *
- * The shell around `Route`: it owns the clock, the sockets and the waits. What travels over the connection is its
- * port's business: an Appender or a Reader.
+ * The shell around `Route`: it owns the clock, the sockets and the waits. Its port (an Appender or a Reader) sends and
+ * receives the frames.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,10 +16,10 @@ import { Route } from "./route.js";
 import * as wire from "./wire.js";
 import { type Reroute, reroute } from "./writer.js";
 
-/** The current handle, shared by a client's links; refreshed by one caller at a time. */
+/** The current handle, shared by a client's links. One caller at a time refreshes it. */
 export class Handles {
   version = 0;
-  /** The newest epoch that any answer named: replicas that are behind it are stale. */
+  /** The newest epoch in any answer. Replicas with an older one are stale. */
   epoch: number;
   #refreshing: Promise<void> | undefined;
 
@@ -39,7 +39,7 @@ export class Handles {
     return expires !== undefined && expires - Date.now() < limits.TOKEN_MARGIN_MS;
   }
 
-  /** Get a newer handle than the one of `knownVersion`. Throws what the source throws. */
+  /** Get a newer handle than the one of `knownVersion`. The source's errors pass through. */
   async refresh(knownVersion: number): Promise<void> {
     if (this.source === undefined || this.version > knownVersion) return;
     this.#refreshing ??= this.#fetch().finally(() => (this.#refreshing = undefined));
@@ -62,19 +62,19 @@ export class Handles {
   }
 }
 
-/** What uses a link's connection. */
+/** The user of a link's connection. */
 export interface Port {
   readonly session: bigint;
   onAttached(attached: wire.Attached): Reroute | undefined;
-  /** The link has an attached connection now. */
+  /** The link has an attached connection from now on. */
   onReady(): void;
   onFrame(frame: wire.Frame): void;
   onRead(): void;
   onDetached(reason: Failure): void;
-  /** No retry will help; whoever waits is told. The next call starts the link anew. */
+  /** No retry will help: fail every waiting call. The next call starts the link again. */
   onHopeless(reason: Failure): void;
   awaitsAnswer(): boolean;
-  /** Whether there is any use for a connection now. */
+  /** Whether the port needs a connection now. */
   busy(): boolean;
 }
 
@@ -84,8 +84,8 @@ interface Waiter {
 }
 
 export class Link implements ConnectionUser {
-  /** Why the link is not attached, while it is not. */
-  trouble: Failure = failure(Code.no_connection, "not connected yet");
+  /** The reason why the link is not attached. */
+  reason: Failure = failure(Code.no_connection, "not connected yet");
   #route: Route;
   #seenVersion: number;
   #waiters = new Set<Waiter>();
@@ -97,9 +97,9 @@ export class Link implements ConnectionUser {
   #hopeless = false;
   #rejections = 0;
   #left = false;
-  /** The address that could not be reached last, whose connection broke, or which said that it is cut off. */
+  /** The address whose dial or connection failed last, or which reported that it is isolated. */
   #unreachable = "";
-  /** Set while at a follower whose head cannot be reached: it will tell at once when there is another. */
+  /** Set while attached to a follower whose head is unreachable. It sends a notice of a new head at once. */
   #waiting: NodeJS.Timeout | undefined;
 
   constructor(
@@ -110,19 +110,19 @@ export class Link implements ConnectionUser {
     this.#route = this.#newRoute();
   }
 
-  // What the port and the client do.
+  // Calls of the port and the client.
 
-  /** The handle in use. */
+  /** The current handle. */
   get handle(): Handle {
     return this.handles.handle;
   }
 
-  /** The attached connection, if there is one now. */
+  /** The attached connection, or undefined. */
   get connection(): Connection | undefined {
     return this.#attached && this.#connection?.closing === false ? this.#connection : undefined;
   }
 
-  /** There is something to do: connect, if it is not so. */
+  /** The port has work: connect unless connected. */
   want(): void {
     if (this.#closing.signal.aborted) return;
     this.#running ??= this.#run().finally(() => {
@@ -137,7 +137,7 @@ export class Link implements ConnectionUser {
     if (this.#attached) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
-        waiter.reject(new ConnectFailed({ ...this.trouble, retryable: true }));
+        waiter.reject(new ConnectFailed({ ...this.reason, retryable: true }));
       }, timeoutMs);
       const end = (finish: () => void) => {
         clearTimeout(timer);
@@ -150,7 +150,7 @@ export class Link implements ConnectionUser {
     });
   }
 
-  /** The connection answered something. */
+  /** The connection has answered. */
   progressed(): void {
     this.#route.progressed();
   }
@@ -183,7 +183,7 @@ export class Link implements ConnectionUser {
     return !this.#closing.signal.aborted && (this.port.busy() || this.#waiters.size > 0);
   }
 
-  /** Runs while anybody needs a connection, and while there is one. */
+  /** Runs while the port needs a connection, and while there is one. */
   async #run(): Promise<void> {
     this.#hopeless = false;
     do {
@@ -196,7 +196,7 @@ export class Link implements ConnectionUser {
     return new Route(this.handles.handle.addresses(), this.handles.refreshable, Math.random);
   }
 
-  /** The address to dial now, after whatever wait is due; undefined after a refresh. */
+  /** Wait as the route says, then return the address to dial; undefined after a refresh. */
   async #nextAddress(): Promise<string | undefined> {
     if (this.handles.expiresSoon()) this.#route.wantHandle();
     const step = this.#route.next(performance.now());
@@ -216,7 +216,7 @@ export class Link implements ConnectionUser {
     return undefined;
   }
 
-  /** Dial, attach, and stay until the connection ends. */
+  /** Dial, attach, and wait until the connection ends. */
   async #use(address: string): Promise<void> {
     this.#address = address;
     this.#left = false;
@@ -235,7 +235,7 @@ export class Link implements ConnectionUser {
     if (wasAttached) {
       this.#route.lost();
       if (connection.silent || reason.code !== Code.no_connection) this.#route.avoid(address);
-      this.port.onDetached(this.trouble);
+      this.port.onDetached(this.reason);
     }
     if (reason.code === Code.server_untrusted) {
       this.#route.avoid(address);
@@ -247,18 +247,18 @@ export class Link implements ConnectionUser {
 
   #note(message: string): void {
     log("no connection: %s", message);
-    if (!this.#hopeless) this.trouble = failure(Code.no_connection, message, true);
+    if (!this.#hopeless) this.reason = failure(Code.no_connection, message, true);
   }
 
   #giveUp(reason: Failure): void {
     this.#hopeless = true;
-    this.trouble = reason;
+    this.reason = reason;
     this.#route = this.#newRoute();
     for (const waiter of this.#waiters) waiter.reject(new ConnectFailed(reason));
     this.port.onHopeless(reason);
   }
 
-  // What the connection tells.
+  // Events of the connection.
 
   onAttached(attached: wire.Attached): void {
     const epoch = Number(attached.epoch);
@@ -305,7 +305,7 @@ export class Link implements ConnectionUser {
     }
   }
 
-  /** What the handle says holds nowhere else either. A fresh one may be refused once too, while keys roll over. */
+  /** The handle is refused, and so it would be at any replica. A fresh one may be refused once during a key rotation. */
   #onRejected(reason: Failure): void {
     this.#rejections++;
     if (this.handles.refreshable && this.#rejections <= 2) return;
@@ -328,9 +328,9 @@ export class Link implements ConnectionUser {
     if (head !== "" && head !== this.#unreachable) this.reroute(reroute("head", "there is a new head", head));
   }
 
-  // A head that is gone.
+  // A dead or isolated head.
 
-  /** The head here is cut off: it is no better than one that cannot be reached. */
+  /** Treat the head here, which is isolated, as an unreachable one. */
   #lookElsewhere(): void {
     this.#route.avoid(this.#address);
     this.#route.wantHandle();
@@ -338,8 +338,8 @@ export class Link implements ConnectionUser {
   }
 
   /**
-   * The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told of it
-   * here is quicker than to ask one replica after the other, ever more slowly.
+   * Leave a replica that is not the head, or wait there if the head that it names is unreachable. Its notice of the new
+   * head comes sooner than an answer of replicas asked in turn with growing delays.
    */
   #waitOrLeave(how: Reroute): void {
     if (how.to !== "head" || how.address === "" || how.address !== this.#unreachable) {

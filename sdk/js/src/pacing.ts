@@ -1,21 +1,21 @@
-/** How fast a client sends: a token bucket of the rate that its group's head tells, pure. sdk/contract/pacing.md */
+/** A client's sending rate: a token bucket of the rate that the head reports. Pure. sdk/contract/pacing.md */
 
 /**
- * So much more than was told is sent. A head tells a rate anew when it has changed by more than a twentieth, so it may
- * let pass a twentieth more than a client knows of; and it lends to who wants more than it has, which it sees only of
- * who sends more.
+ * The client sends this share more than the reported rate. A head reports a rate again only after a change of more than
+ * a twentieth, so the true rate may be higher. A head also grants burst capacity only to clients that send more than
+ * they have.
  */
-export const ABOVE_TOLD = 1 / 16;
+export const HEADROOM = 1 / 16;
 
-/** Tokens. Less is missing only because sums are rounded. */
+/** Tokens. A smaller shortage comes from rounded sums only. */
 const ROUNDING = 1e-6;
 
 /**
- * A token is a request of the declared size (`requestSizeBytes`; 0: not known, and nothing waits). The bucket holds one
- * second of its rate, and starts full. Times are in ms.
+ * A token is a request of the declared size (`requestSizeBytes`; 0: not known, and no append waits). The bucket holds
+ * one second of its rate, and starts full. Times are in ms.
  */
 export class Pacing {
-  #toldPerS = 0;
+  #reportedPerS = 0;
   #ratePerS = 0;
   #level = 0;
   #updated = 0;
@@ -23,27 +23,27 @@ export class Pacing {
   constructor(public requestSizeBytes: number) {}
 
   /**
-   * Tokens of a batch, never more than its head takes: that charges a part for each entry and a part for each byte, and
-   * both for each token.
+   * Tokens of a batch, never more than its head charges. The head charges a part for each entry and a part for each
+   * byte, and a token covers both.
    */
   cost(entryCount: number, entryBytes: number): number {
     if (this.requestSizeBytes <= 0) return 0;
     return Math.min(entryCount, entryBytes / this.requestSizeBytes);
   }
 
-  /** A rate of 0 is not known, and nothing waits. What there is is kept, up to the new rate's second. */
-  setRate(toldPerS: number, now: number): void {
-    if (toldPerS === this.#toldPerS) return;
+  /** Set the rate. 0: not known, no append waits. Tokens are kept, up to a second of the new rate. */
+  setRate(reportedPerS: number, now: number): void {
+    if (reportedPerS === this.#reportedPerS) return;
     this.#refill(now);
-    const ratePerS = toldPerS * (1 + ABOVE_TOLD);
+    const ratePerS = reportedPerS * (1 + HEADROOM);
     this.#level = this.#ratePerS > 0 ? Math.min(this.#level, ratePerS) : ratePerS;
-    this.#toldPerS = toldPerS;
+    this.#reportedPerS = reportedPerS;
     this.#ratePerS = ratePerS;
   }
 
   /**
-   * Take the cost, or say in how many ms it can be taken: 0 when it was. What costs more than the bucket holds passes
-   * when it is full, and leaves it in debt, as at the head.
+   * Take the cost and return 0, or return the ms until it can be taken. A batch larger than the bucket passes when the
+   * bucket is full and leaves it in debt, as at the head.
    */
   take(now: number, cost: number): number {
     if (this.#ratePerS <= 0 || this.requestSizeBytes <= 0) return 0;
@@ -54,7 +54,7 @@ export class Pacing {
     return 0;
   }
 
-  /** A clock that went back adds nothing. */
+  /** Add the elapsed time's tokens. A clock that went back adds none. */
   #refill(now: number): void {
     const elapsedS = Math.max(0, now - this.#updated) / 1_000;
     this.#updated = Math.max(this.#updated, now);

@@ -1,8 +1,7 @@
 /**
  * Reads, tails, trims and status calls over one link to any replica, the head preferred.
  *
- * All of them can be repeated without harm, so a request stays open across connections until it is answered or its
- * deadline passes.
+ * Repeating any of them is harmless, so a request stays open across connections until its answer or its deadline.
  */
 
 import { Code } from "./codes.js";
@@ -14,7 +13,7 @@ import { type Entry, TailState } from "./tail.js";
 import * as wire from "./wire.js";
 import { type Reroute, reroute } from "./writer.js";
 
-/** Refusals of a replica that is behind: the entries exist elsewhere, or soon here. */
+/** Refusals of a replica that lags: the entries exist elsewhere, or soon here. */
 const NOT_HERE_YET: readonly number[] = [Code.offset_beyond_end, Code.syncing];
 
 type Build = (request: number) => wire.Message;
@@ -24,7 +23,7 @@ interface Item {
   readonly build: Build;
   onMessage(message: Answers): void;
   onFailure(reason: Failure): void;
-  /** A refusal that makes it wait. */
+  /** A retryable refusal. */
   onDelay(reason: Failure): void;
 }
 
@@ -60,7 +59,7 @@ export class Subscription implements Item {
   }
 
   onDelay(): void {
-    // It goes on as long as the reader wants.
+    // A tail has no deadline.
   }
 
   changed(): Promise<void> {
@@ -84,7 +83,7 @@ export class Reader implements Port {
 
   // Calls.
 
-  /** Send what `build(request)` makes until it is answered. Rejects with ReadRefused. */
+  /** Send the frame of `build(request)` until it is answered. Rejects with ReadRefused. */
   async request<Answer extends Answers>(kind: Answer["kind"], build: Build, timeoutMs: number): Promise<Answer> {
     if (this.#open.size >= limits.READS_OUTSTANDING_MAX) {
       throw readRefused(failure(Code.queue_full, `${this.#open.size} reads are outstanding`, true));
@@ -126,7 +125,7 @@ export class Reader implements Port {
     if (bytes > 0) this.link.connection?.send({ kind: wire.Kind.CREDIT, request, bytes });
   }
 
-  /** The tail is over, whether or not its subscription still was open. */
+  /** The tail has ended, whether or not its subscription was still open. */
   endTail(request: number): void {
     this.#tails--;
     if (this.#open.delete(request)) this.link.connection?.send({ kind: wire.Kind.CANCEL, request });
@@ -155,7 +154,7 @@ export class Reader implements Port {
   }
 
   #lateness(): Failure {
-    if (this.link.connection === undefined) return { ...this.link.trouble, retryable: true };
+    if (this.link.connection === undefined) return { ...this.link.reason, retryable: true };
     return failure(Code.deadline_exceeded, "the read was not answered in time", true);
   }
 
@@ -185,7 +184,7 @@ export class Reader implements Port {
       message.kind === wire.Kind.STATUS_OK ||
       message.kind === wire.Kind.TRIM_OK
     ) {
-      // Without an item it was cancelled, or its caller stopped waiting.
+      // Without an item the request was cancelled, or its caller stopped waiting.
       this.#open.get(message.request)?.onMessage(message);
       this.link.progressed();
     } else if (message.kind === wire.Kind.NOTICE) {
@@ -217,17 +216,17 @@ export class Reader implements Port {
     }
   }
 
-  /** Unless it was sent on a new connection meanwhile. */
+  /** Send the request again unless a new connection has done so meanwhile. */
   #sendAgain(number: number, connection: Connection | undefined): void {
     if (connection !== undefined && connection === this.link.connection) this.#send(number);
   }
 
   onRead(): void {
-    // Nothing to send in answer: credit is given back as the reader takes entries.
+    // No frame answers it: credit is returned as the reader takes entries.
   }
 
   onDetached(): void {
-    // What is open is sent again on the next connection.
+    // Open requests are sent again on the next connection.
   }
 
   onHopeless(reason: Failure): void {
@@ -235,7 +234,7 @@ export class Reader implements Port {
   }
 
   awaitsAnswer(): boolean {
-    // A read may be held back for its waitMs and a tail for ever; a PING tells whether the server lives.
+    // A read may wait for waitMs and a tail for ever, so a PING checks whether the server lives.
     return this.#open.size > 0;
   }
 
@@ -245,10 +244,10 @@ export class Reader implements Port {
 }
 
 /**
- * The entries of a log from an offset on, as they are committed: an async iterator without end.
+ * The entries of a log from an offset on, as they are committed: an endless async iterator.
  *
- * Survives the loss of a replica without gap or duplicate. Leaving `for await` closes it. Iterating rejects with
- * ReadRefused when the log cannot be followed any more, for example because the offset was trimmed.
+ * It survives the loss of a replica without gap or duplicate. Leaving `for await` closes it. Iterating rejects with
+ * ReadRefused when the log can no longer be followed, for example because the offset was trimmed.
  */
 export class Tail implements AsyncIterableIterator<Entry> {
   readonly #number: number;
@@ -291,7 +290,7 @@ export class Tail implements AsyncIterableIterator<Entry> {
     return { done: false, value: this.#entries[this.#at++]! };
   }
 
-  /** The entries that came next: quicker than one by one. None: the tail was closed. */
+  /** The next entries. Faster than one by one. None: the tail was closed. */
   async nextEntries(): Promise<Entry[]> {
     if (this.#at < this.#entries.length) {
       const rest = this.#entries.slice(this.#at);

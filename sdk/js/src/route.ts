@@ -1,6 +1,6 @@
 /**
- * Where to connect next: pure. All endpoints of the handle, head first; redirects at once; between rounds a new handle,
- * and a wait that grows exponentially with full jitter.
+ * The next address to dial. Pure. All endpoints of the handle in turn, head first; redirects at once. Each pass over the
+ * endpoints begins with a new handle, and a wait that grows exponentially with full jitter.
  */
 
 import * as limits from "./limits.js";
@@ -11,10 +11,10 @@ export interface Step {
   readonly delayMs: number;
 }
 
-/** `random` gives numbers in [0, 1); `now` is any monotonic clock in ms. */
+/** `random` gives numbers in [0, 1). `now` is any monotonic clock in ms. */
 export class Route {
   #addresses: string[];
-  #round: string[];
+  #remaining: string[];
   #redirect: string | undefined;
   #redirects = 0;
   #attempt = 0;
@@ -31,7 +31,7 @@ export class Route {
   ) {
     if (addresses.length === 0) throw new Error("invariant: a handle has endpoints");
     this.#addresses = [...addresses];
-    this.#round = [...addresses];
+    this.#remaining = [...addresses];
   }
 
   next(now: number): Step {
@@ -40,65 +40,65 @@ export class Route {
       this.#redirect = undefined;
       return { address: redirect, delayMs: this.#takeDelay() };
     }
-    if (this.#round.length === 0) this.#endRound();
+    if (this.#remaining.length === 0) this.#endPass();
     if (this.#wantsRefresh && this.canRefresh && now - this.#refreshedAt >= limits.REFRESH_INTERVAL_MS_MIN) {
       this.#wantsRefresh = false;
       this.#refreshedAt = now;
       return { address: undefined, delayMs: this.#takeDelay() };
     }
-    return { address: this.#round.shift()!, delayMs: this.#takeDelay() };
+    return { address: this.#remaining.shift()!, delayMs: this.#takeDelay() };
   }
 
-  /** A replica named the head. Without an address the round goes on. */
+  /** A replica named the head. Without an address the pass continues. */
   redirect(address: string): void {
     if (address === "") return;
     this.#redirect = address;
     if (++this.#redirects > limits.REDIRECTS_AT_ONCE_MAX) this.#backOff();
   }
 
-  /** The handle seems out of date: the next step is a refresh, if one can be had. */
+  /** The handle seems out of date: the next step is a refresh, if possible. */
   wantHandle(): void {
     this.#wantsRefresh = true;
   }
 
-  /** What a server asked for, before the next dial. */
+  /** Wait as a server asked before the next dial. */
   waitAtLeast(delayMs: number): void {
     this.#delayMinMs = Math.max(this.#delayMinMs, Math.min(delayMs, limits.BACKOFF_MAX_MS));
   }
 
-  /** A new handle came. */
+  /** A new handle has arrived. */
   replace(addresses: readonly string[]): void {
     this.#addresses = [...addresses];
-    this.#round = [...addresses];
+    this.#remaining = [...addresses];
   }
 
-  /** The connection is what was wanted. When it breaks, its address is tried first. */
+  /** The connection is attached. When it breaks, its address is dialled first. */
   attached(address: string): void {
     this.#redirect = undefined;
     this.#wantsRefresh = false;
     this.#delayMs = this.#delayMinMs = 0;
     this.#progressed = false;
-    this.#round = [address, ...this.#addresses.filter((other) => other !== address)];
+    this.#remaining = [address, ...this.#addresses.filter((other) => other !== address)];
   }
 
-  /** The connection answered something: waits start small again. */
+  /** The connection has answered: waits start small again. */
   progressed(): void {
     this.#progressed = true;
     this.#attempt = this.#redirects = 0;
   }
 
-  /** The attached connection broke. One that never answered anything is not dialled again without a wait. */
+  /** The attached connection broke. If it never answered, its address is dialled again only after a wait. */
   lost(): void {
     if (!this.#progressed) this.#backOff();
   }
 
-  /** Try the others before this one. */
+  /** Dial the others before this one. */
   avoid(address: string): void {
-    this.#round = this.#round.filter((other) => other !== address);
+    this.#remaining = this.#remaining.filter((other) => other !== address);
   }
 
-  #endRound(): void {
-    this.#round = [...this.#addresses];
+  #endPass(): void {
+    this.#remaining = [...this.#addresses];
     this.#wantsRefresh = true;
     this.#backOff();
   }

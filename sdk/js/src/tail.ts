@@ -1,8 +1,8 @@
 /**
- * Following a log: what was received of a subscription, pure.
+ * Following a log: the state of a subscription. Pure.
  *
- * Offsets are dense, so a tail knows what must come next. After a failure it subscribes again from there, at any
- * replica; what it was given twice it drops, and a gap is an error of the server.
+ * Offsets are dense, so a tail knows the next one. After a failure it subscribes again from there at any replica. It
+ * drops duplicates; a gap is a server's error.
  */
 
 import { Code } from "./codes.js";
@@ -11,14 +11,14 @@ import { type Entries, splitEntries, WireError } from "./wire.js";
 /** An entry of a log. */
 export interface Entry {
   readonly offset: number;
-  /** A view of what was received: copy it if you keep it for long. */
+  /** A view of the received bytes. Copy it to keep it for long. */
   readonly data: Buffer;
   /** The head's wall clock when it ordered the entry's batch. */
   readonly timestampUs: number;
 }
 
 /**
- * The entries of ENTRIES from `offset` on; whole batches come, so the first may begin before it. Throws WireError when
+ * The entries of ENTRIES from `offset` on. Batches arrive whole, so the first may begin before it. Throws WireError when
  * they do not follow one another.
  */
 export function entriesFrom(message: Entries, offset: number): Entry[] {
@@ -42,14 +42,14 @@ export function entriesFrom(message: Entries, offset: number): Entry[] {
   return entries;
 }
 
-/** What a tail holds: the buffer, and the credit that the server has. */
+/** A tail's state: the buffer, and the server's credit. */
 export class TailState {
   #buffer: { entries: Entry[]; size: number }[] = [];
   #bufferedBytes = 0;
   #owedBytes = 0;
 
   constructor(
-    /** What must come next from a server. */
+    /** The offset of the next entry from a server. */
     public nextOffset: number,
     readonly creditBytes: number,
   ) {}
@@ -62,7 +62,7 @@ export class TailState {
     this.#buffer.push({ entries, size });
   }
 
-  /** The next entries for the reader, and the credit to give back now: little by little would cost a frame each. */
+  /** The next entries for the reader, and the credit to return now, in large amounts: each return costs a frame. */
   take(): { entries: Entry[]; credit: number } | undefined {
     const next = this.#buffer.shift();
     if (next === undefined) return undefined;
@@ -74,7 +74,7 @@ export class TailState {
     return { entries: next.entries, credit };
   }
 
-  /** Credit for a new subscription: what the buffer has room for. */
+  /** Credit for a new subscription: the buffer's unused space. */
   start(): number {
     this.#owedBytes = 0;
     return Math.max(1, this.creditBytes - this.#bufferedBytes);

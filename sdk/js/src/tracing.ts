@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry: a span per append, and its context for the APPEND frame. The interfaces below are the part of
- * `@opentelemetry/api` that is needed, so that this package depends on nothing: pass a tracer in.
+ * OpenTelemetry: a span per append, and its context for the APPEND frame. The caller passes a tracer. The interfaces
+ * below are the used part of `@opentelemetry/api`, so that this package has no dependency.
  */
 
 import type { Handle } from "./handle.js";
@@ -18,7 +18,7 @@ interface Span {
   end(): void;
 }
 
-/** What is used of an OpenTelemetry `Tracer`. */
+/** The used part of an OpenTelemetry `Tracer`. */
 export interface TracerLike {
   startSpan(
     name: string,

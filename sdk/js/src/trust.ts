@@ -1,4 +1,4 @@
-/** TLS of a connection: whom the handle says to trust, and what a failed handshake means. */
+/** TLS of a connection: the authority that the handle names, and the meaning of failed handshakes. */
 
 import { X509Certificate } from "node:crypto";
 import { connect as dialPlain, type Socket } from "node:net";
@@ -7,14 +7,14 @@ import { connect as dialTls, createSecureContext, type SecureContext, TLSSocket 
 import { Code } from "./codes.js";
 import { type Failure, failure, HandleError } from "./errors.js";
 
-/** What connections are opened with: trusts one authority and nothing else. */
+/** The TLS context of connections. It trusts one authority and nothing else. */
 export type Trust = SecureContext;
 
 /** Throws HandleError. */
 export function trustOf(caPem: unknown): Trust {
   if (typeof caPem !== "string") throw new HandleError("the handle's tls lacks ca_pem");
   try {
-    // Node takes what it cannot read for an empty list.
+    // Node takes an unreadable certificate for an empty list.
     new X509Certificate(caPem);
     return createSecureContext({ ca: caPem, minVersion: "TLSv1.3" });
   } catch (problem) {
@@ -22,13 +22,13 @@ export function trustOf(caPem: unknown): Trust {
   }
 }
 
-/** Connects; `onOpen` when bytes may be sent. */
+/** Connects. Calls `onOpen` when bytes may be sent. */
 export function dial(to: { host: string; port: number }, trust: Trust | undefined, onOpen: () => void): Socket {
   const socket = trust === undefined ? dialPlain(to, onOpen) : dialTls({ ...to, secureContext: trust }, onOpen);
   return socket.setNoDelay(true);
 }
 
-/** What an error of the socket means. */
+/** The failure that an error of the socket means. */
 export function failureOf(error: Error & { code?: string }, socket: Socket): Failure {
   if (error.code === "ERR_SSL_WRONG_VERSION_NUMBER") {
     return failure(Code.no_connection, "what answers there does not speak TLS");

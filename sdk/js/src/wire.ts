@@ -1,11 +1,11 @@
 /**
  * The codec of the wire protocol (sdk/contract/wire.md): pure, both directions, no sockets.
  *
- * `FrameSplitter` turns received bytes into frames whose lengths and checksums are right; `decode` turns a frame into
- * its message; `encode` turns a message into bytes. APPEND, the hot one, has a short cut: `encodeAppend`.
+ * `FrameSplitter` turns received bytes into frames with correct lengths and checksums. `decode` turns a frame into its
+ * message, `encode` a message into bytes. `encodeAppend` serves the hot APPEND without a message object.
  *
- * 64-bit fields are numbers as far as they are safe integers, and bigints beyond: only sessions, nonces and the
- * all-ones "no condition" ever are.
+ * 64-bit fields are numbers up to the safe integers, and bigints beyond. Only sessions, nonces and the all-ones "no
+ * condition" are ever beyond.
  */
 
 import { crc32 } from "node:zlib";
@@ -54,7 +54,7 @@ export const RetryHint = { NEVER: 0, HERE: 1, HEAD: 2, HANDLE: 3 } as const;
 
 export type U64 = number | bigint;
 
-/** The peer sent bytes that are not this protocol; `code` is what GOODBYE tells it. */
+/** The peer sent bytes that are not this protocol. GOODBYE carries `code` to it. */
 export class WireError extends Error {
   override name = "WireError";
   constructor(
@@ -294,17 +294,17 @@ export function kindName(kind: number): string {
   return Object.entries(Kind).find(([, value]) => value === kind)?.[0] ?? `kind ${kind}`;
 }
 
-/** A frame whose length and head checksum are right; its fields are not looked at yet. */
+/** A frame with a correct length and head checksum. Its fields are not decoded yet. */
 export interface Frame {
   kind: number;
   channel: number;
-  /** Without the trace context. */
+  /** The head without the trace context. */
   head: Buffer;
   payload: Buffer;
   trace: Buffer | undefined;
 }
 
-/** Collects received bytes and gives out whole frames. Holds at most one incomplete frame. */
+/** Collects received bytes into whole frames. Holds at most one incomplete frame. */
 export class FrameSplitter {
   #rest: Buffer | undefined;
   #chunks: Buffer[] = [];
@@ -312,10 +312,10 @@ export class FrameSplitter {
 
   constructor(public maxFrameBytes: number) {}
 
-  /** Frames completed by `data`. Throws WireError; the stream is useless after that. */
+  /** The frames that `data` completes. Throws WireError, after which the stream is unusable. */
   feed(data: Buffer): Frame[] {
     if (this.#missing > 0) {
-      // A large frame is on its way: collect its pieces and join once, instead of once a piece.
+      // A large frame is arriving: collect its pieces and join them once.
       this.#chunks.push(data);
       this.#missing -= data.length;
       if (this.#missing > 0) return [];
@@ -460,7 +460,7 @@ class HeadReader {
   }
 }
 
-/** The message in a frame; checks payload lengths and CRCs. Throws WireError. */
+/** The message in a frame. Checks payload lengths and CRCs. Throws WireError. */
 export function decode(frame: Frame): Message {
   const { kind, head, payload } = frame;
   const reader = new HeadReader(head, kind);
@@ -519,7 +519,7 @@ function checkPayload(payload: Buffer, length: number, crc: number): void {
   if (crc32(payload) !== crc) throw new WireError(Code.checksum_mismatch, "the CRC of a payload is wrong");
 }
 
-/** The entries in `payload[at, end)`, which they must fill; views, not copies. Throws WireError batch_malformed. */
+/** The entries in `payload[at, end)`, as views. They must fill it. Throws WireError batch_malformed. */
 export function splitEntries(payload: Buffer, entryCount: number, at = 0, end = payload.length): Buffer[] {
   const entries: Buffer[] = [];
   while (at + 4 <= end) {
@@ -533,7 +533,7 @@ export function splitEntries(payload: Buffer, entryCount: number, at = 0, end = 
   return entries;
 }
 
-/** The payload made of entries. */
+/** The payload that holds the entries. */
 export function packEntries(entries: readonly Uint8Array[]): Buffer {
   const payload = Buffer.allocUnsafe(entries.reduce((size, entry) => size + 4 + entry.length, 0));
   let at = 0;
@@ -601,7 +601,7 @@ export function encode(message: Message, channel = 0, trace?: Uint8Array): Buffe
   return Buffer.concat([finishHead(frame, message.kind, channel, payload.length, trace !== undefined), payload]);
 }
 
-/** Fill in the header of `frame`, which holds 16 bytes for it and then the whole head. */
+/** Fill in the header of `frame`, which has 16 bytes for it and then the whole head. */
 function finishHead(frame: Buffer, kind: number, channel: number, payloadLen: number, traced: boolean): Buffer {
   const headLen = frame.length - HEADER_BYTES;
   frame.writeUInt32LE(headLen + payloadLen, 0);
@@ -615,7 +615,7 @@ function finishHead(frame: Buffer, kind: number, channel: number, payloadLen: nu
 
 const APPEND_BYTES = 48;
 
-/** Header and head of an APPEND; the payload is written after it without being copied. */
+/** Header and head of an APPEND. The payload is written after them without a copy. */
 export function encodeAppend(
   channel: number,
   seq: number,

@@ -1,16 +1,16 @@
 /**
  * Appending exactly once: the session's state machine, pure.
  *
- * Calls of the outside tell it what happened (an append, ATTACHED, ACKED, REFUSED, a broken connection, the time); it
- * answers with frames to send and actions to take. It has no socket, clock or randomness: `now` (in ms, monotonic) and
- * the numbers of new sessions come in as arguments. sdk/contract/wire.md, "Appending exactly once".
+ * Each call reports an event (an append, ATTACHED, ACKED, REFUSED, a broken connection, the time) and returns frames to
+ * send and actions to take. The writer has no socket, clock or randomness: `now` (in ms, monotonic) and the numbers of
+ * new sessions are arguments. sdk/contract/wire.md, "Appending exactly once".
  *
- *     queue     batches without a seq: still being filled, or refused and to be sent again
- *     inflight  batches with consecutive seqs; the first `sent` of them are on their way on this connection
+ *     queue     batches without a seq: being filled, or refused and to be sent again
+ *     inflight  batches with consecutive seqs; the first `sent` of them are sent on this connection
  *
- * A batch is *in doubt* while a sending of it may have been ordered without us knowing. In doubt it keeps its seq and
- * is sent again under it until it is answered, even after its callers were told "unknown": later batches of the session
- * could not be ordered otherwise.
+ * A batch is *in doubt* while it may have been ordered without an answer. It keeps its seq and is sent again under it
+ * until it is answered, because no later batch of the session can be ordered before it. A batch is *abandoned* when its
+ * callers' deadlines have passed and they got "unknown".
  */
 
 import { crc32 } from "node:zlib";
@@ -37,21 +37,21 @@ import {
 const FIRST_BUFFER_BYTES = 1_024;
 
 class Batch<Call> {
-  /** Who waits for it; undefined once all of them were told. */
+  /** The calls that wait for it; undefined once all of them have ended. */
   calls: Call[] | undefined = [];
-  /** Entries, each with its length in front; `size` bytes of it are used. */
+  /** Entries, each with its length in front. `size` of its bytes are used. */
   payload: Buffer;
   size = 0;
   entryCount = 0;
   packed = false;
   payloadCrc = 0;
-  /** Whether it is one call's batch; else each call has one entry. */
+  /** Whether it is one call's batch. Else each call has one entry. */
   readonly alone: boolean;
   expectedOffset: U64 = NO_EXPECTED_OFFSET;
   fencingToken: U64 = 0;
   trace: Uint8Array | undefined;
   seq = 0;
-  /** Whether the pacing has its tokens: it is sent again for nothing. */
+  /** Whether the pacing has taken its tokens. Sending it again takes none. */
   paid = false;
   doubt = false;
   answered = false;
@@ -59,7 +59,7 @@ class Batch<Call> {
 
   constructor(
     public deadline: number,
-    /** Whether more appends may join it; else it is complete. */
+    /** Whether more appends may join it. */
     public shared: boolean,
     capacity: number,
   ) {
@@ -90,8 +90,8 @@ class Batch<Call> {
 }
 
 /**
- * The entries of a batch have consecutive offsets from `baseOffset`. `alone`: its only call made all of them; else each
- * call made one.
+ * A batch is acknowledged. Its entries have consecutive offsets from `baseOffset`. `alone`: all are its only call's;
+ * else each call has one.
  */
 export interface AckedAction<Call> {
   readonly type: "acked";
@@ -109,8 +109,8 @@ export interface FailedAction<Call> {
 }
 
 /**
- * Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one. Elsewhere: away
- * from a head that is cut off; others may name it still, and know better soon.
+ * Leave this connection: for the head at `address`, with a fresh handle, for another replica, or for a new connection.
+ * `elsewhere`: away from an isolated head, which other replicas may still name for a while.
  */
 export interface Reroute {
   readonly type: "reroute";
@@ -125,7 +125,7 @@ export function reroute(to: Reroute["to"], reason: string, address = ""): Rerout
   return { type: "reroute", to, address, reason };
 }
 
-/** `newSession` gives a random non-zero 64-bit number. Without `pacing` all is sent at once. */
+/** `newSession` gives a random non-zero 64-bit number. Without `pacing` batches are sent at once. */
 export class Writer<Call> {
   session: bigint;
   epoch = 0;
@@ -133,8 +133,8 @@ export class Writer<Call> {
   ratePerS = 0;
   pendingBytes = 0;
   pendingCalls = 0;
-  /** Why nothing can be sent, while nothing can. */
-  trouble: Failure = failure(Code.no_connection);
+  /** The reason why no batch can be sent now. */
+  reason: Failure = failure(Code.no_connection);
 
   #floorIndex: number | undefined;
   #nextSeq = 1;
@@ -147,7 +147,7 @@ export class Writer<Call> {
   #window = 1;
   #rewind: number | undefined;
   #holdUntil = 0;
-  /** When the first of the queue has its tokens, if it waits for nothing else; else 0. */
+  /** Time at which the queue's first batch has its tokens, if it waits for them only; else 0. */
   #pacedUntil = 0;
   #refusals = 0;
   #stuck = 0;
@@ -164,7 +164,7 @@ export class Writer<Call> {
 
   // Appending.
 
-  /** Queue one entry without condition: the hot path. A Failure means it was refused at once. */
+  /** Queue one entry without a condition: the hot path. Returns a Failure if it is refused at once. */
   append(call: Call, entry: Uint8Array, deadline: number): Failure | undefined {
     const size = entry.length + 4;
     if (entry.length > this.limits.maxEntryBytes) return this.#tooLarge(entry.length);
@@ -187,13 +187,13 @@ export class Writer<Call> {
       batch.shared &&
       batch.size + size <= limits.BATCH_COALESCE_BYTES &&
       batch.entryCount < limits.BATCH_COALESCE_ENTRIES &&
-      // Summed as when it was opened, so that rounding keeps no equal deadline out.
+      // Summed as at the batch's opening, so that rounding never excludes an equal deadline.
       batch.deadline >= deadline &&
       batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_MS
     );
   }
 
-  /** Queue entries that are ordered as one, in a batch of their own. */
+  /** Queue entries ordered as one, in a batch of their own. */
   appendMany(
     call: Call,
     entries: readonly Uint8Array[],
@@ -249,7 +249,7 @@ export class Writer<Call> {
     return failure(Code.queue_full, message, true);
   }
 
-  // What is to be sent.
+  // Sending.
 
   /** Frames to send now, in order, as pieces to write one after the other. */
   takeFrames(now: number): Buffer[] {
@@ -279,11 +279,11 @@ export class Writer<Call> {
     return out;
   }
 
-  /** Whether the bucket has not enough for it yet. */
+  /** Whether the bucket lacks tokens for it now. */
   #mustWait(pacing: Pacing, batch: Batch<Call>, now: number): boolean {
     const waitMs = pacing.take(now, pacing.cost(batch.entryCount, batch.size - 4 * batch.entryCount));
     if (waitMs > 0) {
-      // Complete: what joined it would only make it dearer, and wait longer.
+      // Close the batch: more entries would cost more tokens and lengthen the wait.
       batch.shared = false;
       this.#pacedUntil = now + waitMs;
       return true;
@@ -293,7 +293,7 @@ export class Writer<Call> {
   }
 
   #send(batch: Batch<Call>, now: number, out: Buffer[]): void {
-    // Whether a ghost is ordered matters to nobody; the head need not keep it waiting.
+    // No caller waits for an abandoned batch, so the head need not queue it.
     const leftMs = batch.calls === undefined ? 0 : batch.deadline - now;
     const head = encodeAppend(
       this.#channel,
@@ -316,7 +316,7 @@ export class Writer<Call> {
     this.#sent++;
   }
 
-  /** Nothing waits to be sent or answered. */
+  /** Whether no batch is queued or unanswered. */
   idle(): boolean {
     return this.#inflight.length === 0 && this.#queue.length === 0;
   }
@@ -325,7 +325,7 @@ export class Writer<Call> {
     return this.#sent > 0;
   }
 
-  /** When `onTime` and `takeFrames` want to be called, whatever else happens; Infinity for never. */
+  /** The time of the next call of `onTime` and `takeFrames`, unless an event comes first; Infinity: none. */
   wakeAt(): number {
     const sends = this.#attached && this.#rewind === undefined && !this.idle();
     const held = sends ? this.#holdUntil || this.#pacedUntil : 0;
@@ -334,7 +334,7 @@ export class Writer<Call> {
 
   // The connection.
 
-  /** The replica answered our ATTACH (with `this.session`) on `channel`. */
+  /** The replica answered the ATTACH (with `this.session`) on `channel`. */
   onAttached(attached: Attached, channel: number): Action<Call>[] {
     this.#floorIndex = Math.min(this.#floorIndex ?? Infinity, Number(attached.lastIndex));
     const epoch = Number(attached.epoch);
@@ -351,7 +351,7 @@ export class Writer<Call> {
     const base = this.#inflight[0]?.seq ?? this.#nextSeq;
     const known = Number(attached.nextSeq);
     if (known < base || known > this.#nextSeq) {
-      // It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
+      // The head forgot the session, or knows batches that were never sent: the numbers are not valid.
       return this.#onForgotten(0);
     }
     this.#attached = true;
@@ -361,9 +361,9 @@ export class Writer<Call> {
     return [];
   }
 
-  /** The connection is gone. What was sent and not answered is in doubt. */
-  onDetached(trouble: Failure): void {
-    this.trouble = trouble;
+  /** The connection is gone. Unanswered batches are in doubt. */
+  onDetached(reason: Failure): void {
+    this.reason = reason;
     // A refused batch was not ordered, nor was any batch that was sent after it.
     if (this.#rewind !== undefined) this.#fold(this.#rewind);
     for (const batch of this.#inflight.slice(0, this.#sent)) batch.doubt ||= !batch.answered;
@@ -378,8 +378,8 @@ export class Writer<Call> {
     this.ratePerS = Number(notice.ratePerS);
     const head = notice.role === Role.HEAD || notice.role === Role.SOLE;
     if (!this.#attached || (head && !missed)) return [];
-    // A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor above
-    // all. Nothing more is sent until it is said anew.
+    // A former head that is head again may have lost batches, so ATTACHED's values no longer hold, the floor above all.
+    // No batch is sent until a new ATTACHED.
     this.#attached = false;
     if (head) return [reroute("again", "it may not have been the head all the time")];
     return [reroute("head", "it is no longer the head", notice.head)];
@@ -412,7 +412,7 @@ export class Writer<Call> {
     this.#refusals = this.#stuck = 0;
     if (this.#rewind !== undefined && this.#drained(this.#rewind)) this.#fold(this.#rewind);
     if (this.#rewind === undefined && inflight.slice(0, this.#sent).some((batch) => batch.answered)) {
-      // Batches are committed in order, so an answer to an earlier one will not come any more.
+      // Batches are committed in order, so an earlier batch gets no answer any more.
       actions.push(reroute("again", `no answer to batch ${inflight[0]?.seq}`));
     }
     return actions;
@@ -447,7 +447,7 @@ export class Writer<Call> {
     return this.#onNotOrdered(batch, index, reason, refused, now);
   }
 
-  /** The head cannot tell what became of a batch. Sent again, the session tells. */
+  /** The head does not know a batch's outcome. Sending it again under the session finds it out. */
   #onUnknown(batch: Batch<Call>, reason: Failure, refused: Refused): Action<Call>[] {
     const actions: Action<Call>[] = [];
     if (refused.retry === RetryHint.NEVER && batch.calls !== undefined) actions.push(this.#fail(batch, reason, true));
@@ -456,7 +456,7 @@ export class Writer<Call> {
 
   #onNotOrdered(batch: Batch<Call>, index: number, reason: Failure, refused: Refused, now: number): Action<Call>[] {
     if (this.#rewind === undefined && refused.code === Code.sequence_gap) {
-      // Nothing before it was refused. With nothing before it at all, the head lost the session's place.
+      // No batch before it was refused. If it is the first one, the head lost the session's position.
       return index === 0 ? this.#onForgotten(index) : [reroute("again", "it lost a batch")];
     }
     this.#rewind = Math.min(this.#rewind ?? Infinity, batch.seq);
@@ -478,15 +478,16 @@ export class Writer<Call> {
   }
 
   /**
-   * Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in the
-   * head's queue is answered after one behind it that the queue had no room for. Sent again before its answer, it
-   * would be on its way twice, and the first answer taken for the second's.
+   * Whether every batch sent from the refused one on has been answered.
+   *
+   * A batch in the head's queue is answered after a later one that found the queue full. Sent again before its answer,
+   * it would be in flight twice, and the first answer would be taken for the second's.
    */
   #drained(rewind: number): boolean {
     return this.#inflight.slice(0, this.#sent).every((batch) => batch.answered || batch.seq < rewind);
   }
 
-  /** Wait as long as asked; when asked for nothing again and again, longer each time. */
+  /** Wait as long as asked, and longer after each refusal in a row that asks for no wait. */
   #hold(now: number, retryAfterMs: number): void {
     this.#refusals++;
     const patienceMs = limits.BACKOFF_BASE_MS * (2 ** Math.min(this.#refusals - 1, 6) - 1);
@@ -494,7 +495,7 @@ export class Writer<Call> {
     this.#holdUntil = Math.max(this.#holdUntil, now + waitMs);
   }
 
-  /** Take the batches from `seq` on, none of which is in doubt, back to the front of the queue. */
+  /** Move the batches from `seq` on, none of them in doubt, back to the front of the queue. */
   #fold(seq: number): void {
     const base = this.#inflight[0]?.seq ?? this.#nextSeq;
     const folded = this.#inflight.splice(Math.max(0, seq - base));
@@ -510,14 +511,14 @@ export class Writer<Call> {
     this.#popAnswered();
   }
 
-  /** The head does not know the session. Batches from `index` on are not ordered by this connection. */
+  /** The head does not know the session. This connection orders no batch from `index` on. */
   #onForgotten(index: number): Action<Call>[] {
     return this.#renewSession(index, failure(Code.session_expired), "the session expired");
   }
 
   /**
-   * What may have been ordered under the session stays unknown, for `why`; the rest is sent in a new one. Batches from
-   * `index` on are not ordered by this connection.
+   * Begin a new session. Batches that may have been ordered stay unknown because of `why`; the rest is sent in the new
+   * session. This connection orders no batch from `index` on.
    */
   #renewSession(index: number, why: Failure, reason: string): Action<Call>[] {
     const actions: Action<Call>[] = [];
@@ -546,7 +547,7 @@ export class Writer<Call> {
 
   // Time.
 
-  /** Give up on what is past its deadline. */
+  /** Fail the batches whose deadlines have passed. */
   onTime(now: number): Action<Call>[] {
     if (now < this.#earliest) return [];
     const actions: Action<Call>[] = [];
@@ -561,7 +562,7 @@ export class Writer<Call> {
       }
       const refusedBefore = this.#rewind !== undefined && batch.seq >= this.#rewind;
       if (batch.doubt || (unanswered && !refusedBefore)) {
-        const reason = this.#attached ? "" : this.trouble.message;
+        const reason = this.#attached ? "" : this.reason.message;
         actions.push(this.#fail(batch, failure(Code.no_answer, reason, true), true));
         batch.deadline = now + this.answerWaitMs;
       } else {
@@ -582,14 +583,14 @@ export class Writer<Call> {
     return actions;
   }
 
-  /** A ghost is not answered though the connection lives. Ask again on a new one, but not for ever. */
+  /** An abandoned batch is unanswered though the connection lives. Ask on a new connection, at most so often. */
   #onStuck(): Action<Call>[] {
     const front = this.#inflight[0]?.seq ?? 0;
     const reason = `no answer to batch ${front}`;
-    if (++this.#stuck > limits.GHOST_SENDINGS_MAX) {
-      // What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
+    if (++this.#stuck > limits.ABANDONED_SENDINGS_MAX) {
+      // Unanswered batches may yet be ordered under the old session, except those behind a refused batch.
       const index = this.#rewind === undefined ? this.#inflight.length : this.#rewind - front;
-      const again = `${reason}, which was sent again ${limits.GHOST_SENDINGS_MAX} times`;
+      const again = `${reason}, which was sent again ${limits.ABANDONED_SENDINGS_MAX} times`;
       const message = `${again}; its session is given up, and later appends go in a new one`;
       return this.#renewSession(index, failure(Code.no_answer, message, true), reason);
     }
@@ -598,10 +599,10 @@ export class Writer<Call> {
 
   #lateness(): Failure {
     if (this.#attached) return failure(Code.deadline_exceeded, "it was waiting in the client", true);
-    return { ...this.trouble, retryable: true };
+    return { ...this.reason, retryable: true };
   }
 
-  /** Give up on everything: the client closes, or no replica will ever take it. */
+  /** Fail every batch: the client closes, or no replica will ever accept them. */
   failAll(reason: Failure): Action<Call>[] {
     const actions: Action<Call>[] = [];
     this.#inflight.forEach((batch, index) => {
@@ -622,7 +623,7 @@ export class Writer<Call> {
   }
 
   #forgetCalls(batch: Batch<Call>): void {
-    if (batch.calls === undefined) throw new Error("invariant: the callers of a batch are told once");
+    if (batch.calls === undefined) throw new Error("invariant: the calls of a batch end once");
     this.pendingCalls -= batch.calls.length;
     this.pendingBytes -= batch.size;
     batch.calls = undefined;

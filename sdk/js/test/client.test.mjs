@@ -1,4 +1,4 @@
-// The client's shell against a fake group: what scenarios, shared with other languages, cannot say.
+// The client's shell against a fake group: cases that the languages' shared scenarios cannot express.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { withFakeGroup } from "../../conformance/run.mjs";
 import { AppendRefused, AppendUnknown, ConditionFailed, connect, ConnectFailed, ReadRefused } from "../dist/index.js";
-import { GHOST_SENDINGS_MAX } from "../dist/limits.js";
+import { ABANDONED_SENDINGS_MAX } from "../dist/limits.js";
 
 const folder = mkdtempSync(join(tmpdir(), "quorate-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -85,7 +85,7 @@ test("a session that nobody answers is given up, and said to be", () =>
       );
     },
     {
-      scenario: { faults: [{ on: "append", do: "swallow", times: 2 * (1 + GHOST_SENDINGS_MAX) }] },
+      scenario: { faults: [{ on: "append", do: "swallow", times: 2 * (1 + ABANDONED_SENDINGS_MAX) }] },
       options: { answerWaitMs: 30 },
     },
   ));
@@ -197,7 +197,7 @@ test("an append makes a span that links to the handle's request", async () => {
 });
 
 test("what is beyond the rate leaves when it may, or never", async () => {
-  const rate = (5_000 * 17) / 16; // the fake group tells 5 000
+  const rate = (5_000 * 17) / 16; // the fake group reports 5 000
   const many = (count) => Array.from({ length: count }, () => text("x"));
   const change = { sla: { request_size_bytes: 1 } };
   const began = performance.now();

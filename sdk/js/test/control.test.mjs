@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as control from "../dist/control.js";
 
-/** A control client whose API answers from a list; `requests` keeps what it asked. */
+/** A control client whose API answers from a list. `requests` records its requests. */
 function api(answers, options = {}) {
   const requests = [];
   const fetch = async (url, init) => {

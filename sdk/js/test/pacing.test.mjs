@@ -52,7 +52,7 @@ function pacedWriter(size = 64) {
   return writer;
 }
 
-/** What takeFrames sends: [seq, number of entries] of each batch. */
+/** The frames of takeFrames: [seq, number of entries] of each batch. */
 function sent(writer, now) {
   const frames = new wire.FrameSplitter(1 << 24).feed(Buffer.concat(writer.takeFrames(now)));
   return frames.map((frame) => wire.decode(frame)).map(({ seq, entryCount }) => [Number(seq), entryCount]);

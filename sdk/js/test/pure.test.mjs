@@ -31,7 +31,7 @@ test("between rounds the route wants a new handle, but not too often", () => {
   assert.equal(route.next(100_000).address, undefined);
   route.replace(["d:1"]);
   assert.equal(route.next(100_000).address, "d:1");
-  assert.equal(route.next(100_100).address, "d:1"); // the round is over, but a handle came a moment ago
+  assert.equal(route.next(100_100).address, "d:1"); // the pass is over, but a handle came a moment ago
   assert.equal(route.next(101_500).address, undefined);
 });
 

@@ -1,4 +1,4 @@
-// The session's state machine: what it sends and decides, event by event. No socket, no clock, no sleep.
+// The session's state machine, event by event: its frames and decisions. No socket, no clock, no sleep.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -68,7 +68,7 @@ function frames(writer, now = 0) {
   return new wire.FrameSplitter(1 << 24).feed(Buffer.concat(writer.takeFrames(now)));
 }
 
-/** What takeFrames sends: [seq, entries] of each batch. */
+/** The frames of takeFrames: [seq, entries] of each batch. */
 function sent(writer, now = 0) {
   return frames(writer, now).map((frame) => {
     const { seq, payload, entryCount } = wire.decode(frame);
@@ -187,7 +187,7 @@ test("goes back after a refusal and waits as asked", () => {
 });
 
 test("sends nothing again before each later batch has been answered", () => {
-  // The head's queue had no room for 1 and for 3, and took in 2 between them: its answer comes last.
+  // The head's queue was full for 1 and for 3 and accepted 2 between them, so 2's answer comes last.
   const writer = readyWriter();
   for (const call of "abc") alone(writer, call);
   sent(writer);
@@ -225,7 +225,7 @@ test("a batch refused for good gives its seq to the next, also when the connecti
 
 test("an unsent append that is late did not happen", () => {
   const writer = makeWriter();
-  writer.trouble = failure(Code.no_connection, "h:1: refused");
+  writer.reason = failure(Code.no_connection, "h:1: refused");
   append(writer, "a", "x", 1000);
   assert.deepEqual(writer.onTime(900), []);
   const [failed] = writer.onTime(writer.wakeAt());
@@ -272,7 +272,7 @@ test("a head that forgot a session does not clear doubts", () => {
   alone(writer, "a", 1000);
   sent(writer);
   writer.onDetached(LOST);
-  writer.onAttached(attached(), 1); // a session that it does not know begins at 1, too
+  writer.onAttached(attached(), 1); // an unknown session begins at 1 too
   assert.equal(writer.onTime(1000)[0].unknown, true);
 });
 
@@ -362,7 +362,7 @@ test("answers to what was never sent end the connection", () => {
   assert.equal(writer.onAcked(acks([5, 0]))[0].type, "reroute");
   assert.equal(writer.onRefused(refused(5, Code.throttled, RetryHint.HERE), 0)[0].type, "reroute");
   assert.deepEqual(calls(writer.onAcked(acks([1, 0]))), [["a"]]);
-  assert.deepEqual(writer.onAcked(acks([1, 0])), []); // told twice: harmless
+  assert.deepEqual(writer.onAcked(acks([1, 0])), []); // reported twice: harmless
 });
 
 test("a missing answer is asked for again on a new connection", () => {
@@ -384,7 +384,7 @@ test("a session given up for a ghost leaves what is on its way unknown", () => {
   let actions = writer.onTime(now);
   for (const name of "bcdefghij") {
     alone(writer, name, 1e9);
-    sent(writer, now); // on this connection for the first time: not in doubt, but on its way
+    sent(writer, now); // sent on this connection for the first time: unanswered, not in doubt
     now = writer.wakeAt();
     actions = writer.onTime(now);
     if (writer.session !== session) break;

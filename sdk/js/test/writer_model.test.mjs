@@ -1,8 +1,8 @@
 // The session's state machine against a model of a head, with faults from a seed.
 //
-// Batches and answers are lost, refused, reordered around reconnects and left behind in old connections; sessions are
-// forgotten; deadlines pass. Then everything heals. Whatever happened: an acked entry is in the log once, at its
-// offset; a refused one is not there; an unknown one at most once; and nobody is left without an answer.
+// Batches and answers are lost, refused, reordered around reconnects and left behind in old connections. Sessions are
+// forgotten, deadlines pass, then everything heals. Always an acked entry is in the log once, at its offset. A refused
+// one is not in it, and an unknown one at most once. Every call gets an answer.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -157,7 +157,7 @@ class Model {
 
   drop() {
     if (this.connection === undefined) return;
-    // What lies in the server's buffers may still be read after the client is gone.
+    // The server may still read its buffers after the client is gone.
     this.abandoned.push(this.connection);
     this.connection = undefined;
     this.writer.onDetached(failure(Code.no_connection));
@@ -271,7 +271,7 @@ test("exactly once, whatever happens", async (t) => {
       if (model.head.owner.size > 1) renewed++;
     });
   }
-  // The faults are not so mild that nothing goes wrong, nor so harsh that nothing goes right.
+  // The faults are harsh enough to cause failures, and mild enough to leave successes.
   assert.ok(Math.min(...Object.values(outcomes)) > 1_000, JSON.stringify(outcomes));
   assert.ok(renewed > 30);
 });

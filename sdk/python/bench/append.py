@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How many appends a second one process makes, and how long each takes.
+"""Throughput and latency of one process's appends.
 
     python3 bench/append.py HANDLE.json [--entries 500000] [--bytes 64] [--outstanding 8192]
 
-Closed loop: a new append starts when the oldest outstanding one has ended. Latency is that of every 64th
-append, from the call to the moment its result is there. HANDLE.json is what the API answers for
-GET /v1/groups/{id}/handle, or what sdk/conformance/fake_server.py prints.
+Closed loop: a new append starts when the oldest outstanding one has ended. Latency is measured on every 64th append,
+from the call to its result. HANDLE.json is the API's answer to GET /v1/groups/{id}/handle, or the output of
+sdk/conformance/fake_server.py.
 """
 
 from __future__ import annotations

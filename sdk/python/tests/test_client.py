@@ -1,4 +1,4 @@
-"""The client's shell against a fake group: what scenarios, shared with other languages, cannot say."""
+"""The client's shell against a fake group: cases that the languages' shared scenarios cannot express."""
 
 import asyncio
 import json
@@ -106,7 +106,7 @@ def test_a_caller_that_stops_waiting_disturbs_nobody(slow_handle):
 
 def test_a_session_that_nobody_answers_is_given_up_and_said_to_be(tmp_path):
     path = tmp_path / "scenario.json"
-    sendings = 2 * (1 + limits.GHOST_SENDINGS_MAX)
+    sendings = 2 * (1 + limits.ABANDONED_SENDINGS_MAX)
     path.write_text(json.dumps({"faults": [{"on": "append", "do": "swallow", "times": sendings}]}))
 
     async def work(handle):
@@ -126,7 +126,7 @@ def test_a_session_that_nobody_answers_is_given_up_and_said_to_be(tmp_path):
 
 
 def test_what_is_beyond_the_rate_leaves_when_it_may_or_never(handle):
-    rate = 5_000 * 17 / 16  # the fake group tells 5 000
+    rate = 5_000 * 17 / 16  # the fake group reports 5 000
 
     async def work():
         began = asyncio.get_running_loop().time()

@@ -11,7 +11,7 @@ from quorate.sync import Control as SyncControl
 
 
 class Api:
-    """Answers from a list, and keeps the requests."""
+    """Answers from a list, and records the requests."""
 
     def __init__(self, *answers):
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""Where to connect next, decision by decision."""
+"""The route's decisions, one by one."""
 
 from quorate import limits
 from quorate.route import Dial, Refresh, Route
@@ -30,7 +30,7 @@ def test_between_rounds_comes_a_new_handle_but_not_too_often():
     assert isinstance(route.next(100.0), Refresh)
     route.replace(["d:1"])
     assert route.next(100.0).address == "d:1"
-    assert route.next(100.1).address == "d:1"  # the round is over, but a handle came a moment ago
+    assert route.next(100.1).address == "d:1"  # the pass is over, but a handle came a moment ago
     assert isinstance(route.next(101.5), Refresh)
 
 

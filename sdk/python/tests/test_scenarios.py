@@ -1,4 +1,4 @@
-"""The conformance scenarios, each against a fake group of its own: what both SDKs must do."""
+"""The conformance scenarios of all SDKs, each against a fake group of its own."""
 
 import asyncio
 import json

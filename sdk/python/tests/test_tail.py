@@ -1,4 +1,4 @@
-"""What a tail keeps and drops."""
+"""The entries that a tail keeps and drops."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The session's state machine: what it sends and decides, event by event. No socket, no clock, no sleep."""
+"""The session's state machine, event by event: its frames and decisions. No socket, no clock, no sleep."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def refused(seq, code, retry, *, outcome=1, retry_after_ms=0, head=""):
 
 
 def sent(writer, now=0.0):
-    """What take_frames sends: (seq, entries) of each batch."""
+    """The frames of take_frames: (seq, entries) of each batch."""
     frames = wire.FrameSplitter(1 << 24).feed(b"".join(writer.take_frames(now)))
     messages = [wire.decode(frame) for frame in frames]
     return [(m.seq, wire.split_entries(m.payload, m.entry_count)) for m in messages]
@@ -150,7 +150,7 @@ def test_goes_back_after_a_refusal_and_waits_as_asked():
 
 
 def test_sends_nothing_again_before_each_later_batch_has_been_answered():
-    """The head's queue had no room for 1 and for 3, and took in 2 between them: its answer comes last."""
+    """The head's queue was full for 1 and for 3 and accepted 2 between them, so 2's answer comes last."""
     writer = ready_writer()
     for call in "abc":
         alone(writer, call, [call.encode()])
@@ -187,7 +187,7 @@ def test_a_connection_lost_while_going_back_forgets_nothing():
 
 def test_an_unsent_append_that_is_late_did_not_happen():
     writer = make_writer()
-    writer.trouble = Failure(Code.NO_CONNECTION, "h:1: refused")
+    writer.reason = Failure(Code.NO_CONNECTION, "h:1: refused")
     append(writer, "a", deadline=1.0)
     assert writer.on_time(0.9) == []
     (failed,) = writer.on_time(writer.wake_at())
@@ -228,7 +228,7 @@ def test_a_head_that_forgot_a_session_does_not_clear_doubts():
     alone(writer, "a", [b"a"], deadline=1.0)
     sent(writer)
     writer.on_detached(LOST)
-    writer.on_attached(attached(next_seq=1), 1)  # a session that it does not know begins at 1, too
+    writer.on_attached(attached(next_seq=1), 1)  # an unknown session begins at 1 too
     (failed,) = writer.on_time(1.0)
     assert failed.unknown
 
@@ -263,11 +263,11 @@ def test_a_head_that_was_another_in_between_is_asked_for_the_floor_anew():
         (reroute,) = [action for notice in notices for action in writer.on_notice(notice)]
         assert reroute.to == to
         append(writer, "a")
-        assert writer.take_frames(0.0) == []  # the floor may be too high by now
+        assert writer.take_frames(0.0) == []  # the floor may be too high now
         writer.on_detached(Failure(Code.NO_CONNECTION))
         assert writer.on_attached(attached(epoch=3, last_index=50), 1) == []
         assert b"".join(writer.take_frames(0.0))[16 + 8 :][:8] == (50).to_bytes(8, "little")
-        assert writer.on_notice(head._replace(epoch=4)) == []  # who stays head keeps its log
+        assert writer.on_notice(head._replace(epoch=4)) == []  # a head that stays head keeps its log
 
 
 def test_an_expired_session_is_replaced_without_a_word_when_nothing_is_in_doubt():
@@ -310,7 +310,7 @@ def test_answers_to_what_was_never_sent_end_the_connection():
     assert isinstance(writer.on_acked([(5, 0)])[0], Reroute)
     assert isinstance(writer.on_refused(refused(5, Code.THROTTLED, 1), now=0.0)[0], Reroute)
     assert writer.on_acked([(1, 0)])[0].calls == ["a"]
-    assert writer.on_acked([(1, 0)]) == []  # told twice: harmless
+    assert writer.on_acked([(1, 0)]) == []  # reported twice: harmless
 
 
 def test_a_missing_answer_is_asked_for_again_on_a_new_connection():
@@ -331,7 +331,7 @@ def test_a_session_given_up_for_a_ghost_leaves_what_is_on_its_way_unknown():
     writer.on_time(now)
     for name in "bcdefghij":
         alone(writer, name, [b"x"], deadline=1e9)
-        sent(writer, now)  # on this connection for the first time: not in doubt, but on its way
+        sent(writer, now)  # sent on this connection for the first time: unanswered, not in doubt
         now = writer.wake_at()
         actions = writer.on_time(now)
         if writer.session != session:

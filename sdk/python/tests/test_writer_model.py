@@ -1,8 +1,8 @@
 """The session's state machine against a model of a head, with faults from a seed.
 
-Batches and answers are lost, refused, reordered around reconnects and left behind in old connections; sessions
-are forgotten; deadlines pass. Then everything heals. Whatever happened: an acked entry is in the log once, at its
-offset; a refused one is not there; an unknown one at most once; and nobody is left without an answer.
+Batches and answers are lost, refused, reordered around reconnects and left behind in old connections. Sessions are
+forgotten, deadlines pass, then everything heals. Always an acked entry is in the log once, at its offset. A refused
+one is not in it, and an unknown one at most once. Every call gets an answer.
 """
 
 import random
@@ -119,7 +119,7 @@ class Model:
                 self.drop()
 
     def book(self, call, outcome):
-        assert call not in self.outcome, f"call {call} was told twice"
+        assert call not in self.outcome, f"call {call} ended twice"
         self.outcome[call] = outcome
 
     def send(self):
@@ -130,7 +130,7 @@ class Model:
     def drop(self):
         if self.connection is None:
             return
-        # What lies in the server's buffers may still be read after the client is gone.
+        # The server may still read its buffers after the client is gone.
         self.abandoned.append(self.connection)
         self.connection = None
         self.writer.on_detached(Failure(Code.NO_CONNECTION))
@@ -227,7 +227,7 @@ def test_exactly_once_whatever_happens(seed):
 
 
 def test_the_model_reaches_every_outcome():
-    """The faults above are not so mild that nothing goes wrong, nor so harsh that nothing goes right."""
+    """The faults are harsh enough to cause failures, and mild enough to leave successes."""
     outcomes = {"refused": 0, "unknown": 0, "acked": 0}
     sessions = 0
     for seed in range(40):

@@ -1,4 +1,4 @@
-//! Microseconds of a monotonic clock that began with the process's first use of it.
+//! Microseconds of a monotonic clock, which begins with the process's first use of it.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub fn now_us() -> Micros {
     start().elapsed().as_micros() as Micros
 }
 
-/// The instant of a time of this clock; far ones are cut to a day, for timers.
+/// The instant of a time of this clock, at most a day away, for timers.
 pub(crate) fn instant_of(at: Micros) -> Instant {
     const DAY_US: Micros = 86_400_000_000;
     let now = now_us();

@@ -1,6 +1,6 @@
-//! What error codes mean. Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit.
+//! The meaning of error codes. Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit.
 
-/// Whose fault a code is, whether to retry, what it means and what to do.
+/// A code's fault, retry, meaning and next step.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CodeInfo {
     pub code: u16,
@@ -11,7 +11,7 @@ pub struct CodeInfo {
     pub action: &'static str,
 }
 
-/// Codes that the client makes itself; they never travel.
+/// Codes that the client makes itself. They never travel.
 pub mod client_side {
     /// More appends are waiting in the client than its queue may hold. Await the appends, or await ready() before the next one.
     pub const QUEUE_FULL: u16 = 1001;
@@ -19,9 +19,9 @@ pub mod client_side {
     pub const CLIENT_CLOSED: u16 = 1002;
     /// No replica of the group could be reached before the deadline. Check the network and the handle's addresses; then retry.
     pub const NO_CONNECTION: u16 = 1003;
-    /// What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did. Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.
+    /// The append had no answer by the end of the wait: the network failed, or the servers behind it did. Read the log, and append again only missing entries; or append again at once if a duplicate is harmless.
     pub const NO_ANSWER: u16 = 1004;
-    /// Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it. Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.
+    /// The peer at the server's address cannot prove to be that server, so nothing was sent to it. Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or the connection is intercepted.
     pub const SERVER_UNTRUSTED: u16 = 1005;
 }
 
@@ -41,14 +41,14 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "never",
         meaning: "The frame is longer than max_frame_bytes.",
-        action: "Send smaller batches; HELLO_OK tells the limits.",
+        action: "Send smaller batches; HELLO_OK has the limits.",
     },
     CodeInfo {
         code: 3,
         name: "checksum_mismatch",
         fault: "network",
         retry: "connection",
-        meaning: "A CRC did not match what was received.",
+        meaning: "A CRC did not match the received bytes.",
         action: "Reconnect and send again; if it repeats, look for a faulty device between client and server.",
     },
     CodeInfo {
@@ -81,7 +81,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "never",
         meaning: "The server speaks TLS only, and the connection began without it.",
-        action: "Use a current SDK with the handle as the API gave it; its field tls says whom to trust.",
+        action: "Use a current SDK with the handle as the API gave it; its field tls names the authority to trust.",
     },
     CodeInfo {
         code: 10,
@@ -96,7 +96,7 @@ pub static CODES: [CodeInfo; 42] = [
         name: "token_expired",
         fault: "client",
         retry: "handle",
-        meaning: "The token's time is over.",
+        meaning: "The token has expired.",
         action: "Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.",
     },
     CodeInfo {
@@ -120,7 +120,7 @@ pub static CODES: [CodeInfo; 42] = [
         name: "not_head",
         fault: "nobody",
         retry: "head",
-        meaning: "Appends go to the group's head, and this server is not it.",
+        meaning: "Appends go to the group's head, and this server is not the head.",
         action: "Connect to the address in the answer.",
     },
     CodeInfo {
@@ -129,7 +129,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "service",
         retry: "here",
         meaning: "Fewer replicas than min_replicas are alive, so appends are paused.",
-        action: "Retry; a replacement is being caught up.",
+        action: "Retry; a replacement is catching up.",
     },
     CodeInfo {
         code: 22,
@@ -137,7 +137,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "service",
         retry: "here",
         meaning: "The group is read-only: a server's disk is full or failing.",
-        action: "Retry later; reads go on working.",
+        action: "Retry later; reads continue to work.",
     },
     CodeInfo {
         code: 23,
@@ -145,7 +145,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "service",
         retry: "never",
         meaning: "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one.",
-        action: "The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.",
+        action: "The owner may reset the group, which begins an empty log, in the portal or by POST /v1/groups/{id}/reset.",
     },
     CodeInfo {
         code: 24,
@@ -153,7 +153,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "service",
         retry: "here",
         meaning: "The replica is joining its chain and cannot answer yet.",
-        action: "Retry after the time given.",
+        action: "Retry after the given time.",
     },
     CodeInfo {
         code: 25,
@@ -161,7 +161,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "service",
         retry: "head",
         meaning: "The group was reconfigured before the batch was ordered.",
-        action: "Retry at the head named; the retry is ordered once.",
+        action: "Retry at the named head; the retry is ordered once.",
     },
     CodeInfo {
         code: 26,
@@ -177,7 +177,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "here",
         meaning: "The group is above its reserved rate and the queue is full.",
-        action: "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.",
+        action: "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.",
     },
     CodeInfo {
         code: 31,
@@ -185,7 +185,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "service",
         retry: "here",
         meaning: "The server's queue for this group is full though the rate is within its SLA.",
-        action: "Retry after the time given.",
+        action: "Retry after the given time.",
     },
     CodeInfo {
         code: 32,
@@ -209,7 +209,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "never",
         meaning: "The batch has more bytes or entries than allowed.",
-        action: "Send smaller batches; HELLO_OK tells the limits.",
+        action: "Send smaller batches; HELLO_OK has the limits.",
     },
     CodeInfo {
         code: 42,
@@ -265,7 +265,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "never",
         meaning: "The offset lies before the trim offset.",
-        action: "Start at the trim offset given in the message.",
+        action: "Start at the trim offset in the message.",
     },
     CodeInfo {
         code: 51,
@@ -289,7 +289,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "never",
         meaning: "The trim would discard entries that are not committed.",
-        action: "Trim to the commit offset at most; STATUS tells it.",
+        action: "Trim to the commit offset at most; STATUS has it.",
     },
     CodeInfo {
         code: 60,
@@ -297,7 +297,7 @@ pub static CODES: [CodeInfo; 42] = [
         fault: "client",
         retry: "never",
         meaning: "The log does not end at the expected offset.",
-        action: "Read what was appended meanwhile, then decide again.",
+        action: "Read the entries appended meanwhile, then decide again.",
     },
     CodeInfo {
         code: 61,
@@ -320,7 +320,7 @@ pub static CODES: [CodeInfo; 42] = [
         name: "internal",
         fault: "service",
         retry: "here",
-        meaning: "The server met an error of its own.",
+        meaning: "The server had an internal error.",
         action: "Retry; report the message if it repeats.",
     },
     CodeInfo {
@@ -352,15 +352,15 @@ pub static CODES: [CodeInfo; 42] = [
         name: "no_answer",
         fault: "network",
         retry: "check",
-        meaning: "What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did.",
-        action: "Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.",
+        meaning: "The append had no answer by the end of the wait: the network failed, or the servers behind it did.",
+        action: "Read the log, and append again only missing entries; or append again at once if a duplicate is harmless.",
     },
     CodeInfo {
         code: 1005,
         name: "server_untrusted",
         fault: "service",
         retry: "handle",
-        meaning: "Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it.",
-        action: "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.",
+        meaning: "The peer at the server's address cannot prove to be that server, so nothing was sent to it.",
+        action: "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or the connection is intercepted.",
     },
 ];

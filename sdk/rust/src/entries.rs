@@ -1,4 +1,4 @@
-//! Entries as readers get them.
+//! Entries for readers.
 
 use bytes::Bytes;
 use quorate_types::Offset;
@@ -15,8 +15,8 @@ pub struct Entry {
     pub timestamp_us: u64,
 }
 
-/// The entries of ENTRIES from `offset` on; whole batches come, so the first may begin before it. An error if they
-/// do not follow one another or are not what their writer sent.
+/// The entries of ENTRIES from `offset` on. Whole batches come, so the first may begin before it. An error if they are
+/// not consecutive, or differ from their writer's.
 pub fn entries_from(message: &Entries, offset: Offset) -> Result<Vec<Entry>, WireError> {
     let mut found = Vec::new();
     let mut expected = offset;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_precedes_the_offset_is_dropped() {
+    fn entries_before_the_offset_are_dropped() {
         let page = page(vec![batch(3, &[b"a", b"b", b"c"]), batch(6, &[b"d"])]);
         let found = entries_from(&page, 5).unwrap();
         assert_eq!(offsets(&found), [5, 6]);

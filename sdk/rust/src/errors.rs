@@ -1,4 +1,4 @@
-//! What can go wrong, typed by what the caller has to do about it.
+//! Errors, typed by what the caller has to do about them.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use quorate_wire::WireError;
 use quorate_wire::client::Refused;
 use thiserror::Error;
 
-use crate::codes::{CODES, CodeInfo};
+use crate::codes::{CODES, CodeInfo, client_side};
 
 static UNLISTED: CodeInfo = CodeInfo {
     code: 0,
@@ -19,7 +19,7 @@ static UNLISTED: CodeInfo = CodeInfo {
     action: "Upgrade it.",
 };
 
-/// Why something failed: a code of `sdk/contract/errors.json`, and what there is to say besides.
+/// A failure: a code of `sdk/contract/errors.json`, and details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub code: u16,
@@ -67,7 +67,7 @@ impl Failure {
     }
 }
 
-/// What a code means.
+/// Meaning of a code.
 pub fn info(code: u16) -> &'static CodeInfo {
     CODES
         .binary_search_by_key(&code, |info| info.code)
@@ -131,15 +131,27 @@ pub struct ReadError(pub Failure);
 #[error("{0}")]
 pub struct ConnectError(pub Failure);
 
-/// What was given as a handle is not one.
+/// The text is not a handle.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the handle {0}; get a new one from GET /v1/groups/{{group_id}}/handle")]
 pub struct HandleError(pub String);
 
+pub(crate) fn closed() -> Failure {
+    Failure::new(client_side::CLIENT_CLOSED, "")
+}
+
+/// Reason why [`crate::Client::connect`] gave no client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectFailed {
+    #[error(transparent)]
+    Handle(#[from] HandleError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codes::client_side;
 
     #[test]
     fn codes_are_found_and_unknown_ones_are_described() {
@@ -150,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_say_a_thing_once() {
+    fn texts_do_not_repeat_the_meaning() {
         let failure = Failure::of(
             Code::Trimmed,
             format!("{} It is 12.", Code::Trimmed.explanation()),

@@ -1,4 +1,4 @@
-//! Where appends come from and where their outcomes go, and the port that carries them over a link.
+//! The interface of a producer of appends, and the port that sends them over a link.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,50 +8,51 @@ use quorate_types::{Micros, Offset};
 use quorate_wire::client::{Attached, Message};
 use quorate_wire::{Frame, WireError};
 
-use crate::carriers::Carriers;
 use crate::errors::Failure;
 use crate::handle::Handle;
 use crate::handles::{HandleSource, Handles};
-use crate::link::{Link, Port};
-use crate::wake::Wake;
+use crate::link::Link;
+use crate::pool::Pool;
+use crate::port::Port;
+use crate::waker::Wake;
 use crate::writer::{Action, Batching, NEVER, Reroute, Share, Writer};
 
 /// A producer of appends that lives on its link's task: no hand-over between tasks for each append.
 pub trait Feed {
-    /// What an append is known by.
+    /// Identifies an append.
     type Ticket;
 
-    /// Hands over what there is to append. Called after each wake-up: answers came, [`Feed::wake_at`] was reached,
-    /// the link's `wake` was notified.
+    /// Hands over entries to append. Called after each wake-up: answers came, [`Feed::wake_at`] was reached, the
+    /// link's `wake` was notified.
     fn fill(&mut self, writer: &mut Writer<Self::Ticket>, now: Micros);
     /// The entries of the share have consecutive offsets from `base_offset`.
     fn acked(&mut self, share: Share<Self::Ticket>, base_offset: Offset, now: Micros);
     /// `is_unknown`: it may have happened; otherwise it did not and will not.
     fn failed(&mut self, share: Share<Self::Ticket>, failure: &Failure, is_unknown: bool, now: Micros);
-    /// When it wants to be asked again, though nothing happened.
+    /// Time of the next [`Feed::fill`] if nothing else happens.
     fn wake_at(&self) -> Micros {
         NEVER
     }
-    /// Nothing will come any more: the link ends when what is outstanding has ended.
+    /// No append will follow: the link ends with the last outstanding one.
     fn is_finished(&self) -> bool;
-    /// Whether a connection is of use though nothing is to be appended now.
+    /// Whether a connection is of use without an append.
     fn wants_connection(&self) -> bool {
         !self.is_finished()
     }
     /// The link has a head now.
     fn attached(&mut self, _attached: &Attached) {}
     fn detached(&mut self) {}
-    /// No replica will ever take anything. All appends have been told.
+    /// No replica will ever take an append. All appends have ended.
     fn hopeless(&mut self, _failure: &Failure) {}
 }
 
-/// Connections that feeds share: those that were given clones of it go to the same server over one. For feeds on the
-/// tasks of one thread, within a `LocalSet`.
-pub struct FeedConnections<F: Feed>(Carriers<FeedPort<F>>);
+/// Connections that feeds share: feeds with clones of it use one connection to a server. For feeds on the tasks of one
+/// thread, within a `LocalSet`.
+pub struct FeedConnections<F: Feed>(Pool<FeedPort<F>>);
 
 impl<F: Feed + 'static> Default for FeedConnections<F> {
     fn default() -> Self {
-        Self(Carriers::local())
+        Self(Pool::local())
     }
 }
 
@@ -61,7 +62,7 @@ impl<F: Feed> Clone for FeedConnections<F> {
     }
 }
 
-/// How a feed's appends travel.
+/// Options of a feed.
 pub struct FeedOptions<F: Feed> {
     pub source: Option<HandleSource>,
     pub batching: Batching,
@@ -72,7 +73,7 @@ pub struct FeedOptions<F: Feed> {
     pub connections: FeedConnections<F>,
 }
 
-/// Appends what `feed` gives to the handle's group, until it is finished. Notify `wake` when there is something new.
+/// Appends the entries of `feed` to the handle's group, until it is finished. Notify `wake` when there are new ones.
 pub async fn run_feed<F: Feed + 'static>(handle: Handle, feed: F, wake: Arc<Wake>, options: FeedOptions<F>) {
     let handles = Arc::new(Handles::new(handle, options.source));
     let writer = Writer::new(handles.current().0.limits, options.batching, rand::random());
@@ -85,7 +86,7 @@ pub(crate) fn feed_link<F: Feed + 'static>(
     writer: Writer<F::Ticket>,
     paces: bool,
     feed: F,
-    carriers: Carriers<FeedPort<F>>,
+    pool: Pool<FeedPort<F>>,
     wake: Arc<Wake>,
 ) -> Link<FeedPort<F>> {
     let handle = handles.current().0;
@@ -99,7 +100,7 @@ pub(crate) fn feed_link<F: Feed + 'static>(
         actions: Vec::new(),
         reroute: None,
     };
-    Link::new(port, handles, carriers, wake)
+    Link::new(port, handles, pool, wake)
 }
 
 pub(crate) struct FeedPort<F: Feed> {
@@ -134,7 +135,7 @@ impl<F: Feed> FeedPort<F> {
                     }
                     self.writer.recycle(shares);
                 }
-                // The first one says why; what follows is its consequence.
+                // The first one is the cause; later ones are its consequences.
                 Action::Reroute(reroute) => {
                     self.reroute.get_or_insert(reroute);
                 }
@@ -149,7 +150,7 @@ impl<F: Feed> Port for FeedPort<F> {
     }
 
     fn on_attached(&mut self, attached: &Attached, now: Micros) -> Option<Reroute> {
-        // A group that was resized has another one, which a fresh handle tells.
+        // A resized group has another size, which a fresh handle states.
         self.writer
             .set_request_size(self.handles.current().0.request_size_bytes());
         self.writer.on_attached(attached, &mut self.actions);
@@ -175,14 +176,14 @@ impl<F: Feed> Port for FeedPort<F> {
         Ok(())
     }
 
-    fn on_detached(&mut self, trouble: &Failure) {
-        self.writer.on_detached(trouble.clone());
+    fn on_detached(&mut self, reason: &Failure) {
+        self.writer.on_detached(reason.clone());
         self.reroute = None;
         self.feed.detached();
     }
 
-    fn set_trouble(&mut self, trouble: &Failure) {
-        self.writer.set_trouble(trouble.clone());
+    fn set_reason(&mut self, reason: &Failure) {
+        self.writer.set_reason(reason.clone());
     }
 
     fn on_hopeless(&mut self, failure: &Failure, now: Micros) {

@@ -1,4 +1,4 @@
-//! The handle: what a client needs to reach a group (`sdk/contract/handle.md`).
+//! The handle: a group's addresses, token, authority and limits (`sdk/contract/handle.md`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ pub struct Handle {
     pub tls: Option<HandleTls>,
 }
 
-/// Whom to trust.
+/// The trusted authority.
 #[derive(Clone, Deserialize)]
 pub struct HandleTls {
     /// Whether servers refuse connections without TLS. With an authority named, TLS is used either way.
     #[serde(default = "always")]
     pub required: bool,
-    /// The fleet's certificate authority, which alone is trusted.
+    /// The fleet's certificate authority, the only one trusted.
     pub ca_pem: String,
-    /// Shared by all connections: it remembers sessions, so that coming back is cheaper.
+    /// Shared by all connections: it keeps TLS sessions, so that reconnecting is cheaper.
     #[serde(skip)]
     config: Option<Arc<ClientConfig>>,
 }
@@ -55,7 +55,7 @@ pub struct Endpoint {
     pub role: String,
 }
 
-/// What the group was bought with.
+/// The group's SLA.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct HandleSla {
     pub durability: Durability,
@@ -83,7 +83,7 @@ impl Default for HandleLimits {
 }
 
 impl Handle {
-    /// A handle from the API's answer. The error says what is wrong with it.
+    /// A handle from the API's answer. The error names its fault.
     pub fn parse(json: &str) -> Result<Self, HandleError> {
         let mut handle: Handle =
             serde_json::from_str(json).map_err(|error| HandleError(format!("is malformed: {error}")))?;
@@ -115,12 +115,12 @@ impl Handle {
         Ok(handle)
     }
 
-    /// What connections are opened with; `None`: without TLS.
+    /// TLS configuration of connections; `None`: without TLS.
     pub(crate) fn trust(&self) -> Option<Arc<ClientConfig>> {
         self.tls.as_ref().and_then(|tls| tls.config.clone())
     }
 
-    /// Goes on with what `before` remembers, if it trusts the same authority.
+    /// Takes over the TLS sessions of `before`, if it trusts the same authority.
     pub(crate) fn remember(&mut self, before: &Handle) {
         if let (Some(tls), Some(known)) = (&mut self.tls, &before.tls)
             && tls.ca_pem == known.ca_pem
@@ -129,7 +129,7 @@ impl Handle {
         }
     }
 
-    /// The size that the SLA's rate is of; 0: not told.
+    /// The request size of the SLA's rate; 0: not stated.
     pub fn request_size_bytes(&self) -> u32 {
         self.sla.as_ref().map_or(0, |sla| sla.request_size_bytes)
     }
@@ -154,7 +154,7 @@ fn is_address(address: &str) -> bool {
         .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0))
 }
 
-/// Without the token, which is a secret: handles land in logs.
+/// Omits the token, which is a secret: handles end up in logs.
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_handle_is_refused_with_the_reason() {
+    fn malformed_handles_are_refused_with_the_reason() {
         for (wrong, part) in [
             ("{", "malformed"),
             ("{\"group_id\":\"x\"}", "malformed"),

@@ -1,4 +1,4 @@
-//! The handle in use, shared by a client's links, and whoever makes new ones.
+//! The handle in use, shared by a client's links, and the source of new ones.
 
 use std::pin::Pin;
 use std::sync::{Arc, RwLock};
@@ -36,7 +36,7 @@ impl Handles {
         self.current.read().expect("no holder of the lock panics").clone()
     }
 
-    /// Gets a newer handle than the one of `known` version, once for all who ask together.
+    /// Gets a newer handle than version `known`, once for all concurrent calls.
     pub async fn refresh(&self, known: u64) -> Result<(), String> {
         let Some(source) = &self.source else { return Ok(()) };
         let _gate = self.gate.lock().await;

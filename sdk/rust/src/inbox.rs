@@ -1,4 +1,4 @@
-//! How calls of a [`crate::Client`] reach its link's task: a bounded queue, a wake-up, and replies.
+//! The queue from a [`crate::Client`]'s callers to its link's task: bounded, with a wake-up and replies.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -7,13 +7,13 @@ use quorate_types::{Micros, Offset};
 use quorate_wire::client::Attached;
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::client::Appended;
 use crate::clock::instant_of;
 use crate::codes::client_side;
 use crate::errors::{AppendError, Failure};
 use crate::feed::Feed;
 use crate::limits::{PENDING_BYTES_READY, PENDING_CALLS_MAX, PENDING_CALLS_READY};
-use crate::wake::Wake;
+use crate::results::Appended;
+use crate::waker::Wake;
 use crate::writer::{Condition, Share, Writer};
 
 pub(crate) enum AppendCall {
@@ -29,7 +29,7 @@ pub(crate) enum AppendCall {
 pub(crate) struct Reply(pub oneshot::Sender<Result<Appended, AppendError>>);
 
 impl Reply {
-    /// A caller may have stopped waiting; what happened, happened all the same.
+    /// A caller may have stopped waiting; the append has happened all the same.
     fn send(self, outcome: Result<Appended, AppendError>) {
         let _gone = self.0.send(outcome);
     }
@@ -44,13 +44,13 @@ struct Request {
 #[derive(Default)]
 struct State {
     requests: Vec<Request>,
-    /// Whoever waits for a connection, and until when.
+    /// Callers that wait for a connection.
     attach_waiters: Vec<oneshot::Sender<Result<(), Failure>>>,
     is_attached: bool,
     is_finished: bool,
-    /// Appends and bytes that the writer holds.
-    held_calls: usize,
-    held_bytes: u64,
+    /// Appends and bytes pending in the writer.
+    pending_calls: usize,
+    pending_bytes: u64,
 }
 
 pub(crate) struct Inbox {
@@ -102,7 +102,7 @@ impl Inbox {
             reply,
         });
         drop(state);
-        // The task takes all that is there, so the first one's wake-up is enough.
+        // The task takes all requests at once, so the first one's wake-up is enough.
         if is_first {
             self.wake.notify_one();
         }
@@ -114,9 +114,9 @@ impl Inbox {
             room.as_mut().enable();
             {
                 let state = self.state();
-                let calls = state.held_calls + state.requests.len();
+                let calls = state.pending_calls + state.requests.len();
                 if state.is_finished
-                    || (calls < PENDING_CALLS_READY && state.held_bytes < PENDING_BYTES_READY)
+                    || (calls < PENDING_CALLS_READY && state.pending_bytes < PENDING_BYTES_READY)
                 {
                     return;
                 }
@@ -213,9 +213,9 @@ impl Feed for InboxFeed {
             }
         }
         let mut state = self.inbox.state();
-        state.held_calls = writer.pending_calls();
-        state.held_bytes = writer.pending_bytes();
-        let has_room = state.held_calls < PENDING_CALLS_READY && state.held_bytes < PENDING_BYTES_READY;
+        state.pending_calls = writer.pending_calls();
+        state.pending_bytes = writer.pending_bytes();
+        let has_room = state.pending_calls < PENDING_CALLS_READY && state.pending_bytes < PENDING_BYTES_READY;
         drop(state);
         if has_room {
             self.inbox.room.notify_waiters();

@@ -12,18 +12,17 @@
 //! ```
 //!
 //! An append ends in one of three ways: acked with its offset, [`AppendError::Refused`] (it did not happen and will
-//! not), [`AppendError::Unknown`] (it may have happened). Retries, redirects and reconnection are the client's
-//! business; each append is ordered at most once (`sdk/contract/wire.md`, "Appending exactly once").
+//! not), [`AppendError::Unknown`] (it may have happened). The client retries, follows redirects and reconnects by
+//! itself; each append is ordered at most once (`sdk/contract/wire.md`, "Appending exactly once").
 //!
-//! Pure cores: [`writer`] (a session), [`reads`], `route`, `liveness`. Shell: `link`, one task for each group that
-//! looks for its head; `carrier`, one for each connection, which many groups may share ([`Connections`]); [`feed`] and
-//! `inbox`, by which appends reach them.
+//! Pure cores: [`writer`] (a session), [`reads`], `route`, `liveness`. The shell has a task for each group, which looks
+//! for its head (`link`), and a task for each connection (`connection`), which many groups may share ([`Connections`]).
+//! [`feed`] and `inbox` pass appends to these tasks.
 
-mod carrier;
-mod carriers;
 mod client;
 mod clock;
 pub mod codes;
+mod connection;
 mod entries;
 mod errors;
 pub mod feed;
@@ -32,19 +31,30 @@ mod handles;
 mod inbox;
 pub mod limits;
 mod link;
+mod link_state;
 mod liveness;
+mod options;
+mod places;
+mod pool;
+mod port;
 mod reading;
 pub mod reads;
+mod results;
 mod route;
+mod stream;
+mod tail;
 mod trust;
-mod wake;
+mod waker;
 pub mod writer;
 
-pub use client::{AppendOptions, Appended, Client, ConnectFailed, Connections, Options, Page, Status, Tail};
+pub use client::Client;
 pub use clock::now_us;
 pub use entries::{Entry, entries_from};
-pub use errors::{AppendError, ConnectError, Failure, HandleError, ReadError, info};
+pub use errors::{AppendError, ConnectError, ConnectFailed, Failure, HandleError, ReadError, info};
 pub use handle::{Endpoint, Handle, HandleLimits, HandleSla, HandleTls};
 pub use handles::HandleSource;
+pub use options::{AppendOptions, Connections, Options};
 pub use quorate_wire::client::Attached;
-pub use wake::Wake;
+pub use results::{Appended, Page, Status};
+pub use tail::Tail;
+pub use waker::Wake;

@@ -1,26 +1,26 @@
-//! Every bound of the client, with its reason. What a server allows comes with the handle and HELLO_OK.
+//! Every bound of the client, with its reason. A server's limits come with the handle and HELLO_OK.
 
 use std::time::Duration;
 
 use quorate_types::Micros;
 
-/// Deadline of a call that names none.
+/// Deadline of a call without one.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// Concurrent appends share a batch up to here: beyond, a larger batch saves nothing more per entry.
+/// Concurrent appends share a batch up to this size: a larger batch saves nothing more per entry.
 pub const BATCH_COALESCE_BYTES: u32 = 128 << 10;
 pub const BATCH_COALESCE_ENTRIES: u32 = 8_192;
-/// Appends share a batch, and so its deadline, if theirs lie no further apart.
+/// Appends share a batch, and its deadline, if their deadlines are at most this far apart.
 pub const BATCH_DEADLINE_SPREAD_US: Micros = 20_000;
 
-/// With fewer batches outstanding the next is sent at once; with more, appends fill it first.
+/// With fewer batches outstanding, the next is sent at once; with more, appends fill it first.
 pub const EAGER_BATCHES: usize = 4;
-/// A batch of this size is sent whatever is outstanding, up to the window.
+/// A batch of this size is sent at once, up to the window.
 pub const EAGER_BATCH_BYTES: u32 = 16 << 10;
-/// Sent and not acknowledged: what a head queues for one group, so more could only be refused.
+/// Most bytes sent and not acknowledged. A head queues as much for one group, so it would refuse more.
 pub const INFLIGHT_BYTES_MAX: u64 = 8 << 20;
 
-/// An append beyond this is refused with queue_full, so that a runaway producer cannot take all memory.
+/// Appends beyond this are refused with queue_full, so that a runaway producer cannot take all memory.
 pub const PENDING_BYTES_MAX: u64 = 256 << 20;
 pub const PENDING_CALLS_MAX: usize = 1 << 20;
 /// `Client::ready` waits until less than this is pending.
@@ -29,45 +29,45 @@ pub const PENDING_CALLS_READY: usize = 65_536;
 /// Buffers of acknowledged batches kept for the next ones.
 pub const SPARE_BUFFERS_MAX: usize = 8;
 
-/// How long a batch that nobody waits for any more may have no answer before it is sent again on a new connection …
+/// Longest time without an answer to an orphaned batch, one without callers, before it is sent on a new connection.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(2);
-/// … and how often, before the session is given up.
+/// Most sendings of an orphaned batch before the session is replaced.
 pub const GHOST_SENDINGS_MAX: u32 = 5;
 
 pub const READS_OUTSTANDING_MAX: usize = 1_024;
 pub const READ_BYTES_DEFAULT: u32 = 1 << 20;
-/// What a tail buffers ahead of its reader: one batch of the largest size.
+/// Bytes that a tail buffers ahead of its reader: one batch of the largest size.
 pub const TAIL_CREDIT_BYTES: u32 = 4 << 20;
 /// Subscriptions that a server allows on one connection.
 pub const TAILS_MAX: usize = 64;
 
 pub const DIAL_TIMEOUT: Duration = Duration::from_secs(1);
 pub const HANDSHAKE_TIMEOUT_US: Micros = 2_000_000;
-/// Silence while an answer is awaited; then a PING.
+/// Silence while an answer is awaited until a PING is sent.
 pub const PING_AFTER_US: Micros = 750_000;
-/// Silence while an answer is awaited; then the connection counts as broken. With [`PING_AFTER_US`] it leaves a
-/// second of the three that a failover may take.
+/// Silence while an answer is awaited until the connection counts as broken. It leaves a second of the three that a
+/// failover may take.
 pub const SILENCE_US_MAX: Micros = 2_000_000;
 pub const LIVENESS_TICK_US: Micros = 250_000;
-/// Keeps middleboxes from forgetting an idle connection, and finds out when one did.
+/// Keeps middleboxes from forgetting an idle connection, and detects it when one did.
 pub const IDLE_PING_US: Micros = 15_000_000;
 
 pub const BACKOFF_BASE_US: Micros = 20_000;
 /// Short, so that little is added to a failover; with full jitter it is half of that on average.
 pub const BACKOFF_MAX_US: Micros = 300_000;
-/// How long a follower whose head cannot be reached is trusted to tell of a new one: longer than the coordinator takes
-/// to replace a head whose process has ended, and short enough to try the others should this one be cut off.
+/// Longest wait for a new head at a follower whose head cannot be reached. The coordinator replaces a head whose process
+/// has ended in less. It is short enough to try the others if this follower is isolated.
 pub const NEW_HEAD_WAIT_US_MAX: Micros = 750_000;
 /// Redirects followed without waiting; more of them mean that the replicas disagree, for now.
 pub const REDIRECTS_AT_ONCE_MAX: u32 = 4;
-/// A client asks for a new handle no more often.
+/// Shortest interval between requests for a new handle.
 pub const REFRESH_INTERVAL_US_MIN: Micros = 1_000_000;
-/// Longest wait for whoever makes new handles.
+/// Longest wait for the source of new handles.
 pub const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest frame before HELLO_OK tells the limit (`sdk/contract/wire.md`).
+/// Longest frame before HELLO_OK states the limit (`sdk/contract/wire.md`).
 pub const CONNECT_FRAME_BYTES_MAX: u32 = 65_535;
-/// Whatever a server claims, no more is buffered for one frame.
+/// Most bytes buffered for one frame, whatever limit a server states.
 pub const FRAME_BYTES_CEILING: u32 = 64 << 20;
 
 const _: () = assert!(

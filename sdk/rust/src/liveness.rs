@@ -1,4 +1,4 @@
-//! Whether the other side of a connection still lives: pure.
+//! Liveness of the other side of a connection: pure.
 
 use quorate_types::Micros;
 
@@ -8,7 +8,7 @@ use crate::limits::{HANDSHAKE_TIMEOUT_US, IDLE_PING_US, LIVENESS_TICK_US, PING_A
 pub enum Verdict {
     Fine,
     Ping,
-    /// Why the connection counts as broken.
+    /// The connection counts as broken, for this reason.
     Dead(&'static str),
 }
 
@@ -36,7 +36,7 @@ impl Liveness {
         self.has_pinged = false;
     }
 
-    /// When [`Liveness::check`] is due.
+    /// Time of the next [`Liveness::check`].
     pub fn tick_at(&self) -> Micros {
         self.tick_at
     }
@@ -50,7 +50,7 @@ impl Liveness {
         if !is_attached {
             let is_late = silence_us > HANDSHAKE_TIMEOUT_US;
             return if is_late {
-                Verdict::Dead("it did not greet in time")
+                Verdict::Dead("the handshake took too long")
             } else {
                 Verdict::Fine
             };
@@ -84,7 +84,7 @@ impl Liveness {
 mod tests {
     use super::*;
 
-    /// The verdicts other than fine, at the ticks up to `end`, with nothing heard after `Liveness::new(0)`.
+    /// The verdicts other than fine, at the ticks up to `end`, in silence after `Liveness::new(0)`.
     fn verdicts(is_attached: bool, awaits_answer: bool, end: Micros) -> Vec<(Micros, Verdict)> {
         let mut liveness = Liveness::new(0);
         let mut found = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_awaits_an_answer_asks_and_then_gives_up() {
+    fn silence_while_an_answer_is_awaited_leads_to_a_ping_and_then_to_the_end() {
         let found = verdicts(true, true, 2_500_000);
         assert!(
             matches!(
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_has_its_time() {
+    fn a_handshake_has_a_bound_in_time() {
         let found = verdicts(false, false, 2_250_000);
         assert!(matches!(found[..], [(2_250_000, Verdict::Dead(_))]), "{found:?}");
     }

@@ -1,4 +1,4 @@
-//! How reads of a [`crate::Client`] reach their link's task, and the port that carries them over it.
+//! The queue from a [`crate::Client`]'s readers to their link's task, and the port that sends their calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,13 +8,16 @@ use quorate_wire::client::{Attached, Entries, Message, StatusOk};
 use quorate_wire::{Frame, WireError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::client::TailPage;
 use crate::codes::client_side;
+use crate::entries::Entry;
 use crate::errors::Failure;
-use crate::link::Port;
+use crate::port::Port;
 use crate::reads::{Ask, ReadAction, Reads};
-use crate::wake::Wake;
+use crate::waker::Wake;
 use crate::writer::Reroute;
+
+/// A page of a tail: its request, the next entries, the credit due when they are consumed.
+pub(crate) type TailPage = Result<(u32, Vec<Entry>, u32), Failure>;
 
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, Failure>>;
 
@@ -60,8 +63,8 @@ struct Calls {
 }
 
 impl ReadInbox {
-    /// Bounded by what may be outstanding: the task refuses what is too much, and takes all at once. A call that
-    /// comes too late is dropped, which tells its caller.
+    /// The queue is bounded: the task takes all calls at once, and refuses those beyond its limit. A call that comes
+    /// too late is dropped, which ends its caller's wait.
     pub fn push(&self, call: ReadCall) {
         let mut calls = self.calls.lock().expect("no holder of the lock panics");
         if !calls.is_finished {
@@ -221,13 +224,13 @@ impl Port for ReadPort {
         Ok(())
     }
 
-    fn on_detached(&mut self, trouble: &Failure) {
-        self.reads.on_detached(trouble.clone());
+    fn on_detached(&mut self, reason: &Failure) {
+        self.reads.on_detached(reason.clone());
         self.reroute = None;
     }
 
-    fn set_trouble(&mut self, trouble: &Failure) {
-        self.reads.set_trouble(trouble.clone());
+    fn set_reason(&mut self, reason: &Failure) {
+        self.reads.set_reason(reason.clone());
     }
 
     fn on_hopeless(&mut self, failure: &Failure, _now: Micros) {
@@ -266,7 +269,7 @@ impl Port for ReadPort {
         self.reroute.take()
     }
 
-    /// A read may be held back for its `wait_ms` and a tail for ever; a PING tells whether the server lives.
+    /// A read may wait for its `wait_ms` and a tail for ever; a PING shows whether the server is alive.
     fn awaits_answer(&self) -> bool {
         !self.reads.is_idle()
     }

@@ -1,5 +1,5 @@
-//! Where to connect next: pure. All endpoints of the handle, head first; redirects at once; between rounds a new
-//! handle, and a wait that grows exponentially with full jitter.
+//! The next address to connect to: pure. All endpoints of the handle, head first; redirects at once. Between sweeps over
+//! the endpoints comes a new handle, and a wait that grows exponentially with full jitter.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,8 @@ pub enum Step {
 
 pub struct Route {
     addresses: Vec<String>,
-    round: VecDeque<String>,
+    /// Addresses left to try in this sweep.
+    sweep: VecDeque<String>,
     can_refresh: bool,
     redirect: Option<String>,
     redirects: u32,
@@ -37,7 +38,7 @@ impl Route {
     pub fn new(addresses: Vec<String>, can_refresh: bool) -> Self {
         assert!(!addresses.is_empty(), "a handle has endpoints");
         Self {
-            round: addresses.iter().cloned().collect(),
+            sweep: addresses.iter().cloned().collect(),
             addresses,
             can_refresh,
             redirect: None,
@@ -59,8 +60,8 @@ impl Route {
                 delay_us: self.take_delay(),
             };
         }
-        if self.round.is_empty() {
-            self.round = self.addresses.iter().cloned().collect();
+        if self.sweep.is_empty() {
+            self.sweep = self.addresses.iter().cloned().collect();
             self.wants_refresh = true;
             self.back_off(random);
         }
@@ -74,14 +75,14 @@ impl Route {
                 delay_us: self.take_delay(),
             };
         }
-        let address = self.round.pop_front().expect("a round has addresses");
+        let address = self.sweep.pop_front().expect("a sweep has addresses");
         Step::Dial {
             address,
             delay_us: self.take_delay(),
         }
     }
 
-    /// A replica named the head. Without an address the round goes on.
+    /// A replica named the head. Without an address the sweep continues.
     pub fn redirect(&mut self, address: &str, random: u64) {
         if address.is_empty() {
             return;
@@ -93,12 +94,12 @@ impl Route {
         }
     }
 
-    /// The handle seems out of date: the next step is a refresh, if one can be had.
+    /// The handle seems out of date: the next step is a refresh, if possible.
     pub fn want_handle(&mut self) {
         self.wants_refresh = true;
     }
 
-    /// What a server asked for, before the next dial.
+    /// Waits at least so long before the next dial, as a server asked.
     pub fn wait_at_least(&mut self, delay_us: Micros) {
         self.delay_us_min = self.delay_us_min.max(delay_us.min(BACKOFF_MAX_US));
     }
@@ -106,11 +107,11 @@ impl Route {
     /// A new handle came.
     pub fn replace(&mut self, addresses: Vec<String>) {
         assert!(!addresses.is_empty(), "a handle has endpoints");
-        self.round = addresses.iter().cloned().collect();
+        self.sweep = addresses.iter().cloned().collect();
         self.addresses = addresses;
     }
 
-    /// The connection is what was wanted. When it breaks, its address is tried first.
+    /// The connection is the right one. When it breaks, its address is tried first.
     pub fn attached(&mut self, address: &str) {
         self.redirect = None;
         self.wants_refresh = false;
@@ -118,17 +119,17 @@ impl Route {
         self.delay_us_min = 0;
         self.has_progressed = false;
         let others = self.addresses.iter().filter(|other| *other != address).cloned();
-        self.round = std::iter::once(address.to_string()).chain(others).collect();
+        self.sweep = std::iter::once(address.to_string()).chain(others).collect();
     }
 
-    /// The connection answered something: waits start small again.
+    /// An answer came over the connection: waits start small again.
     pub fn progressed(&mut self) {
         self.has_progressed = true;
         self.attempt = 0;
         self.redirects = 0;
     }
 
-    /// The attached connection broke. One that never answered anything is not dialled again without a wait.
+    /// The attached connection broke. Without an answer on it, the next dial waits.
     pub fn lost(&mut self, random: u64) {
         if !self.has_progressed {
             self.back_off(random);
@@ -137,7 +138,7 @@ impl Route {
 
     /// Try the others before this one.
     pub fn avoid(&mut self, address: &str) {
-        self.round.retain(|other| other != address);
+        self.sweep.retain(|other| other != address);
     }
 
     fn back_off(&mut self, random: u64) {
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_tries_all_and_the_next_one_waits() {
+    fn a_sweep_tries_all_addresses_and_the_next_one_waits() {
         let mut route = route(false);
         assert_eq!(route.next(0, 7), dial("a", 0));
         assert_eq!(route.next(0, 7), dial("b", 0));
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_is_refreshed_between_rounds_but_not_too_often() {
+    fn a_handle_is_refreshed_between_sweeps_but_not_too_often() {
         let mut route = route(true);
         let _ = (route.next(0, 0), route.next(0, 0));
         assert_eq!(route.next(5, 0), Step::Refresh { delay_us: 0 });

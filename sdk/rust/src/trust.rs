@@ -1,4 +1,4 @@
-//! TLS of a connection: whom the handle says to trust, and what a failed handshake means.
+//! TLS of a connection: the handle's authority, and the causes of a failed handshake.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use tokio::net::TcpStream;
 use crate::codes::client_side;
 use crate::errors::Failure;
 
-/// What came right behind the handshake is kept: the bytes.
+/// An open connection, with the bytes that came right behind the handshake.
 pub(crate) type Opened = (ReadHalf, WriteHalf, Vec<u8>);
 
-/// Connects, with TLS when `trust` is given. Put a time-out around it.
+/// Connects, with TLS if `trust` is given. Put a timeout around it.
 pub(crate) async fn open(address: String, trust: Option<Arc<ClientConfig>>) -> Result<Opened, Failure> {
     let unreachable =
         |reason: String| Failure::new(client_side::NO_CONNECTION, format!("{address}: {reason}"));
@@ -35,7 +35,7 @@ pub(crate) async fn open(address: String, trust: Option<Arc<ClientConfig>>) -> R
             format!("{address}: {}", untrusted(&wrong, host)),
         )),
         Err(HandshakeError::Tls(Error::InvalidMessage(_))) => {
-            Err(unreachable("what answers there does not speak TLS".into()))
+            Err(unreachable("the server does not speak TLS".into()))
         }
         Err(error) => Err(unreachable(error.to_string())),
     }
@@ -53,7 +53,7 @@ fn untrusted(wrong: &CertificateError, host: &str) -> String {
             "its certificate has expired, or this machine's clock is ahead".to_string()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not good yet: this machine's clock is behind".to_string()
+            "its certificate is not valid yet: this machine's clock is behind".to_string()
         }
         other => format!("its certificate is not acceptable: {other}"),
     }

@@ -18,21 +18,21 @@ use tokio::net::{TcpListener, TcpStream};
 const PATIENCE: Duration = Duration::from_secs(20);
 const GROUP: &str = "01930f3c-5f4e-7cc3-98c4-dc0c0c07398f";
 
-/// What the fake does besides serving.
+/// Behaviour of the fake server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Serve,
     /// Orders the first batch of each of the first `n` connections, and closes without an answer.
-    CutAfterOrdering(u32),
+    CloseAfterOrdering(u32),
     /// Sends clients to this port.
     Redirect(u16),
-    /// Knows a head at the first port, and a moment later that the one at the second has taken over.
+    /// Names a head at the first port, and a moment later the next one at the second.
     LoseHead(u16, u16),
     RefuseTokens,
-    /// Takes the first session that appends and all it sends, and answers nothing, not even a PING.
+    /// Takes every batch of the first session that appends, and answers nothing, not even a PING.
     SwallowSession,
-    /// A head that reaches nobody but its clients: it takes a connection, and at the first batch sends them away.
-    CutOff,
+    /// An isolated head, which reaches only its clients: it takes a connection, and refuses at the first batch.
+    Isolated,
 }
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ struct Log {
     bases: Vec<u64>,
     end: u64,
     connections: u32,
-    /// Of clients that append, in order.
+    /// Sessions of clients that append, in order.
     sessions: Vec<u64>,
     swallowed: u32,
 }
@@ -114,7 +114,7 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
             if session != 0 && !log.sessions.contains(&session) {
                 log.sessions.push(session);
             }
-            if manner == Manner::CutOff && log.connections > 1 {
+            if manner == Manner::Isolated && log.connections > 1 {
                 return Some(Some(refused(kind::ATTACH, 0, Code::CutOff, 3)));
             }
             let (role, head_address) = match manner {
@@ -139,7 +139,7 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
             log.swallowed += 1;
             return Some(None);
         }
-        Message::Append(append) if manner == Manner::CutOff => {
+        Message::Append(append) if manner == Manner::Isolated => {
             match refused(kind::APPEND, append.seq, Code::CutOff, 3) {
                 Message::Refused(refused) => Message::Refused(Refused {
                     outcome: 2,
@@ -165,7 +165,7 @@ fn answer(message: Message, manner: Manner, log: &Mutex<Log>) -> Option<Option<M
                     payload_crc: append.payload_crc,
                     payload: append.payload,
                 });
-                if matches!(manner, Manner::CutAfterOrdering(n) if log.connections <= n) {
+                if matches!(manner, Manner::CloseAfterOrdering(n) if log.connections <= n) {
                     return None;
                 }
             }
@@ -223,7 +223,7 @@ fn handle(ports: &[u16]) -> String {
     )
 }
 
-/// Runs a test that must end: nothing here may wait for ever.
+/// Runs a test with a bound in time.
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -237,7 +237,7 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 #[test]
-fn appends_are_read_back_at_the_offsets_told() {
+fn appends_are_read_back_at_the_offsets_reported() {
     run(async {
         let (port, _) = serve(Manner::Serve).await;
         let client = Client::connect(&handle(&[port])).await.unwrap();
@@ -274,18 +274,18 @@ fn appends_are_read_back_at_the_offsets_told() {
 #[test]
 fn a_batch_whose_answer_was_lost_is_ordered_once() {
     run(async {
-        let (port, log) = serve(Manner::CutAfterOrdering(2)).await;
+        let (port, log) = serve(Manner::CloseAfterOrdering(2)).await;
         let client = Client::open(Handle::parse(&handle(&[port])).unwrap(), Options::default());
         for number in 0..5 {
             assert_eq!(client.append("x").await, Ok(number));
         }
         let log = log.lock().unwrap();
-        assert_eq!((log.end, log.connections), (5, 3), "two connections were cut");
+        assert_eq!((log.end, log.connections), (5, 3), "two connections were closed");
     });
 }
 
 #[test]
-fn a_session_that_nobody_answers_is_given_up_and_said_to_be() {
+fn a_session_without_answers_is_ended_and_reported() {
     run(async {
         let (port, log) = serve(Manner::SwallowSession).await;
         let options = Options {
@@ -297,7 +297,7 @@ fn a_session_that_nobody_answers_is_given_up_and_said_to_be() {
             timeout: Some(Duration::from_millis(30)),
             ..AppendOptions::default()
         };
-        let first = client.append_many(vec![Bytes::from("ghost")], soon);
+        let first = client.append_many(vec![Bytes::from("orphan")], soon);
         let behind = client.append("behind");
         let (first, behind) = (first.await.unwrap_err(), behind.await.unwrap_err());
         for error in [&first, &behind] {
@@ -307,7 +307,7 @@ fn a_session_that_nobody_answers_is_given_up_and_said_to_be() {
             );
             assert!(error.to_string().contains("Read the log"), "{error}");
         }
-        assert!(behind.to_string().contains("its session is given up"), "{behind}");
+        assert!(behind.to_string().contains("its session is ended"), "{behind}");
         assert_eq!(client.append("next").await, Ok(0));
         let log = log.lock().unwrap();
         let sendings = 2 * (1 + GHOST_SENDINGS_MAX);
@@ -316,7 +316,7 @@ fn a_session_that_nobody_answers_is_given_up_and_said_to_be() {
 }
 
 #[test]
-fn a_redirect_is_followed_and_a_dead_endpoint_passed_over() {
+fn a_redirect_is_followed_and_a_dead_endpoint_skipped() {
     run(async {
         let (head, log) = serve(Manner::Serve).await;
         let (follower, _) = serve(Manner::Redirect(head)).await;
@@ -330,7 +330,7 @@ fn a_redirect_is_followed_and_a_dead_endpoint_passed_over() {
 }
 
 #[test]
-fn a_follower_whose_head_is_gone_is_waited_at_for_the_next_one() {
+fn a_client_waits_for_the_next_head_at_a_follower_whose_head_is_gone() {
     run(async {
         let (head, log) = serve(Manner::Serve).await;
         let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -345,10 +345,10 @@ fn a_follower_whose_head_is_gone_is_waited_at_for_the_next_one() {
 }
 
 #[test]
-fn a_head_that_is_cut_off_is_left_and_the_next_one_waited_for() {
+fn an_isolated_head_is_left_and_the_next_one_waited_for() {
     run(async {
         let (head, log) = serve(Manner::Serve).await;
-        let (old, olds) = serve(Manner::CutOff).await;
+        let (old, olds) = serve(Manner::Isolated).await;
         let (follower, followers) = serve(Manner::LoseHead(old, head)).await;
         let client = Client::connect(&handle(&[old, follower])).await.unwrap();
         assert_eq!(client.append("x").await, Ok(0));
@@ -359,7 +359,7 @@ fn a_head_that_is_cut_off_is_left_and_the_next_one_waited_for() {
 }
 
 #[test]
-fn a_bad_token_is_told_at_once_and_an_absent_fleet_by_the_deadline() {
+fn a_bad_token_is_reported_at_once_and_an_absent_fleet_by_the_deadline() {
     run(async {
         let (port, _) = serve(Manner::RefuseTokens).await;
         let Err(ConnectFailed::Connect(error)) = Client::connect(&handle(&[port])).await else {
@@ -384,7 +384,7 @@ fn a_bad_token_is_told_at_once_and_an_absent_fleet_by_the_deadline() {
 }
 
 #[test]
-fn what_is_beyond_the_rate_leaves_when_it_may_or_never() {
+fn appends_beyond_the_rate_leave_in_their_time_or_never() {
     run(async {
         let (port, log) = serve(Manner::Serve).await;
         let sla = r#"{"sla":{"durability":"in_memory","replication_degree":1,"request_size_bytes":100,"rate_per_s":1},"#;
@@ -392,7 +392,7 @@ fn what_is_beyond_the_rate_leaves_when_it_may_or_never() {
         let many = |count| vec![Bytes::from("x"); count];
         let began = tokio::time::Instant::now();
         let client = Client::connect(&bought(port)).await.unwrap();
-        // The head tells a request of 100 bytes each second, which gives 106 bytes at once and 106.25 each second.
+        // The head announces a request of 100 bytes each second: 106 bytes at once and 106.25 each second.
         for (count, base_offset) in [(106, 0), (20, 106)] {
             let appended = client.append_many(many(count), AppendOptions::default()).await;
             assert_eq!(appended.map(|appended| appended.base_offset), Ok(base_offset));

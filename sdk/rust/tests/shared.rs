@@ -20,13 +20,13 @@ struct Server {
     logs: HashMap<GroupId, Log>,
     detached: Vec<GroupId>,
     /// Batches of all groups after which connections are closed, with the last one's answer.
-    cut_after: Option<usize>,
+    close_after: Option<usize>,
     batches: usize,
-    /// This group's head is another from its first batch on: its clients are told so.
+    /// This group gets another head at its first batch, and its clients a NOTICE of that.
     deposes: Option<GroupId>,
 }
 
-/// The offset of each batch, in order, and where the log ends.
+/// The offset of each batch, in order, and the log's end.
 #[derive(Default)]
 struct Log {
     bases: Vec<u64>,
@@ -103,13 +103,13 @@ fn answer(frame: &Frame, channels: &mut HashMap<u32, GroupId>, server: &mut Serv
             server.batches += 1;
             let log = server.logs.get_mut(&group_id).unwrap();
             let next = log.bases.len() as u64 + 1;
-            assert!(append.seq <= next, "nothing was refused, so no batch is missing");
+            assert!(append.seq <= next, "no batch was refused, so none is missing");
             if append.seq == next {
                 log.bases.push(log.end);
                 log.end += u64::from(append.entry_count);
             }
-            if server.cut_after.is_some_and(|count| server.batches >= count) {
-                server.cut_after = None;
+            if server.close_after.is_some_and(|count| server.batches >= count) {
+                server.close_after = None;
                 return None;
             }
             let acked = Message::Acked(vec![(append.seq, log.bases[append.seq as usize - 1])]);
@@ -150,7 +150,7 @@ fn open(port: u16, number: u32, connections: &Connections) -> Client {
     Client::open(Handle::parse(&handle).unwrap(), options)
 }
 
-/// Runs a test that must end: nothing here may wait for ever.
+/// Runs a test with a bound in time.
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(async {
@@ -160,7 +160,7 @@ fn run(test: impl Future<Output = ()>) {
     });
 }
 
-/// Each client appends so many entries, all at once; each must get the next offset of its own log.
+/// Each client appends `count` entries, all at once; each must get the next offset of its own log.
 async fn append_all(clients: &[Client], from: u64, count: u64) {
     let pending: Vec<_> = clients
         .iter()
@@ -172,7 +172,7 @@ async fn append_all(clients: &[Client], from: u64, count: u64) {
 }
 
 #[test]
-fn clients_share_one_connection_if_they_were_given_it() {
+fn clients_with_clones_of_one_connections_share_a_connection() {
     run(async {
         let ((port, server), connections) = (serve().await, Connections::default());
         let clients: Vec<_> = (0..20).map(|number| open(port, number, &connections)).collect();
@@ -199,17 +199,17 @@ fn a_full_connection_is_followed_by_another() {
 }
 
 #[test]
-fn all_come_back_when_the_connection_breaks_and_nothing_is_ordered_twice() {
+fn all_reconnect_when_the_connection_breaks_and_no_batch_is_ordered_twice() {
     run(async {
         let ((port, server), connections) = (serve().await, Connections::default());
         let clients: Vec<_> = (0..20).map(|number| open(port, number, &connections)).collect();
         append_all(&clients, 0, 1).await;
-        server.lock().unwrap().cut_after = Some(30);
+        server.lock().unwrap().close_after = Some(30);
         append_all(&clients, 1, 30).await;
-        // Who had nothing outstanding any more had no need to come back before.
+        // A client without an outstanding append reconnects only now.
         append_all(&clients, 31, 1).await;
         let server = server.lock().unwrap();
-        assert!(server.cut_after.is_none(), "it was cut");
+        assert!(server.close_after.is_none(), "it was closed");
         assert_eq!(server.connections, 2);
         assert!(
             server
@@ -221,7 +221,7 @@ fn all_come_back_when_the_connection_breaks_and_nothing_is_ordered_twice() {
 }
 
 #[test]
-fn who_leaves_or_must_attach_anew_disturbs_nobody() {
+fn a_client_that_leaves_or_attaches_again_does_not_disturb_others() {
     run(async {
         let ((port, server), connections) = (serve().await, Connections::default());
         let mut clients: Vec<_> = (0..3).map(|number| open(port, number, &connections)).collect();
@@ -239,7 +239,7 @@ fn who_leaves_or_must_attach_anew_disturbs_nobody() {
 }
 
 #[test]
-fn a_connection_that_nobody_uses_is_closed() {
+fn an_unused_connection_is_closed() {
     run(async {
         let ((port, server), connections) = (serve().await, Connections::default());
         for number in 0..3 {

@@ -1,4 +1,4 @@
-//! TLS over real sockets: what a client does with servers that it trusts, and with those that it cannot.
+//! TLS over real sockets: a client with servers that it trusts, and with servers that it cannot trust.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ struct Seen {
     refused: AtomicU32,
 }
 
-/// A head that acknowledges everything, and closes each connection after its first append if it is told so.
+/// A head that acknowledges everything; with `closes`, it closes each connection after its first append.
 async fn serve(tls: Option<ServerTls>, closes: bool) -> (u16, Arc<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -151,7 +151,7 @@ async fn failure(handle: &str) -> Failure {
     let Err(ConnectFailed::Connect(error)) = Client::connect(handle).await else {
         panic!("it was refused")
     };
-    assert!(started.elapsed() < Duration::from_secs(5), "told at once");
+    assert!(started.elapsed() < Duration::from_secs(5), "reported at once");
     error.0
 }
 
@@ -168,7 +168,7 @@ fn run(test: impl Future<Output = ()>) {
 }
 
 #[test]
-fn a_trusted_server_is_used_and_coming_back_is_cheaper() {
+fn a_trusted_server_is_used_and_reconnecting_is_cheaper() {
     run(async {
         let (_folder, authority) = authority();
         let (port, seen) = serve(Some(server_tls(&authority, SystemTime::now())), true).await;
@@ -204,7 +204,7 @@ fn nothing_is_sent_to_a_server_that_cannot_be_trusted() {
         ))
         .await;
         assert!(host.to_string().contains("another host than localhost"), "{host}");
-        // The server hears of it a little later.
+        // The server sees it a little later.
         while seen.refused.load(Ordering::Relaxed) < 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -222,12 +222,12 @@ fn nothing_is_sent_to_a_server_that_cannot_be_trusted() {
 }
 
 #[test]
-fn one_side_without_tls_is_told_from_a_dead_one() {
+fn one_side_without_tls_is_distinguished_from_a_dead_one() {
     run(async {
         let (_folder, authority) = authority();
         let (port, _) = serve(Some(server_tls(&authority, SystemTime::now())), false).await;
-        let told = failure(&handle(&format!("127.0.0.1:{port}"), None)).await;
-        assert!(told.is(Code::TlsRequired), "{told}");
+        let reported = failure(&handle(&format!("127.0.0.1:{port}"), None)).await;
+        assert!(reported.is(Code::TlsRequired), "{reported}");
         let (port, _) = serve(None, false).await;
         let handle = handle(&format!("127.0.0.1:{port}"), Some(authority.certificate_pem()));
         let options = Options {

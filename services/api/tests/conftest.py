@@ -1,4 +1,4 @@
-"""A real PostgreSQL and a real Redis for the whole run; a clone of the migrated template for each test."""
+"""A real PostgreSQL and a real Redis for the whole run, and a clone of the migrated template for each test."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The controller starts the servers; workers get their addresses."""
+    """The controller starts the servers and passes their addresses to the workers."""
     if hasattr(config, "workerinput"):
         os.environ.update(config.workerinput["quorate_servers"])
         return
@@ -65,7 +65,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def owner_url() -> Iterator[str]:
-    """URL, as the owner, of a database of this test's own, migrated and empty."""
+    """The owner's URL of a migrated, empty database for this test alone."""
     template_url = os.environ["TEST_TEMPLATE_URL"]
     name = f"test_{uuid.uuid4().hex}"
     admin_url = template_url.replace(f"/{TEMPLATE}", "/postgres")
@@ -129,7 +129,7 @@ async def services(settings: Settings, coordinator: FakeCoordinator, bus: Redis)
 
 @pytest.fixture
 async def api(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    """Nobody in particular, talking to the API. What it does not know is an error of the test."""
+    """A client of the API that is not logged in. An unexpected exception fails the test."""
     app = application.build(services)
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
     async with httpx2.AsyncClient(transport=transport, base_url="http://testserver") as client:
@@ -138,7 +138,7 @@ async def api(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 @pytest.fixture
 async def operator(api: httpx2.AsyncClient, settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """Who runs the fleet, talking to the API."""
+    """An operator's client of the API."""
     token = (settings.operator_tokens() or "").strip()
     async with httpx2.AsyncClient(
         transport=api._transport, base_url="http://testserver", headers={"Authorization": f"Bearer {token}"}
@@ -165,6 +165,6 @@ async def worker_engine(owner_url: str) -> AsyncIterator[AsyncEngine]:
 
 @pytest.fixture
 def owner(owner_url: str) -> Iterator[psycopg.Connection]:
-    """The database as its owner sees it: past row-level security."""
+    """The database as its owner sees it, without row-level security."""
     with psycopg.connect(owner_url, autocommit=True) as connection:
         yield connection

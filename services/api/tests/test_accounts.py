@@ -105,12 +105,12 @@ def _connection(*forwarded: str) -> HTTPConnection:
 @pytest.mark.parametrize(
     ("proxies", "forwarded", "counts"),
     [
-        (0, ["203.0.113.9"], "10.0.0.1"),  # nobody's word counts
+        (0, ["203.0.113.9"], "10.0.0.1"),  # without trusted proxies the header is ignored
         (1, ["203.0.113.9"], "203.0.113.9"),
-        (1, ["198.51.100.1, 203.0.113.9"], "203.0.113.9"),  # what the client wrote itself does not
+        (1, ["198.51.100.1, 203.0.113.9"], "203.0.113.9"),  # the client's own entry is ignored
         (1, ["198.51.100.1", "203.0.113.9"], "203.0.113.9"),
         (2, ["198.51.100.1, 203.0.113.9, 10.0.0.2"], "203.0.113.9"),
-        (2, ["203.0.113.9"], "10.0.0.1"),  # it came round one of them
+        (2, ["203.0.113.9"], "10.0.0.1"),  # the request bypassed one of them
         (1, [], "10.0.0.1"),
         (1, ["somebody"], "10.0.0.1"),
         (1, ["203.0.113.9:1234"], "203.0.113.9"),

@@ -1,4 +1,4 @@
-"""Bad input gets a clear 4xx and harms nobody."""
+"""Bad input gets a clear 4xx and has no other effect."""
 
 from typing import Any
 

@@ -7,9 +7,10 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate_api.billing import calculator, prices
+from quorate_api.billing import calculator
 from quorate_api.billing.calculator import BilledGroup, Line, Reservation
 from quorate_api.coordinator.schemas import ResourceDemand
+from quorate_api.pricing import prices
 
 getcontext().prec = 60
 GROUP = BilledGroup(uuid.UUID(int=1), "orders", (Reservation(None, 12_345, "1,000 appends/s"),))
@@ -34,7 +35,7 @@ def test_reservations_are_rounded_up_per_resource(cpu: float, network: float, st
 
 @given(st.lists(QUANTITIES, min_size=1, max_size=6))
 def test_invoices_bill_everything_once(increments: list[dict[str, int]]) -> None:
-    """However a life is cut into months, quantities on invoices add up to what was metered."""
+    """Quantities on invoices add up to the metered ones, for every division into months."""
     metered, billed = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     for increment in increments:
         metered = {kind: metered[kind] + increment[kind] for kind in KINDS}

@@ -1,4 +1,4 @@
-"""The embedded servers: start, find running, stop, keep what was stored, say what is wrong."""
+"""The embedded servers: start, find running, stop, keep stored data, explain errors."""
 
 import os
 import socket

@@ -23,12 +23,12 @@ from support.coordinator import FakeCoordinator
 from support.customer import Customer, bearer
 
 BUDGET_S = 35
-EXAMPLES = 15  # per operation, valid and broken each; a slow machine makes fewer
+EXAMPLES = 15  # per operation and kind (valid, broken); a slow machine reaches fewer
 
 
 @pytest.fixture
 def target(owner_url: str, redis_url: str, tmp_path: Path):  # type: ignore[no-untyped-def]
-    """The API on a loop of its own, so that synchronous code can call it, and a customer with a key."""
+    """A customer with a key, and the API on its own loop, so that synchronous code can call it."""
     token_file = tmp_path / "token"
     token_file.write_text(FakeCoordinator.TOKEN)
     keys = Path(os.environ["TEST_KEYS_DIR"])
@@ -72,7 +72,7 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
     ids = {"project_id": customer.project_id, "group_id": group["id"], "server_id": "1"}
     operations = [result.ok() for result in schema.get_all_operations()]
     operations = [each for each in operations if each.definition.raw["operationId"] != "stream_group"]
-    share_s = BUDGET_S / len(operations) / 2  # of valid and of broken input for each operation
+    share_s = BUDGET_S / len(operations) / 2  # for each operation and kind of input
     seen: dict[str, set[int]] = {}
     as_person = {"Cookie": f"quorate_session={customer.cookie}", "X-CSRF-Token": customer.csrf_token}
     as_operator = bearer(
@@ -86,7 +86,7 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
         return as_operator if "operator" in raw["tags"] else key
 
     def send(case: schemathesis.Case, *, existing: bool) -> None:
-        if existing and case.method != "DELETE":  # else nearly everything would be a 404
+        if existing and case.method != "DELETE":  # without it nearly every answer would be a 404
             case.path_parameters = {name: ids.get(name, value) for name, value in (case.path_parameters or {}).items()}
         kwargs = case.as_transport_kwargs(base_url="http://testserver")
         headers = dict(kwargs.get("headers") or {}) | credential(case)
@@ -131,7 +131,7 @@ def test_every_operation(target) -> None:  # type: ignore[no-untyped-def]
             try:
                 _run(strategy, partial(send, existing=mode is schemathesis.GenerationMode.POSITIVE), share_s)
             except Unsatisfiable:
-                continue  # nothing can be broken in an operation without parameters
+                continue  # an operation without parameters has no broken input
     assert len(seen) == len(operations), "every operation was reached within the budget"
     succeeded = {label for label, statuses in seen.items() if any(status < 300 for status in statuses)}
     assert len(succeeded) > len(operations) / 2, "the fuzzer reaches beyond validation"

@@ -108,7 +108,7 @@ async def test_when_the_coordinator_is_down_nothing_happens(
 async def test_a_lost_answer_is_taken_up_by_the_same_key(
     alice: Customer, coordinator: FakeCoordinator, owner: psycopg.Connection
 ) -> None:
-    """The coordinator admits, its answer is lost: the repetition finds the same group, admitted once."""
+    """The coordinator admits and its answer is lost: the repetition finds the same group, admitted once."""
     coordinator.lose_put_answers = 1
     key, path, body = new_key(), f"/v1/projects/{alice.project_id}/groups", {"name": "a", **SLA}
     problem(await alice.post(path, body, key), 503, "coordinator_unavailable")
@@ -145,11 +145,11 @@ async def test_the_handle_says_whom_to_trust(
     path = f"/v1/groups/{group['id']}/handle"
     told = {"required": True, "ca_pem": coordinator.CA_PEM}
     assert (await alice.get(path))["tls"] == told
-    # While the coordinator is away, what was known goes on: also when it is too old to be used unasked.
+    # While the coordinator is away, the known authority serves on, even beyond its age limit.
     coordinator.down = True
     monkeypatch.setattr(limits, "AUTHORITY_AGE_S_MAX", 0.0)
     assert (await alice.get(path))["tls"] == told
-    # A process that has never heard of it does not hand out a handle without it.
+    # A process that has never fetched the authority issues no handle.
     services.coordinator._authority = None
     answer = await alice.request("GET", path)
     body = problem(answer, 503, "coordinator_unavailable")

@@ -9,7 +9,7 @@ VALUES = st.integers(0, (1 << 64) - 1) | st.integers(0, 10_000)
 
 
 def contract_bucket(value: int) -> int:
-    """docs/internals/telemetry.md, word for word."""
+    """The definition of docs/internals/telemetry.md, word for word."""
     if value < 32:
         return value
     exponent = len(bin(value)) - 3 - 5  # floor(log2 v) - 5
@@ -44,6 +44,6 @@ def test_quantiles_of_merged_histograms(parts: list[list[int]], per_mille: int) 
     if not everything:
         assert found is None
         return
-    # The value at the quantile's rank, by sorting; the histogram reports the upper edge of its bucket.
+    # Sorting gives the value at the quantile's rank; the histogram reports its bucket's upper edge.
     rank = next(n for n in range(1, len(everything) + 1) if n * 1000 >= len(everything) * per_mille)
     assert found == upper_edge_us(bucket_of(everything[rank - 1]))

@@ -1,4 +1,4 @@
-"""Idempotency-Key: done once, answered alike."""
+"""Idempotency-Key: one effect, the same answer."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -84,7 +84,7 @@ async def test_a_refused_request_frees_its_key(alice: Customer) -> None:
 async def test_a_crash_between_commit_and_reply(
     alice: Customer, monkeypatch: pytest.MonkeyPatch, owner: psycopg.Connection
 ) -> None:
-    """The process dies after the work has been committed: the repetition gets the answer, the work is not repeated."""
+    """The process dies after the commit: the repetition gets the answer, and the work is not repeated."""
     key = new_key()
     first = await alice.post("/v1/projects", {"name": "a"}, key)
     del first  # never arrived
@@ -96,7 +96,7 @@ async def test_a_crash_between_commit_and_reply(
 async def test_a_crash_before_commit(
     alice: Customer, monkeypatch: pytest.MonkeyPatch, owner: psycopg.Connection
 ) -> None:
-    """The process dies in the middle: nothing is done, the claim stays locked, then ends, then the work is done."""
+    """The process dies before the commit: no effect remains, and the work is done after the claim has expired."""
 
     class Crash(BaseException):
         pass

@@ -1,4 +1,4 @@
-"""Usage reaches the bill exactly, whatever happens on the way."""
+"""Usage reaches the bill exactly, despite every fault on the way."""
 
 import asyncio
 import json
@@ -84,8 +84,8 @@ async def test_what_was_committed_is_what_is_billed(
 async def test_what_lost_logs_committed_is_billed_whenever_it_arrives(
     ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
 ) -> None:
-    """A reset finds windows of the lost log still in Redis, or on servers that are away: they come after those of the
-    next log, with greater counters."""
+    """At a reset, windows of the lost log are still in Redis, or on servers that are away. They arrive after windows of
+    the next log, with greater counters."""
     log.run(150, seed=11)
     early = len(log.reports) * 2 // 3
     log.lose_and_begin_anew()
@@ -136,7 +136,7 @@ async def test_shuffled_from_the_start(
     monkeypatch: pytest.MonkeyPatch,
     batch: int,
 ) -> None:
-    """Batches of one are merged by PostgreSQL alone, large ones before: the result is the same."""
+    """PostgreSQL alone merges batches of one; large batches are merged before. The result is the same."""
     monkeypatch.setattr("quorate_api.limits.INGEST_BATCH_ENTRIES", batch)
     log.run(200, seed=4)
     shuffled = list(log.reports)
@@ -224,7 +224,7 @@ async def test_two_workers_at_once(
 async def test_windows_lost_on_the_way_lose_no_usage(
     ingest: Ingest, bus: Redis, log: ReplicaLog, alice: Customer
 ) -> None:
-    """Only the last report arrives: the counters are derived from the log, so the bill is the same."""
+    """Only the last report arrives. Its counters come from the log, so the bill is the same."""
     log.run(600, seed=10)
     await send(bus, log.reports[-1:])
     await drain(ingest)
@@ -262,7 +262,7 @@ async def test_entries_that_do_not_follow_the_contract(
 async def test_redis_away_and_back_empty(
     tmp_path: Path, worker_engine: AsyncEngine, log: ReplicaLog, alice: Customer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Redis dies, comes back without its data: servers go on reporting, and what counts is complete."""
+    """Redis dies and comes back without its data. Servers report on, and the bill is complete."""
     monkeypatch.setattr("quorate_api.limits.RETRY_DELAY_S_MAX", 0.2)
     url = embedded_redis.start(tmp_path / "redis")
     client: Redis = Redis.from_url(url, socket_timeout=2)
@@ -288,7 +288,7 @@ async def test_postgresql_away(
     bus: Redis, owner: psycopg.Connection, owner_url: str, log: ReplicaLog, alice: Customer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Connections are cut and refused for a while; nothing is acknowledged meanwhile, and nothing is lost."""
+    """Connections are closed and refused for a while. No entry is acknowledged meanwhile, and none is lost."""
     monkeypatch.setattr("quorate_api.limits.RETRY_DELAY_S_MAX", 0.2)
     engine = database.create(owner_url, database.WORKER_ROLE)
     task = asyncio.create_task(keep_running("ingest", Ingest(bus, engine, "w1").run))
@@ -338,7 +338,7 @@ def reports_of_one_window(draw: st.DrawFn) -> list[Window]:
 
 @given(reports_of_one_window(), st.randoms(use_true_random=False))
 def test_merging_is_a_maximum(reports: list[Window], rng: random.Random) -> None:
-    """Commutative, associative, idempotent; each counter is the greatest seen."""
+    """Merging is commutative, associative and idempotent. Each counter is the greatest one."""
     expected = merged(reports)[0]
     shuffled = reports * 2
     rng.shuffle(shuffled)

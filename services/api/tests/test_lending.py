@@ -1,4 +1,4 @@
-"""What is lent, as operators see it: what servers tell on a real Redis, folded and paged, or that it is not known."""
+"""Burst capacity as operators see it: servers' reports on a real Redis, folded and paged, or unknown."""
 
 import json
 import time
@@ -43,7 +43,7 @@ async def test_what_a_group_borrows_since_when_and_what_bounded_it(operator: htt
     assert (item["borrowed_per_s"], item["lent_per_s"]) == (1_200, 0)
     assert (item["bounded_by"], item["bounded_by_server_id"]) == ("storage_io", 3)
     assert item["borrowed_since"] < item["observed_at"]
-    # All that it wants: nothing bounds it. And of its own reservation others may use something meanwhile.
+    # It has all that it wants, so no resource bounds it. Others may use a part of its reservation meanwhile.
     await tell(bus, now=[told(GROUPS[0], 900, lent_per_s=50)])
     (item,) = (await listed(operator))["items"]
     assert (item["borrowed_per_s"], item["bounded_by"], item["lent_per_s"]) == (900, None, 50)
@@ -63,7 +63,7 @@ def test_an_owner_who_took_all_back_is_gone_with_the_next_telling() -> None:
     assert [one.lent_per_s for one in current([entry(lends), entry(other)], {})] == [70, 0]
     (left,) = current([entry(lends), entry(other, ended)], {})
     assert left.group_id == GROUPS[1]
-    # A head of before ends nothing of its successor's, whichever of them is heard last.
+    # A former head's report never ends its successor's grant, in either order of arrival.
     newer = entry(lends | {"epoch": 4, "lent_per_s": 30}, server_id=2)
     for entries in ([entry(lends), entry(ended), newer], [entry(lends), newer, entry(ended)]):
         (left,) = current(entries, {})
@@ -108,7 +108,7 @@ async def test_what_does_not_follow_the_contract_is_left_out(operator: httpx2.As
     for bad in ("{", '{"v":2,"server_id":1}', json.dumps({"v": 1, "server_id": 1, "now": [told(GROUPS[0], -1)]})):
         await bus.xadd(STREAM, {"d": bad})
     await bus.xadd(STREAM, {"other": "field"})
-    # Of an earlier version: neither since when nor why.
+    # A report of an earlier version has neither start nor bound.
     before = {key: value for key, value in told(GROUPS[0], 5).items() if key != "since_ms"}
     await tell(bus, changes=[before | {"reason": "agreed", "before_per_s": 0}])
     (item,) = (await listed(operator))["items"]

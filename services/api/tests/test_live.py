@@ -1,4 +1,4 @@
-"""Live charts: samples through one reader, placement when it changes, and what happens when Redis is away."""
+"""Live charts: samples through one reader, placement at changes, and the absence of Redis."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from quorate_api.errors import Problem
 from quorate_api.http.principal import PERMISSIONS_BY_ROLE, Principal
 from quorate_api.http.services import Services
 from quorate_api.live import service
-from quorate_api.live.hub import STREAM, Hub
+from quorate_api.telemetry.hub import STREAM, Hub
 from quorate_api.worker.events import Follower
 from support.coordinator import FakeCoordinator
 from support.customer import Customer

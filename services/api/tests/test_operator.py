@@ -1,4 +1,4 @@
-"""The fleet's operators: what they can do, and that nobody else can, nor they what customers do."""
+"""The fleet's operators: their calls, refused to everybody else, and customers' calls, refused to them."""
 
 import uuid
 
@@ -120,7 +120,7 @@ async def test_a_coordinator_that_is_away(operator: httpx2.AsyncClient, coordina
 
 
 async def test_infrastructure_as_code_has_a_key_of_its_own(alice: Customer, bob: Customer) -> None:
-    """An organization's key makes projects, groups and keys; it neither appends, reads nor makes its own kind."""
+    """An organization's key creates projects, groups and keys. It neither appends, reads nor creates its own kind."""
     administrator = bearer(await alice.create_organization_key())
     api = alice.api
     project = (await api.post("/v1/projects", json={"name": "made"}, headers=administrator)).json()

@@ -1,4 +1,4 @@
-"""The real command: what it needs, what it says, how it ends."""
+"""The real command: its dependencies, its output, its exit codes."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def free_port() -> int:
 
 
 def test_from_sign_up_to_invoice(environment: dict[str, str], redis_url: str, coordinator: FakeCoordinator) -> None:
-    """Both processes, real sockets: what the worker ingests is what the API bills; both stop when asked to."""
+    """Both processes, real sockets: the API bills the usage that the worker ingests. SIGTERM stops both."""
     with Redis.from_url(redis_url) as bus:
         bus.flushdb()
         with Process(environment, "api") as api, Process(environment, "worker") as worker:
@@ -197,7 +197,7 @@ def test_without_postgresql(environment: dict[str, str], name: str) -> None:
         assert process.wait() == 3
     text = "".join(process.err)
     assert "waiting (0 of 0 s): PostgreSQL (DATABASE_URL)" in text or "waiting (0 of 1 s)" in text, text
-    assert "gave up: PostgreSQL" in text
+    assert "stopped waiting: PostgreSQL" in text
     assert "hush" not in text
 
 
@@ -327,7 +327,7 @@ class _Collector(BaseHTTPRequestHandler):
 
 
 def test_traces_and_metrics(environment: dict[str, str]) -> None:
-    """With an OTLP endpoint: spans and metrics arrive there, and the handle carries on the caller's trace."""
+    """With an OTLP endpoint, spans and metrics arrive there, and the handle continues the caller's trace."""
     collector = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     thread = threading.Thread(target=collector.serve_forever)
     thread.start()
@@ -362,7 +362,7 @@ def test_traces_and_metrics(environment: dict[str, str]) -> None:
 
 
 def _roots() -> set[str]:
-    """Names of spans that begin a trace: requests do, probes of dependencies do not."""
+    """Names of spans that begin a trace. Requests begin one; probes of dependencies do not."""
     requests = [
         ExportTraceServiceRequest.FromString(body) for path, body in _Collector.received if path == "/v1/traces"
     ]
@@ -371,7 +371,7 @@ def _roots() -> set[str]:
 
 
 def _exported(process: str) -> set[str]:
-    """Names of metrics that reached the collector from one kind of process."""
+    """Names of metrics that one kind of process sent to the collector."""
     names = set()
     for path, body in _Collector.received:
         if path == "/v1/metrics":

@@ -1,4 +1,4 @@
-"""Groups change their SLA in place: admission, price, what is billed and shown of each time, cut-off requests."""
+"""Groups change their SLA in place: admission, price, bills and reports of each period, unfinished requests."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -91,7 +91,7 @@ async def test_an_answer_that_was_lost(
     alice: Customer, coordinator: FakeCoordinator, worker_engine: AsyncEngine, services: Services,
     owner: psycopg.Connection,
 ) -> None:  # fmt: skip
-    """The worker finds out what became of it; a repetition does so too."""
+    """The worker learns the outcome, and so does a repetition."""
     group = await alice.create_group()
     coordinator.lose_resize_answers = 1
     problem(await resize(alice, group, rate_per_s=2_000), 503, "coordinator_unavailable")

@@ -1,4 +1,4 @@
-"""The schema: its snapshot, its description in Python, and the rules it enforces itself."""
+"""The schema: its snapshot, its description in Python, and the rules that it enforces."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""SQL is in repositories only, and what belongs to an organization is queried through the scope only."""
+"""SQL is in repositories only, and an organization's rows are queried through the scope only."""
 
 import ast
 import gc
@@ -11,14 +11,14 @@ from quorate_api.database.tables import OWNED, metadata
 
 SOURCE = Path(quorate_api.__file__).parent
 BUILDERS = {"select", "insert", "update", "delete", "upsert", "text", "exists", "union", "union_all"}
-# Where statements may be built: repositories, and what they stand on.
+# Files besides repositories that may build statements.
 MAY_BUILD = {"database/scope.py", "database/engine.py", "database/tables.py"}
 # Tables without an owner may be queried directly, in repositories.
 FREE = {table for table in metadata.tables if table not in OWNED}
 
 
 def _parse(source: str) -> ast.Module:
-    """Without the garbage collector: Python 3.11's parser miscounts its depth when a collection happens inside."""
+    """Parse without the garbage collector: Python 3.11's parser miscounts its depth if one runs inside."""
     gc.disable()
     try:
         return ast.parse(source)
@@ -75,7 +75,7 @@ def violations(source: str, path: str) -> list[str]:
 
 
 def sources() -> list[str]:
-    # `embedded` and `migrate` have no customers' data: they make databases.
+    # `embedded` and `migrate` create databases and see no customers' data.
     skipped = ("embedded/", "database/migrate.py")
     paths = [path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")]
     return sorted(path for path in paths if not path.startswith(skipped))

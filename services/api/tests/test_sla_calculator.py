@@ -10,7 +10,7 @@ from quorate_api.sla.targets import AVAILABILITY, CLAUSES, LATENCY, LATENCY_P99_
 from quorate_api.telemetry.histogram import bucket_of, upper_edge_us
 from quorate_api.telemetry.windows import Window
 
-START_S = 1_700_000_040  # a minute's beginning
+START_S = 1_700_000_040  # the start of a minute
 FAST, SLOW = 500, 80_000
 GOOD, BAD = {bucket_of(FAST): 1_000}, {bucket_of(FAST): 900, bucket_of(SLOW): 100}
 
@@ -45,7 +45,7 @@ def test_a_perfect_hour() -> None:
 
 
 def test_a_failover_of_three_seconds() -> None:
-    """Two heads in one minute, of two epochs: their times add up, and three seconds are missing."""
+    """Two heads of two epochs in one minute: their times add up, and three seconds are missing."""
     windows = [
         window(0, latency_us=GOOD),
         window(1, active_ms=20_000, latency_us=GOOD),
@@ -79,7 +79,7 @@ def test_missing_telemetry_without_traffic_is_good() -> None:
 
 
 def test_another_incarnation_shows_nothing() -> None:
-    """The head died and came back: nobody could append in between, though the log did not grow."""
+    """The head died and came back. No client could append in between, though the log did not grow."""
     windows = [
         window(0, committed_entries=5),
         window(2, incarnation="b", first_committed_entries=5, committed_entries=5),
@@ -147,7 +147,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
                     latency_us=draw(st.sampled_from([{}, GOOD, BAD])),
                 )
             )
-        committed += draw(st.sampled_from([0, 0, 0, 5]))  # in minutes whose telemetry is lost
+        committed += draw(st.sampled_from([0, 0, 0, 5]))  # within minutes without telemetry
     start_ms = START_S * 1000 + draw(st.integers(0, MINUTES * 60_000))
     end_ms = start_ms + draw(st.integers(0, MINUTES * 60_000))
     return draw(st.permutations(windows)), start_ms, end_ms, draw(st.sampled_from(list(LATENCY_P99_US)))
@@ -156,7 +156,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Window], int, int, str]:
 def oracle(
     windows: list[Window], start_ms: int, end_ms: int, durability: str
 ) -> dict[str, tuple[int, int, Fraction | None]]:
-    """Slow and plain: for each clause good minutes, bad minutes and the share attained."""
+    """Slow and plain: good minutes, bad minutes and attained share of each clause."""
     elapsed_all = active_all = 0
     good = {clause.name: 0 for clause in CLAUSES}
     counted = 0

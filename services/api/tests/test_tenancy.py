@@ -1,4 +1,4 @@
-"""Nobody sees another organization: endpoint by endpoint, role by role, and row by row."""
+"""No caller sees another organization: endpoint by endpoint, role by role, and row by row."""
 
 import contextlib
 import uuid
@@ -33,7 +33,7 @@ ADDRESSED = [operation for operation in OPERATIONS if "{" in operation[1] and no
 
 
 async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, str]:
-    """One of everything that can be addressed, by its name in paths."""
+    """One of every addressable resource, by its name in paths."""
     group = await customer.create_group()
     key = await customer.create_key()
     invoice_id = uuid.uuid4()
@@ -51,7 +51,7 @@ async def things_of(customer: Customer, owner: psycopg.Connection) -> dict[str, 
 
 
 def test_the_matrix_is_whole() -> None:
-    """Every address names only things that the matrix makes, so that no new endpoint escapes it."""
+    """Every address names only resources that the matrix creates, so that no new endpoint escapes it."""
     names = {part[1:-1] for _, path, _ in ADDRESSED for part in path.split("/") if part.startswith("{")}
     assert names == {"project_id", "group_id", "key_id", "invoice_id"}
     assert len(ADDRESSED) >= 15
@@ -67,10 +67,10 @@ async def test_foreign_things_are_not_found(alice: Customer, bob: Customer, owne
         assert answer.status_code == 404, (operation, answer.text)
         problem(answer, 404, "not_found")
         answer = await bob.api.request(method, address, json=BODIES.get(operation), headers=bearer(administrator))
-        # It reads no invoices, and says so before looking.
+        # It may not read invoices, and is refused before the lookup.
         problem(answer, *((403, "permission_denied") if operation == "get_invoice" else (404, "not_found")))
         answer = await bob.api.request(method, address, json=BODIES.get(operation), headers=bearer(key))
-        # Keys are not for people's business; that they say so before looking is no leak.
+        # Keys are refused calls for people before the lookup, which leaks nothing.
         assert answer.status_code in ((404, 403) if operation == "revoke_key" else (404,)), (operation, answer.text)
     for path in ("/v1/projects", "/v1/invoices", f"/v1/projects/{bob.project_id}/groups"):
         text = (await bob.request("GET", path)).text
@@ -79,7 +79,7 @@ async def test_foreign_things_are_not_found(alice: Customer, bob: Customer, owne
 
 
 async def test_own_things_are_found(alice: Customer, owner: psycopg.Connection) -> None:
-    """The matrix above means something only if the same requests work for the owner."""
+    """The matrix above is valid only if the same requests work for the owner."""
     own = await things_of(alice, owner)
     for method, path, operation in sorted(ADDRESSED, key=lambda item: (item[0] == "DELETE", len(item[1]))):
         if operation == "stream_group":
@@ -89,7 +89,7 @@ async def test_own_things_are_found(alice: Customer, owner: psycopg.Connection) 
             problem(answer, 409, "project_not_empty")
             continue
         if operation == "reset_group":
-            problem(answer, 409, "group_not_lost")  # found, and that is all; test_groups resets one
+            problem(answer, 409, "group_not_lost")  # found and refused; test_groups resets one
             continue
         assert answer.is_success, (operation, answer.text)
 
@@ -125,7 +125,7 @@ async def test_a_revoked_key_ends(alice: Customer) -> None:
     assert (await alice.get(f"/v1/projects/{alice.project_id}/keys"))["items"] == []
 
 
-# What each role may do: (method, path, body), and who.
+# Roles allowed for each request (method, path, body).
 ROLES = ("owner", "admin", "developer", "billing", "viewer")
 MATRIX: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/v1/projects", None, set(ROLES)),
@@ -181,7 +181,7 @@ async def test_answers_are_not_replayed_to_others(alice: Customer, bob: Customer
 async def test_row_level_security_is_the_second_belt(
     alice: Customer, bob: Customer, owner: psycopg.Connection, owner_url: str
 ) -> None:
-    """Even a query without any condition sees one organization's rows, and nothing before it is told which."""
+    """A query without a condition sees one organization's rows, and no rows before the organization is set."""
     await things_of(alice, owner)
     with psycopg.connect(owner_url, autocommit=True) as connection:
         connection.execute("SET ROLE quorate_api")
@@ -206,7 +206,7 @@ async def test_row_level_security_is_the_second_belt(
 
 
 async def test_the_organization_ends_with_the_transaction(alice: Customer, bob: Customer, services: Services) -> None:
-    """A connection that goes back to the pool takes no organization with it, whichever way the request ended."""
+    """A connection returns to the pool without an organization, after a success and after a failure."""
     await alice.get("/v1/me")
     await bob.create_group()
     problem(await alice.post("/v1/projects", {"name": "default"}), 409, "name_taken")

@@ -1,4 +1,4 @@
-"""What operators see as metrics: the fleet, groups, SLAs, the usage stream, money, and what could not be read."""
+"""Operators' metrics: the fleet, groups, SLAs, the usage stream, money, and absent dependencies."""
 
 import uuid
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from quorate_api.coordinator.schemas import Amounts, FleetView
 from quorate_api.database import engine as database
 from quorate_api.health import service as health
+from quorate_api.health.dependencies import Dependencies
 from quorate_api.http.services import Services
-from quorate_api.observability.dependencies import Dependencies
 from quorate_api.observability.metric_names import ALL
 from quorate_api.observability.readings import Readings
 from quorate_api.worker.events import Follower
@@ -39,7 +39,7 @@ def readings(reader: InMemoryMetricReader) -> Readings:
 
 @pytest.fixture
 def series(reader: InMemoryMetricReader) -> Series:
-    """Values of a metric as they would be exported now, by the value of its one attribute."""
+    """Values of a metric as exported now, by the value of its one attribute."""
 
     def read(name: str) -> dict[str, float]:
         data = reader.get_metrics_data()

@@ -195,7 +195,7 @@ async def test_the_sweep(reconciler: Reconciler, alice: Customer, owner: psycopg
     assert owner.execute("SELECT count(*) FROM idempotency_keys").fetchone() == (0,)
 
 
-# --- The close of a month. Everything is moved into the past month, then closed.
+# --- The close of a month. Every group is moved into the past month, which is then closed.
 
 
 def last_month() -> tuple[datetime, datetime]:
@@ -206,7 +206,7 @@ def last_month() -> tuple[datetime, datetime]:
 async def used_last_month(
     customer: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection, seconds: int = 120
 ) -> ReplicaLog:
-    """A group that was admitted two minutes before the month ended, and used all the time."""
+    """A group admitted two minutes before the month's end, with traffic in both."""
     _, end = last_month()
     group = await customer.create_group(f"g{uuid.uuid4().hex[:6]}")
     begun = end - timedelta(seconds=seconds)
@@ -279,7 +279,7 @@ async def test_late_telemetry_is_billed_once_in_the_next_month(
     log = await used_last_month(alice, bus, worker_engine, owner)
     early = log.committed
     await close_months(worker_engine, datetime.now(UTC), delay_s=0)
-    log.now_s -= 60  # the last minute again, in the old month, with more in it
+    log.now_s -= 60  # the last minute of the old month again, with more entries
     log.second(1_000)
     await ingested(log, bus, worker_engine)
     current = await alice.get("/v1/invoices/current")
@@ -299,7 +299,7 @@ async def test_late_telemetry_is_billed_once_in_the_next_month(
 async def test_credits_come_by_themselves(
     alice: Customer, bus: Redis, worker_engine: AsyncEngine, owner: psycopg.Connection
 ) -> None:
-    """Half of the time is without telemetry although the log grew: availability is missed."""
+    """Half of the time has no telemetry although the log grew: availability is missed."""
     group = await alice.create_group()
     _, end = last_month()
     begun = end - timedelta(seconds=240)

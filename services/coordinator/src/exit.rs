@@ -1,8 +1,8 @@
-//! Why the process ends, as its exit code (`docs/internals/processes.md`).
+//! Exit codes of the process (`docs/internals/processes.md`).
 
 use std::process::ExitCode;
 
-/// The process cannot start or go on; the message says what to do.
+/// The process cannot start or go on; the message names the remedy.
 #[derive(Debug)]
 pub struct Failure {
     pub code: FailureCode,

@@ -1,18 +1,21 @@
 //! The coordinator: it alone admits, places, detects failures and issues epochs.
 //!
-//! - [`state`]: the state machine, pure
-//! - [`engine`]: inputs, and what follows from them, around the state machine: pure
-//! - [`leases`]: who has failed, pure
-//! - [`suspicions`]: who holds others up though it has not failed, pure
+//! - [`command`]: what is logged, and what follows: types alone
+//! - [`state`]: the state machine, pure: commands change it
+//! - [`planner`]: which commands to propose, pure: leases, suspicions, reports
+//! - [`engine`]: inputs to commands and messages, pure
+//! - [`view`]: the state as the API shows it
 //! - [`log`]: the durable log of commands
 //! - [`shell`]: sockets, HTTP, clock, keys around them
-//! - [`options`], [`exit`]: flags and exit codes
+//! - [`options`], [`exit`], [`ids`]: flags, exit codes, numbers of connections and calls
 
+pub mod command;
 pub mod engine;
 pub mod exit;
-pub mod leases;
+pub mod ids;
 pub mod log;
 pub mod options;
+pub mod planner;
 pub mod shell;
 pub mod state;
-pub mod suspicions;
+pub mod view;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::state::placement::Headroom;
+use crate::command::Headroom;
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
 #[derive(Debug, Clone, Parser)]
@@ -14,20 +14,20 @@ pub struct Options {
     /// Folder for the log of commands, the key that signs peer tokens, and addresses.json
     #[arg(long, env = "QUORATE_DATA_DIR")]
     pub data_dir: PathBuf,
-    /// Where replica servers connect; port 0 takes a free one
+    /// Address for replica servers; port 0 takes a free one
     #[arg(long, env = "QUORATE_LISTEN_CONTROL", default_value = "127.0.0.1:7400")]
     pub listen_control: SocketAddr,
-    /// Where the API connects; port 0 takes a free one
+    /// Address for the API; port 0 takes a free one
     #[arg(long, env = "QUORATE_LISTEN_HTTP", default_value = "127.0.0.1:7401")]
     pub listen_http: SocketAddr,
     /// Cost profile (services/crates/placement/profiles/README.md); an estimate is built in
     #[arg(long, env = "QUORATE_PROFILE")]
     pub profile: Option<PathBuf>,
-    /// What to do with servers of another processor, number of cores or version than the profile's
-    #[arg(long, env = "QUORATE_FOREIGN_PROFILE", value_enum, default_value_t = ForeignProfile::Warn)]
-    pub foreign_profile: ForeignProfile,
-    /// What of each server new groups do not get, so that replicas of servers that fail find room: one-domain (an
-    /// N-th where a region has N failure domains, at least four), or percent
+    /// Treatment of servers whose processor, number of cores or version differs from the profile's
+    #[arg(long, env = "QUORATE_FOREIGN_PROFILE", value_enum, default_value_t = MismatchedProfile::Warn)]
+    pub foreign_profile: MismatchedProfile,
+    /// Share of each server that is kept from new groups, as room for replicas of failed servers: percent, or one-domain.
+    /// One-domain is an N-th in a region with N failure domains, of which there must be four
     #[arg(
         long,
         env = "QUORATE_RECOVERY_HEADROOM",
@@ -50,13 +50,13 @@ pub struct Options {
     /// How long a server whose connection broke may take to reconnect
     #[arg(long, env = "QUORATE_RECONNECT_GRACE_MS", default_value_t = 300)]
     pub reconnect_grace_ms: u64,
-    /// How long a server must be called slow before its replicas are moved away
+    /// How long a server must be reported slow before its replicas are moved away
     #[arg(long, env = "QUORATE_SLOW_MS", default_value_t = 5_000)]
     pub slow_ms: u64,
-    /// How long two servers that have their leases may not reach one another before one makes way
+    /// How long two servers that have their leases may be unreachable to one another before one leaves their groups
     #[arg(long, env = "QUORATE_UNREACHABLE_MS", default_value_t = 3_000)]
     pub unreachable_ms: u64,
-    /// How long nothing must be said of a slow server, or of such a pair, before it is trusted again
+    /// How long a slow server, or such a pair, must go unreported before it is trusted again
     #[arg(long, env = "QUORATE_WELL_MS", default_value_t = 60_000)]
     pub well_ms: u64,
     /// OpenTelemetry collector; nothing is exported when unset
@@ -74,14 +74,14 @@ pub struct Options {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ForeignProfile {
-    /// They are used, and the log says that the profile is of others.
+pub enum MismatchedProfile {
+    /// They are used, and the log says that the profile does not match.
     Warn,
-    /// They take no new replicas; and a profile of others than those that the one in use is of is not taken up.
+    /// They take no new replicas. A profile under which servers in use would take none is not put in use.
     Refuse,
 }
 
-/// Seconds are for tests; a stolen key is good for as long as its certificate, so there is a longest life too.
+/// Seconds are for tests. A stolen key is good for as long as its certificate, so there is a longest life, too.
 const CERTIFICATE_LIFE_S: std::ops::RangeInclusive<u64> = 2..=90 * 86_400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,7 +91,7 @@ pub enum LogFormat {
 }
 
 impl Options {
-    /// What clap cannot check.
+    /// The first contradiction between options, which clap cannot see.
     pub fn problem(&self) -> Option<String> {
         if !self.listen_http.ip().is_loopback() && !self.allow_plaintext {
             return Some(format!(
@@ -120,14 +120,14 @@ impl Options {
         ] {
             if ms < self.lease_ms {
                 return Some(format!(
-                    "{flag} {ms} must be at least --lease-ms {}: what a failing server causes is over by then",
+                    "{flag} {ms} must be at least --lease-ms {}: reports caused by a failing server end by then",
                     self.lease_ms
                 ));
             }
         }
         if self.well_ms < self.slow_ms.max(self.unreachable_ms) {
             return Some(
-                "--well-ms must be at least --slow-ms and --unreachable-ms, or servers go to and fro".into(),
+                "--well-ms must be at least --slow-ms and --unreachable-ms, or replicas would move to and fro".into(),
             );
         }
         if self.lease_ms > 600_000 {

@@ -1,4 +1,4 @@
-//! Certificates over the control connection of the real binary: pins, issuing, renewal, whose they are.
+//! Certificates over the control connection of the real binary: pins, issuing, renewal, owners.
 
 #[path = "harness/process.rs"]
 #[allow(dead_code)]
@@ -70,7 +70,7 @@ fn the_pin_of_a_join_token_is_the_authority_and_no_other_is_trusted() {
     let wrong = shake_hands(other.trust()).unwrap_err();
     assert!(wrong.contains("UnknownIssuer"), "{wrong}");
 
-    // It is one authority for ever, and its key is nobody else's.
+    // The authority stays the same for ever, and nobody else reads its key.
     let key = coordinator.data_dir.join("ca-key.pem");
     let mode = std::fs::metadata(&key).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -116,7 +116,7 @@ fn certificates_are_issued_and_renewed_for_the_server_that_asks() {
         }
     };
     assert!(is_of(&second, id) && second != first);
-    // A request that cannot be granted costs nothing but the answer.
+    // A request that cannot be granted costs the answer alone.
     let request_pem = "nonsense".to_string();
     server.send(&ToCoordinator::RenewCertificate { request_pem });
     server.live();
@@ -131,7 +131,7 @@ fn certificates_are_issued_and_renewed_for_the_server_that_asks() {
     let again = Server::connect_showing(&coordinator, back.clone(), Some((&second, &key))).welcomed();
     assert!(again.welcome.unwrap().certificate_pem.is_some());
 
-    // An expired one is not taken; the credential alone is.
+    // An expired certificate is refused; the credential alone is accepted.
     // Dates are whole seconds, and the last one still counts.
     std::thread::sleep(Duration::from_millis(5_100));
     let mut late = Server::connect_showing(&coordinator, back.clone(), Some((&second, &key)));
@@ -156,7 +156,7 @@ fn a_certificate_counts_for_its_own_server_only() {
     assert_eq!(code, RefuseCode::RegisterInvalid);
     assert!(message.contains("not its own"), "{message}");
 
-    // What cannot be certified is refused before anything is changed: the token is still good afterwards.
+    // A bad request is refused before anything is changed: the token is still good afterwards.
     let token = coordinator.join_token();
     let asking = |address: &str, request_pem: &str| Register {
         join_token: Some(token.clone()),
@@ -165,7 +165,7 @@ fn a_certificate_counts_for_its_own_server_only() {
         ..register("s3")
     };
     let good = request::request(&request::new_key()).unwrap();
-    // A stranger is refused as one: nothing is signed to find out whether its request is sound.
+    // An unauthenticated server is refused as such: nothing is signed to check its request.
     let stranger = Register {
         join_token: Some("qjt_guess".into()),
         ..asking("127.0.0.1:7999", "nonsense")

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use quorate_coordinator::engine::{Batch, Candidate, Engine, Input, Note, Now, Outgoing, Settings};
-use quorate_coordinator::leases::LeaseTimes;
-use quorate_coordinator::state::State;
-use quorate_coordinator::state::command::{Command, JoinTokenTerms, Proof, Reply};
-use quorate_coordinator::suspicions::SuspicionTimes;
+use quorate_coordinator::command::{Command, JoinTokenTerms, Proof, Reply};
+use quorate_coordinator::engine::{Candidate, Engine, Input, Note, Now, Outgoing, Output, Settings};
+use quorate_coordinator::planner::LeaseTimes;
+use quorate_coordinator::planner::SuspicionTimes;
+use quorate_coordinator::state::CoordinatorState;
 use quorate_placement::Profile;
 use quorate_types::ServerId;
 use quorate_types::control::{Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};
@@ -41,7 +41,7 @@ impl Rig {
             peer_keys: json!({"keys": ["of peers"]}),
         };
         let mut rig = Self {
-            engine: Engine::new(State::new(Profile::default_profile()), settings, 0),
+            engine: Engine::new(CoordinatorState::new(Profile::default_profile()), settings, 0),
             now: Now {
                 ms: 0,
                 unix_ms: 1_700_000_000_000,
@@ -54,10 +54,10 @@ impl Rig {
         rig
     }
 
-    fn take(&mut self, input: Input) -> Batch {
+    fn take(&mut self, input: Input) -> Output {
         self.engine.take(self.now, input);
         self.engine.state().validate().expect("a sound state");
-        self.engine.take_batch()
+        self.engine.take_output()
     }
 
     fn issue_token(&mut self, digest: &str) {
@@ -76,7 +76,7 @@ impl Rig {
         assert_eq!(batch.commands.len(), 1, "it is logged before it is answered");
     }
 
-    fn heartbeat(&mut self, connection: u64, unreachable: &[ServerId]) -> Batch {
+    fn heartbeat(&mut self, connection: u64, unreachable: &[ServerId]) -> Output {
         let message = ToCoordinator::Heartbeat(Heartbeat {
             seq: 5,
             groups: Vec::new(),
@@ -166,17 +166,17 @@ fn a_known_server_keeps_its_credential_and_its_older_connection_is_closed() {
         "the old connection counts no more"
     );
     assert_eq!(rig.heartbeat(9, &[]).outgoing, [Outgoing::Message(9, ack())]);
-    // Its end is no news of the server.
+    // The end of the replaced connection means nothing for the server.
     assert_eq!(rig.take(Input::Closed { connection: 1 }).notes, []);
 }
 
 #[test]
-fn nothing_of_a_stranger_is_logged_and_guessing_is_answered_so_often_only() {
+fn nothing_unauthenticated_is_logged_and_guesses_soon_get_no_answer() {
     let mut rig = Rig::new();
     let mut answered = 0;
     for n in 0..100 {
-        let stranger = candidate(100 + n, &Proof::Credential("guessed".into()));
-        let batch = rig.take(Input::Register(stranger));
+        let unknown = candidate(100 + n, &Proof::Credential("guessed".into()));
+        let batch = rig.take(Input::Register(unknown));
         assert_eq!(batch.commands, []);
         assert_eq!(batch.outgoing.last(), Some(&Outgoing::Close(100 + n)));
         assert_eq!(
@@ -190,7 +190,7 @@ fn nothing_of_a_stranger_is_logged_and_guessing_is_answered_so_often_only() {
 }
 
 #[test]
-fn who_shows_two_things_or_the_certificate_of_another_is_refused() {
+fn an_ambiguous_proof_or_another_servers_certificate_is_refused() {
     let mut rig = Rig::new();
     rig.issue_token("token-3");
     let mut ambiguous = candidate(3, &joining(3));
@@ -226,7 +226,7 @@ fn a_heartbeat_reaches_the_log_only_when_it_says_something_new() {
     let noted = Command::PeerUnreachable { server: A, peer: B };
     assert_eq!(first.commands.len(), 1);
     assert_eq!(first.commands[0].command, noted);
-    assert_eq!(rig.heartbeat(1, &[B]).commands, [], "it is said already");
+    assert_eq!(rig.heartbeat(1, &[B]).commands, [], "it is known already");
     assert_eq!(rig.heartbeat(1, &[]).commands, []);
     assert_eq!(rig.heartbeat(1, &[B]).commands.len(), 1, "it came back");
 }
@@ -267,13 +267,13 @@ fn a_broken_connection_has_its_grace_and_then_the_server_has_failed() {
 }
 
 #[test]
-fn new_keys_and_tokens_go_to_whoever_is_connected() {
+fn new_keys_and_tokens_go_to_connected_servers() {
     let mut rig = Rig::new();
     rig.take(Input::Closed { connection: 2 });
     let keys = json!({"keys": ["new"]});
     let batch = rig.take(Input::ClientKeys(keys.clone()));
-    let told = ToServer::ClientKeys { keys: keys.clone() };
-    assert_eq!(batch.outgoing, [Outgoing::Message(1, told)]);
+    let sent = ToServer::ClientKeys { keys: keys.clone() };
+    assert_eq!(batch.outgoing, [Outgoing::Message(1, sent)]);
     let fresh = Outgoing::PeerToken {
         connection: 1,
         server: A,
@@ -284,11 +284,11 @@ fn new_keys_and_tokens_go_to_whoever_is_connected() {
     let Some(Outgoing::Welcome { welcome, .. }) = batch.outgoing.first() else {
         panic!("no welcome: {:?}", batch.outgoing);
     };
-    assert_eq!(welcome.client_keys, keys, "who comes later is told, too");
+    assert_eq!(welcome.client_keys, keys, "later servers get it, too");
 }
 
 #[test]
-fn what_follows_waits_in_the_batch_with_its_commands() {
+fn outgoing_messages_wait_in_the_output_with_its_commands() {
     let mut rig = Rig::new();
     rig.issue_token("token-3");
     rig.engine
@@ -296,7 +296,7 @@ fn what_follows_waits_in_the_batch_with_its_commands() {
     let register = ToCoordinator::Register(Box::new(candidate(3, &joining(3)).register));
     let (connection, message) = (1, register);
     rig.engine.take(rig.now, Input::Message { connection, message });
-    let batch = rig.engine.take_batch();
+    let batch = rig.engine.take_output();
     assert_eq!(batch.commands.len(), 1);
     assert!(matches!(
         batch.outgoing[0],
@@ -307,6 +307,6 @@ fn what_follows_waits_in_the_batch_with_its_commands() {
         Some(&Outgoing::Close(1)),
         "it may register once"
     );
-    let empty = rig.engine.take_batch();
+    let empty = rig.engine.take_output();
     assert!(empty.commands.is_empty() && empty.outgoing.is_empty() && empty.notes.is_empty());
 }

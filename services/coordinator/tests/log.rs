@@ -1,4 +1,4 @@
-//! The durable log: what is whole is read back, what is torn is cut, what is damaged stops the start.
+//! The durable log: whole records are read back, a torn end is truncated, damage stops the start.
 
 mod harness;
 
@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 
 use harness::World;
 use proptest::prelude::*;
-use quorate_coordinator::log::{DurableLog, LogError, Recovered, Timed};
-use quorate_coordinator::state::{State, apply};
+use quorate_coordinator::command::Timed;
+use quorate_coordinator::log::{DurableLog, LogError, Recovered};
+use quorate_coordinator::state::{CoordinatorState, apply};
 use quorate_placement::Profile;
 use quorate_types::Durability::{InMemory, Persistent};
 
@@ -59,9 +60,9 @@ fn what_was_appended_is_read_back_and_the_folder_is_locked() {
 }
 
 #[test]
-fn a_snapshot_stands_for_what_led_to_it() {
+fn a_snapshot_replaces_the_commands_before_it() {
     let dir = tempfile::tempdir().unwrap();
-    let mut state = State::new(Profile::default_profile());
+    let mut state = CoordinatorState::new(Profile::default_profile());
     let batches = batches();
     let (before, after) = batches.split_at(batches.len() / 2);
     let (mut log, _) = DurableLog::open(dir.path()).unwrap();
@@ -89,7 +90,7 @@ fn a_snapshot_stands_for_what_led_to_it() {
 }
 
 #[test]
-fn a_tail_torn_anywhere_is_cut_and_writing_goes_on() {
+fn a_tail_torn_anywhere_is_truncated_and_writing_goes_on() {
     let batches = batches();
     let whole = tempfile::tempdir().unwrap();
     let ends = written(whole.path(), &batches);
@@ -112,7 +113,7 @@ fn a_tail_torn_anywhere_is_cut_and_writing_goes_on() {
 }
 
 #[test]
-fn a_foreign_file_is_not_overwritten() {
+fn a_file_of_another_kind_is_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("coordinator.log");
     std::fs::write(&path, "this is somebody's diary, not a log").unwrap();
@@ -127,7 +128,7 @@ fn a_foreign_file_is_not_overwritten() {
 }
 
 type Whole = (Vec<Vec<Timed>>, Vec<u64>, Vec<u8>);
-/// Batches, where each record ends, and the file: made once, since each batch is synced.
+/// Batches, the ends of their records, and the file: made once, since each batch is synced.
 static WHOLE: OnceLock<Whole> = OnceLock::new();
 
 fn whole() -> Whole {
@@ -140,8 +141,8 @@ fn whole() -> Whole {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// One flipped byte before the last record is damage and says where; in the last it is a torn tail.
-    /// Never a wrong command, never a panic, and a refused file is left as it was.
+    /// One flipped byte before the last record is damage, with its position; in the last record it is a torn tail.
+    /// It never becomes a wrong command or a panic, and a refused file stays as it was.
     #[test]
     fn a_flipped_byte_is_never_read_as_good(position in 0.0..1.0f64, flip in 1u8..) {
         let (batches, ends, good) = WHOLE.get_or_init(whole);

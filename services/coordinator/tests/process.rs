@@ -69,7 +69,7 @@ fn a_fleet_admits_fails_over_and_survives_the_coordinators_death() {
     );
     assert_eq!((config.replicas.len(), config.learners.len()), (2, 1));
 
-    // The coordinator dies between the splice and the learner's arrival, and comes back.
+    // The coordinator dies between the splice and the learner's arrival, and is started again.
     coordinator.kill();
     let coordinator = Coordinator::start(folder.path());
     let view = coordinator.group(id);
@@ -101,7 +101,7 @@ fn a_fleet_admits_fails_over_and_survives_the_coordinators_death() {
 }
 
 #[test]
-fn a_silent_server_loses_its_lease_and_is_cut_off() {
+fn a_silent_server_loses_its_lease_and_its_connection() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start(folder.path());
     let mut servers: Vec<Server> = (1..=3)
@@ -112,7 +112,7 @@ fn a_silent_server_loses_its_lease_and_is_cut_off() {
     live_until(&mut servers, "the lease to end", |_| {
         (coordinator.group(group(1))["status"] == "degraded").then_some(())
     });
-    // Its connection was closed, so it registers again and joins as a learner with what it has.
+    // Its connection was closed, so it registers again and joins as a learner with the data it has.
     while silent.receive(Duration::from_secs(5)).is_some() {}
     let held = vec![HeldGroup {
         group_id: group(1),
@@ -206,7 +206,7 @@ fn bad_registrations_are_refused_with_the_reason() {
         }),
         RefuseCode::CredentialInvalid
     );
-    // Garbage, and a frame that claims to be huge: told or cut off, and nobody else notices.
+    // Garbage, and a frame that claims to be huge: answered or disconnected, without harm to others.
     let mut rude = Server::connect(&coordinator, with(&coordinator.join_token(), "s3"));
     rude.send_bytes(b"{\"type\":\"nonsense\"}");
     while rude.receive(Duration::from_secs(5)).is_some() {}
@@ -221,7 +221,7 @@ fn bad_registrations_are_refused_with_the_reason() {
 }
 
 #[test]
-fn strangers_reach_neither_the_log_nor_after_a_while_an_answer() {
+fn unauthenticated_connections_reach_neither_the_log_nor_after_a_while_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start(folder.path());
     let mut known = Server::join(&coordinator, "s1");
@@ -236,11 +236,11 @@ fn strangers_reach_neither_the_log_nor_after_a_while_an_answer() {
         answered += u32::from(matches!(answer, Some(ToServer::Refuse { .. })));
     }
     assert!((20..30).contains(&answered), "{answered} of 40 were answered");
-    // The silence of the server that is known may be noted meanwhile, and nothing else.
+    // The known server's silence may be logged meanwhile, and nothing else.
     let kept = std::fs::read(&log).unwrap();
     assert!(kept.len() < 16_384, "{} bytes are kept", kept.len());
     assert!(!String::from_utf8_lossy(&kept).contains("xxxxxxxx"));
-    // Who has a credential or a token is not in their way.
+    // Servers with a credential or a token are let in all the same.
     known = known.return_to(&coordinator, None, vec![]);
     Server::join(&coordinator, "s2");
     drop(known);
@@ -342,7 +342,7 @@ fn a_peer_token_verifies_with_the_keys_of_the_welcome() {
     let token = jsonwebtoken::decode::<Value>(&welcome.peer_token, &key, &validation).unwrap();
     assert_eq!(token.claims["sub"], "server:1");
     assert_eq!(token.header.kid, jwk.keys[0].common.key_id);
-    // The key survives a restart, so that servers still know each other.
+    // The key survives a restart, so servers still recognise each other.
     coordinator.kill();
     let coordinator = Coordinator::start(folder.path());
     assert_eq!(
@@ -454,7 +454,7 @@ fn http_answers_and_refuses_as_documented() {
 }
 
 #[test]
-fn events_are_dense_wait_for_news_and_survive_a_restart() {
+fn events_are_dense_wait_for_the_next_and_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let coordinator = Coordinator::start(folder.path());
     let _first = Server::join(&coordinator, "s1");
@@ -576,12 +576,12 @@ fn a_new_profile_is_used_without_a_restart_and_a_broken_one_is_not() {
     };
     until("second");
     profile_file(folder.path(), "broken", json!({"safety_factor": 2}));
-    // The one after is seen, so the broken one was looked at.
+    // The later profile is in use, so the broken one was read.
     std::thread::sleep(Duration::from_millis(1_500));
     assert_eq!(version(), "second");
     profile_file(folder.path(), "third", json!({}));
     until("third");
-    // It is in the log: a restart without the file's change has it, too.
+    // The log has it: a restart without the file's change uses it, too.
     coordinator.kill();
     let again = Coordinator::start_with(folder.path(), &["--profile", &path]);
     assert_eq!(
@@ -591,7 +591,7 @@ fn a_new_profile_is_used_without_a_restart_and_a_broken_one_is_not() {
 }
 
 #[test]
-fn a_profile_of_other_machines_than_the_servers_is_flagged_or_refused_as_configured() {
+fn a_profile_that_does_not_match_the_servers_is_flagged_or_refused_as_configured() {
     let folder = tempfile::tempdir().unwrap();
     let measured = |cores: u32| {
         json!({"format": 2, "provisional": false, "servers_version": "0.1.0",
@@ -599,7 +599,7 @@ fn a_profile_of_other_machines_than_the_servers_is_flagged_or_refused_as_configu
     };
     let path = profile_file(folder.path(), "own", measured(64));
     let refuse = ["--profile", &path, "--foreign-profile", "refuse"];
-    // Whatever the coordinator itself runs on: the profile is of servers.
+    // The coordinator's own machine does not matter: the profile is for servers.
     let coordinator = Coordinator::start_with(folder.path(), &refuse);
     let server = Register {
         join_token: Some(coordinator.join_token()),
@@ -616,7 +616,7 @@ fn a_profile_of_other_machines_than_the_servers_is_flagged_or_refused_as_configu
     assert_eq!(version(), "own", "a profile of other servers changes nothing");
     coordinator.kill();
 
-    // Nor at a start, which is no reason to be without a coordinator.
+    // It is refused at a start, too, which is no reason to be without a coordinator.
     let coordinator = Coordinator::start_with(folder.path(), &refuse);
     let capacity = |coordinator: &Coordinator| coordinator.call("GET", "/v1/capacity", None).1;
     assert_eq!(capacity(&coordinator)["profile_version"], "own");
@@ -639,7 +639,7 @@ fn a_profile_of_other_machines_than_the_servers_is_flagged_or_refused_as_configu
 
     let mut refusing = arguments(folder.path());
     refusing.extend(refuse.map(String::from));
-    // The first format does not say where it was measured.
+    // The first format does not name the machine it was measured on.
     profile_file(
         folder.path(),
         "unknown",

@@ -3,9 +3,9 @@
 mod harness;
 
 use harness::{World, configures, drops, group, held, registered, server, sla};
-use quorate_coordinator::state::command::{Command, Effect};
-use quorate_coordinator::state::event::EventKind;
-use quorate_coordinator::state::group::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
+use quorate_coordinator::command::{Command, Effect};
+use quorate_coordinator::state::EventKind;
+use quorate_coordinator::state::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::config::{GroupState, Role};
 use quorate_types::control::{GroupReport, ToServer};
@@ -25,7 +25,7 @@ fn losing_any_replica_splices_it_and_brings_a_learner_in_the_same_epoch() {
             assert_eq!((&spliced, next, status), (&rest, epoch + 1, Degraded));
             let learner = learner.expect("two servers are free");
             assert!(!chain.contains(&learner));
-            // The two that are left and the learner are told; the failed one is cut off.
+            // The two remaining members and the learner get the configuration; the failed one is disconnected.
             let told = configures(&effects);
             assert_eq!(
                 told.iter().map(|(s, _)| *s).collect::<Vec<_>>(),
@@ -63,7 +63,7 @@ fn two_at_once_leave_one_epoch_and_learners_come_one_after_the_other() {
 }
 
 #[test]
-fn a_learner_from_an_older_epoch_or_by_a_strangers_word_does_not_join() {
+fn a_learner_from_an_older_epoch_or_reported_by_a_non_tail_does_not_join() {
     let mut world = World::new(6);
     world.active(1, InMemory, 3);
     let (chain, ..) = world.shape(1);
@@ -92,7 +92,7 @@ fn a_learner_from_an_older_epoch_or_by_a_strangers_word_does_not_join() {
     }
     world.apply(caught_up(chain[0], 3, learner));
     assert_eq!(world.shape(1).0, [chain[0], learner]);
-    // Told twice: the second is from an older epoch by then.
+    // Reported twice: the second report is from an older epoch by then.
     let after = world.shape(1);
     world.apply(caught_up(chain[0], 3, learner));
     assert_eq!(world.shape(1), after);
@@ -125,7 +125,7 @@ fn without_room_a_group_stays_degraded_until_a_server_joins() {
 #[test]
 fn a_full_fleet_repairs_when_a_group_is_deleted() {
     let mut world = World::new(4);
-    // Two large in-memory groups fill three servers' CPU (0.8 × 2 cores) nearly, a third the fourth's.
+    // Two large in-memory groups nearly fill three servers' CPU (0.8 × 2 cores), a third one the fourth's.
     world.admit(1, sla(InMemory, 3, 500_000));
     world.apply_all(1);
     let (chain, ..) = world.shape(1);
@@ -151,7 +151,7 @@ fn an_in_memory_group_whose_replicas_all_fail_is_lost() {
     world.active(1, InMemory, 3);
     world.fail(&[1, 2, 3]);
     assert_eq!(world.shape(1).3, Lost);
-    // One comes back in the same process: it was unreachable, not dead, and holds everything.
+    // One server returns in the same process: it was unreachable, and holds everything.
     let effects = world.come_back(2, "i1", vec![]);
     assert_eq!(configures(&effects).len(), 1);
     assert_eq!(world.shape(1).3, Paused);
@@ -166,7 +166,7 @@ fn an_in_memory_group_whose_replicas_all_fail_is_lost() {
     );
     world.fail(&[1, 3]);
     assert_eq!(world.shape(1), (vec![2], None, 2, Paused));
-    // That one started anew: nothing is left, for good.
+    // That server was restarted: nothing is left, for good.
     world.come_back(2, "i2", vec![]);
     assert_eq!(world.shape(1), (vec![], None, 3, Lost));
     for n in [1, 3] {
@@ -176,18 +176,18 @@ fn an_in_memory_group_whose_replicas_all_fail_is_lost() {
     world.delete(1);
     assert_eq!(
         world.statuses(1).last(),
-        Some(&quorate_coordinator::state::group::GroupStatus::Deleting)
+        Some(&quorate_coordinator::state::GroupStatus::Deleting)
     );
 }
 
 #[test]
-fn a_persistent_group_that_is_all_down_waits_and_goes_on_with_who_returns() {
+fn a_persistent_group_that_is_all_down_waits_and_goes_on_with_returning_servers() {
     let mut world = World::new(3);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
     world.fail(&[1, 2, 3]);
     assert_eq!(world.shape(1), (chain.clone(), None, 1, Paused));
-    // Back with its disk: the same chain in a new epoch, and the others are waited for.
+    // It is back with its disk: the same chain in a new epoch waits for the others.
     let effects = world.come_back(chain[1], "i2", vec![held(1, Persistent)]);
     assert_eq!(world.shape(1), (chain.clone(), None, 2, Paused));
     assert_eq!(
@@ -199,10 +199,10 @@ fn a_persistent_group_that_is_all_down_waits_and_goes_on_with_who_returns() {
     );
     world.come_back(chain[0], "i2", vec![held(1, Persistent)]);
     assert_eq!(world.shape(1), (chain.clone(), None, 3, Paused));
-    // The third does not return within its lease: on without it.
+    // The third does not return within its lease: the group goes on without it.
     world.fail(&[chain[2]]);
     assert_eq!(world.shape(1), (chain[..2].to_vec(), None, 4, Degraded));
-    // It comes back later: a learner with what it has, rather than dropped.
+    // It returns later, and becomes a learner with its data instead of dropping it.
     let effects = world.come_back(chain[2], "i2", vec![held(1, Persistent)]);
     assert_eq!(world.shape(1), (chain[..2].to_vec(), Some(chain[2]), 5, Degraded));
     assert!(drops(&effects).is_empty());
@@ -269,7 +269,7 @@ fn the_only_disk_coming_back_empty_loses_a_persistent_group() {
 }
 
 #[test]
-fn a_reconnect_of_the_same_process_changes_nothing_but_is_told_everything() {
+fn a_reconnect_of_the_same_process_changes_nothing_and_is_sent_everything() {
     let mut world = World::new(3);
     world.active(1, InMemory, 3);
     let before = world.shape(1);
@@ -277,8 +277,8 @@ fn a_reconnect_of_the_same_process_changes_nothing_but_is_told_everything() {
     assert_eq!(registered(&effects), Ok(server(2)));
     assert_eq!(configures(&effects).len(), 1);
     assert_eq!(world.shape(1), before);
-    // At another address its peers must hear of it.
-    let moved = quorate_coordinator::state::command::Registration {
+    // With another address its peers get a new configuration.
+    let moved = quorate_coordinator::command::Registration {
         address: "127.0.0.1:9999".into(),
         ..harness::registration(harness::credential(2), 2, "i1")
     };
@@ -303,7 +303,7 @@ fn a_returning_server_drops_what_went_on_without_it() {
     assert_eq!(world.shape(1).3, Active);
     let effects = world.come_back(chain[0], "i2", vec![held(1, Persistent)]);
     assert_eq!(drops(&effects), [(chain[0], group(1), 3)]);
-    // Until it says so, it is told again; after that no more.
+    // The order is repeated until it reports the drop, and no more afterwards.
     let effects = world.come_back(chain[0], "i2", vec![held(1, Persistent)]);
     assert_eq!(drops(&effects).len(), 1);
     world.dropped(chain[0], 1);
@@ -357,7 +357,7 @@ fn a_replica_lost_before_the_chain_formed_is_replaced_and_the_group_still_forms(
 }
 
 #[test]
-fn a_server_that_reports_something_else_than_it_should_hold_is_told_again() {
+fn a_server_whose_report_differs_from_its_groups_is_sent_them_again() {
     let mut world = World::new(4);
     world.active(1, InMemory, 3);
     let (chain, ..) = world.shape(1);

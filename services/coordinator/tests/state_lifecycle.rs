@@ -3,11 +3,11 @@
 mod harness;
 
 use harness::{World, configures, credential, drops, group, held, registered, registration, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
-use quorate_coordinator::state::event::EventKind;
-use quorate_coordinator::state::group::GroupStatus::{Active, Deleting, Provisioning};
-use quorate_coordinator::state::join_tokens::JoinTokenState;
-use quorate_coordinator::state::{State, apply};
+use quorate_coordinator::command::{Command, Effect, Proof, Registration, Reply};
+use quorate_coordinator::state::EventKind;
+use quorate_coordinator::state::GroupStatus::{Active, Deleting, Provisioning};
+use quorate_coordinator::state::{CoordinatorState, apply};
+use quorate_coordinator::view::{JoinTokenState, JoinTokenView};
 use quorate_placement::Profile;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::control::{RefuseCode, ToServer};
@@ -60,7 +60,7 @@ fn a_join_token_expires_and_may_be_bound_to_a_name() {
 fn a_revoked_join_token_lets_nobody_in_and_one_that_was_used_changes_nothing() {
     let mut world = World::new(0);
     let states = |world: &World| -> Vec<JoinTokenState> {
-        let views = world.state.join_token_views(world.now_ms);
+        let views = JoinTokenView::all(&world.state, world.now_ms);
         views.iter().map(|view| view.state).collect()
     };
     world.issue_token("a-lost", 60_000, Some("s1"));
@@ -81,7 +81,7 @@ fn a_revoked_join_token_lets_nobody_in_and_one_that_was_used_changes_nothing() {
             JoinTokenState::Expired
         ]
     );
-    assert_eq!(world.state.join_token_views(0)[1].server_id, Some(server(1)));
+    assert_eq!(JoinTokenView::all(&world.state, 0)[1].server_id, Some(server(1)));
     revoke(&mut world, "b-used");
     assert_eq!(
         world.join_with("b-used", 2, "i1"),
@@ -148,7 +148,7 @@ fn no_server_takes_the_address_of_one_that_is_alive() {
 }
 
 #[test]
-fn what_a_server_says_of_itself_is_checked() {
+fn the_fields_of_a_registration_are_checked() {
     let mut world = World::new(1);
     assert_eq!(
         registered(&world.register(registration(credential(9), 9, "i1"))),
@@ -328,7 +328,7 @@ fn a_quote_keeps_nothing_and_can_stand_in_for_a_group() {
 }
 
 #[test]
-fn deletion_waits_for_those_who_are_there() {
+fn deletion_waits_for_live_servers() {
     let mut world = World::new(4);
     world.active(1, InMemory, 3);
     let (chain, ..) = world.shape(1);
@@ -379,7 +379,7 @@ fn a_server_that_was_down_during_the_deletion_drops_when_it_returns() {
     let effects = world.come_back(chain[1], "i2", vec![held(1, Persistent)]);
     assert_eq!(drops(&effects).len(), 1);
     world.dropped(chain[1], 1);
-    // A group that was never admitted here is left alone, and said to be there.
+    // Data of a group that was never admitted here stays, and an event names it.
     let effects = world.come_back(chain[1], "i2", vec![held(99, Persistent)]);
     assert!(drops(&effects).is_empty());
     assert_eq!(world.kinds().last(), Some(&EventKind::ServerHoldsUnknownGroup));
@@ -403,13 +403,13 @@ fn replaying_the_commands_gives_the_same_state_and_so_does_a_snapshot_in_the_mid
     });
     let expected = serde_json::to_value(&world.state).unwrap();
 
-    let mut replayed = State::new(Profile::default_profile());
+    let mut replayed = CoordinatorState::new(Profile::default_profile());
     for (now_ms, command) in &world.history {
         apply(&mut replayed, *now_ms, command);
     }
     assert_eq!(serde_json::to_value(&replayed).unwrap(), expected);
 
-    let mut restored: State = serde_json::from_slice(&middle).unwrap();
+    let mut restored: CoordinatorState = serde_json::from_slice(&middle).unwrap();
     restored.restore();
     restored.validate().unwrap();
     for (now_ms, command) in &world.history[before..] {
@@ -420,7 +420,7 @@ fn replaying_the_commands_gives_the_same_state_and_so_does_a_snapshot_in_the_mid
 }
 
 #[test]
-fn a_new_profile_changes_what_is_promised_next_and_not_what_was() {
+fn a_new_profile_changes_later_promises_and_not_earlier_ones() {
     let mut world = World::new(3);
     world.active(1, InMemory, 3);
     let demands = world.group(1).demands.clone();
@@ -430,7 +430,7 @@ fn a_new_profile_changes_what_is_promised_next_and_not_what_was() {
     let effects = world.apply(Command::UseProfile {
         profile: Box::new(cautious.clone()),
     });
-    // Servers lend what is not promised: they hear of it.
+    // Servers use unallocated capacity for bursts, so they get the new share.
     let told = |n| Effect::Send {
         server: server(n),
         message: ToServer::PromisedShare { share: 0.000_001 },

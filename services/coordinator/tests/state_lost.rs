@@ -1,11 +1,12 @@
-//! Groups of which nothing is left, disks that are damaged or old, and beginning anew. No sleeping.
+//! Groups of which nothing is left, disks that are damaged or old, and resets. No sleeping.
 
 mod harness;
 
 use harness::{World, configures, credential, drops, group, held, registration, server};
-use quorate_coordinator::state::command::{Command, Effect, Registration, Reply};
-use quorate_coordinator::state::event::EventKind;
-use quorate_coordinator::state::group::GroupStatus::{Active, Lost, Paused, Provisioning};
+use quorate_coordinator::command::{Command, Effect, Registration, Reply};
+use quorate_coordinator::state::EventKind;
+use quorate_coordinator::state::GroupStatus::{Active, Lost, Paused, Provisioning};
+use quorate_coordinator::view::ServerView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::config::{GroupState, Role};
 use quorate_types::control::{GroupReport, HeldGroup, ToServer};
@@ -47,7 +48,7 @@ fn damaged(n: u128) -> HeldGroup {
 }
 
 #[test]
-fn a_lost_group_begins_anew_above_all_offsets_when_its_owner_says_so() {
+fn a_lost_group_is_reset_above_all_offsets_when_its_owner_asks() {
     let mut world = World::new(4);
     world.active(1, InMemory, 3);
     assert_eq!(conflict(&reset(&mut world, 1)), "group_not_lost");
@@ -61,7 +62,7 @@ fn a_lost_group_begins_anew_above_all_offsets_when_its_owner_says_so() {
     all.sort_unstable();
     told.dedup();
     assert_eq!(told, all, "those that held it say so to its clients");
-    // Also one that restarts later.
+    // A server that restarts later gets it, too.
     assert_eq!(told_lost(&world.come_back(chain[1], "i3", vec![])), [chain[1]]);
     let lost_in = world.shape(1).2;
     assert_eq!(world.shape(1), (vec![], None, lost_in, Lost));
@@ -80,17 +81,17 @@ fn a_lost_group_begins_anew_above_all_offsets_when_its_owner_says_so() {
             (1_000, 64_000)
         );
     }
-    // Who is not of the new chain ceases to say that it is lost.
+    // Servers outside of the new chain cease to answer that it is lost.
     let outside: Vec<u32> = chain.iter().copied().filter(|s| !anew.contains(s)).collect();
     assert_eq!(drops(&effects).iter().map(|d| d.0).collect::<Vec<_>>(), outside);
-    // The answer was lost and it is asked for again: nothing happens.
+    // The answer was lost and the call is repeated: nothing happens.
     let before = world.shape(1);
     assert_eq!(reset(&mut world, lost_in), [Effect::Reply(Reply::Done)]);
     assert_eq!(world.shape(1), before);
     world.apply_all(1);
     assert_eq!(world.shape(1).3, Active);
     assert!(world.kinds().contains(&EventKind::GroupReset));
-    // Lost once more, it begins above that.
+    // It is lost once more, and begins above that.
     let (chain, ..) = world.shape(1);
     world.fail(&chain);
     let epoch = world.shape(1).2;
@@ -105,7 +106,7 @@ fn a_lost_group_begins_anew_above_all_offsets_when_its_owner_says_so() {
     }
     assert!(reset(&mut world, epoch).contains(&Effect::Reply(Reply::Done)));
     assert_eq!(world.group(1).beginning.unwrap().offset, 2 * RESET_GAP_OFFSETS);
-    // The servers that failed return in their old processes, with the log that was given up.
+    // The failed servers return in their old processes, with the lost log.
     let effects = world.come_back(chain[0], "i2", vec![]);
     assert!(!configures(&effects).iter().any(|(s, _)| *s == chain[0]));
 }
@@ -122,7 +123,7 @@ fn a_reset_without_room_is_refused_and_leaves_the_group_as_it_was() {
         other => panic!("{other:?}"),
     }
     assert_eq!(world.shape(1), before);
-    // What was unreachable comes back whole: it was not given up.
+    // The unreachable group comes back whole: it was not reset.
     for n in 1..=3 {
         world.come_back(n, "i1", vec![]);
     }
@@ -195,7 +196,7 @@ fn a_damaged_disk_makes_a_learner_and_when_all_are_damaged_the_group_is_lost() {
     }
     world.come_back(chain[2], "i5", vec![damaged(1)]);
     assert_eq!(world.shape(1).3, Lost);
-    // What is left is kept until the owner has decided.
+    // The remaining data is kept until the owner has decided.
     let epoch = world.shape(1).2;
     let effects = world.come_back(chain[2], "i6", vec![damaged(1)]);
     assert!(drops(&effects).is_empty());
@@ -227,7 +228,7 @@ fn on_an_older_copy(n: u32, incarnation: &str) -> Registration {
 }
 
 #[test]
-fn an_older_copy_of_a_disk_is_not_believed_but_where_it_is_all_there_is() {
+fn an_older_copy_of_a_disk_counts_only_where_it_is_all_there_is() {
     let mut world = World::new(3);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
@@ -236,7 +237,7 @@ fn an_older_copy_of_a_disk_is_not_believed_but_where_it_is_all_there_is() {
         (world.shape(1).0, world.shape(1).1),
         (chain[1..].to_vec(), Some(chain[0]))
     );
-    // The same folder as before: its starts name the one that the coordinator knows.
+    // The folder is the one from before: its starts name the incarnation that the coordinator knows.
     let mut world = World::new(3);
     world.active(1, Persistent, 3);
     world.register(Registration {
@@ -258,7 +259,7 @@ fn an_older_copy_of_a_disk_is_not_believed_but_where_it_is_all_there_is() {
     );
 }
 
-/// A new process on a folder that says no more than that it was used in the run before.
+/// A new process on a folder that names the run before and no other.
 fn with_log(n: u32, incarnation: &str, end: (u64, u64), committed: (u64, u64)) -> Registration {
     let held = HeldGroup {
         epoch: end.0,
@@ -274,8 +275,8 @@ fn with_log(n: u32, incarnation: &str, end: (u64, u64), committed: (u64, u64)) -
 }
 
 #[test]
-fn of_members_that_return_the_longest_log_leads() {
-    // Their leases have ended, or they are back before that.
+fn the_longest_log_of_returning_members_leads() {
+    // Two cases: their leases have ended, or they are back before that.
     for is_down in [true, false] {
         let mut world = World::new(3);
         world.active(1, Persistent, 3);
@@ -342,7 +343,7 @@ fn a_process_that_lived_on_leads_those_that_did_not() {
 }
 
 #[test]
-fn what_members_returned_with_counts_until_they_are_in_one_epoch_again() {
+fn reported_logs_count_until_the_members_are_in_one_epoch_again() {
     let mut world = World::new(3);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
@@ -357,14 +358,14 @@ fn what_members_returned_with_counts_until_they_are_in_one_epoch_again() {
         "of equals none moves"
     );
     world.apply_all(1);
-    // It has grown since: the second's log is longer than the first's was then.
+    // The first log has grown since: the second log is longer than the first was then.
     world.register(with_log(chain[1], "i3", (epoch, 9_000), (0, 0)));
     assert_eq!(world.shape(1).0, chain);
 }
 
-/// All are in one epoch and commit in it, and before the last of them has said so another is started again.
+/// All are in one epoch and commit in it. Another is restarted before the last of them has reported so.
 #[test]
-fn what_a_member_returned_with_is_out_of_date_once_more_was_committed_with_it() {
+fn a_reported_log_is_out_of_date_once_more_was_committed_with_its_member() {
     let mut world = World::new(3);
     world.active(1, Persistent, 2);
     let (chain, ..) = world.shape(1);
@@ -376,13 +377,13 @@ fn what_a_member_returned_with_is_out_of_date_once_more_was_committed_with_it() 
     world.register(with_log(a, "i3", (epoch, 9_000), (epoch, 8_000)));
     assert_eq!((world.shape(1).0, world.shape(1).1), (vec![a, b], None));
     assert!(!world.kinds().contains(&EventKind::ServerDiskStale));
-    // What was committed before it returned, it must have.
+    // It must have all that was committed before it returned.
     world.register(with_log(b, "i3", (1, 100), (1, 90)));
     assert_eq!(world.shape(1).0, [a], "an older copy, beside what was committed");
 }
 
 #[test]
-fn a_server_that_is_given_up_takes_what_only_it_held_with_it() {
+fn a_group_is_lost_with_the_given_up_server_that_alone_held_it() {
     let mut world = World::new(4);
     world.active(1, Persistent, 1);
     let only = world.shape(1).0[0];
@@ -413,15 +414,15 @@ fn a_server_that_is_given_up_takes_what_only_it_held_with_it() {
 fn a_server_that_is_given_up_is_shown_no_more_until_its_name_joins_again() {
     let mut world = World::new(4);
     let shown = |world: &World| -> Vec<u32> {
-        let views = world.state.server_views();
+        let views = ServerView::all(&world.state);
         views.iter().map(|view| view.server_id.0).collect()
     };
     world.fail(&[4]);
     assert_eq!(shown(&world), [1, 2, 3, 4], "it may come back");
     world.apply(Command::Forget { server: server(4) });
     assert_eq!(shown(&world), [1, 2, 3]);
-    assert_eq!(world.state.server_view_of(server(4)), None);
-    // Its number is nobody else's, and a restart from a snapshot changes nothing of this.
+    assert_eq!(ServerView::with_id(&world.state, server(4)), None);
+    // No other server gets its number, and a restart from a snapshot changes nothing of this.
     let snapshot = serde_json::to_string(&world.state).unwrap();
     world.state = serde_json::from_str(&snapshot).unwrap();
     world.state.restore();
@@ -457,7 +458,7 @@ fn all_servers_restart_at_once() {
 }
 
 #[test]
-fn a_stranger_is_refused_without_a_trace() {
+fn an_unauthenticated_registration_leaves_no_trace() {
     let world = World::new(1);
     let stranger = registration(credential(77), 77, "i1");
     assert!(world.state.vet(&stranger, world.now_ms).is_err());

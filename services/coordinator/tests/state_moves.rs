@@ -1,11 +1,12 @@
-//! Replicas leave servers that drain or are slow, and one of two that cannot reach one another. No sleeping.
+//! Replicas leave servers that drain or are slow, and one server of an unreachable pair. No sleeping.
 
 mod harness;
 
 use harness::{World, configures, drops, group, held, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Reply};
-use quorate_coordinator::state::event::EventKind;
-use quorate_coordinator::state::group::GroupStatus::{Active, Degraded};
+use quorate_coordinator::command::{Command, Effect, Reply};
+use quorate_coordinator::state::EventKind;
+use quorate_coordinator::state::GroupStatus::{Active, Degraded};
+use quorate_coordinator::view::ServerView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
 use quorate_types::control::{DrainState, ToServer};
@@ -53,7 +54,7 @@ fn let_all_move(world: &mut World) {
             assert!(known.chain.len() == known.degree() || known.status != Active);
         }
     }
-    for (id, known) in world.state.servers.clone() {
+    for (id, known) in (*world.state.servers).clone() {
         for group_id in known.to_drop.into_keys() {
             world.apply(Command::Dropped { server: id, group_id });
         }
@@ -85,7 +86,7 @@ fn the_replica_leaves_in_the_epoch_in_which_its_replacement_joins() {
             rest.remove(position);
             rest.push(learner);
             assert_eq!(world.shape(1), (rest.clone(), None, 3, Active));
-            // The one that left hears the configuration, so that it names the new head, and then to drop.
+            // The server that left gets the configuration, so that it names the new head, and then the drop.
             let gone = chain[position];
             let told: Vec<u32> = configures(&effects).into_iter().map(|(s, _)| s).collect();
             assert_eq!(told, [rest[0], rest[1], rest[2], gone]);
@@ -122,23 +123,23 @@ fn a_few_at_a_time_until_the_server_is_drained() {
     for n in 1..=20 {
         world.active(n, InMemory, 3);
     }
-    let full = world.state.server_view(&world.state.servers[&server(1)]).replicas;
+    let full = ServerView::of(&world.state, &world.state.servers[&server(1)]).replicas;
     assert!(full > DRAIN_MOVES_MAX);
     drain(&mut world, 1);
     assert_eq!(leaving(&world, 1), DRAIN_MOVES_MAX);
-    let view = world.state.server_view(&world.state.servers[&server(1)]);
+    let view = ServerView::of(&world.state, &world.state.servers[&server(1)]);
     let progress = view.drain.expect("it drains");
     assert_eq!(
         (progress.moving, progress.waiting),
         (DRAIN_MOVES_MAX, full - DRAIN_MOVES_MAX)
     );
-    // Asked for again, nothing happens twice.
+    // A repetition changes nothing.
     let before = world.state.epoch_changes;
     drain(&mut world, 1);
     assert_eq!(world.state.epoch_changes, before);
     let_all_move(&mut world);
     assert_eq!(state_of(&world, 1), DrainState::Drained);
-    let view = world.state.server_view(&world.state.servers[&server(1)]);
+    let view = ServerView::of(&world.state, &world.state.servers[&server(1)]);
     assert_eq!((view.replicas, view.draining), (0, true));
     assert_eq!(
         world.state.allocated_on(server(1)),
@@ -207,7 +208,7 @@ fn called_off_what_has_not_moved_stays() {
 
 #[test]
 fn failures_in_the_middle_of_a_drain() {
-    // The learner fails: another one.
+    // The learner fails, and another is elected.
     let mut world = World::new(5);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
@@ -230,7 +231,7 @@ fn failures_in_the_middle_of_a_drain() {
     assert_eq!(world.shape(1), (chain[1..].to_vec(), learner, 3, Degraded));
     world.caught_up(1, 3);
     assert_eq!(world.shape(1).3, Active);
-    // It returns with its disk: nothing is left for it but to drop, and it is drained.
+    // It returns with its disk: it drops its leftovers, and is drained.
     world.come_back(chain[0], "i2", vec![held(1, Persistent)]);
     world.dropped(chain[0], 1);
     assert_eq!(state_of(&world, chain[0]), DrainState::Drained);
@@ -286,7 +287,7 @@ fn several_drains_at_once_never_swap_replicas_among_themselves() {
 fn auxiliary_servers_are_kept_for_failures() {
     let mut world = World::new(3);
     world.active(1, Persistent, 3);
-    let terms = quorate_coordinator::state::command::JoinTokenTerms {
+    let terms = quorate_coordinator::command::JoinTokenTerms {
         expires_at_ms: world.now_ms + 10_000,
         name: None,
         auxiliary: true,
@@ -314,7 +315,7 @@ fn slow(world: &mut World, n: u32, cause: Option<&str>) -> Vec<Effect> {
 }
 
 #[test]
-fn a_slow_server_makes_way_in_one_group_at_a_time() {
+fn a_slow_server_leaves_one_group_at_a_time() {
     let mut world = World::new(6);
     for n in 1..=4 {
         world.active(n, InMemory, 3);
@@ -362,20 +363,20 @@ fn a_slow_replica_that_cannot_be_spared_learns_its_replacement_first_and_without
     assert_eq!(world.shape(1), (vec![chain[0], chain[2], 4], None, 3, Active));
 }
 
-fn sever(world: &mut World, a: u32, b: u32, severed: bool) {
-    world.apply(Command::Severed {
+fn part(world: &mut World, a: u32, b: u32, unreachable: bool) {
+    world.apply(Command::PairUnreachable {
         server: server(a),
         peer: server(b),
-        severed,
+        unreachable,
     });
 }
 
 #[test]
-fn of_two_that_cannot_reach_one_another_the_one_further_from_the_head_makes_way() {
+fn the_server_of_an_unreachable_pair_further_from_the_head_leaves() {
     let mut world = World::new(5);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
-    sever(&mut world, chain[1], chain[0], true);
+    part(&mut world, chain[1], chain[0], true);
     let (rest, learner, ..) = world.shape(1);
     assert_eq!(rest, [chain[0], chain[2]]);
     assert!(
@@ -386,7 +387,7 @@ fn of_two_that_cannot_reach_one_another_the_one_further_from_the_head_makes_way(
     let mut world = World::new(4);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
-    sever(&mut world, chain[0], chain[2], true);
+    part(&mut world, chain[0], chain[2], true);
     assert_eq!(world.shape(1).0, chain[..2]);
 }
 
@@ -396,7 +397,7 @@ fn a_persistent_groups_head_must_be_reached_by_each_of_its_chain() {
         let mut world = World::new(4);
         world.active(1, durability, 4);
         let (chain, ..) = world.shape(1);
-        sever(&mut world, chain[2], chain[0], true);
+        part(&mut world, chain[2], chain[0], true);
         let mut rest = chain.clone();
         if goes {
             rest.remove(2);
@@ -406,13 +407,13 @@ fn a_persistent_groups_head_must_be_reached_by_each_of_its_chain() {
 }
 
 #[test]
-fn a_server_that_several_cannot_reach_goes_rather_than_its_neighbours() {
+fn a_server_in_several_unreachable_pairs_leaves_rather_than_its_neighbours() {
     let mut world = World::new(6);
     world.active(1, Persistent, 3);
     let (chain, ..) = world.shape(1);
     let stranger = (1..=6).find(|s| !chain.contains(s)).unwrap();
-    sever(&mut world, chain[0], stranger, true);
-    sever(&mut world, chain[0], chain[1], true);
+    part(&mut world, chain[0], stranger, true);
+    part(&mut world, chain[0], chain[1], true);
     assert!(
         !world.shape(1).0.contains(&chain[0]),
         "the head itself is at fault"
@@ -424,11 +425,11 @@ fn a_pair_that_cannot_spare_anybody_waits_for_its_link_or_for_a_replacement() {
     let mut world = World::new(2);
     world.active(1, Persistent, 2);
     let (chain, ..) = world.shape(1);
-    sever(&mut world, chain[0], chain[1], true);
+    part(&mut world, chain[0], chain[1], true);
     assert_eq!(world.shape(1), (chain.clone(), None, 1, Active));
     world.join(3, "i1").unwrap();
     let (rest, learner, ..) = world.shape(1);
     assert_eq!((rest, learner), (vec![chain[0]], Some(3)));
-    sever(&mut world, chain[0], chain[1], false);
-    assert!(world.state.severed.is_empty());
+    part(&mut world, chain[0], chain[1], false);
+    assert!(world.state.unreachable_pairs.is_empty());
 }

@@ -1,11 +1,12 @@
-//! What is kept of each server for replicas of servers that fail.
+//! Room kept on each server for replicas of servers that fail, and servers that the profile does not match.
 
 mod harness;
 
 use harness::{World, group, server, sla};
-use quorate_coordinator::state::command::{Command, Effect, Proof, Registration, Reply};
-use quorate_coordinator::state::placement::{Foreign, Headroom, Placement, Replacements};
-use quorate_coordinator::state::{State, apply};
+use quorate_coordinator::command::{Command, Effect, Proof, Registration, Reply};
+use quorate_coordinator::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
+use quorate_coordinator::state::{CoordinatorState, apply};
+use quorate_coordinator::view::ServerView;
 use quorate_placement::{Choice, Profile};
 use quorate_types::Durability::InMemory;
 use quorate_types::cost::ResourceVector;
@@ -15,7 +16,7 @@ use serde_json::json;
 /// Some fifty replicas a server.
 const RATE_PER_S: u64 = 20_000;
 
-/// Admits groups of degree 3 until the fleet refuses one; how many there are.
+/// Admits groups of degree 3 until the fleet refuses one. The number admitted.
 fn fill(world: &mut World) -> u128 {
     fill_with(world, &[RATE_PER_S])
 }
@@ -33,8 +34,8 @@ fn fill_with(world: &mut World, rates_per_s: &[u64]) -> u128 {
     panic!("the fleet of the test is too large");
 }
 
-/// Groups that lost a replica and found nobody to replace it.
-fn without_replacement(state: &State) -> usize {
+/// Groups that lost a replica and found no server to replace it.
+fn without_replacement(state: &CoordinatorState) -> usize {
     let groups = state.groups.values();
     groups
         .filter(|group| group.chain.len() < 3 && group.learner.is_none())
@@ -43,7 +44,7 @@ fn without_replacement(state: &State) -> usize {
 
 #[test]
 fn any_one_server_of_a_full_fleet_may_fail() {
-    // Some fifty, ten, and both and others on a server.
+    // Fifty replicas a server, ten, and a mixture.
     let mixed = [60_000, 25_000, 100_000, 5_000, 10_000];
     for (servers, rates_per_s) in (4..=10)
         .flat_map(|servers| [&[RATE_PER_S][..], &[100_000], &mixed].map(|rates_per_s| (servers, rates_per_s)))
@@ -74,12 +75,12 @@ fn any_one_server_of_a_full_fleet_may_fail() {
 }
 
 #[test]
-fn what_is_kept_is_one_domains_worth_and_a_tenth() {
+fn the_room_kept_is_one_domains_worth_and_a_tenth() {
     let kept = |servers: u32| {
         let (mut all, mut less) = (World::new(servers), World::with_headroom(servers));
         1.0 - fill(&mut less) as f64 / fill(&mut all) as f64
     };
-    // Three servers cannot replace a replica of a group of three: nothing is kept.
+    // Three servers cannot replace a replica of a group of three, so no room is kept.
     assert_eq!(kept(3), 0.0);
     for servers in [4, 5, 8] {
         let share = 1.0 / f64::from(servers);
@@ -125,15 +126,15 @@ fn a_refusal_says_what_is_kept() {
     assert!(admitted > 0 && world.state.groups.contains_key(&group(admitted)));
 }
 
-/// Two groups lose a replica each, the light one with the lesser id; of two servers one has room for either, the other
-/// for the light one. Who learns the light and the heavy one.
+/// Two groups lose a replica each; the light group has the lesser id. One server has room for either replica, another
+/// for the light one alone. The learners of the light and the heavy group.
 fn replaced(replacements: Replacements) -> [Option<ServerId>; 2] {
     let mut world = World::new(2);
-    let placement = Placement {
+    let placement = PlacementPolicy {
         replacements,
-        ..Placement::default()
+        ..PlacementPolicy::default()
     };
-    world.apply(Command::UsePlacement { placement });
+    world.apply(Command::UsePlacement { policy: placement });
     let (light, heavy) = (sla(InMemory, 2, 10_000), sla(InMemory, 2, 40_000));
     let mut tail_cpu =
         |sla| world.state.quote(sla, None).demand[1].demand.cpu / world.state.profile.safety_factor;
@@ -166,20 +167,20 @@ fn the_heaviest_replica_is_replaced_first_unless_the_log_is_from_before() {
         [Some(server(4)), Some(server(3))]
     );
     let before = r#"{"choice":"shape","headroom":"one_domain"}"#;
-    let before: Placement = serde_json::from_str(before).unwrap();
+    let before: PlacementPolicy = serde_json::from_str(before).unwrap();
     assert_eq!(before.replacements, Replacements::ById);
     assert!(!before.is_spread);
 }
 
 #[test]
 fn nobody_is_elected_where_followers_that_become_heads_need_the_room() {
-    // By ids a learner was elected on a server before a later group's head was charged there.
+    // In the order of ids a learner was elected on a server before a later group's head was charged there.
     for servers in 4..=7 {
         let mut world = World::with_headroom(servers);
         fill(&mut world);
         world.fail(&[1]);
         for n in 2..=servers {
-            let resources = world.state.server_view_of(server(n)).unwrap().resources;
+            let resources = ServerView::with_id(&world.state, server(n)).unwrap().resources;
             let is_over = resources.allocated.cpu > resources.promisable.cpu;
             let learners = world
                 .state
@@ -202,7 +203,7 @@ fn measured_on(cores: u32) -> Profile {
     Profile::parse(&profile.to_string()).unwrap()
 }
 
-/// Comes back in the same process, and says what it runs on.
+/// Comes back in the same process, and names its machine.
 fn says_its_cores(world: &mut World, n: u32, cores: u32) {
     let machine = Some(Machine {
         cpu: "A".into(),
@@ -215,7 +216,7 @@ fn says_its_cores(world: &mut World, n: u32, cores: u32) {
 }
 
 #[test]
-fn servers_that_the_profile_is_not_of_take_no_replicas_when_they_are_refused() {
+fn servers_that_the_profile_does_not_match_take_no_replicas_when_refused() {
     let mut world = World::new(4);
     world.apply(Command::UseProfile {
         profile: Box::new(measured_on(2)),
@@ -223,74 +224,92 @@ fn servers_that_the_profile_is_not_of_take_no_replicas_when_they_are_refused() {
     for n in 1..=4 {
         says_its_cores(&mut world, n, if n == 4 { 8 } else { 2 });
     }
-    let placement = |foreign| Command::UsePlacement {
-        placement: Placement {
-            foreign,
-            ..Placement::default()
+    let placement = |mismatched| Command::UsePlacement {
+        policy: PlacementPolicy {
+            mismatched,
+            ..PlacementPolicy::default()
         },
     };
-    world.apply(placement(Foreign::Refused));
+    world.apply(placement(Mismatched::Refused));
     for n in 1..=8 {
         world.active(n, InMemory, 3);
         assert!(!world.group(n).is_member(server(4)), "the profile is not of it");
     }
-    let view = world.state.server_view_of(server(4)).unwrap();
+    let view = ServerView::with_id(&world.state, server(4)).unwrap();
     assert!(view.foreign.unwrap().contains("this is 8 × A"));
     assert_eq!(
         (view.machine.as_deref(), view.takes_replicas),
         (Some("8 × A"), false)
     );
-    // Nor are replacements placed on it, until there is a profile of it, or it is allowed.
+    // Replacements are not placed on it, either, until a profile matches it or the policy allows it.
     world.fail(&[1]);
     assert_eq!(world.group(1).learner, None);
-    world.apply(placement(Foreign::Used));
+    world.apply(placement(Mismatched::Used));
     assert_eq!(world.group(1).learner, Some(server(4)));
-    let view = world.state.server_view_of(server(4)).unwrap();
-    assert!(view.foreign.is_some() && view.takes_replicas, "allowed, and told");
-    world.apply(placement(Foreign::Refused));
+    let view = ServerView::with_id(&world.state, server(4)).unwrap();
+    assert!(
+        view.foreign.is_some() && view.takes_replicas,
+        "allowed, and shown"
+    );
+    world.apply(placement(Mismatched::Refused));
     assert_eq!(world.group(1).learner, Some(server(4)), "what it has stays");
-    // A server that comes back as another machine says so itself.
+    // A server that comes back as another machine names that machine.
     says_its_cores(&mut world, 2, 8);
-    assert!(world.state.server_view_of(server(2)).unwrap().foreign.is_some());
+    assert!(
+        ServerView::with_id(&world.state, server(2))
+            .unwrap()
+            .foreign
+            .is_some()
+    );
     world.apply(Command::UseProfile {
         profile: Box::new(measured_on(8)),
     });
-    assert!(world.state.server_view_of(server(2)).unwrap().foreign.is_none());
-    assert!(world.state.server_view_of(server(3)).unwrap().foreign.is_some());
-    // A log from before says nothing of it.
+    assert!(
+        ServerView::with_id(&world.state, server(2))
+            .unwrap()
+            .foreign
+            .is_none()
+    );
+    assert!(
+        ServerView::with_id(&world.state, server(3))
+            .unwrap()
+            .foreign
+            .is_some()
+    );
+    // An older log does not have the field.
     let before = r#"{"choice":"shape","headroom":{"permille":100}}"#;
-    let before: Placement = serde_json::from_str(before).unwrap();
-    assert_eq!(before.foreign, Foreign::Used);
+    let before: PlacementPolicy = serde_json::from_str(before).unwrap();
+    assert_eq!(before.mismatched, Mismatched::Used);
 }
 
 #[test]
 fn a_log_from_before_replays_as_it_was_and_a_snapshot_keeps_the_setting() {
     let mut world = World::new(5);
     fill(&mut world);
-    let placement = Placement {
+    let placement = PlacementPolicy {
         choice: Choice::Shape,
         headroom: Headroom::Permille(100),
-        ..Placement::default()
+        ..PlacementPolicy::default()
     };
-    world.apply(Command::UsePlacement { placement });
+    world.apply(Command::UsePlacement { policy: placement });
     world.apply(Command::Delete { group_id: group(1) });
     world.fail(&[2]);
     let expected = serde_json::to_value(&world.state).unwrap();
-    let mut replayed = State::new(Profile::default_profile());
+    let mut replayed = CoordinatorState::new(Profile::default_profile());
     for (now_ms, command) in &world.history {
         apply(&mut replayed, *now_ms, command);
     }
     assert_eq!(serde_json::to_value(&replayed).unwrap(), expected);
-    let mut restored: State = serde_json::from_value(expected.clone()).unwrap();
+    let mut restored: CoordinatorState = serde_json::from_value(expected.clone()).unwrap();
     restored.restore();
-    assert_eq!(restored.placement, placement);
-    let quote = |state: &mut State| state.quote(&sla(InMemory, 3, 400_000_000), None);
+    assert_eq!(restored.policy, placement);
+    let quote = |state: &mut CoordinatorState| state.quote(&sla(InMemory, 3, 400_000_000), None);
     assert_eq!(quote(&mut restored), quote(&mut world.state));
-    // A snapshot from before there was a choice.
+    // An older snapshot does not have the field.
     let mut old = expected;
     old.as_object_mut().unwrap().remove("placement");
-    let old: State = serde_json::from_value(old).unwrap();
-    assert_eq!(old.placement, Placement::default());
+    let old: CoordinatorState = serde_json::from_value(old).unwrap();
+    assert_eq!(old.policy, PlacementPolicy::default());
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use harness::{World, group, registration, server, sla};
 use proptest::prelude::*;
-use quorate_coordinator::state::command::{Command, Effect, Proof, Registration};
-use quorate_coordinator::state::{State, apply};
+use quorate_coordinator::command::{Command, Effect, Proof, Registration};
+use quorate_coordinator::state::{CoordinatorState, apply};
+use quorate_coordinator::view::ServerView;
 use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, ToServer};
 use quorate_types::{Durability, Epoch, GroupId, ServerId, Sla};
@@ -21,8 +22,8 @@ enum Step {
     Join {
         server: u32,
     },
-    /// With a new process when `restart`; finding on disk what it last held, unless wiped; whole unless damaged;
-    /// an older copy of it when `old`.
+    /// In a new process when `restart`. Its disk has what it last held, unless `wiped`; whole, unless `damaged`; an older
+    /// copy of it when `old`.
     ComeBack {
         server: u32,
         restart: bool,
@@ -65,10 +66,10 @@ enum Step {
         server: u32,
         slow: bool,
     },
-    Sever {
+    Part {
         server: u32,
         peer: u32,
-        severed: bool,
+        unreachable: bool,
     },
     Forget {
         server: u32,
@@ -76,7 +77,7 @@ enum Step {
     Reset {
         group: u128,
     },
-    /// Asked for again, late or early when `off` is not 0.
+    /// A repetition when `off` is 0, otherwise the next revision or one too early.
     Resize {
         group: u128,
         rate: u64,
@@ -104,13 +105,13 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (server(), prop::bool::weighted(0.3)).prop_map(|(server, off)| Step::Drain { server, off }),
         1 => (server(), any::<bool>()).prop_map(|(server, slow)| Step::Slow { server, slow }),
         1 => (server(), server(), any::<bool>())
-            .prop_map(|(server, peer, severed)| Step::Sever { server, peer, severed }),
+            .prop_map(|(server, peer, unreachable)| Step::Part { server, peer, unreachable }),
         1 => server().prop_map(|server| Step::Forget { server }),
         2 => group().prop_map(|group| Step::Reset { group }),
     ]
 }
 
-/// What the real servers would know: the groups on each one's disk.
+/// The groups on each server's disk, as real servers would have them.
 #[derive(Default)]
 struct Disks(BTreeMap<u32, BTreeMap<GroupId, Epoch>>);
 
@@ -257,14 +258,14 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
             server: server(*n),
             cause: slow.then(|| "its disk".to_string()),
         }),
-        Step::Sever {
+        Step::Part {
             server: n,
             peer,
-            severed,
-        } => world.apply(Command::Severed {
+            unreachable,
+        } => world.apply(Command::PairUnreachable {
             server: server(*n),
             peer: server(*peer),
-            severed: *severed,
+            unreachable: *unreachable,
         }),
         Step::Forget { server: n } => world.apply(Command::Forget { server: server(*n) }),
         Step::Resize { group: n, rate, off } => {
@@ -310,12 +311,12 @@ proptest! {
                 .collect();
             run(&mut world, &mut disks, number, step);
             for (id, known) in &world.state.groups {
-                // One that is called off gives room to whatever waited for it.
+                // A drain that is called off gives room to replicas that waited for it.
                 if matches!(step, Step::Drain { off: false, .. } | Step::CaughtUp { .. })
                     && let Some((_, members, chained)) = before.get(id)
                     && !known.is_deleting()
                 {
-                    // Where there is room at last, a slow server makes way before its successor has caught up.
+                    // When there is room at last, a slow server leaves before its successor has caught up.
                     let is_slow = |id: &ServerId| world.state.servers.get(id).is_some_and(|s| s.slow.is_some());
                     let slow_made_way = members.iter().any(|id| is_slow(id) && !known.members().any(|now| now == *id));
                     let kept = known.chain.len() >= *chained || slow_made_way;
@@ -327,7 +328,7 @@ proptest! {
                     let now: Vec<_> = known.members().collect();
                     prop_assert!(*epoch < known.epoch || *members == now, "other members, another epoch");
                 }
-                // What a reset sets off, such as a slow server that makes way, may be an epoch more.
+                // A reset may set off another epoch, such as that of a slow server that leaves.
                 let reset = matches!(step, Step::Reset { .. }) && known.beginning.is_some_and(|b| b.epoch > last);
                 prop_assert!(known.lost || reset || !lost.contains(id), "lost is for good, but for its owner");
                 if known.lost {
@@ -339,18 +340,18 @@ proptest! {
                 prop_assert!(begins >= beginnings.insert(*id, begins).unwrap_or(0), "offsets only grow");
             }
         }
-        // Whatever happened, a replay gives the same, and so does a restart from a snapshot.
-        let mut replayed = State::new(Profile::default_profile());
+        // After any history, a replay gives the same state, and so does a restart from a snapshot.
+        let mut replayed = CoordinatorState::new(Profile::default_profile());
         for (now_ms, command) in &world.history {
             apply(&mut replayed, *now_ms, command);
         }
         let expected = serde_json::to_value(&world.state).unwrap();
         prop_assert_eq!(serde_json::to_value(&replayed).unwrap(), expected);
-        let mut restored: State = serde_json::from_slice(&serde_json::to_vec(&world.state).unwrap()).unwrap();
+        let mut restored: CoordinatorState = serde_json::from_slice(&serde_json::to_vec(&world.state).unwrap()).unwrap();
         restored.restore();
         prop_assert_eq!(restored.validate(), Ok(()));
-        // Healing: everybody is there with room and in touch, learners catch up, what is dropped is dropped: no group
-        // that is not lost stays short, and nothing stays on a server that drains.
+        // Healing: all servers are alive, reachable and with room; learners catch up, and drops are confirmed. Then only
+        // lost groups stay short, and nothing stays on a server that drains.
         for n in 1..=SERVERS {
             let back = Step::ComeBack { server: n, restart: false, wiped: false, damaged: false, old: false };
             run(&mut world, &mut disks, 10_000 + n as usize, &Step::Join { server: n });
@@ -358,8 +359,8 @@ proptest! {
             run(&mut world, &mut disks, 30_000 + n as usize, &Step::StorageFault { server: n, faulty: false });
             run(&mut world, &mut disks, 30_100 + n as usize, &Step::Slow { server: n, slow: false });
         }
-        for (a, b) in world.state.severed.clone() {
-            world.apply(Command::Severed { server: a, peer: b, severed: false });
+        for (a, b) in world.state.unreachable_pairs.clone().iter() {
+            world.apply(Command::PairUnreachable { server: a, peer: b, unreachable: false });
         }
         for n in 50..60 {
             run(&mut world, &mut disks, 40_000 + n as usize, &Step::Join { server: n });
@@ -390,7 +391,7 @@ proptest! {
         }
         for drained in world.state.servers.values().filter(|s| s.alive && s.drain.is_some()) {
             let left = world.state.groups.values().any(|g| g.is_member(drained.server_id) && !g.chain.iter().any(|s| !world.state.is_alive(*s)));
-            prop_assert!(!left, "{:?} is left on {}", world.state.server_view(drained).drain, drained.name);
+            prop_assert!(!left, "{:?} is left on {}", ServerView::of(&world.state, drained).drain, drained.name);
         }
     }
 }

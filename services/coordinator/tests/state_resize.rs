@@ -1,12 +1,12 @@
-//! A group's SLA is changed where the group is. No sleeping.
+//! Resizes: a group's SLA is changed where the group is. No sleeping.
 
 mod harness;
 
 use harness::{World, configures, group, server, sla};
+use quorate_coordinator::command::{Command, Effect, Reply};
+use quorate_coordinator::state::EventKind;
+use quorate_coordinator::state::GroupStatus::{Active, Degraded, Paused};
 use quorate_coordinator::state::apply;
-use quorate_coordinator::state::command::{Command, Effect, Reply};
-use quorate_coordinator::state::event::EventKind;
-use quorate_coordinator::state::group::GroupStatus::{Active, Degraded, Paused};
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
 use quorate_types::sla::{Refusal, RefusalReason, ScarceResource};
@@ -116,7 +116,7 @@ fn a_repetition_changes_nothing_and_a_late_one_nothing_back() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_what_is_scarce_and_nothing_changes() {
+fn an_sla_that_does_not_fit_is_refused_with_the_scarce_resource_and_nothing_changes() {
     let mut world = World::new(4);
     world.active(1, Persistent, 3);
     world.active(2, Persistent, 3);
@@ -135,7 +135,7 @@ fn what_does_not_fit_is_refused_with_what_is_scarce_and_nothing_changes() {
         Some(most)
     );
     assert_eq!(world.group(1), &before);
-    // The quote said so before; and what it calls admissible is.
+    // The quote agrees, and an SLA that it calls admissible is.
     assert!(
         !world
             .state
@@ -208,7 +208,7 @@ fn a_learner_on_its_way_is_charged_the_new_share_too() {
         world.state.allocated_on(server(learner)),
         world.group(1).demands.tail()
     );
-    // What the tail says of the epoch before is not of this one.
+    // The tail's report of the epoch before does not count in this one.
     world.caught_up(1, epoch);
     assert_eq!(world.shape(1).1, Some(learner));
     world.caught_up(1, epoch + 1);
@@ -216,7 +216,7 @@ fn a_learner_on_its_way_is_charged_the_new_share_too() {
 }
 
 #[test]
-fn what_cannot_be_changed_in_place_is_refused() {
+fn changes_that_need_another_place_are_refused() {
     let mut world = World::new(4);
     world.active(1, Persistent, 3);
     for other in [
@@ -247,7 +247,7 @@ fn what_cannot_be_changed_in_place_is_refused() {
 }
 
 #[test]
-fn a_lost_group_begins_anew_before_it_grows() {
+fn a_lost_group_is_reset_before_it_grows() {
     let mut world = World::new(3);
     world.active(1, InMemory, 3);
     world.fail(&[1, 2, 3]);
@@ -300,7 +300,8 @@ fn a_restart_remembers_it() {
     world.active(1, Persistent, 3);
     resize(&mut world, sla(Persistent, 3, 2_500), 2);
     let snapshot = serde_json::to_value(&world.state).expect("serialises");
-    let mut back: quorate_coordinator::state::State = serde_json::from_value(snapshot).expect("reads");
+    let mut back: quorate_coordinator::state::CoordinatorState =
+        serde_json::from_value(snapshot).expect("reads");
     back.restore();
     assert_eq!(back.groups, world.state.groups);
     back.validate().expect("valid");

@@ -1,12 +1,12 @@
-//! Who holds others up, by what servers say of one another. No sleeping.
+//! Suspicions: slow servers and unreachable pairs, by servers' reports of one another. No sleeping.
 
 mod harness;
 
 use std::collections::BTreeSet;
 
 use harness::{World, server};
-use quorate_coordinator::state::command::Command;
-use quorate_coordinator::suspicions::{SuspicionTimes, Suspicions};
+use quorate_coordinator::command::Command;
+use quorate_coordinator::planner::{SuspicionTimes, Suspicions};
 use quorate_types::control::{SlowCause, SlowReport};
 
 const TIMES: SuspicionTimes = SuspicionTimes {
@@ -20,7 +20,7 @@ struct Fleet {
     world: World,
     suspicions: Suspicions,
     now_ms: u64,
-    /// Who calls whom slow, and who cannot reach whom.
+    /// Reports in each heartbeat: (reporter, slow server), and (reporter, unreachable peer).
     slow: Vec<(u32, u32)>,
     unreachable: Vec<(u32, u32)>,
 }
@@ -36,7 +36,7 @@ impl Fleet {
         }
     }
 
-    /// Heartbeats each 250 ms; what came of them.
+    /// Heartbeats each 250 ms, and the commands that followed.
     fn run(&mut self, ms: u64) -> Vec<Command> {
         let mut all = Vec::new();
         for _ in 0..ms / 250 {
@@ -76,7 +76,7 @@ impl Fleet {
 }
 
 #[test]
-fn whoever_is_called_slow_for_long_is_and_is_trusted_again_much_later() {
+fn a_server_reported_slow_for_long_is_slow_and_trusted_again_much_later() {
     let mut fleet = Fleet::new(5);
     fleet.slow = vec![(1, 2)];
     assert!(fleet.run(4_500).is_empty());
@@ -89,7 +89,7 @@ fn whoever_is_called_slow_for_long_is_and_is_trusted_again_much_later() {
 }
 
 #[test]
-fn a_word_now_and_then_is_not_enough() {
+fn a_report_now_and_then_is_not_enough() {
     let mut fleet = Fleet::new(5);
     for _ in 0..20 {
         fleet.slow = vec![(1, 2)];
@@ -101,7 +101,7 @@ fn a_word_now_and_then_is_not_enough() {
 }
 
 #[test]
-fn a_heartbeat_without_the_word_does_not_begin_it_anew() {
+fn a_heartbeat_without_the_report_does_not_restart_the_time() {
     let mut fleet = Fleet::new(5);
     for _ in 0..8 {
         fleet.slow = vec![(1, 2)];
@@ -113,12 +113,12 @@ fn a_heartbeat_without_the_word_does_not_begin_it_anew() {
 }
 
 #[test]
-fn who_calls_several_slow_that_nobody_else_does_is_slow_itself() {
+fn a_server_that_alone_reports_several_is_slow_itself() {
     let mut fleet = Fleet::new(6);
     fleet.slow = vec![(1, 2), (1, 3)];
     fleet.run(6_000);
     assert_eq!(fleet.slow_ones(), [1]);
-    // When others say the same of one of them, it is that one.
+    // The one of them that others report, too, is slow.
     let mut fleet = Fleet::new(6);
     fleet.slow = vec![(1, 2), (4, 2), (5, 2)];
     fleet.run(6_000);
@@ -126,7 +126,7 @@ fn who_calls_several_slow_that_nobody_else_does_is_slow_itself() {
 }
 
 #[test]
-fn of_two_that_call_one_another_slow_the_one_that_others_name_too() {
+fn the_one_of_two_mutual_reporters_that_others_report_is_slow() {
     let mut fleet = Fleet::new(6);
     fleet.slow = vec![(1, 2), (2, 1)];
     fleet.run(10_000);
@@ -141,7 +141,7 @@ fn of_two_that_call_one_another_slow_the_one_that_others_name_too() {
 }
 
 #[test]
-fn when_all_are_slow_a_quarter_of_them_goes_at_most() {
+fn at_most_a_quarter_counts_as_slow_when_all_are_reported() {
     let mut fleet = Fleet::new(8);
     fleet.slow = (1..=8).map(|n| (n, n)).collect();
     fleet.run(60_000);
@@ -149,7 +149,7 @@ fn when_all_are_slow_a_quarter_of_them_goes_at_most() {
 }
 
 #[test]
-fn what_a_failed_server_says_or_is_said_of_it_does_not_count() {
+fn reports_by_and_about_failed_servers_do_not_count() {
     let mut fleet = Fleet::new(5);
     fleet.slow = vec![(1, 2)];
     fleet.unreachable = vec![(1, 2)];
@@ -159,18 +159,18 @@ fn what_a_failed_server_says_or_is_said_of_it_does_not_count() {
 }
 
 #[test]
-fn a_pair_that_is_parted_for_long_is_severed_and_mended_long_after() {
+fn a_pair_out_of_reach_for_long_is_unreachable_and_recovers_long_after() {
     let mut fleet = Fleet::new(5);
     fleet.unreachable = vec![(3, 2)];
     assert!(fleet.run(2_750).is_empty());
-    // A link that came back in between begins anew.
+    // A link that came back in between restarts the time.
     fleet.unreachable.clear();
     fleet.run(250);
     fleet.unreachable = vec![(3, 2), (2, 3)];
     assert!(fleet.run(2_750).is_empty());
     fleet.run(1_000);
     assert_eq!(
-        fleet.world.state.severed,
+        (fleet.world.state.unreachable_pairs.iter()).collect::<BTreeSet<_>>(),
         BTreeSet::from([(server(2), server(3))])
     );
     fleet.unreachable = vec![(2, 3)];
@@ -178,5 +178,5 @@ fn a_pair_that_is_parted_for_long_is_severed_and_mended_long_after() {
     fleet.unreachable.clear();
     assert!(fleet.run(59_000).is_empty());
     fleet.run(2_000);
-    assert!(fleet.world.state.severed.is_empty());
+    assert!(fleet.world.state.unreachable_pairs.is_empty());
 }

@@ -1,5 +1,5 @@
-//! The listener: takes each connection through its TLS handshake, reads the first frame, which says whether a client
-//! or a peer is there, and hands the connection to the shard that will serve it.
+//! The listener. It takes each connection through its TLS handshake and reads the first frame, which tells a client
+//! from a peer. Then it hands the connection to the shard that will serve it.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -13,12 +13,12 @@ use quorate_types::limits::HELLO_TIMEOUT_MS;
 use quorate_types::{Code, ServerId};
 use quorate_wire::Frame;
 use quorate_wire::client::{Message, VERSION, kind};
-use quorate_wire::peer::{self, Greeting};
+use quorate_wire::peer::{self, Handshake};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
-use crate::greetings::Greetings;
-use crate::shard::ShardMessage;
+use crate::handshakes::Handshakes;
+use crate::messages::{ClientMessage, LinkMessage, ShardMessage};
 use crate::shared::Shared;
 
 /// Before its greeting a connection may not make the server buffer more than this.
@@ -31,7 +31,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 /// Accepts until the process ends. Runs on a `LocalSet`.
 pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
     let mut next_shard = 0usize;
-    let greetings: Rc<RefCell<Greetings>> = Rc::default();
+    let handshakes: Rc<RefCell<Handshakes>> = Rc::default();
     let (mut refused, mut told_at) = (0u64, None::<Instant>);
     loop {
         let (stream, from) = match listener.accept().await {
@@ -44,7 +44,7 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
             }
         };
         let from = from.ip().to_canonical();
-        let Some(place) = Greetings::place(&greetings, from, |from| shared.is_peers_host(from)) else {
+        let Some(place) = Handshakes::place(&handshakes, from, |from| shared.peers.is_host(from)) else {
             refused += 1;
             if told_at.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
                 tracing::warn!(%from, refused, "too many connections have not greeted; refusing others");
@@ -52,7 +52,7 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
             }
             continue;
         };
-        next_shard = (next_shard + 1) % shared.shard_count();
+        next_shard = (next_shard + 1) % shared.shards.count();
         let (shared, shard) = (shared.clone(), next_shard);
         spawn_local(async move {
             let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
@@ -108,14 +108,14 @@ async fn open(stream: TcpStream, shared: &Shared) -> Result<Option<Conversation>
         Ok(true) => {}
         Ok(false) => {
             let conversation = Conversation::new(plain(stream), &[]);
-            if shared.plaintext.is_accepted {
+            if shared.access.plaintext.is_accepted {
                 return Ok(Some(conversation));
             }
             return conversation.refuse(Code::TlsRequired, "");
         }
         Err(_) => return Ok(None),
     }
-    let accepted = match shared.tls().accept() {
+    let accepted = match shared.access.tls().accept() {
         Ok(connection) => handshake(stream, connection).await.map_err(|e| e.to_string()),
         Err(error) => Err(error.to_string()),
     };
@@ -148,13 +148,14 @@ async fn greet(
     }
     match Message::decode(&frame) {
         Ok(Message::Hello { version: VERSION, .. }) => {
-            let Some(slot) = shared.connection_slot() else {
+            let Some(slot) = shared.connections.take() else {
                 return conversation
                     .refuse(Code::Overloaded, "The server has as many clients as it may have.");
             };
             let rest = conversation.reader.into_rest();
             if let Ok(stream) = conversation.read_half.detach(conversation.write_half) {
-                shared.send(shard, ShardMessage::Client { stream, rest, slot });
+                let message = ClientMessage::Accepted { stream, rest, slot };
+                shared.shards.send(shard, ShardMessage::Client(message));
             }
             Ok(())
         }
@@ -180,24 +181,24 @@ async fn greet_peer(
     frame: &Frame,
     from: IpAddr,
 ) -> Result<(), Box<Refused>> {
-    let (claimed, token) = match Greeting::decode(frame) {
-        Ok(Greeting::Hello { server_id, token, .. }) => (ServerId(server_id), token),
+    let (claimed, token) = match Handshake::decode(frame) {
+        Ok(Handshake::Hello { server_id, token, .. }) => (ServerId(server_id), token),
         Ok(_) => return conversation.refuse(Code::ProtocolError, "A peer greets with its hello."),
         Err(error) => return conversation.refuse(error.code(), error.to_string()),
     };
     if conversation.read_half.is_tls() {
         let presented = conversation.read_half.peer_certificates();
-        if let Err(error) = shared.tls().check_peer(&presented, claimed) {
+        if let Err(error) = shared.access.tls().check_peer(&presented, claimed) {
             tracing::warn!(claimed = claimed.0, %error, "a peer's certificate is not what its hello says");
             let detail = format!("The certificate does not prove server {claimed}: {error}.");
             return conversation.refuse(Code::PermissionDenied, detail);
         }
     }
-    let proven = shared.peer_keys.read().expect("keys").check_peer(&token);
+    let proven = shared.access.check_peer(&token);
     match proven {
         Ok(server) if server == claimed => {
-            shared.note_peers_host(server, from);
-            let hello_ok = Greeting::HelloOk {
+            shared.peers.note_host(server, from);
+            let hello_ok = Handshake::HelloOk {
                 server_id: shared.server_id().0,
                 incarnation: shared.incarnation.clone(),
             };
@@ -211,8 +212,8 @@ async fn greet_peer(
             }
             let rest = conversation.reader.into_rest();
             if let Ok(stream) = conversation.read_half.detach(write_half) {
-                let message = ShardMessage::Link { server, stream, rest };
-                shared.send(shared.shard_of_peer(server), message);
+                let message = LinkMessage::Accepted { server, stream, rest };
+                shared.shards.send_to_peer(server, ShardMessage::Link(message));
             }
             Ok(())
         }
@@ -240,7 +241,8 @@ async fn say_goodbye(refused: Box<Refused>) {
     outbox.push(|out| goodbye.encode(0, None, out));
     if outbox.try_write(&conversation.write_half).is_ok() {
         conversation.write_half.close();
-        // What is not read when a socket closes makes the kernel reset it, and the GOODBYE may be lost with that.
+        // Bytes that are not read when a socket closes make the kernel reset it, and the GOODBYE may be lost with
+        // that.
         let mut read_half = conversation.read_half;
         let until_closed = async { while read_half.discard().await {} };
         let _in_time = tokio::time::timeout(GOODBYE_GRACE, until_closed).await.is_ok();

@@ -62,7 +62,7 @@ impl Certificates {
         self.request_pem.clone()
     }
 
-    /// Whom to take for the coordinator. The error says what to do.
+    /// The proof that the coordinator has to show. The error says what to do.
     pub fn trust(&self) -> Result<Trust, String> {
         match (&self.ca_pem, &self.pin) {
             (Some(pem), _) => Ok(Trust::Authority(pem.clone())),
@@ -103,7 +103,7 @@ impl Certificates {
     /// Takes a new certificate into use: for handshakes from now on, on every thread.
     pub fn take(&mut self, pem: String, shared: &Shared) -> Result<(), String> {
         let own = Own::new(pem)?;
-        match shared.tls.get() {
+        match shared.access.known_tls() {
             Some(tls) => tls
                 .own()
                 .replace(&own.pem, &self.key_pem)
@@ -112,7 +112,7 @@ impl Certificates {
                 let ca_pem = self.ca_pem.as_deref().ok_or("no authority is known")?;
                 let certificate = OwnCertificate::new(&own.pem, &self.key_pem).map_err(|e| e.to_string())?;
                 let tls = ServerTls::new(ca_pem, certificate).map_err(|e| e.to_string())?;
-                assert!(shared.tls.set(tls).is_ok(), "only the control task sets it");
+                shared.access.set_tls(tls);
             }
         }
         save(&self.data_dir.join("tls-cert.pem"), &own.pem)?;
@@ -121,7 +121,7 @@ impl Certificates {
         Ok(())
     }
 
-    /// When to ask for the next one: at half of what is left.
+    /// The time to ask for the next one: at half of the rest of its life.
     pub fn renew_in(&self) -> Duration {
         let left = self.own.as_ref().map_or(Duration::ZERO, Own::left);
         (left / 2).max(RENEW_DELAY_MIN)

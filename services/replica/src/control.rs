@@ -1,6 +1,6 @@
 //! The control connection: registering with the coordinator, heartbeats, configurations in, news out.
 //!
-//! When the coordinator is away the server goes on serving; it tries again, for ever.
+//! The server goes on serving when the coordinator is away, and tries again for ever.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
-use quorate_types::Machine;
 use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
+use quorate_types::{GroupId, Machine};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
@@ -23,7 +23,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use crate::certificate::Certificates;
 use crate::clock::now_us;
 use crate::identity::{self, Identity};
-use crate::shard::ShardMessage;
+use crate::messages::{Hosting, ShardMessage};
 use crate::shared::Shared;
 use quorate_tokens::Keys;
 
@@ -35,7 +35,7 @@ const UNANSWERED_MAX: u64 = 8;
 
 type Connection = Framed<TlsStream<TcpStream>, LengthDelimitedCodec>;
 
-/// What the server says of itself at each registration.
+/// The server's description of itself at each registration.
 pub struct Me {
     pub data_dir: PathBuf,
     pub coordinator: String,
@@ -70,12 +70,12 @@ pub enum Standing {
 pub async fn run(
     mut me: Me,
     shared: Arc<Shared>,
-    mut news: mpsc::UnboundedReceiver<ToCoordinator>,
+    mut updates: mpsc::UnboundedReceiver<ToCoordinator>,
     standing: watch::Sender<Standing>,
 ) {
     let mut delay = RETRY_DELAY_MIN;
-    // After a failed attempt with the certificate the credential alone must do: by the coordinator's clock the
-    // certificate may have ended, and its refusal may come as no more than a broken connection.
+    // After a failed attempt with the certificate the credential alone must do. The certificate may have ended by the
+    // coordinator's clock, and the refusal may be no more than a broken connection.
     let mut show_certificate = true;
     loop {
         let shown = show_certificate && me.identity.is_some() && me.certificates.can_show();
@@ -85,7 +85,7 @@ pub async fn run(
             Ok((connection, welcome)) => {
                 delay = RETRY_DELAY_MIN;
                 standing.send_replace(Standing::Registered);
-                converse(connection, &welcome, &shared, &mut me.certificates, &mut news).await
+                converse(connection, &welcome, &shared, &mut me.certificates, &mut updates).await
             }
             Err(Failure::Refused(message)) => {
                 tracing::error!(message, "the coordinator refused this server");
@@ -137,7 +137,7 @@ async fn connect(me: &Me, show_certificate: bool) -> Result<TlsStream<TcpStream>
     shaken.map_err(|error| refusal_of(&error))
 }
 
-/// What a failed handshake means to whoever starts the server.
+/// The meaning of a failed handshake for the operator who starts the server.
 fn refusal_of(error: &std::io::Error) -> Failure {
     use rustls::{CertificateError, Error};
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
@@ -154,7 +154,7 @@ fn refusal_of(error: &std::io::Error) -> Failure {
     }
 }
 
-/// What this server runs on: what admission promises of it rests on a profile of such machines.
+/// The machine that this server runs on. Admission promises by a profile of such machines.
 fn own_machine() -> Machine {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
@@ -241,13 +241,13 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
         me.join_token = None;
     }
     shared.set_server_id(welcome.server_id);
-    shared.coordinator_welcomed(now_us(), welcome.lease_ms);
-    shared.lending.set_promised_share(welcome.promised_share);
-    *shared.client_keys.write().expect("keys") = Keys::from_jwks(&welcome.client_keys)?;
-    *shared.peer_keys.write().expect("keys") = Keys::from_jwks(&welcome.peer_keys)?;
-    welcome
-        .peer_token
-        .clone_into(&mut shared.peer_token.write().expect("peer token"));
+    shared.coordinator.welcomed(now_us(), welcome.lease_ms);
+    shared.burst.set_promised_share(welcome.promised_share);
+    shared
+        .access
+        .set_client_keys(Keys::from_jwks(&welcome.client_keys)?);
+    shared.access.set_peer_keys(Keys::from_jwks(&welcome.peer_keys)?);
+    shared.access.set_peer_token(welcome.peer_token.clone());
     Ok(())
 }
 
@@ -257,7 +257,7 @@ async fn converse(
     welcome: &Welcome,
     shared: &Arc<Shared>,
     certificates: &mut Certificates,
-    news: &mut mpsc::UnboundedReceiver<ToCoordinator>,
+    updates: &mut mpsc::UnboundedReceiver<ToCoordinator>,
 ) -> String {
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -283,7 +283,7 @@ async fn converse(
                     return trouble;
                 }
             }
-            Some(message) = news.recv() => {
+            Some(message) = updates.recv() => {
                 if let Err(trouble) = send(&mut connection, &message).await {
                     return trouble;
                 }
@@ -291,7 +291,7 @@ async fn converse(
             received = receive(&mut connection) => match received {
                 Ok(ToServer::HeartbeatAck { seq }) => {
                     answered = answered.max(seq);
-                    shared.coordinator_answered(now_us());
+                    shared.coordinator.answered(now_us());
                 }
                 Ok(ToServer::Certificate { certificate_pem }) => {
                     match certificates.take(certificate_pem, shared) {
@@ -309,18 +309,13 @@ async fn converse(
 fn obey(shared: &Shared, message: ToServer) {
     match message {
         ToServer::Configure { config } => {
-            let shard = shared.shard_of_group(config.group_id);
-            shared.send(shard, ShardMessage::Configure(config));
+            let group_id = config.group_id;
+            host(shared, group_id, Hosting::Configure(Box::new(config)));
         }
-        ToServer::Drop { group_id, epoch } => {
-            let shard = shared.shard_of_group(group_id);
-            shared.send(shard, ShardMessage::Drop { group_id, epoch });
-        }
-        ToServer::Lost { group_id } => {
-            shared.send(shared.shard_of_group(group_id), ShardMessage::Lost(group_id));
-        }
+        ToServer::Drop { group_id, epoch } => host(shared, group_id, Hosting::Drop { group_id, epoch }),
+        ToServer::Lost { group_id } => host(shared, group_id, Hosting::Lost(group_id)),
         ToServer::ClientKeys { keys } => match Keys::from_jwks(&keys) {
-            Ok(keys) => *shared.client_keys.write().expect("keys") = keys,
+            Ok(keys) => shared.access.set_client_keys(keys),
             Err(trouble) => tracing::error!(trouble, "the new client keys cannot be used; the old ones stay"),
         },
         ToServer::PromisedShare { share } => {
@@ -328,14 +323,14 @@ fn obey(shared: &Shared, message: ToServer) {
                 share,
                 "another share of this server's capacity is promised from now on"
             );
-            shared.lending.set_promised_share(Some(share));
+            shared.burst.set_promised_share(Some(share));
         }
         ToServer::Drain { state } => match state {
             DrainState::None => tracing::info!("the drain of this server was called off"),
             DrainState::Draining => tracing::info!("this server drains: its replicas go elsewhere"),
             DrainState::Drained => tracing::info!("this server is drained: it holds nothing, and may stop"),
         },
-        ToServer::PeerToken { token } => *shared.peer_token.write().expect("peer token") = token,
+        ToServer::PeerToken { token } => shared.access.set_peer_token(token),
         ToServer::Welcome(_)
         | ToServer::Refuse { .. }
         | ToServer::HeartbeatAck { .. }
@@ -343,19 +338,19 @@ fn obey(shared: &Shared, message: ToServer) {
     }
 }
 
+fn host(shared: &Shared, group_id: GroupId, message: Hosting) {
+    shared
+        .shards
+        .send_to_group(group_id, ShardMessage::Hosting(message));
+}
+
 fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
     Heartbeat {
         seq,
-        groups: shared
-            .reports
-            .lock()
-            .expect("reports")
-            .values()
-            .cloned()
-            .collect(),
-        unreachable: shared.missed_peers(),
-        storage_fault: shared.storage_fault.lock().expect("storage fault").clone(),
-        slow: shared.slow(),
+        groups: shared.coordinator.groups(),
+        unreachable: shared.peers.unreachable(),
+        storage_fault: shared.coordinator.storage_fault(),
+        slow: shared.coordinator.slow(),
     }
 }
 
@@ -379,10 +374,11 @@ async fn receive(connection: &mut Connection) -> Result<ToServer, String> {
 #[cfg(test)]
 mod tests {
     use quorate_types::control::ToServer;
+    use quorate_types::cost::ResourceVector;
     use tokio::sync::mpsc::unbounded_channel;
 
     use super::obey;
-    use crate::shared::{Plaintext, Shared};
+    use crate::shared::{Plaintext, Settings, Shared};
 
     #[test]
     fn another_promised_share_is_lent_by_from_then_on() {
@@ -390,12 +386,13 @@ mod tests {
             is_accepted: false,
             is_dialed: false,
         };
-        let shared = Shared::new("i1".to_string(), plaintext, unbounded_channel().0, None);
-        shared.lending.set_promised_share(Some(0.7));
+        let settings = Settings::new(ResourceVector::new(1.0, 1.0, 1.0), 1);
+        let shared = Shared::new("i1".to_string(), plaintext, settings, unbounded_channel().0, None);
+        shared.burst.set_promised_share(Some(0.7));
         let message = r#"{"type":"promised_share","share":0.5}"#;
         let message: ToServer = serde_json::from_str(message).unwrap();
         assert_eq!(message, ToServer::PromisedShare { share: 0.5 });
         obey(&shared, message);
-        assert_eq!(shared.lending.promised_share(), 0.5);
+        assert_eq!(shared.burst.promised_share(), 0.5);
     }
 }

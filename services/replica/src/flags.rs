@@ -31,7 +31,7 @@ pub struct Flags {
     /// File with a join token; needed only until the server has registered once.
     #[arg(long, env = "QUORATE_JOIN_TOKEN_FILE")]
     pub join_token_file: Option<PathBuf>,
-    /// Where clients and peers connect; port 0 takes a free one.
+    /// Address for clients and peers; port 0 takes a free one.
     #[arg(long, env = "QUORATE_LISTEN", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
     /// Address told to others, where it is not the one listened on.
@@ -43,12 +43,12 @@ pub struct Flags {
     /// Name of the server, unique in the fleet; the host's name by default.
     #[arg(long, env = "QUORATE_NAME")]
     pub name: Option<String>,
-    /// What fails together with this server: a rack, a zone.
+    /// Domain that fails together with this server: a rack, a zone.
     #[arg(long, env = "QUORATE_FAILURE_DOMAIN")]
     pub failure_domain: Option<String>,
     #[arg(long, env = "QUORATE_REGION", default_value = "local")]
     pub region: String,
-    /// Where telemetry goes; without it none is sent.
+    /// Redis for telemetry; without it none is sent.
     #[arg(long, env = "QUORATE_REDIS_URL")]
     pub redis_url: Option<String>,
     /// OTLP endpoint for traces and metrics; without it none are exported.
@@ -75,7 +75,7 @@ pub struct Flags {
     /// meanwhile is never copied. None waits longer than half a minute.
     #[arg(long, env = "QUORATE_JOURNAL_KEEP_SEGMENTS", default_value_t = limits::GROUP_LOG_KEEP_SEGMENTS as u8)]
     pub journal_keep_segments: u8,
-    /// Accept clients and peers without TLS too. Whoever sees the network then sees entries and tokens.
+    /// Accept clients and peers without TLS too. Anybody who sees the network then sees entries and tokens.
     #[arg(long, env = "QUORATE_ALLOW_PLAINTEXT")]
     pub allow_plaintext: bool,
     /// Connect to peers without TLS; they must all allow it. For measurements.
@@ -85,8 +85,8 @@ pub struct Flags {
     /// anyway, and costs a core for each shard while there is load.
     #[arg(long, env = "QUORATE_SPIN_US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=SPIN_US_MAX))]
     pub spin_us: u32,
-    /// What groups may use above their SLA, for as long as nobody else wants it: nothing, what no group reserved, or
-    /// also what is reserved and not used now. All servers of a fleet get the same.
+    /// Capacity that groups may use above their SLA, as long as nobody else wants it: none, unallocated, or also
+    /// unused. All servers of a fleet get the same.
     #[arg(long, env = "QUORATE_SHARE", value_enum, default_value = "off")]
     pub share: Share,
     /// How servers agree on it.
@@ -133,7 +133,7 @@ impl Flags {
         )
     }
 
-    /// What replicas here may send to learners, in bytes a second.
+    /// Rate at which replicas here may send to learners, in bytes a second.
     pub fn catchup_bytes_per_s(&self) -> u64 {
         // An operation of the cost profile is one half of a request of up to 8 KiB.
         let storage_bytes_per_s = self.storage_io_per_s * 4096.0;

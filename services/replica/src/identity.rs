@@ -1,4 +1,4 @@
-//! Who this server is: its number and credential, kept in a file that only its owner can read.
+//! The server's identity: its number and credential, kept in a file that only its owner can read.
 
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Identity {
     pub server_id: ServerId,
     pub credential: String,
-    /// Starts of the process since one that the coordinator has confirmed, that one first: by these it knows the
-    /// folder for the one that it was, and not an older copy (`docs/internals/coordinator.md`).
+    /// Starts of the process since one that the coordinator has confirmed, that one first. By these the coordinator
+    /// tells the folder from an older copy (`docs/internals/coordinator.md`).
     #[serde(default)]
     pub incarnations: Vec<String>,
 }

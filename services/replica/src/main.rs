@@ -2,48 +2,28 @@
 //! for the listener, the control connection and telemetry (`docs/internals/replica.md`).
 
 mod accept;
+mod backlog;
+mod burst_ledger;
+mod burst_task;
 mod certificate;
 mod clock;
+mod connection_slots;
 mod control;
-mod disk;
+mod exit;
 mod flags;
-mod greetings;
+mod handshakes;
 mod identity;
-mod ledger;
+mod journal_port;
+mod messages;
 mod shard;
 mod shared;
-mod sharing;
 mod start;
 mod storage;
-mod usage;
+mod telemetry;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-
-/// Why the process ended, as its exit code (`docs/internals/processes.md`).
-#[derive(Debug, thiserror::Error)]
-pub enum Exit {
-    #[error("{0}")]
-    BadFlags(String),
-    #[error("{0}")]
-    DependencyMissing(String),
-    #[error("{0}")]
-    PortInUse(String),
-    #[error("{0}")]
-    DiskUnusable(String),
-}
-
-impl Exit {
-    fn code(&self) -> u8 {
-        match self {
-            Exit::BadFlags(_) => 2,
-            Exit::DependencyMissing(_) => 3,
-            Exit::PortInUse(_) => 4,
-            Exit::DiskUnusable(_) => 5,
-        }
-    }
-}
 
 fn main() -> ExitCode {
     // An invariant that does not hold ends the server: its replicas are replaced, and nothing wrong is served.
@@ -61,7 +41,7 @@ fn main() -> ExitCode {
     });
     let ended = start::run(
         flags,
-        usage::Exports {
+        telemetry::Exports {
             tracer: guard.tracer(),
             meter: guard.meter(),
         },

@@ -16,14 +16,15 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::certificate::Certificates;
 use crate::control::{self, Me, Standing};
-use crate::disk::JournalPort;
+use crate::exit::Exit;
 use crate::flags::Flags;
 use crate::identity::{self, Identity};
-use crate::shard::{self, ShardMessage};
-use crate::shared::{Plaintext, Shared};
+use crate::journal_port::JournalPort;
+use crate::messages::ShardMessage;
+use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
-use crate::usage::Exports;
-use crate::{Exit, accept, sharing, usage};
+use crate::telemetry::{self, Exports};
+use crate::{accept, burst_task, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -49,12 +50,12 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
     let mut storage = Storage::open(&flags, me, identity.is_some())?;
     let journal = storage.journal.clone();
 
-    let (news, news_inbox) = mpsc::unbounded_channel();
+    let (updates, updates_inbox) = mpsc::unbounded_channel();
     let incarnation = format!("{:016x}", rand::random::<u64>());
     let previous_incarnations = note_start(&flags.data_dir, identity.as_ref(), &incarnation);
     let (spans, spans_inbox) = spans::channel();
     let spans = exports.tracer.is_some().then_some(spans);
-    let shared = share(&flags, me, incarnation, news, spans);
+    let shared = share(&flags, me, incarnation, updates, spans);
 
     LocalSet::new().block_on(&runtime()?, async move {
         let listener = bind(&flags)?;
@@ -82,19 +83,19 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
             trouble: "not tried yet".to_string(),
         });
-        spawn_local(control::run(me, shared.clone(), news_inbox, standing));
+        spawn_local(control::run(me, shared.clone(), updates_inbox, standing));
         wait_registered(&flags.coordinator, &mut standing_watch).await?;
 
         spawn_local(accept::run(listener, shared.clone()));
-        sharing::start(&flags, &shared);
-        let usage = usage::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
+        burst_task::start(&flags, &shared);
+        let telemetry = telemetry::start(&flags, shared.clone(), journal.clone(), exports, spans_inbox)?;
         announce(&flags.data_dir, shared.server_id(), &address);
         if flags.measure_isolation {
             spawn_local(toggle_isolation(shared.clone()));
         }
         let ended = until_stopped(&mut standing_watch).await;
         tracing::info!("stopping");
-        usage.stop().await;
+        telemetry.stop().await;
         stop(&shared, shards).await;
         drop(group_logs);
         ended
@@ -106,25 +107,21 @@ fn runtime() -> Result<Runtime, Exit> {
     built.map_err(|e| Exit::DependencyMissing(format!("cannot start the runtime: {e}")))
 }
 
-/// What all threads of the server see.
+/// The state that all threads of the server see.
 fn share(
     flags: &Flags,
     me: ServerId,
     incarnation: String,
-    news: mpsc::UnboundedSender<ToCoordinator>,
+    updates: mpsc::UnboundedSender<ToCoordinator>,
     spans: Option<SpanSender>,
 ) -> Arc<Shared> {
     let plaintext = Plaintext {
         is_accepted: flags.allow_plaintext,
         is_dialed: flags.plaintext_links,
     };
-    let shared = Arc::new(Shared::new(incarnation, plaintext, news, spans));
+    let settings = Settings::new(flags.capacity(), flags.catchup_bytes_per_s());
+    let shared = Arc::new(Shared::new(incarnation, plaintext, settings, updates, spans));
     shared.set_server_id(me);
-    shared
-        .catchup_bytes_per_s
-        .store(flags.catchup_bytes_per_s(), std::sync::atomic::Ordering::Relaxed);
-    let set = shared.capacity.set(flags.capacity());
-    assert!(set.is_ok(), "the capacity is set once");
     shared
 }
 
@@ -178,7 +175,7 @@ fn start_shards(
     journal: &Arc<Journal>,
 ) -> Result<Vec<ShardThread>, Exit> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..flags.shards).map(|_| mpsc::unbounded_channel()).unzip();
-    shared.set_shards(senders.clone());
+    shared.shards.set(senders.clone());
     let mut threads = Vec::new();
     for (index, (inbox, sender)) in inboxes.into_iter().zip(senders).enumerate() {
         let port = JournalPort::new(journal.clone(), move |event| {
@@ -257,13 +254,13 @@ async fn toggle_isolation(shared: Arc<Shared>) {
         return tracing::error!("cannot listen for SIGUSR1");
     };
     while toggled.recv().await.is_some() {
-        let is_off = shared.toggle_isolation();
+        let is_off = shared.settings.toggle_isolation();
         tracing::warn!(is_off, "isolation was switched for a measurement");
     }
 }
 
 async fn stop(shared: &Shared, shards: Vec<ShardThread>) {
-    shared.broadcast(|| ShardMessage::Stop);
+    shared.shards.broadcast(|| ShardMessage::Stop);
     let joined = tokio::task::spawn_blocking(move || {
         for thread in shards {
             let _panicked = thread.join().is_err();

@@ -1,17 +1,18 @@
-//! What a server has on disk: opening it at start, giving groups to their shards, and what the group logs tell later.
+//! A server's disk: opening it at start, giving groups to their shards, and passing on later events of the group
+//! logs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quorate_group_log::{Event, GroupLogs, Meaning, OpenError as LogError, Opened, Options as LogOptions};
 use quorate_journal::{Journal, Lsn, OpenError, Options, Recovery};
-use quorate_replica_log::{Recovered, Scan, State, classify};
+use quorate_recovery::{LogState, Recovered, Scan, classify};
 use quorate_types::control::HeldGroup;
 use quorate_types::{Epoch, ServerId};
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::Flags;
-use crate::shard::ShardMessage;
+use crate::messages::{Hosting, LogsMessage, ShardMessage};
 use crate::shared::Shared;
 
 /// Beside the journal: which group logs belong to it.
@@ -57,7 +58,7 @@ impl Storage {
             // A journal that is gone lacks what was not copied yet. One number is left out, so that each start sees it
             // until the group logs have it in their marks.
             first_lsn: logs.copied_lsn() + if logs.copied_lsn() > 0 { 2 } else { 1 },
-            tell: Some(owner),
+            owner_of: Some(owner),
             ..Options::default()
         };
         let dir = flags.data_dir.join("journal");
@@ -100,12 +101,11 @@ impl Storage {
         })
     }
 
-    /// Gives recovered groups to their shards; says what the server holds. What cannot be used is dropped.
+    /// Gives recovered groups to their shards; says what the server holds. Groups that cannot be used are dropped.
     pub fn hand_over(&mut self, shared: &Shared) -> Vec<HeldGroup> {
         let mut held = Vec::new();
         for (group_id, group) in std::mem::take(&mut self.recovered.groups) {
-            let shard = shared.shard_of_group(group_id);
-            let is_damaged = group.state == State::Damaged;
+            let is_damaged = group.state == LogState::Damaged;
             if is_damaged {
                 let last_index = group.replica.log().last_index();
                 tracing::error!(group = %group_id, last_index, "records of the group are missing; it keeps what is \
@@ -114,17 +114,22 @@ impl Storage {
             held.extend(group.held(group_id));
             self.bases
                 .extend(group.places.base.map(|(index, lsn)| (group_id, index, lsn)));
-            let message = ShardMessage::Recovered {
+            let message = Hosting::Recovered {
                 group_id,
                 replica: Box::new(group.replica),
                 places: group.places,
                 is_damaged,
             };
-            shared.send(shard, message);
-            if let State::Useless(reason) = group.state {
+            shared
+                .shards
+                .send_to_group(group_id, ShardMessage::Hosting(message));
+            if let LogState::Useless(reason) = group.state {
                 tracing::error!(group = %group_id, reason, "the group's records have a hole; it will be learned anew");
                 let epoch = Epoch::MAX;
-                shared.send(shard, ShardMessage::Drop { group_id, epoch });
+                let message = Hosting::Drop { group_id, epoch };
+                shared
+                    .shards
+                    .send_to_group(group_id, ShardMessage::Hosting(message));
             }
         }
         held
@@ -139,7 +144,7 @@ impl Storage {
             .start(
                 self.journal,
                 self.recovered.missing,
-                Arc::new(move |event| tell(&listener, event)),
+                Arc::new(move |event| pass_on(&listener, event)),
             )
             .map_err(|error| Exit::DiskUnusable(error.to_string()))?;
         let logs = Arc::new(logs);
@@ -184,31 +189,37 @@ fn say_what_was_read(recovery: &Recovery, copied_lsn: Lsn, groups: usize) {
     tracing::info!(records, copied_lsn, groups, ?torn, "journal and group logs read");
 }
 
-fn tell(shared: &Shared, event: Event) {
+fn pass_on(shared: &Shared, event: Event) {
+    let shards = &shared.shards;
+    let to_group = |group_id, message| shards.send_to_group(group_id, ShardMessage::Logs(message));
     match event {
         Event::Moved { group, records } => {
-            let group_id = group;
-            shared.send(
-                shared.shard_of_group(group),
-                ShardMessage::Moved { group_id, records },
+            to_group(
+                group,
+                LogsMessage::Moved {
+                    group_id: group,
+                    records,
+                },
             );
         }
-        Event::Lost { lsns, answer } => shared.broadcast(|| ShardMessage::LostInJournal {
-            lsns: lsns.clone(),
-            answer: answer.clone(),
+        Event::Lost { lsns, answer } => shards.broadcast(|| {
+            let (lsns, answer) = (lsns.clone(), answer.clone());
+            ShardMessage::Logs(LogsMessage::LostInJournal { lsns, answer })
         }),
         Event::Damaged { group, place, answer } => {
-            let message = ShardMessage::DamagedInLog {
-                group_id: group,
-                place,
-                answer,
-            };
-            shared.send(shared.shard_of_group(group), message);
+            to_group(
+                group,
+                LogsMessage::DamagedInLog {
+                    group_id: group,
+                    place,
+                    answer,
+                },
+            );
         }
-        Event::Incomplete { group: Some(group) } => {
-            shared.send(shared.shard_of_group(group), ShardMessage::Restate(Some(group)));
+        Event::Incomplete { group: Some(group) } => to_group(group, LogsMessage::Restate(Some(group))),
+        Event::Incomplete { group: None } => {
+            shards.broadcast(|| ShardMessage::Logs(LogsMessage::Restate(None)))
         }
-        Event::Incomplete { group: None } => shared.broadcast(|| ShardMessage::Restate(None)),
         // The log says it; what it leads to, the journal tells when its device is full.
         Event::Stalled { .. } | Event::Resumed => {}
     }

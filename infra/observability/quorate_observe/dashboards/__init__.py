@@ -1,4 +1,4 @@
-"""Grafana's dashboards, written from the panels described here: `dashboards/*.json`, to be imported or provisioned."""
+"""Grafana's dashboards: `dashboards/*.json`, written from the panels here, for import or provisioning."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
-"""The servers: which there are, how they are, what they do."""
+"""The servers: their states, their capacity, their work."""
 
 from quorate_observe.dashboards.panel import Dashboard, Figure, Graph, Query
 
 DASHBOARD = Dashboard(
     "fleet",
     "fleet",
-    "The servers: which there are, how they are, what they do.",
+    "The servers: their states, their capacity, their work.",
     figures=(
         Figure(
             "Servers", "none",
-            "Servers that are alive, by the coordinator. If it says unknown, see the runbook of QuorateFleetUnseen.",
+            "Living servers, by the coordinator. Without a value see the runbook of QuorateFleetUnseen.",
             'sum(max by (quorate_state) (quorate_fleet_servers{quorate_state!="failed"}))',
         ),
         Figure(
             "Failed", "none",
-            "Servers that failed and are not back. Bring them back with their disks, or give them up: runbook of "
-            "QuorateServerFailed.",
+            "Servers that failed and are not back. Bring them back with their disks, or remove them from the fleet: "
+            "runbook of QuorateServerFailed.",
             'max(quorate_fleet_servers{quorate_state="failed"})', red_from=1,
         ),
         Figure(
@@ -25,17 +25,17 @@ DASHBOARD = Dashboard(
         ),
         Figure(
             "Slow", "none",
-            "Servers that hold groups up. Look at their machines: runbook of QuorateServerSlow.",
+            "Slow servers that delay groups. Look at their machines: runbook of QuorateServerSlow.",
             'max(quorate_fleet_servers{quorate_state="slow"})', red_from=1,
         ),
         Figure(
             "Draining", "none",
-            "Servers that replicas are leaving, as somebody asked. Nothing to do, unless it lasts: operating/draining.",
+            "Servers under an operator's drain. Nothing to do, unless it lasts: operating/draining.",
             'max(quorate_fleet_servers{quorate_state="draining"})',
         ),
         Figure(
             "Promised", "percentunit",
-            "Of the scarcest resource, the share that is promised of what may be. Above 85 % add servers: runbook of "
+            "Promised share of the scarcest resource. Above 85 % add servers: runbook of "
             "QuorateCapacityScarce.",
             "max(quorate_fleet_promised_ratio)", red_from=0.85,
         ),
@@ -43,14 +43,14 @@ DASHBOARD = Dashboard(
     graphs=(
         Graph(
             "Promised by resource", "percentunit",
-            "Share of what the fleet may promise that is promised. The highest line decides what is refused next; add "
+            "Promised share of the fleet's promisable capacity. The highest line decides the next refusals; add "
             "servers that have that resource.",
             (Query("max by (quorate_resource) (quorate_fleet_promised_ratio)", "{{quorate_resource}}"),),
         ),
         Graph(
             "CPU", "percentunit",
-            "Cores in use by each server process; 1 is a whole core. One far above the others has busy heads: let it "
-            "be while it is below what its machine has; else measure the cost profile again.",
+            "Cores in use by each server process; 1 is a whole core. One far above the others has busy heads. Do "
+            "nothing while it is below its machine's capacity; else measure the cost profile again.",
             (Query('rate(process_cpu_time_seconds_total{job="quorate-replica"}[2m])', "{{instance}}"),),
         ),
         Graph(
@@ -66,26 +66,26 @@ DASHBOARD = Dashboard(
         ),
         Graph(
             "Links", "short",
-            "Open links to other servers. A line that falls to 0 while others do not: the server is cut off; look at "
-            "its network.",
+            "Open links to other servers. A line that falls to 0 while others do not: the server is isolated; look at"
+            " its network.",
             (Query("quorate_links_up", "{{instance}}"),),
         ),
         Graph(
             "Journal", "Bps",
-            "Bytes written to the journal by each server. Above what its disk can do, appends wait: compare with the "
+            "Bytes written to the journal by each server. Above its disk's speed appends wait: compare with the "
             "storage that it announces.",
             (Query("rate(quorate_journal_bytes_total[2m])", "{{instance}}"),),
         ),
         Graph(
             "Syncs", "ops",
-            "Writes to stable storage a second; many appends share one. Few syncs together with slow commits mean a "
+            "Writes to stable storage a second. Many appends share one. Few syncs together with slow commits mean a "
             "slow disk: runbook of QuorateCommitSlow.",
             (Query("rate(quorate_journal_syncs_total[2m])", "{{instance}}"),),
         ),
         Graph(
             "Spans dropped", "ops",
-            "Trace spans that were dropped as too many waited. Not 0 for long: the collector is slow, or too much is "
-            "sampled; sample less at the clients.",
+            "Trace spans dropped because too many waited. If it stays above 0, the collector is slow, or sampling too"
+            " high; sample less at the clients.",
             (Query("rate(quorate_spans_dropped_total[2m])", "{{instance}}"),),
         ),
     ),

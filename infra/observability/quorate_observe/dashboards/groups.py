@@ -1,4 +1,4 @@
-"""Customers' groups, all together: a single one's numbers are in the portal, for its owner."""
+"""Customers' groups, all together. The portal shows a single group's numbers to its owner."""
 
 from quorate_observe.dashboards.panel import Dashboard, Figure, Graph, Query
 
@@ -17,10 +17,10 @@ DASHBOARD = Dashboard(
     "groups and appends",
     "Customers' groups and their appends, all together. A single group's numbers are in the portal.",
     figures=(
-        _status("Active", "active", "Groups that have all their replicas. Nothing to do.", red=False),
+        _status("Active", "active", "Groups with all their replicas. Nothing to do.", red=False),
         _status(
             "Degraded", "degraded",
-            "Groups that serve with a replica missing. For ten minutes or more: runbook of QuorateGroupDegraded.",
+            "Groups that serve without a replica. For ten minutes or more: runbook of QuorateGroupDegraded.",
             red=False,
         ),
         _status(
@@ -28,7 +28,7 @@ DASHBOARD = Dashboard(
         ),
         _status("Lost", "lost", "Groups whose log is gone. Touch no disk; runbook of QuorateGroupLost.", red=True),
         Figure(
-            "Committed", "ops", "Entries a second that were committed, over the whole fleet. It only informs.",
+            "Committed", "ops", "Committed entries a second, over the whole fleet. It only informs.",
             "sum(rate(quorate_entries_committed_total[2m]))",
         ),
         Figure(
@@ -41,8 +41,8 @@ DASHBOARD = Dashboard(
     graphs=(
         Graph(
             "Entries", "ops",
-            "What clients offered, what was committed, what was throttled (a budget was spent) and refused. Throttled "
-            "is the customers' to mend; for refused see the runbook of QuorateEntriesRefused.",
+            "Entries that clients offered, and the committed, throttled (budget spent) and refused ones. Customers "
+            "can mend throttling; for refused ones see the runbook of QuorateEntriesRefused.",
             (
                 Query("sum(rate(quorate_entries_total[2m]))", "offered"),
                 Query("sum(rate(quorate_entries_committed_total[2m]))", "committed"),
@@ -69,7 +69,7 @@ DASHBOARD = Dashboard(
         ),
         Graph(
             "Entries in an append", "short",
-            "Mean size of a batch. Near 1 at high rates, clients could save CPU by batching; tell them.",
+            "Mean size of a batch. Near 1 at high rates, clients could save CPU by batching; advise their owners.",
             (Query("sum(rate(quorate_entries_total[2m])) / sum(rate(quorate_appends_total[2m]))", "entries"),),
         ),
         Graph(
@@ -86,22 +86,22 @@ DASHBOARD = Dashboard(
         ),
         Graph(
             "Lent", "ops",
-            "Requests above the SLAs of groups that were let pass on capacity that others do not use, and what may be "
-            "used so now. It informs: nobody is promised it.",
+            "Requests that passed above their groups' SLAs on burst capacity, and the current grants. It only "
+            "informs: burst capacity is not promised.",
             (
                 Query("sum(rate(quorate_requests_lent_total[2m]))", "used"),
                 Query("sum(quorate_lending_granted_per_second)", "may be used"),
             ),
         ),
         Graph(
-            "Lending called back", "ops",
-            "Grants that were called back as an owner needed what was lent. Many for long, together with bad minutes "
-            "of throughput: lend less, and keep the graph.",
+            "Grants reclaimed", "ops",
+            "Grants that were reclaimed for an owner of the capacity. Many for long, together with bad minutes of "
+            "throughput: grant less burst capacity, and keep the graph.",
             (Query("sum(rate(quorate_lending_recalls_total[2m]))", "grants"),),
         ),
         Graph(
             "Groups by status", "short",
-            "All groups. What is not active or provisioning has an alert with a runbook.",
+            "All groups. Every other status than active and provisioning has an alert with a runbook.",
             (Query("max by (quorate_status) (quorate_fleet_groups)", "{{quorate_status}}"),), stacked=True,
         ),
     ),

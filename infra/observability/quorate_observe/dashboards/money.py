@@ -1,4 +1,4 @@
-"""SLAs and money: what was promised and missed, what is billed and paid back, and whether usage is up to date."""
+"""SLAs and money: missed SLAs, bills, credits, and the backlog of usage."""
 
 from quorate_observe.dashboards.panel import Dashboard, Figure, Graph, Query
 
@@ -7,11 +7,11 @@ _ISSUED = 'max(quorate_billing_amount_total{quorate_document="%s"})'
 DASHBOARD = Dashboard(
     "money",
     "SLAs and money",
-    "What was promised and missed, what is billed and paid back, and whether usage is up to date.",
+    "Missed SLAs, bills, credits, and the backlog of usage.",
     figures=(
         Figure(
             "Groups with bad minutes", "none",
-            "Groups that missed a clause in the last five minutes that are judged, of the worst clause. Find out why: "
+            "Groups that missed the worst clause in the last five judged minutes. Find out why: "
             "runbook of QuorateSlaMissed.",
             "max(quorate_sla_groups_bad)", red_from=1,
         ),
@@ -23,18 +23,18 @@ DASHBOARD = Dashboard(
         ),
         Figure(
             "Usage put aside, 1 h", "none",
-            "Entries that the worker could not read. Any is a fault: runbook of QuorateUsageRejected.",
+            "Entries that the worker could not read. Each is a fault: runbook of QuorateUsageRejected.",
             "sum(increase(quorate_usage_rejected_total[1h]))", red_from=1,
         ),
         Figure(
             "Months not closed, 1 h", "none",
-            "Failures to issue somebody's invoice. Any that stays: runbook of QuorateMonthNotClosed.",
+            "Failures to issue an organization's invoice. If one stays: runbook of QuorateMonthNotClosed.",
             "sum(increase(quorate_billing_close_failures_total[1h]))", red_from=1,
         ),
         Figure("Invoiced", "currencyUSD", "Sum of all invoices ever issued. It only informs.", _ISSUED % "invoice"),
         Figure(
             "Credits", "currencyUSD",
-            "Sum of all credits for missed SLAs ever issued. When it grows, see that the cause is dealt with: runbook "
+            "Sum of all credits for missed SLAs ever issued. When it grows, mend the cause: runbook "
             "of QuorateCreditsIssued.",
             _ISSUED % "credit_note",
         ),
@@ -42,25 +42,25 @@ DASHBOARD = Dashboard(
     graphs=(
         Graph(
             "Groups with bad minutes, by clause", "short",
-            "Groups that missed availability, throughput or latency in the last five minutes that are judged. Each "
-            "line has its own causes: runbook of QuorateSlaMissed.",
+            "Groups that missed availability, throughput or latency in the last five judged minutes. Each line has "
+            "its own causes: runbook of QuorateSlaMissed.",
             (Query("max by (quorate_clause) (quorate_sla_groups_bad)", "{{quorate_clause}}"),),
         ),
         Graph(
             "Backlog of usage", "short",
-            "Entries that wait. A saw tooth is the worker at work; a slope that does not end: runbook of "
+            "Waiting entries. A saw tooth is normal. An endless rise: runbook of "
             "QuorateUsageBacklog.",
             (Query("max(quorate_usage_backlog)", "entries"),),
         ),
         Graph(
             "Issued per day", "currencyUSD",
-            "Invoices and credits issued in the day before. A step at the month's close is as it should be; credits "
-            "have the runbook of QuorateCreditsIssued.",
+            "Invoices and credits issued in the last day. A step at the month's close is normal; credits have the "
+            "runbook of QuorateCreditsIssued.",
             (Query("max by (quorate_document) (increase(quorate_billing_amount_total[1d]))", "{{quorate_document}}"),),
         ),
         Graph(
             "Entries committed per hour", "short",
-            "What appends will be billed. It should follow the sum of the customers' invoices; if it does not, call "
+            "Appends to be billed. It should follow the sum of the customers' invoices; if it does not, call "
             "for help.",
             (Query("sum(increase(quorate_entries_committed_total[1h]))", "entries"),),
         ),

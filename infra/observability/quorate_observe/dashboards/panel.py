@@ -1,7 +1,7 @@
-"""What a dashboard is made of, and Grafana's JSON of it.
+"""The parts of a dashboard, and Grafana's JSON of them.
 
-Calm by rule: a row of figures that should be a certain value, below it graphs two to a row; each with a unit and a
-description that ends with what to do; red only where somebody has to act.
+A dashboard has a row of figures with an expected value, and below it graphs, two in a row. Each has a unit, and a
+description that ends with the operator's next step. Red means that an operator has to act.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-WIDTH = 24  # of Grafana's grid
+WIDTH = 24  # columns of Grafana's grid
 FIGURE_HEIGHT, GRAPH_HEIGHT = 4, 8
 SCHEMA_VERSION = 39  # Grafana 10 and newer
 
@@ -35,7 +35,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number. `red_from`: from which value on somebody has to act; None: it only informs."""
+    """One number. `red_from`: least value at which an operator has to act; None: it only informs."""
 
     title: str
     unit: Unit
@@ -53,7 +53,7 @@ class Dashboard:
     graphs: tuple[Graph, ...]
 
     def expressions(self) -> list[tuple[str, str]]:
-        """(panel, expression) of every query."""
+        """Every query as (panel, expression)."""
         of_graphs = [(graph.title, query.expression) for graph in self.graphs for query in graph.queries]
         return [(figure.title, figure.expression) for figure in self.figures] + of_graphs
 

@@ -1,4 +1,4 @@
-# An example of a control plane in AWS, with the network that a fleet in the same region uses as well (envs/aws).
+# An example of a control plane in AWS, with a network that a fleet in the same region shares (envs/aws).
 #
 # Credentials come from the environment: AWS's own. TF_VAR_database_password is the database's password.
 
@@ -20,7 +20,7 @@ variable "aws_region" {
 }
 
 variable "zones" {
-  description = "Two zones of it. The machines of control plane and fleet are in the first."
+  description = "Two zones of the region. The machines of control plane and fleet are in the first."
   type        = list(string)
   default     = ["eu-north-1b", "eu-north-1a"]
   validation {
@@ -35,7 +35,7 @@ variable "public_url" {
 }
 
 variable "certificate_arn" {
-  description = "The certificate of its name."
+  description = "The certificate of the address's name."
   type        = string
 }
 
@@ -45,12 +45,12 @@ variable "image_id" {
 }
 
 variable "traces_endpoint" {
-  description = "Where traces go: a trace store's OTLP address, https."
+  description = "The trace store's OTLP address, https."
   type        = string
 }
 
 variable "releases" {
-  description = "What is installed; the SHA-256 are those that `make release` wrote."
+  description = "Releases to install, with the SHA-256 that `make release` wrote."
   type = object({
     coordinator = object({ url = string, sha256 = string })
     api         = object({ url = string, sha256 = string })
@@ -59,7 +59,7 @@ variable "releases" {
 }
 
 variable "database_password" {
-  description = "Of PostgreSQL's owner."
+  description = "Password of PostgreSQL's owner."
   type        = string
   sensitive   = true
 }
@@ -97,7 +97,7 @@ resource "aws_eip" "nat" {
   domain = "vpc"
 }
 
-# The way out for machines that nobody reaches from outside: to releases, packages and telemetry.
+# The way out for private machines: to releases, packages and telemetry.
 resource "aws_nat_gateway" "quorate" {
   subnet_id     = aws_subnet.quorate["public-0"].id
   allocation_id = aws_eip.nat.id
@@ -142,11 +142,11 @@ module "control_plane" {
   traces_endpoint    = var.traces_endpoint
   releases           = var.releases
   database_password  = var.database_password
-  depends_on         = [aws_route.private] # its machine installs when it starts
+  depends_on         = [aws_route.private] # the machine installs releases at its start
 }
 
 output "for_the_fleet" {
-  description = "What envs/aws takes."
+  description = "Inputs of envs/aws."
   value = {
     vpc_id            = aws_vpc.quorate.id
     subnet_id         = aws_subnet.quorate["servers"].id
@@ -161,6 +161,6 @@ output "redis_url" {
 }
 
 output "balancer" {
-  description = "Where the name of `public_url` must lead."
+  description = "Address to which the name of `public_url` must resolve."
   value       = module.control_plane.balancer
 }

@@ -1,4 +1,4 @@
-# An example of a fleet in AWS, in the network that the control plane made (envs/aws-control).
+# An example of a fleet in AWS, in the control plane's network (envs/aws-control).
 #
 # Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, and AWS's own.
 
@@ -31,7 +31,7 @@ variable "subnet_id" {
 }
 
 variable "availability_zone" {
-  description = "Its zone, which must have the machines: `for_the_fleet.availability_zone`."
+  description = "The subnet's zone, which must offer the machine type: `for_the_fleet.availability_zone`."
   type        = string
   default     = "eu-north-1b"
 }
@@ -47,7 +47,7 @@ variable "coordinator" {
 }
 
 variable "redis_url" {
-  description = "Where usage and telemetry go."
+  description = "Address of Redis, which takes usage and telemetry."
   type        = string
   sensitive   = true
 }
@@ -58,7 +58,7 @@ variable "release" {
 }
 
 variable "admin" {
-  description = "Who may log in, and from where."
+  description = "The user that may log in, its SSH key, and its networks."
   type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
 }
 
@@ -69,7 +69,7 @@ variable "servers" {
 }
 
 variable "collector" {
-  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and where traces go."
+  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and the trace store's address."
   type        = object({ url = string, sha256 = string, traces_endpoint = string })
 }
 
@@ -79,7 +79,7 @@ variable "prometheus_cidrs" {
 }
 
 variable "client_cidrs" {
-  description = "Networks from which clients come."
+  description = "Networks of clients."
   type        = list(string)
 }
 

@@ -41,7 +41,7 @@ variable "coordinator" {
 }
 
 variable "redis_url" {
-  description = "Where usage and telemetry go."
+  description = "Address of Redis, which takes usage and telemetry."
   type        = string
   sensitive   = true
 }
@@ -52,7 +52,7 @@ variable "release" {
 }
 
 variable "admin" {
-  description = "Who may log in, and from where."
+  description = "The user that may log in, its SSH key, and its networks."
   type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
 }
 
@@ -63,7 +63,7 @@ variable "servers" {
 }
 
 variable "collector" {
-  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and where traces go."
+  description = "OpenTelemetry's collector on each machine: its release's archive by https address and SHA-256, and the trace store's address."
   type        = object({ url = string, sha256 = string, traces_endpoint = string })
 }
 
@@ -73,7 +73,7 @@ variable "prometheus_cidrs" {
 }
 
 variable "client_cidrs" {
-  description = "Networks from which clients come."
+  description = "Networks of clients."
   type        = list(string)
 }
 

@@ -1,4 +1,4 @@
-# A fleet on one machine, with a customer's project, group and key: the whole of Terraform's part, to try.
+# A fleet on one machine, with a customer's project, group and key: all of Terraform's part, for trials.
 #
 # Credentials come from the environment: QUORATE_ENDPOINT, QUORATE_OPERATOR_TOKEN, QUORATE_API_KEY.
 
@@ -11,7 +11,7 @@ terraform {
 }
 
 variable "server_count" {
-  description = "How many servers. Fewer: the last ones are drained, then stopped."
+  description = "Number of servers. After a decrease the last ones are drained, then stopped."
   type        = number
   default     = 4
 }
@@ -32,14 +32,14 @@ variable "state_dir" {
 }
 
 variable "redis_url" {
-  description = "Where usage and telemetry go."
+  description = "Address of Redis, which takes usage and telemetry."
   type        = string
   default     = null
   sensitive   = true
 }
 
 variable "rate_per_s" {
-  description = "Appends a second that are reserved for the group."
+  description = "Reserved appends of the group each second."
   type        = number
   default     = 500
 }
@@ -85,7 +85,7 @@ resource "quorate_group" "orders" {
   replication_degree = 3
   request_size_bytes = 64
   rate_per_s         = var.rate_per_s
-  depends_on         = [module.fleet] # a fleet that is not there yet promises nothing
+  depends_on         = [module.fleet] # a fleet without servers promises nothing
 }
 
 resource "quorate_api_key" "app" {

@@ -1,4 +1,4 @@
-# Machines with an Elastic Fabric Adapter in a cluster placement group: one zone, as near to each other as AWS puts them.
+# Machines with an Elastic Fabric Adapter in a cluster placement group: one zone, as close as AWS places them.
 
 locals {
   machine_type = coalesce(var.machine_type, "hpc7a.12xlarge")
@@ -17,7 +17,7 @@ resource "aws_security_group" "servers" {
   vpc_id      = var.vpc_id
 }
 
-# EFA wants everything between its machines allowed, both ways; it is no IP that a port could be named of.
+# EFA needs all traffic between its machines allowed, both ways. It is not IP, so it has no ports.
 resource "aws_vpc_security_group_ingress_rule" "peers" {
   security_group_id            = aws_security_group.servers.id
   referenced_security_group_id = aws_security_group.servers.id
@@ -32,7 +32,7 @@ resource "aws_vpc_security_group_egress_rule" "peers" {
 
 resource "aws_vpc_security_group_egress_rule" "anywhere" {
   security_group_id = aws_security_group.servers.id
-  cidr_ipv4         = "0.0.0.0/0" # coordinator, Redis, release
+  cidr_ipv4         = "0.0.0.0/0" # to the coordinator, Redis and the release
   ip_protocol       = "-1"
 }
 
@@ -63,7 +63,7 @@ resource "aws_vpc_security_group_ingress_rule" "metrics" {
   to_port           = 9464
 }
 
-# Made apart from the machine, so that a machine that takes another's place keeps its address.
+# A resource of its own, so that a replacement machine keeps the address.
 resource "aws_network_interface" "servers" {
   for_each        = local.machines
   description     = each.value
@@ -126,7 +126,7 @@ resource "aws_launch_template" "servers" {
   }
   metadata_options {
     http_endpoint               = "enabled"
-    http_tokens                 = "required" # user data holds the join token: no blind request gets at it
+    http_tokens                 = "required" # user data holds the join token, so a blind request must not read it
     http_put_response_hop_limit = 1
   }
   tag_specifications {
@@ -141,7 +141,7 @@ resource "aws_instance" "servers" {
     id      = aws_launch_template.servers[each.key].id
     version = aws_launch_template.servers[each.key].latest_version
   }
-  # What lets it reach others, and others it, is there before it, and goes after it.
+  # The firewall rules exist before the machine, and are deleted after it.
   depends_on = [
     aws_vpc_security_group_ingress_rule.peers,
     aws_vpc_security_group_ingress_rule.clients,
@@ -151,14 +151,14 @@ resource "aws_instance" "servers" {
     aws_vpc_security_group_egress_rule.anywhere,
   ]
   lifecycle {
-    # Only the first start reads it; a new release or token must not replace machines that serve.
+    # Only the first start reads it. A new release or token must not replace serving machines.
     ignore_changes = [launch_template]
   }
 }
 
 resource "aws_volume_attachment" "data" {
   for_each                       = local.machines
-  device_name                    = "/dev/sdf" # AWS wants a name; the machine goes by the volume's id
+  device_name                    = "/dev/sdf" # AWS requires a name; the machine finds the disk by the volume's id
   volume_id                      = aws_ebs_volume.data[each.key].id
   instance_id                    = aws_instance.servers[each.key].id
   stop_instance_before_detaching = true

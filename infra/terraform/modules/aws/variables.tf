@@ -4,12 +4,12 @@ variable "vpc_id" {
 }
 
 variable "subnet_id" {
-  description = "The machines' subnet, in one zone; it must reach the coordinator, Redis and the release."
+  description = "The machines' subnet, in one zone. It must reach the coordinator, Redis and the release."
   type        = string
 }
 
 variable "availability_zone" {
-  description = "The zone of the subnet: disks are made there."
+  description = "The zone of the subnet and of the disks."
   type        = string
 }
 
@@ -19,7 +19,7 @@ variable "image_id" {
 }
 
 variable "data_disk_speed" {
-  description = "What each data disk does a second; gp3 takes up to 16000 operations and 1000 MB."
+  description = "Operations and MB each data disk does a second. gp3 allows up to 16000 operations and 1000 MB."
   type        = object({ iops = number, mb_per_s = number })
   default     = { iops = 16000, mb_per_s = 1000 }
 }

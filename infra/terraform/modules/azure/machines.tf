@@ -1,4 +1,5 @@
-# The same file in every cloud's module: what a machine needs and a process on loopback does not.
+# Generated from infra/terraform/shared/machines.tf by `make gen`; do not edit.
+# Inputs of every cloud's module. Machines need them, and processes on loopback do not.
 
 variable "release" {
   description = "The program quorate-replica: an https address, and its SHA-256."
@@ -6,36 +7,36 @@ variable "release" {
 }
 
 variable "machine_type" {
-  description = "The machines' size; null: the module's choice, which has RDMA."
+  description = "The machines' size; null: the module's default, which has RDMA."
   type        = string
   default     = null
 }
 
 variable "data_disk_gb" {
-  description = "Size of each server's disk for its journal and logs. It outlives its machine, and goes with the server."
+  description = "Size of each server's disk for its journal and logs. It outlives its machine, and is deleted with the server."
   type        = number
   default     = 512
 }
 
 variable "port" {
-  description = "Where the servers listen, for clients and for each other."
+  description = "Port on which the servers listen, for clients and for each other."
   type        = number
   default     = 7400
 }
 
 variable "client_cidrs" {
-  description = "Networks from which clients come. The servers always reach each other."
+  description = "Networks of clients. The servers always reach each other."
   type        = list(string)
   default     = []
 }
 
 variable "admin" {
-  description = "Who may log in: a user's name, an SSH key, and the networks from which. Without networks nobody can."
+  description = "The user that may log in, its SSH key, and its networks. Without networks nobody can log in."
   type        = object({ user = optional(string, "operator"), ssh_public_key = string, cidrs = optional(list(string), []) })
 }
 
 variable "collector" {
-  description = "OpenTelemetry's collector on each machine: the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of its release 0.120 or newer, by https address and SHA-256, and where traces go, OTLP over https. It takes what is sent to `otlp_endpoint` http://127.0.0.1:4318. Null: none is installed."
+  description = "OpenTelemetry's collector on each machine: the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of its release 0.120 or newer by https address and SHA-256, and the OTLP address for traces, https. It listens on http://127.0.0.1:4318, which `otlp_endpoint` must name. Null: none is installed."
   type        = object({ url = string, sha256 = string, traces_endpoint = string })
   default     = null
 }

@@ -1,5 +1,5 @@
-# HB-series machines with InfiniBand. Azure gives those one InfiniBand network that are in one availability set, so that
-# set is the placement group; the proximity placement group keeps it in one building.
+# HB-series machines with InfiniBand. The machines of one availability set share an InfiniBand network, so that set is the
+# placement group. The proximity placement group keeps it in one building.
 
 locals {
   machine_type = coalesce(var.machine_type, "Standard_HB120rs_v3")
@@ -18,7 +18,7 @@ resource "azurerm_availability_set" "fleet" {
   location                     = var.location
   proximity_placement_group_id = azurerm_proximity_placement_group.fleet.id
   platform_fault_domain_count  = var.fault_domains
-  platform_update_domain_count = 20 # maintenance takes one of them at a time
+  platform_update_domain_count = 20 # maintenance stops one of them at a time
 }
 
 resource "azurerm_application_security_group" "servers" {
@@ -68,7 +68,7 @@ resource "azurerm_network_security_rule" "inbound" {
   destination_application_security_group_ids = [azurerm_application_security_group.servers.id]
 }
 
-# Azure's own last rule lets the whole virtual network in.
+# Azure's own last rule admits the whole virtual network.
 resource "azurerm_network_security_rule" "nobody_else" {
   name                        = "nobody-else"
   resource_group_name         = var.resource_group_name
@@ -92,7 +92,7 @@ resource "azurerm_network_interface" "servers" {
   ip_configuration {
     name                          = "servers"
     subnet_id                     = var.subnet_id
-    private_ip_address_allocation = "Dynamic" # it stays with the interface, which outlives the machine
+    private_ip_address_allocation = "Dynamic" # the address stays with the interface, which outlives the machine
   }
 }
 
@@ -151,7 +151,7 @@ resource "azurerm_linux_virtual_machine" "servers" {
     sku       = var.image.sku
     version   = var.image.version
   }
-  # What lets others reach it is there before it, and goes after it.
+  # The firewall rules exist before the machine, and are deleted after it.
   depends_on = [
     azurerm_network_interface_security_group_association.servers,
     azurerm_network_interface_application_security_group_association.servers,
@@ -160,7 +160,7 @@ resource "azurerm_linux_virtual_machine" "servers" {
     azurerm_network_security_rule.nobody_else,
   ]
   lifecycle {
-    # Only the first start reads it; a new release or token must not replace machines that serve.
+    # Only the first start reads it. A new release or token must not replace serving machines.
     ignore_changes = [custom_data, source_image_reference]
   }
 }
@@ -170,7 +170,7 @@ resource "azurerm_managed_disk" "data" {
   name                 = "${each.value}-data"
   resource_group_name  = var.resource_group_name
   location             = var.location
-  storage_account_type = "Premium_LRS" # an availability set takes no second version of it; its speed comes with its size
+  storage_account_type = "Premium_LRS" # an availability set takes no second version of Premium SSD; speed comes with size
   create_option        = "Empty"
   disk_size_gb         = var.data_disk_gb
 }

@@ -1,5 +1,5 @@
 variable "resource_group_name" {
-  description = "The resource group in which everything is made."
+  description = "The resource group of all resources."
   type        = string
 }
 
@@ -9,7 +9,7 @@ variable "location" {
 }
 
 variable "subnet_id" {
-  description = "The subnet of the machines; it must reach the coordinator, Redis and the release."
+  description = "The machines' subnet. It must reach the coordinator, Redis and the release."
   type        = string
 }
 
@@ -20,7 +20,7 @@ variable "image" {
 }
 
 variable "fault_domains" {
-  description = "Over how many racks' power and switches Azure spreads the machines; what a region has, at most 3."
+  description = "Number of fault domains (racks with their own power and switch) over which Azure spreads the machines; at most 3, depending on the region."
   type        = number
   default     = 2
 }

@@ -1,5 +1,5 @@
-# OpenTelemetry's collector on a machine: the files for cloud-init, beside those of the modules machine and
-# control-machine, whose fetch-release it uses. files/collector.yaml is infra/observability's.
+# OpenTelemetry's collector on a machine: files for cloud-init, in addition to those of the modules machine and
+# control-machine. It uses their fetch-release. files/collector.yaml is a copy of infra/observability's.
 
 locals {
   config = file("${path.module}/files/collector.yaml")

@@ -1,9 +1,9 @@
 output "files" {
-  description = "What cloud-init writes."
+  description = "Files that cloud-init writes."
   value       = local.files
 }
 
 output "otlp_endpoint" {
-  description = "Where it takes traces and metrics, from the machine itself."
+  description = "Address for traces and metrics, reachable from the machine itself only."
   value       = "http://${yamldecode(local.config).receivers.otlp.protocols.http.endpoint}"
 }

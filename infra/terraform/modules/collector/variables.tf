@@ -1,9 +1,9 @@
 variable "release" {
-  description = "The archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer: where it is, and its SHA-256."
+  description = "The archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer: its https address and SHA-256."
   type        = object({ url = string, sha256 = string })
   validation {
     condition     = can(regex("^https://[!#-\\[\\]-~]+$", var.release.url)) # no space, quote or backslash: curl's configuration has it
-    error_message = "The release comes by https, and its address has neither spaces, quotes nor backslashes."
+    error_message = "The release's address is https, without spaces, quotes and backslashes."
   }
   validation {
     condition     = can(regex("^[0-9a-f]{64}$", var.release.sha256))
@@ -12,7 +12,7 @@ variable "release" {
 }
 
 variable "traces_endpoint" {
-  description = "Where the collector sends traces: a trace store's OTLP address, https."
+  description = "The trace store's OTLP address, https."
   type        = string
   validation {
     condition     = can(regex("^https://[A-Za-z0-9./:_-]+$", var.traces_endpoint))

@@ -1,7 +1,8 @@
-# The same file in every module for machines: a fleet moves between clouds by another `source`, and what is that cloud's own.
+# Generated from infra/terraform/shared/inputs.tf by `make gen`; do not edit.
+# Inputs of every module for machines. A fleet moves to another cloud by another `source` and that cloud's own inputs.
 
 variable "name" {
-  description = "The fleet's name; machines are called by it and by their server's name."
+  description = "The fleet's name. Machines are named FLEET-SERVER."
   type        = string
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,23}$", var.name))
@@ -10,7 +11,7 @@ variable "name" {
 }
 
 variable "servers" {
-  description = "The fleet's servers, by name. Each is one machine; all are in one placement group."
+  description = "The fleet's servers, by name. Each is one machine. All are in one placement group."
   type        = map(object({ failure_domain = optional(string) }))
   validation {
     condition     = alltrue([for name in keys(var.servers) : can(regex("^[a-z][a-z0-9-]{0,22}[a-z0-9]$", name))])
@@ -19,7 +20,7 @@ variable "servers" {
 }
 
 variable "join_tokens" {
-  description = "A join token for each server, by its name."
+  description = "A join token for each server, by the server's name."
   type        = map(string)
   sensitive   = true
   validation {
@@ -34,12 +35,12 @@ variable "coordinator" {
 }
 
 variable "region" {
-  description = "The fleet's word for where these machines are, which customers name in their groups."
+  description = "The fleet's name of the machines' place, which customers name in their groups."
   type        = string
 }
 
 variable "capacity" {
-  description = "What admission may promise of each machine, and its threads; null leaves the server's default."
+  description = "Capacity of each machine that admission may promise, and its threads; null: the server's default."
   type = object({
     shards              = optional(number)
     cpu                 = optional(number)
@@ -50,14 +51,14 @@ variable "capacity" {
 }
 
 variable "redis_url" {
-  description = "Where usage and telemetry go. Without it no usage is billed."
+  description = "Address of Redis, which takes usage and telemetry. Without it no usage is billed."
   type        = string
   default     = null
   sensitive   = true
 }
 
 variable "otlp_endpoint" {
-  description = "A collector on each machine, http; null: no traces and metrics are exported."
+  description = "Address of a collector on each machine, http; null: no traces and metrics are exported."
   type        = string
   default     = null
 }

@@ -1,8 +1,8 @@
-# A fleet of processes on this machine's loopback, with the interface of a fleet of machines. To try configurations, not
-# to keep anything: all servers fail together.
+# A fleet of processes on this machine's loopback, with the interface of a fleet of machines. It is for trying
+# configurations, not for keeping data: all servers fail together.
 
 resource "quorate_local_server" "servers" {
-  provider            = quorate-local # by its name alone it would be sought in the provider quorate
+  provider            = quorate-local # without it Terraform looks for the resource in the provider quorate
   for_each            = var.servers
   name                = each.key
   state_dir           = "${var.state_dir}/${var.name}"

@@ -1,10 +1,10 @@
 output "instances" {
-  description = "The servers' ids, by server: what a fleet's servers depend on."
+  description = "The servers' ids, by server. A fleet's servers depend on them."
   value       = { for name, server in quorate_local_server.servers : name => server.id }
 }
 
 output "addresses" {
-  description = "Where clients and peers reach the servers, by server."
+  description = "The servers' addresses for clients and peers, by server."
   value       = { for name, server in quorate_local_server.servers : name => server.address }
 }
 

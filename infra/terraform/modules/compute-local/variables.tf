@@ -4,6 +4,6 @@ variable "server_binary" {
 }
 
 variable "state_dir" {
-  description = "Absolute path of the folder in which each server has its own."
+  description = "Absolute path of the folder for the servers' own folders."
   type        = string
 }

@@ -1,4 +1,4 @@
-# What the machine of coordinator, API, worker and collector does at its first start, as cloud-init's user data.
+# First start of the machine of coordinator, API, worker and collector, as cloud-init's user data.
 
 module "collector" {
   source          = "../collector"
@@ -25,7 +25,7 @@ locals {
     QUORATE_MIGRATIONS_DIR         = "/opt/quorate/migrations"
     QUORATE_PORTAL_DIR             = "/opt/quorate/portal"
     QUORATE_WORKER_NAME            = "${var.name}"
-    QUORATE_TRUSTED_PROXIES        = "1" # the load balancer, from which alone the API is reached
+    QUORATE_TRUSTED_PROXIES        = "1" # the load balancer, which alone reaches the API
     PYTHONPATH                     = "/opt/quorate/api/src"
     OTEL_EXPORTER_OTLP_ENDPOINT    = module.collector.otlp_endpoint
   }

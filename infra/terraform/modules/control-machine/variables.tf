@@ -8,7 +8,7 @@ variable "name" {
 }
 
 variable "releases" {
-  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer."
+  description = "Releases to install, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer."
   type = object({
     coordinator = object({ url = string, sha256 = string })
     api         = object({ url = string, sha256 = string })
@@ -21,16 +21,16 @@ variable "releases" {
 }
 
 variable "public_url" {
-  description = "The API's address, https://…; its name must lead to the load balancer."
+  description = "The API's address, https://…. Its name must resolve to the load balancer."
   type        = string
   validation {
     condition     = can(regex("^https://[A-Za-z0-9.-]+$", var.public_url))
-    error_message = "It is https:// and a name, with nothing behind it."
+    error_message = "It is https:// and a name, without a path."
   }
 }
 
 variable "traces_endpoint" {
-  description = "Where the collector sends traces: a trace store's OTLP address, https. Metrics Prometheus scrapes."
+  description = "The trace store's OTLP address, https. Prometheus scrapes the metrics."
   type        = string
   validation {
     condition     = can(regex("^https://[A-Za-z0-9./:_-]+$", var.traces_endpoint))
@@ -59,17 +59,17 @@ variable "redis_url" {
 }
 
 variable "api_port" {
-  description = "Where the load balancer reaches the API."
+  description = "Port of the API for the load balancer."
   type        = number
 }
 
 variable "coordinator_port" {
-  description = "Where servers reach the coordinator."
+  description = "Port of the coordinator for servers."
   type        = number
 }
 
 variable "data_device" {
-  description = "The block device for the coordinator's log and the keys, by a name that does not change. It is formatted if it is blank."
+  description = "The block device for the coordinator's log and the keys, by a stable name. It is formatted if it is blank."
   type        = string
   validation {
     condition     = can(regex("^/dev/[A-Za-z0-9/_.-]+$", var.data_device))

@@ -1,4 +1,4 @@
-# PostgreSQL and Redis, as AWS runs them.
+# AWS's managed PostgreSQL and Redis.
 
 resource "aws_db_subnet_group" "control" {
   name       = var.name
@@ -48,13 +48,13 @@ resource "aws_elasticache_parameter_group" "control" {
   family = "redis7"
   parameter {
     name  = "maxmemory-policy"
-    value = "noeviction" # what waits here is usage, which is billed
+    value = "noeviction" # it holds unread usage, which is billed
   }
 }
 
 resource "aws_elasticache_replication_group" "control" {
   replication_group_id       = var.name
-  description                = "Quorate's telemetry on its way to the worker"
+  description                = "Quorate's telemetry until the worker has read it"
   engine                     = "redis"
   engine_version             = "7.1"
   node_type                  = var.redis_type
@@ -62,8 +62,8 @@ resource "aws_elasticache_replication_group" "control" {
   automatic_failover_enabled = true
   multi_az_enabled           = true
   at_rest_encryption_enabled = true
-  # Replica servers speak no TLS to Redis, and AWS knows passwords with TLS only: the security group is what keeps
-  # others out.
+  # Replica servers speak no TLS to Redis, and AWS supports passwords with TLS only. The security group keeps others
+  # out.
   transit_encryption_enabled = false
   parameter_group_name       = aws_elasticache_parameter_group.control.name
   subnet_group_name          = aws_elasticache_subnet_group.control.name

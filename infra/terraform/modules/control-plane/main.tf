@@ -1,6 +1,6 @@
-# One machine with coordinator, API, worker and collector. One, because there is one coordinator, whose HTTP interface is
-# not encrypted and stays on loopback; the API beside it costs no availability that it had. What a group appends passes
-# none of these: groups go on without them, unchanged.
+# One machine with coordinator, API, worker and collector. There is one coordinator, whose HTTP interface is not encrypted
+# and stays on loopback. The API needs the coordinator, so sharing its machine costs no availability. Appends pass none of
+# these processes: groups serve on without them, unchanged.
 
 locals {
   redis_url = "redis://${aws_elasticache_replication_group.control.primary_endpoint_address}:${local.ports.redis}/0"
@@ -19,14 +19,14 @@ module "machine" {
   releases         = var.releases
 }
 
-# Made apart from the machine, so that a machine that takes its place keeps the address that servers know.
+# A resource of its own, so that a replacement machine keeps the address that servers know.
 resource "aws_network_interface" "control" {
   description     = "${var.name}-control"
   subnet_id       = var.private_subnet_ids[0]
   security_groups = [aws_security_group.roles["machine"].id]
 }
 
-# The coordinator's log of commands, and the keys: the one disk of this module that must not be lost.
+# The coordinator's log of commands, and the keys. This disk must not be lost.
 resource "aws_ebs_volume" "control" {
   availability_zone = var.availability_zone
   size              = 64
@@ -49,7 +49,7 @@ resource "aws_instance" "control" {
     http_put_response_hop_limit = 1
   }
   tags = { Name = "${var.name}-control" }
-  # It installs when it starts, and servers reach it until it is gone.
+  # The machine installs releases at its start, and servers reach it until it is deleted.
   depends_on = [
     aws_vpc_security_group_egress_rule.anywhere,
     aws_vpc_security_group_ingress_rule.groups,

@@ -1,4 +1,4 @@
-# Who reaches what: the world the load balancer, the load balancer the API, servers the coordinator and Redis.
+# Network rules: the world reaches the load balancer, the load balancer the API, servers the coordinator and Redis.
 
 locals {
   ports = { api = 8080, metrics = 9464, coordinator = 7300, database = 5432, redis = 6379 }

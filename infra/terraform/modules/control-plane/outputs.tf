@@ -1,15 +1,15 @@
 output "coordinator" {
-  description = "For the modules for machines: the coordinator's control listener."
+  description = "The coordinator's control listener, for the modules for machines."
   value       = "${aws_network_interface.control.private_ip}:${local.ports.coordinator}"
 }
 
 output "redis_url" {
-  description = "For the modules for machines: where usage and telemetry go."
+  description = "Address of Redis for usage and telemetry, for the modules for machines."
   value       = local.redis_url
   sensitive   = true
 }
 
 output "balancer" {
-  description = "Where the name of `public_url` must lead."
+  description = "Address to which the name of `public_url` must resolve."
   value       = aws_lb.api.dns_name
 }

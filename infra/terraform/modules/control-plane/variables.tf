@@ -1,5 +1,5 @@
 variable "name" {
-  description = "What everything is called by."
+  description = "Prefix of every resource's name."
   type        = string
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,18}[a-z0-9]$", var.name))
@@ -13,25 +13,25 @@ variable "vpc_id" {
 }
 
 variable "private_subnet_ids" {
-  description = "For the databases: subnets in at least two zones. The machine is in the first."
+  description = "Subnets of the databases, in at least two zones. The machine is in the first."
   type        = list(string)
   validation {
     condition     = length(var.private_subnet_ids) >= 2
-    error_message = "AWS wants a database's subnets to be in two zones."
+    error_message = "AWS requires a database's subnets in two zones."
   }
 }
 
 variable "public_subnet_ids" {
-  description = "For the load balancer: subnets in at least two zones."
+  description = "Subnets of the load balancer, in at least two zones."
   type        = list(string)
   validation {
     condition     = length(var.public_subnet_ids) >= 2
-    error_message = "AWS wants a load balancer's subnets to be in two zones."
+    error_message = "AWS requires a load balancer's subnets in two zones."
   }
 }
 
 variable "availability_zone" {
-  description = "The zone of the first private subnet: the machine's disk is made there."
+  description = "The zone of the first private subnet and of the machine's disk."
   type        = string
 }
 
@@ -47,17 +47,17 @@ variable "prometheus_cidrs" {
 }
 
 variable "public_cidrs" {
-  description = "Who reaches the API and the portal."
+  description = "Networks that reach the API and the portal."
   type        = list(string)
   default     = ["0.0.0.0/0"]
 }
 
 variable "public_url" {
-  description = "The API's address, https://…; its name must lead to the load balancer."
+  description = "The API's address, https://…. Its name must resolve to the load balancer."
   type        = string
   validation {
     condition     = can(regex("^https://[A-Za-z0-9.-]+$", var.public_url))
-    error_message = "It is https:// and a name, with nothing behind it."
+    error_message = "It is https:// and a name, without a path."
   }
 }
 
@@ -78,13 +78,13 @@ variable "machine_type" {
 }
 
 variable "ssh_key_name" {
-  description = "An EC2 key pair for admins, who come through the servers' networks; null: nobody logs in."
+  description = "An EC2 key pair for admins, who connect through the servers' networks; null: nobody logs in."
   type        = string
   default     = null
 }
 
 variable "releases" {
-  description = "What is installed, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer."
+  description = "Releases to install, each by https address and SHA-256: the program quorate-coordinator, the archive quorate-api.tar.gz, and the archive otelcol-contrib_VERSION_linux_ARCHITECTURE.tar.gz of the collector's release 0.120 or newer."
   type = object({
     coordinator = object({ url = string, sha256 = string })
     api         = object({ url = string, sha256 = string })
@@ -93,12 +93,12 @@ variable "releases" {
 }
 
 variable "traces_endpoint" {
-  description = "Where the collector sends traces: a trace store's OTLP address, https. Metrics Prometheus scrapes."
+  description = "The trace store's OTLP address, https. Prometheus scrapes the metrics."
   type        = string
 }
 
 variable "database_password" {
-  description = "Of PostgreSQL's owner. Terraform's state holds it."
+  description = "Password of PostgreSQL's owner. Terraform's state holds it."
   type        = string
   sensitive   = true
   validation {
@@ -108,13 +108,13 @@ variable "database_password" {
 }
 
 variable "database_type" {
-  description = "Size of PostgreSQL's machines; there are two, in two zones."
+  description = "Size of PostgreSQL's two machines, in two zones."
   type        = string
   default     = "db.m7g.large"
 }
 
 variable "redis_type" {
-  description = "Size of Redis's machines; there are two, in two zones."
+  description = "Size of Redis's two machines, in two zones."
   type        = string
   default     = "cache.m7g.large"
 }

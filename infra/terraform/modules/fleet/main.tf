@@ -1,5 +1,5 @@
-# The fleet's servers, whatever their machines are. Each depends on its machine, so that destroying drains first, and
-# stops the machine once it holds nothing.
+# The fleet's servers, on machines of any module. Each depends on its machine, so that destroying drains the server
+# first, and stops the machine when it holds no replica.
 
 variable "instances" {
   description = "The machines' ids by server: the output `instances` of a module for machines."
@@ -7,23 +7,23 @@ variable "instances" {
 }
 
 variable "rdma" {
-  description = "What the machines have for RDMA: the output `rdma` of the same module."
+  description = "The machines' RDMA: the output `rdma` of the same module."
   type        = object({ kind = string, device = optional(string), ordered = bool })
 }
 
 variable "region" {
-  description = "The fleet's word for where the machines are."
+  description = "The fleet's name of the machines' place."
   type        = string
 }
 
 variable "registration_timeout_s" {
-  description = "How long a machine may take to start, to install the release and to register."
+  description = "Bound on a machine's start, installation of the release and registration."
   type        = number
   default     = 900
 }
 
 variable "drain_timeout_s" {
-  description = "How long a drain may take. After it destroying fails, the machine stays, and the drain goes on."
+  description = "Bound on a drain. After it destroying fails, the machine stays, and the drain continues."
   type        = number
   default     = 3600
 }
@@ -37,9 +37,9 @@ resource "quorate_server" "fleet" {
 }
 
 output "quorate_fleet" {
-  description = "What programs may know of the fleet: as JSON, the contract with what Terraform does not manage."
+  description = "The fleet for other programs. As JSON it is the contract with everything that Terraform does not manage."
   value = {
-    version = 1 # a field that goes, or means something else, makes it 2; further fields do not
+    version = 1 # removing a field, or changing its meaning, makes it 2; new fields do not
     region  = var.region
     rdma    = var.rdma
     servers = { for name, server in quorate_server.fleet : name => { id = server.server_id, address = server.address } }

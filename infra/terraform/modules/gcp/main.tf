@@ -1,5 +1,5 @@
-# H4D machines. RDMA needs a network of its own, with the zone's Falcon profile, that takes RDMA interfaces only; so each
-# machine has two: gVNIC for all that is IP, IRDMA beside it.
+# H4D machines. RDMA needs a network of its own, with the zone's Falcon profile, that takes RDMA interfaces only. Each
+# machine therefore has two interfaces: gVNIC for IP, and IRDMA.
 
 locals {
   machine_type = coalesce(var.machine_type, "h4d-highmem-192-lssd")
@@ -131,7 +131,7 @@ resource "google_compute_instance" "servers" {
     subnetwork = google_compute_subnetwork.rdma.id
   }
   scheduling {
-    on_host_maintenance = "TERMINATE" # machines with RDMA cannot be moved while they run
+    on_host_maintenance = "TERMINATE" # running machines with RDMA cannot be moved
     automatic_restart   = true
   }
   metadata = {
@@ -139,10 +139,10 @@ resource "google_compute_instance" "servers" {
     ssh-keys               = "${var.admin.user}:${var.admin.ssh_public_key}"
     block-project-ssh-keys = "true"
   }
-  # What lets others reach it is there before it, and goes after it.
+  # The firewall rules exist before the machine, and are deleted after it.
   depends_on = [google_compute_firewall.peers, google_compute_firewall.inbound]
   lifecycle {
-    # Only the first start reads them; a new release or token must not touch machines that serve.
+    # Only the first start reads them. A new release or token must not change serving machines.
     ignore_changes = [metadata["user-data"], boot_disk[0].initialize_params[0].image]
   }
 }

@@ -4,7 +4,7 @@ variable "project" {
 }
 
 variable "zone" {
-  description = "The zone of the machines: one that has H4D machines and their network profile."
+  description = "The zone of the machines. It must have H4D machines and their network profile."
   type        = string
   validation {
     condition     = can(regex("^[a-z]+-[a-z]+[0-9]+-[a-z]$", var.zone))
@@ -18,7 +18,7 @@ variable "network" {
 }
 
 variable "subnetwork" {
-  description = "The machines' subnetwork, in the zone's region; it must reach the coordinator, Redis and the release."
+  description = "The machines' subnetwork, in the zone's region. It must reach the coordinator, Redis and the release."
   type        = string
 }
 
@@ -34,7 +34,7 @@ variable "image" {
 }
 
 variable "data_disk_speed" {
-  description = "What each data disk does a second."
+  description = "Operations and MB each data disk does a second."
   type        = object({ iops = number, mb_per_s = number })
   default     = { iops = 16000, mb_per_s = 1000 }
 }

@@ -1,5 +1,5 @@
-# What a machine does at its first start, as cloud-init's user data: install the release that is named, prepare the disk,
-# register. Nothing that is secret stands in a command or in what cloud-init logs.
+# A machine's first start, as cloud-init's user data: install the named release, prepare the disk, register. No secret is
+# in a command or in cloud-init's log.
 
 module "collector" {
   source          = "../collector"
@@ -15,7 +15,7 @@ locals {
   options = {
     "data-dir"    = local.data
     "coordinator" = var.coordinator
-    # systemd's copy for this unit, in memory. Not "%d", which systemd knows since 251 only.
+    # systemd's copy for this unit, in memory. "%d" would need systemd 251.
     "join-token-file"     = "$${CREDENTIALS_DIRECTORY}/join-token"
     "listen"              = var.listen
     "name"                = var.name
@@ -66,7 +66,7 @@ locals {
 
   cloud_config = {
     users = ["default", { name = "quorate", system = true, no_create_home = true, shell = "/usr/sbin/nologin" }]
-    # "root:root" is cloud-init's default, written down because 0600 means nothing without it.
+    # "root:root" is cloud-init's default, stated because 0600 has no meaning without an owner.
     write_files = [for file in local.files : merge(file, { owner = "root:root" })]
     runcmd      = [["${local.folder}/bootstrap"]]
   }

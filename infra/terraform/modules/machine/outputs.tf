@@ -1,5 +1,5 @@
 output "user_data" {
-  description = "For cloud-init. It holds the join token."
+  description = "User data for cloud-init. It holds the join token."
   value       = "#cloud-config\n${yamlencode(local.cloud_config)}"
   sensitive   = true
 }

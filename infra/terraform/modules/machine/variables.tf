@@ -17,7 +17,7 @@ variable "coordinator" {
 }
 
 variable "join_token" {
-  description = "For one registration under this name. It stands in a file that only root reads, and on no command line."
+  description = "A token for one registration under this name. It is in a file that only root reads, and on no command line."
   type        = string
   sensitive   = true
   validation {
@@ -27,11 +27,11 @@ variable "join_token" {
 }
 
 variable "release" {
-  description = "The program quorate-replica for this machine: where it is, and its SHA-256."
+  description = "The program quorate-replica for this machine: its https address and SHA-256."
   type        = object({ url = string, sha256 = string })
   validation {
     condition     = can(regex("^https://[!#-\\[\\]-~]+$", var.release.url)) # no space, quote or backslash: curl's configuration has it
-    error_message = "The release comes by https, and its address has neither spaces, quotes nor backslashes."
+    error_message = "The release's address is https, without spaces, quotes and backslashes."
   }
   validation {
     condition     = can(regex("^[0-9a-f]{64}$", var.release.sha256))
@@ -40,7 +40,7 @@ variable "release" {
 }
 
 variable "listen" {
-  description = "Where clients and peers reach the server: an address of the machine's own, and a port."
+  description = "The server's address for clients and peers: an IP address of the machine, and a port."
   type        = string
   validation {
     condition     = can(regex("^[0-9a-f.:\\[\\]]+:[0-9]{1,5}$", var.listen))
@@ -49,7 +49,7 @@ variable "listen" {
 }
 
 variable "region" {
-  description = "The fleet's word for where this machine is."
+  description = "The fleet's name of this machine's place."
   type        = string
   validation {
     condition     = can(regex("^[A-Za-z0-9_.-]{1,64}$", var.region))
@@ -58,7 +58,7 @@ variable "region" {
 }
 
 variable "failure_domain" {
-  description = "What fails together with this machine; null: it fails alone."
+  description = "The set of machines that fail together with this one; null: it fails alone."
   type        = string
   default     = null
   validation {
@@ -68,7 +68,7 @@ variable "failure_domain" {
 }
 
 variable "capacity" {
-  description = "What admission may promise of the machine, and its threads; null leaves the server's default."
+  description = "Capacity of the machine that admission may promise, and its threads; null: the server's default."
   type = object({
     shards              = optional(number)
     cpu                 = optional(number)
@@ -79,18 +79,18 @@ variable "capacity" {
 }
 
 variable "redis_url" {
-  description = "Where usage and telemetry go; null: nowhere. It may hold a password."
+  description = "Address of Redis, which takes usage and telemetry; null: none. It may hold a password."
   type        = string
   default     = null
   sensitive   = true
   validation {
     condition     = var.redis_url == null || can(regex("^redis://[!#-\\[\\]-~]+$", var.redis_url)) # no quote: systemd reads it
-    error_message = "It is redis://…, for a server speaks no TLS to Redis, and has neither spaces, quotes nor backslashes."
+    error_message = "It is redis://…, because a server speaks no TLS to Redis, without spaces, quotes and backslashes."
   }
 }
 
 variable "otlp_endpoint" {
-  description = "A collector on the machine itself, http; null: no traces and metrics are exported."
+  description = "Address of a collector on the machine itself, http; null: no traces and metrics are exported."
   type        = string
   default     = null
   validation {
@@ -104,13 +104,13 @@ variable "otlp_endpoint" {
 }
 
 variable "collector" {
-  description = "OpenTelemetry's collector for this machine: its release (see the module collector), and where traces go. Null: none is installed."
+  description = "OpenTelemetry's collector for this machine: its release (see the module collector), and the trace store's address. Null: none is installed."
   type        = object({ url = string, sha256 = string, traces_endpoint = string })
   default     = null
 }
 
 variable "data_device" {
-  description = "The block device for the journal, by a name that does not change. It is formatted if it is blank. Null: the system's disk."
+  description = "The block device for the journal, by a stable name. It is formatted if it is blank. Null: the system's disk."
   type        = string
   default     = null
   validation {
@@ -120,7 +120,7 @@ variable "data_device" {
 }
 
 variable "rdma_expected" {
-  description = "Whether the machine should have an RDMA device: its log says so if it has none."
+  description = "Whether the machine should have an RDMA device. Its log has a warning if it has none."
   type        = bool
   default     = false
 }

@@ -1,8 +1,8 @@
 """Terraform schemas out of the TypeScript classes that CDKTF generates from them.
 
-Each class names its attributes with `// name - computed: …, optional: …, required: …`, and writes each that can be set
-with its kind (`isBlock`, `type`, `storageClassType`). The classes stand in the packages' inline source maps. What
-cannot be had this way: value validators, conflicts between arguments, and bounds on the number of blocks above one.
+Each class names its attributes with `// name - computed: …, optional: …, required: …`, and each settable one with its
+kind (`isBlock`, `type`, `storageClassType`). The packages' inline source maps have the classes. They lack value
+validators, conflicts between arguments, and bounds above one on the number of blocks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Type = str | list[Any]  # as in `terraform providers schema -json`
 
 
 class NotUnderstood(Exception):
-    """The generated class is not of the form that this reads."""
+    """The generated class does not have the expected form."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def schema(javascript: str, terraform_name: str) -> dict[str, Any]:
 
 
 def source(javascript: str) -> str:
-    """The TypeScript that the files were made from."""
+    """The TypeScript sources of the files."""
     maps = (json.loads(base64.b64decode(found)) for found in SOURCE_MAP.findall(javascript))
     return "\n".join(text for found in maps for text in found["sourcesContent"])
 
@@ -82,7 +82,7 @@ class _Reader:
         return self._configuration(base, settables) if body is None else self._block(body, settables)
 
     def _configuration(self, base: str, settables: dict[str, Settable]) -> dict[str, Any]:
-        """A block of a provider's own: it is only ever written, so that it has an interface and no class."""
+        """A provider's own block. It is only written, so that it has an interface and no class."""
         if base not in self._mandatory:
             raise NotUnderstood(f"{self._name}: neither class nor interface {base}")
         block: dict[str, Any] = {"attributes": {}, "block_types": {}}

@@ -1,5 +1,6 @@
-"""A folder from which Terraform installs every provider that our modules name, with no network: our own providers, and
-for the clouds' a stub with their schemas, of the resources that our modules use and no more."""
+"""A folder from which Terraform installs every provider of our modules without a network.
+
+It has our own providers, and for each cloud's a stub with the schemas of the used resources."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ PROVIDER_VERSION = re.compile(r"providerVersion: '([0-9.]+)'")
 
 
 class Missing(Exception):
-    """A module names what its provider does not have."""
+    """A module names a resource that its provider lacks."""
 
 
 @dataclass
 class Used:
-    """What of one provider the modules use, without its prefix: `launch_template`."""
+    """One provider's resources in the modules, without its prefix: `launch_template`."""
 
     resources: set[str] = field(default_factory=set)
     data_sources: set[str] = field(default_factory=set)
@@ -55,7 +56,7 @@ def used(configurations: Iterable[Path]) -> dict[str, Used]:
 
 
 def schemas(package: Package, wanted: Used) -> dict[str, Any]:
-    """From the cache, or from npm. `version` is the provider's, not the package's."""
+    """The package from the cache, or from npm. `version` is the provider's, not the package's."""
     names = sorted(wanted.folders())
     key = hashlib.sha256(json.dumps([package.integrity, names, Path(convert.__file__).read_text()]).encode())
     kept = _cache() / f"{package.provider}-{key.hexdigest()[:32]}.json"
@@ -70,7 +71,7 @@ def schemas(package: Package, wanted: Used) -> dict[str, Any]:
 
 
 def assemble(package: Package, wanted: Used, texts: Mapping[str, str]) -> dict[str, Any]:
-    """What the stub serves. `texts`: the JavaScript of each folder of the package, and of `provider`."""
+    """The schemas that the stub serves. `texts`: the JavaScript of each folder of the package, and of `provider`."""
     parts = wanted.folders()
     absent = sorted(set(parts) - set(texts))
     if absent:
@@ -92,20 +93,20 @@ def _version(javascript: str, package: Package) -> str:
 
 
 def _cache() -> Path:
-    """Outside the checkout, as the Makefile's: what it holds goes by its content, and is good for every checkout."""
+    """A cache outside the checkout, as the Makefile's. Files are named by content, so every checkout shares them."""
     home = Path(os.environ.get("HOME", "")) / ".cache"
     writable = home.is_dir() and os.access(home, os.W_OK)
     return (home / "quorate" if writable else REPOSITORY / "build") / "terraform-schemas"
 
 
 def platform() -> str:
-    """As Terraform names it: `linux_amd64`."""
+    """This platform by Terraform's name, such as `linux_amd64`."""
     done = subprocess.run(["go", "env", "GOOS", "GOARCH"], capture_output=True, text=True, check=True, timeout=60)
     return "_".join(done.stdout.split())
 
 
 def has_its_providers(folder: Path) -> bool:
-    """Whether this checkout has those of our own providers that the configuration names."""
+    """Whether this checkout has our own providers that the configuration names."""
     text = "".join(path.read_text() for path in folder.glob("*.tf"))
     return all(source.is_dir() for name, source in OWN_PROVIDERS.items() if f'"quorate/{name}"' in text)
 
@@ -120,7 +121,7 @@ def build_go(folder: Path, program: Path) -> Path:
 
 
 def make(root: Path, configurations: Iterable[Path]) -> dict[str, str]:
-    """Fills `root` and answers the environment with which Terraform installs from it and from nowhere else."""
+    """Fills `root`. Returns the environment with which Terraform installs from it only."""
     shutil.rmtree(root, ignore_errors=True)
     programs = root / "programs"
     programs.mkdir(parents=True)

@@ -1,6 +1,6 @@
 """The npm packages that hold the clouds' schemas: fetched as archives, checked against the lock, never installed.
 
-Unpacked they are a gigabyte; the archives are a tenth of that, and a few files of each are read straight from it.
+Unpacked they are a gigabyte. The archives are a tenth of that, and a few files are read from each.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FETCH_TIMEOUT_S = 240
 
 
 class Unavailable(Exception):
-    """npm cannot fetch a package, or what it fetched is not what the lock names."""
+    """npm cannot fetch a package, or the fetched one differs from the lock's."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """`integrity` as npm writes it: an algorithm, a dash, base64."""
+    """A locked package. `integrity` as in npm: an algorithm, a dash, base64."""
 
     name: str
     version: str
@@ -37,7 +37,7 @@ class Package:
 
 
 def locked() -> dict[str, Package]:
-    """By provider: `aws`, `azurerm`, `google`."""
+    """The locked packages by provider: `aws`, `azurerm`, `google`."""
     entries = json.loads((HERE / "package-lock.json").read_text())["packages"]
     found = [
         Package(path.removeprefix("node_modules/"), entry["version"], entry["integrity"])
@@ -48,7 +48,7 @@ def locked() -> dict[str, Package]:
 
 
 def folders(package: Package, wanted: Iterable[str]) -> dict[str, str]:
-    """The JavaScript in each of the folders `lib/<name>`, by name. A folder that is not there is not in the answer."""
+    """The JavaScript in each of the folders `lib/<name>`, by name, without absent folders."""
     names = set(wanted)
     found: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder, tarfile.open(_fetch(package, Path(folder))) as archive:

@@ -1,9 +1,8 @@
-// A provider that has another's schemas and nothing behind them: Terraform checks configurations against them, with
-// `validate`, and with `test` where the provider is mocked. It can neither plan nor apply, and says so.
+// A provider with another provider's schemas and no function. Terraform checks configurations against them, with
+// `validate`, and with `test` if the provider is mocked. It refuses to plan and to apply.
 //
-// Its program is named after the provider that it stands for, terraform-provider-aws_v6.25.0 for one, and schema.json
-// lies beside it: {"provider": S, "resources": {name: S}, "data_sources": {name: S}}, each S as `terraform providers
-// schema -json` writes it.
+// Its program has the name of the imitated provider, such as terraform-provider-aws_v6.25.0, and schema.json beside it:
+// {"provider": S, "resources": {name: S}, "data_sources": {name: S}}, each S as in `terraform providers schema -json`.
 package main
 
 import (
@@ -139,8 +138,8 @@ func (b block) convert() (*tfprotov5.SchemaBlock, error) {
 	return converted, nil
 }
 
-// stub answers what `validate` asks. Everything else comes from the embedded nil interface, and is never asked:
-// Terraform configures a provider first, and that is refused.
+// stub answers the calls of `validate`. The embedded nil interface has all other calls, which never happen: Terraform
+// configures a provider first, and that is refused.
 type stub struct {
 	tfprotov5.ProviderServer
 	name   string

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-# Of cloud-init's schema, the fields that we use, and no others.
+# The used fields of cloud-init's schema, and no others.
 COMMANDS = {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 1, "items": {"type": "string"}}}
 USER = {
     "type": "object",
@@ -45,8 +45,8 @@ CLOUD_CONFIG = {
     },
 }
 
-# The oldest systemd that an image may have; the modules' variables for images say so. Newer systemds know more: what a
-# unit may use stands here, by systemd.unit(5), systemd.service(5) and systemd.exec(5), where each says since when.
+# The oldest systemd that an image may have, as in the modules' variables for images. The lists below hold the settings
+# that units may use, by systemd.unit(5), systemd.service(5) and systemd.exec(5), which name the version of each.
 SYSTEMD_MIN = 247
 SPECIFIERS = set("%bCEfgGhHiIjJlLmnNpPsStTuUvV")
 SETTINGS = {
@@ -90,7 +90,7 @@ class Machine:
         return parser
 
     def too_new_for_systemd(self) -> list[str]:
-        """What its units use that SYSTEMD_MIN does not know."""
+        """Settings of its units that SYSTEMD_MIN does not know."""
         paths = [file["path"] for file in self.config["write_files"] if file["path"].startswith(UNITS)]
         assert paths
         return [found for path in paths for found in too_new(self.file(path)["content"])]

@@ -60,7 +60,7 @@ class Configuration:
         return {name: output["value"] for name, output in json.loads(done.stdout).items()}
 
     def edit(self, file: str, old: str, new: str) -> None:
-        """`old` stands there once, with as many spaces as `terraform fmt` sees fit."""
+        """Replace `old`, which must occur once, with any number of spaces as `terraform fmt` aligns."""
         pattern = re.compile(re.escape(old).replace(r"\ ", " +"))
         text, found = pattern.subn(lambda _: new, (self.folder / file).read_text())
         assert found == 1, f"{old!r} stands {found} times in {file}"
@@ -69,7 +69,7 @@ class Configuration:
 
 @pytest.fixture(scope="session")
 def installation() -> dict[str, str]:
-    """The environment in which Terraform finds every provider, and no network."""
+    """The environment in which Terraform finds every provider and has no network."""
     if shutil.which("terraform") is None:
         pytest.fail("these tests run Terraform (1.11 or newer), and it is not in PATH")
     files = [path for kind in KINDS for path in (mirror.TERRAFORM / kind).glob("**/*.tf")]

@@ -27,7 +27,7 @@ MODULES = mirror.TERRAFORM / "modules"
 SCRIPTS = sorted(MODULES.glob("*/files/*.sh"))
 INSTALL_TIMEOUT_S = 60
 
-Ended = tuple[int, str]  # exit code, and what was said
+Ended = tuple[int, str]  # exit code and output
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Releases:
         address: str | None = None,
         path: str = "",
     ) -> Ended:
-        """Runs the machine's `script`, which lies beside those that it calls, as on the machine. `path` goes first."""
+        """Runs the machine's `script` beside the scripts that it calls, as on the machine. `path` comes first."""
         release = target.parent / "release"
         release.write_text(f"{address or self.address}/{name}\n{checksum}\n")
         scripts = target.parent / "scripts"

@@ -1,4 +1,4 @@
-"""What a machine does at its first start: rendered by Terraform, read as cloud-init reads it, and its scripts run."""
+"""A machine's first start: rendered by Terraform, read as cloud-init reads it, and its scripts run."""
 
 from __future__ import annotations
 

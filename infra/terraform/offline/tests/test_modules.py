@@ -21,7 +21,7 @@ Copy = Callable[[str], Configuration]
 
 def test_configurations_are_formatted() -> None:
     done = subprocess.run(
-        ["terraform", "fmt", "-check", "-diff", "-recursive", "modules", "envs"],
+        ["terraform", "fmt", "-check", "-diff", "-recursive", "modules", "envs", "shared"],
         cwd=mirror.TERRAFORM, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"`terraform fmt -recursive` mends it:\n{done.stdout}{done.stderr}"
@@ -42,9 +42,10 @@ def test_it_passes_its_own_tests(copy: Copy, folder: Path) -> None:
 def test_places_for_machines_have_the_same_inputs_and_outputs() -> None:
     modules = mirror.TERRAFORM / "modules"
     for file, folders in (("inputs.tf", [*CLOUDS, "compute-local"]), ("machines.tf", CLOUDS)):
-        texts = {(modules / folder / file).read_text() for folder in folders}
-        assert len(texts) == 1, f"{file} is one file, in {folders}"
-        assert VARIABLE.findall(texts.pop())
+        shared = VARIABLE.findall((mirror.TERRAFORM / "shared" / file).read_text())
+        assert shared
+        for folder in folders:
+            assert VARIABLE.findall((modules / folder / file).read_text()) == shared, f"{folder}/{file}"
     outputs = {
         tuple(OUTPUT.findall((modules / folder / "outputs.tf").read_text())) for folder in [*CLOUDS, "compute-local"]
     }

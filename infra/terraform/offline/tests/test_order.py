@@ -24,7 +24,7 @@ LETS_IN = re.compile(r"_(security_group_association|security_rule|ingress_rule|e
 
 
 def depends_on(configuration: Configuration, what: str) -> tuple[set[str], set[str]]:
-    """All that `what` depends on, by however many steps; and all that there is."""
+    """The resources on which `what` depends, directly or indirectly; and all resources."""
     said = configuration.run("graph")
     edges = re.findall(r'"([\w.-]+)" -> "([\w.-]+)";', said)
     found, new = set(), {what}

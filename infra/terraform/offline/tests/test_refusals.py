@@ -1,4 +1,4 @@
-"""That these tests can fail: what is wrong with a configuration is refused, with Terraform's own words."""
+"""Proof that these tests can fail: Terraform refuses each faulty configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Package reference writes a provider's page: everything that its schemas say.
+// Package reference writes a provider's page from its schemas.
 package reference
 
 import (
@@ -15,7 +15,7 @@ import (
 	resources "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// attribute is what schemas of providers, resources and data sources have in common.
+// attribute is the common part of providers', resources' and data sources' attributes.
 type attribute interface {
 	IsRequired() bool
 	IsOptional() bool
@@ -24,7 +24,7 @@ type attribute interface {
 	GetMarkdownDescription() string
 }
 
-// Page is one page with everything that the provider's schemas say.
+// Page is one page with all of the provider's schemas.
 func Page(made framework.Provider, title string) []byte {
 	ctx := context.Background()
 	page := &strings.Builder{}

@@ -16,5 +16,5 @@ FAULTS: dict[str, Fault] = {
     ]
 }
 
-# Not of the table: what they do must be found, by which the tests see that it would be.
+# Not in the table: their damage must be found, which shows the tests that the checker finds it.
 MUST_BE_FOUND: dict[str, Fault] = {fault.name: fault for fault in power.MUST_BE_FOUND}

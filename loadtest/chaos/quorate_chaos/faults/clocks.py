@@ -1,4 +1,4 @@
-"""Wall clocks that step. Time spans are measured on the monotonic clock, which nobody can set."""
+"""Wall clocks that step. Time spans are measured on the monotonic clock, which no program can set."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def clock_far(trial: Trial) -> None:
 
 
 def clock_renewals(trial: Trial) -> None:
-    """Certificates end within seconds, so each is renewed again and again while clocks step: to before it begins, to
-    after it has ended, and by as little as its life. A link cut meanwhile must be made anew with what there is."""
+    """Certificates end within seconds, so each is renewed again and again while clocks step. They step to before it
+    begins, to after it has ended, and by as little as its life. A link that breaks meanwhile must be restored."""
     names = [*trial.fleet.names, COORDINATOR]
     for _ in range(5):
         name = trial.random.choice(names)
@@ -53,7 +53,7 @@ def clock_renewals(trial: Trial) -> None:
             group = trial.group()
             first, second = trial.fleet.chain(group)[:2]
             trial.fleet.network.block(second, [first])
-            trial.say(f"cut the link {first} – {second} (of {group}) for longer than its connections last")
+            trial.say(f"partition {first} – {second} (of {group}) for longer than their connections last")
             trial.pause(3.2, 3.6)
             trial.fleet.network.unblock()
             trial.say("unblock")

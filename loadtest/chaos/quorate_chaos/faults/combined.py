@@ -6,8 +6,8 @@ from quorate_chaos.faults import disks, links, processes
 from quorate_chaos.fleet import Unready
 from quorate_chaos.trial import CATCH_UP_S, MEMORY, Fault, Shape, Trial
 
-# At most one disk loses what it held, and only while the group is whole: with every other copy stale or gone a group
-# rightly stays down, and there would be nothing to see.
+# At most one disk loses its data, and only while the group is whole. With every other copy stale or gone, a group
+# rightly stays down, and the run would show nothing.
 _DESTRUCTIVE = [disks.wiped_disk, disks.bits_of_stopped]
 _OTHERS = [
     processes.kill_head,

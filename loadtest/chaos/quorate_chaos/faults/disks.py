@@ -13,11 +13,11 @@ from quorate_chaos.trial import DISK, MEMORY, Fault, Shape, Trial
 DISK_BYTES = 384 << 20
 FILL_CHUNK_BYTES = 1 << 20
 FLIPS = 6
-HEAD_BYTES = 8192  # of a segment (docs/internals/journal.md); of a group log's file, half of it
+HEAD_BYTES = 8192  # a segment's head (docs/internals/journal.md); a group log's file has half of it
 
 
 def full_disk(trial: Trial) -> None:
-    """Somebody else's file takes all that is free. The journal has what it allocated ahead, and then no more."""
+    """Another file takes all free space. The journal has its allocated space, and then no more."""
     victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
     trial.has_filled.add(victim)
     _fill(trial.fleet.filler(victim))
@@ -37,7 +37,7 @@ def wiped_disk(trial: Trial) -> None:
 
 
 def replaced_disk(trial: Trial) -> None:
-    """Everything is gone, identity too: it joins as a new server, by a new token."""
+    """Everything is gone, the identity too: it joins as a new server, by a new token."""
     victim = trial.member(DISK)
     trial.kill(victim, why=f"of {DISK}, to lose its disk and identity")
     trial.pause(0, 2)
@@ -51,7 +51,7 @@ def replaced_disk(trial: Trial) -> None:
 
 
 def wiped_and_restarted(trial: Trial) -> None:
-    """All servers die; one of them comes back with nothing. The others have everything, and it must not be believed."""
+    """All servers die; one of them returns without data. The others have everything, and its log must not count."""
     victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
     names = list(trial.fleet.names)
     trial.kill(*names, why=f"all servers, {victim} to lose its disk")
@@ -69,7 +69,7 @@ def wiped_and_restarted(trial: Trial) -> None:
 
 
 def bits_of_stopped(trial: Trial) -> None:
-    """Bits of what a stopped server had made durable flip: it must not be cut in silence."""
+    """Bits of a stopped server's durable data flip: none of it may be truncated in silence."""
     victim = trial.member(DISK)
     trial.kill(victim, why=f"of {DISK}, to have bits flipped")
     flipped = flip(trial.fleet.layout.server(victim), trial.random)
@@ -80,9 +80,9 @@ def bits_of_stopped(trial: Trial) -> None:
 
 
 def bits_of_running(trial: Trial) -> None:
-    """The same below a server that runs, which finds out when it reads: from disk for a peer, or at its next start."""
-    trial.pause(3, 4)  # until more has been written than memory keeps
-    victim = trial.random.choice([trial.tail(DISK), trial.member(DISK)])  # it is the tail that a learner learns from
+    """The same below a running server, which notices it when it reads: for a peer, or at its next start."""
+    trial.pause(3, 4)  # until the log is longer than the part in memory
+    victim = trial.random.choice([trial.tail(DISK), trial.member(DISK)])  # a learner learns from the tail
     flipped = flip(trial.fleet.layout.server(victim), trial.random)
     trial.say(f"{victim} (of {DISK}) runs with {flipped}")
     trial.pause(0, 1)
@@ -101,12 +101,12 @@ def bits_of_running(trial: Trial) -> None:
 
 
 def flip(data: Path, choice: random.Random) -> str:
-    """Flip single bits in what a server's journal and group logs hold, not in what they have only allocated."""
+    """Flip single bits in the records of a server's journal and group logs, not in merely allocated space."""
     places = []
     for _ in range(FLIPS):
         path, size = choice.choice(_written(data))
         offset = choice.randrange(HEAD_BYTES, size)
-        # A running server may have copied a segment into group logs and removed it since: then nothing is changed.
+        # A running server may have copied and removed a segment since: then nothing is changed.
         with suppress(FileNotFoundError), path.open("r+b") as file:
             file.seek(offset)
             byte = file.read(1)[0]
@@ -119,7 +119,7 @@ def flip(data: Path, choice: random.Random) -> str:
 
 
 def _written(data: Path) -> list[tuple[Path, int]]:
-    """Files that hold records, and up to where."""
+    """Files with records, and the ends of the records."""
     found = []
     for path in sorted([*data.glob("journal/segment-*"), *data.glob("groups/*/????????")]):
         with suppress(FileNotFoundError):
@@ -130,7 +130,7 @@ def _written(data: Path) -> list[tuple[Path, int]]:
 
 
 def _written_bytes(path: Path) -> int:
-    """Up to the last byte that is not zero."""
+    """The end of the last byte that is not zero."""
     data = path.read_bytes()
     return len(data.rstrip(b"\0"))
 
@@ -146,9 +146,9 @@ def _fill(path: Path) -> None:
                 continue
 
 
-# Larger entries, so that segments fill up within the run.
+# Larger entries, so that segments become full within the run.
 _FILLS_SEGMENTS = Shape(disk_bytes=DISK_BYTES, entry_bytes=2048)
-# More than is kept in memory, so that a replica that learns is given what was read from disk.
+# More than memory keeps, so that a learner receives entries read from disk.
 _READS_DISK = Shape(entry_bytes=2048)
 
 FAULTS = [

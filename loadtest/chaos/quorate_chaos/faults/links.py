@@ -1,4 +1,4 @@
-"""Partitions: packets are dropped, connections are not told."""
+"""Network partitions: packets are dropped without a reset of connections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from quorate_chaos.trial import COORDINATOR, Fault, Trial
 
 
 def isolate(trial: Trial) -> None:
-    """A member reaches nobody and nobody reaches it."""
+    """A member is isolated: it reaches no other, and no other reaches it."""
     group = trial.group()
     victim = trial.random.choice([trial.head(group), trial.member(group)])
     network = trial.fleet.network
@@ -17,7 +17,7 @@ def isolate(trial: Trial) -> None:
 
 
 def one_way(trial: Trial) -> None:
-    """What a member sends is lost, or what is sent to it; of everybody or of its peers only."""
+    """Packets from a member are lost, or packets to it; of all others or of its peers only."""
     group = trial.group()
     victim = trial.random.choice([trial.head(group), trial.member(group)])
     network = trial.fleet.network
@@ -31,28 +31,28 @@ def one_way(trial: Trial) -> None:
 
 
 def cut_link(trial: Trial) -> None:
-    """Two neighbours of a chain do not reach one another; the coordinator and the clients reach both."""
+    """Two neighbours of a chain are unreachable to one another; the coordinator and the clients reach both."""
     group = trial.group()
     chain = trial.fleet.chain(group)
     at = trial.random.randrange(len(chain) - 1)
     first, second = chain[at], chain[at + 1]
     is_both_ways = trial.random.random() < 0.5
     trial.fleet.network.block(second, [first], incoming=True, outgoing=is_both_ways)
-    trial.say(f"cut the link {first} – {second} (of {group}), {'both ways' if is_both_ways else 'one way'}")
+    trial.say(f"partition {first} – {second} (of {group}), {'both ways' if is_both_ways else 'one way'}")
     trial.pause(2, 5)
 
 
 def cut_for_long(trial: Trial) -> None:
-    """The same, for longer than anybody should wait: one of the two must be replaced although both are alive."""
+    """The same for long: one of the two must be replaced although both are alive."""
     group = trial.group()
     first, second = trial.fleet.chain(group)[:2]
     trial.fleet.network.block(second, [first])
-    trial.say(f"cut the link {first} – {second} (of {group}), both ways, for long")
+    trial.say(f"partition {first} – {second} (of {group}), both ways, for long")
     trial.pause(14, 16)
 
 
 def without_coordinator(trial: Trial) -> None:
-    """A head that the coordinator does not hear serves on until it is deposed, and a little longer."""
+    """A head out of the coordinator's reach serves until it is deposed, and a little longer."""
     group = trial.group()
     victim = trial.head(group)
     network = trial.fleet.network
@@ -62,18 +62,18 @@ def without_coordinator(trial: Trial) -> None:
 
 
 def cut_and_kill(trial: Trial) -> None:
-    """Its clients reach a head, its peers do not: what it takes in then is in nobody else's hands when it dies."""
+    """Clients reach a head, its peers do not: entries that it takes then are lost when it dies."""
     group = trial.group()
     victim = trial.head(group)
     trial.fleet.network.block(victim, [name for name in trial.fleet.names if name != victim])
     trial.say(f"partition {victim} (head of {group}) from its peers")
     trial.pause(0.3, 2)
-    trial.kill(victim, why="cut off from its peers")
+    trial.kill(victim, why="unreachable for its peers")
     trial.pause(2, 4)
 
 
 def deposed_head(trial: Trial) -> None:
-    """A head that only its clients reach, for longer than a lease: it is deposed and does not know."""
+    """Only clients reach a head, for longer than a lease: it is deposed and does not know."""
     group = trial.group()
     victim = trial.head(group)
     network = trial.fleet.network
@@ -83,7 +83,7 @@ def deposed_head(trial: Trial) -> None:
 
 
 def coordinator_alone(trial: Trial) -> None:
-    """Nobody reaches the coordinator. To it all servers have failed; they have not, and nothing may be lost by it."""
+    """No server reaches the coordinator. In its view all servers have failed; no entry may be lost by that."""
     network = trial.fleet.network
     network.block(COORDINATOR, trial.fleet.names)
     trial.say("partition the coordinator from all servers")
@@ -91,7 +91,7 @@ def coordinator_alone(trial: Trial) -> None:
 
 
 def halves(trial: Trial) -> None:
-    """The servers fall into two parts; the coordinator and the clients reach one of them, or both."""
+    """The servers are in two parts; the coordinator and the clients reach one of them, or both."""
     names = list(trial.fleet.names)
     trial.random.shuffle(names)
     cut = trial.random.randrange(1, len(names))
@@ -104,7 +104,7 @@ def halves(trial: Trial) -> None:
 
 
 def flapping(trial: Trial) -> None:
-    """A link that comes and goes faster than anybody can be replaced."""
+    """A link comes and goes faster than a replica can be replaced."""
     group = trial.group()
     victim = trial.member(group)
     network = trial.fleet.network
@@ -130,8 +130,8 @@ FAULTS = [
     ),
     Fault("without_coordinator", "a head cannot reach the coordinator", without_coordinator),
     Fault("cut_and_kill", "a head loses its peers, then dies", cut_and_kill),
-    # Clients that waited there until their deadlines would have a gap of more than four seconds.
-    Fault("deposed_head", "a head reaches nobody but its clients", deposed_head, gap_ms_max=3_000),
+    # Clients that wait there until their deadlines would have a gap of more than four seconds.
+    Fault("deposed_head", "a head reaches only its clients", deposed_head, gap_ms_max=3_000),
     Fault("coordinator_alone", "no server reaches the coordinator", coordinator_alone),
     Fault("halves", "the servers fall into two parts", halves),
     Fault("flapping", "a member's links come and go", flapping),

@@ -1,4 +1,4 @@
-"""Power cuts: kill -9, and what was not synced is lost, some of it or all. With kill -9 alone all of it survives."""
+"""Power cuts: kill -9, and some or all unsynced writes are lost. With kill -9 alone all of them survive."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import shutil
 from quorate_chaos.power import MODES
 from quorate_chaos.trial import CATCH_UP_S, COORDINATOR, DISK, MEMORY, Fault, Shape, Trial
 
-# A sync takes this long where writes that wait for one are to be there when the power goes; no sound disk's is slower.
+# Syncs take this long, so that some writes wait for one at the power cut; no sound disk is slower.
 SLOW_SYNC_US = 200_000
-# So that none ends between a start and the power cut.
+# Long enough that no sync ends between a start and the power cut.
 STALLED_SYNC_US = (1_000_000, 3_000_000)
 LYING_S = 3.0
 
 
 def power_cut(trial: Trial) -> None:
-    """Coordinator and servers at once; they come back in any order."""
+    """Coordinator and servers at once; they return in any order."""
     _cut(trial, *trial.fleet.names, COORDINATOR, why="of everything")
     trial.pause(0, 1)
     is_first = trial.random.random() < 0.5
@@ -31,7 +31,7 @@ def power_cut(trial: Trial) -> None:
 
 
 def power_cut_one(trial: Trial) -> None:
-    """One server after another, each back at once, or when it has been replaced."""
+    """One server after another; each returns at once, or after its replacement."""
     for _ in range(2):
         victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
         _cut(trial, victim, why=f"of {victim} ({DISK})")
@@ -42,7 +42,7 @@ def power_cut_one(trial: Trial) -> None:
 
 
 def power_cut_slow_syncs(trial: Trial) -> None:
-    """All servers, while each has writes whose sync has not ended."""
+    """All servers, while each has writes with an unfinished sync."""
     trial.fleet.power.delay(SLOW_SYNC_US)
     trial.pause(1, 2)
     _cut(trial, *trial.fleet.names, why="of all servers, whose syncs took 0.2 s")
@@ -53,8 +53,8 @@ def power_cut_slow_syncs(trial: Trial) -> None:
 
 
 def kill_then_power_cut(trial: Trial) -> None:
-    """What a killed server wrote and did not sync, it reads when it is back; that does not make it durable. The power
-    goes within a second, of all servers, before a later sync covers it."""
+    """A killed server that returns reads its unsynced writes; that does not make them durable. The power of all servers
+    is cut within a second, before a later sync covers them."""
     trial.fleet.power.delay(SLOW_SYNC_US)
     trial.pause(1, 2)
     victims = trial.random.choice([[trial.head(DISK)], [trial.tail(DISK)], *[list(trial.fleet.names)] * 2])
@@ -68,7 +68,7 @@ def kill_then_power_cut(trial: Trial) -> None:
         trial.fleet.power.delay(0)
         for name in victims:
             trial.fleet.launch_server(name)
-        # So that what it has read is not covered by the first sync of what it writes then.
+        # The first sync after the start must not cover the writes that it has read.
         trial.pause(0.1, 0.4)
         trial.fleet.power.delay(STALLED_SYNC_US[-1])
     trial.say(f"start {', '.join(victims)}" + ("" if is_served else ", and do not wait"))
@@ -82,7 +82,7 @@ def kill_then_power_cut(trial: Trial) -> None:
 
 
 def lying_syncs(trial: Trial) -> None:
-    """Syncs that succeed and do nothing: what was acknowledged is lost with the power, and must be missed."""
+    """Syncs succeed and do nothing: acknowledged entries are lost with the power, and the checker must miss them."""
     trial.fleet.power.lie(*trial.fleet.names)
     trial.say("syncs of all servers cover nothing from now on")
     trial.pause(LYING_S, LYING_S)

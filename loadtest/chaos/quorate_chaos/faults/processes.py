@@ -1,4 +1,4 @@
-"""Processes that end, stand still, or all go at once."""
+"""Processes that end, stop for a while, or all end at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kill_several(trial: Trial) -> None:
 
 
 def kill_and_return(trial: Trial) -> None:
-    """Restarted at once, again and again: back before anybody has missed it, or in the middle of being replaced."""
+    """Restarted at once, repeatedly: it returns before its failure is noticed, or during its replacement."""
     group = trial.group()
     for _ in range(3):
         victim = trial.member(group)
@@ -44,7 +44,7 @@ def kill_and_return(trial: Trial) -> None:
 
 
 def stop_and_resume(trial: Trial) -> None:
-    """SIGSTOP: its sockets stay open. Shorter or longer than a lease; a deposed head wakes and must not be believed."""
+    """SIGSTOP: its sockets stay open. Shorter or longer than a lease; a deposed head wakes and must not serve."""
     group = trial.group()
     victim = trial.random.choice([trial.head(group), trial.member(group)])
     for _ in range(2):
@@ -62,7 +62,7 @@ def coordinator_down(trial: Trial) -> None:
 
 
 def coordinator_and_head(trial: Trial) -> None:
-    """Nobody is there to see the head die; the coordinator finds out when it is back."""
+    """The head dies without a coordinator to see it; the coordinator notices when it returns."""
     group = trial.group()
     victim = trial.head(group)
     names = [COORDINATOR, victim]
@@ -77,7 +77,7 @@ def coordinator_and_head(trial: Trial) -> None:
 
 
 def restart_all(trial: Trial) -> None:
-    """All servers at once. What was only in memory is lost, and must say so."""
+    """All servers at once. In-memory groups are lost, and must be reported so."""
     names = list(trial.fleet.names)
     trial.kill(*names, why="all servers")
     trial.pause(0, 2)
@@ -87,7 +87,7 @@ def restart_all(trial: Trial) -> None:
 
 
 def freeze_coordinator(trial: Trial) -> None:
-    """It wakes to heartbeats that are late only because it slept; nobody has failed."""
+    """It wakes to heartbeats that are late only because it was stopped; no server has failed."""
     trial.fleet.freeze(COORDINATOR)
     trial.say("SIGSTOP coordinator")
     trial.pause(1, 5)
@@ -97,7 +97,7 @@ def freeze_coordinator(trial: Trial) -> None:
 
 
 def freeze_all(trial: Trial) -> None:
-    """As when a machine sleeps: every server stops at once, and goes on."""
+    """Like a machine that sleeps: every server stops at once, and continues."""
     for name in trial.fleet.names:
         trial.fleet.freeze(name)
     trial.say("SIGSTOP all servers")
@@ -118,7 +118,7 @@ FAULTS = [
         "kill_and_return",
         "kill -9 and start at once, three times",
         kill_and_return,
-        # Three restarts, quicker than a replacement learns, may take all that a memory has.
+        # Three restarts, quicker than a replacement learns, may lose every copy of an in-memory group.
         may_lose=frozenset({MEMORY}),
     ),
     Fault("stop_and_resume", "SIGSTOP, then SIGCONT, twice", stop_and_resume),

@@ -1,22 +1,22 @@
-"""Disks and links that work, but slowly: nobody is dead, and everybody waits for whoever is slow."""
+"""Disks and links that work, but slowly: no server is dead, and the chain waits for the slow one."""
 
 from __future__ import annotations
 
 from quorate_chaos import machine, throttle
 from quorate_chaos.trial import DISK, FOLDER, Fault, Trial
 
-# A sync takes some three writes, so a second or more: far beyond any sound disk, and well below a failure.
+# A sync takes about three writes, so a second or more: far beyond any sound disk, and well below a failure.
 WRITES_PER_S = (1, 2)
-# A tenth of what a group's load needs, and less.
+# A tenth of the need of a group's load, and less.
 NARROW_KBIT_PER_S = (64, 128)
 LOSS_PERCENT = (5, 15, 30)
-# 5 s of reports (the coordinator's --slow-ms), then an epoch without it; the rest is for a busy machine.
+# 5 s of reports (the coordinator's --slow-ms), then an epoch without the slow server; the rest is for a busy machine.
 REPLACED_S = 15.0
 GAP_MS_MAX = 10_000
 
 
 def slow_disk(trial: Trial) -> None:
-    """All syncs of a replica take seconds. The chain waits for it, until it is replaced."""
+    """All syncs of a replica take seconds. The chain waits for it until it is replaced."""
     victim = trial.random.choice([trial.head(DISK), trial.member(DISK)])
     writes_per_s = trial.random.choice(WRITES_PER_S)
     trial.fleet.slow_disk(victim, writes_per_s)
@@ -26,7 +26,7 @@ def slow_disk(trial: Trial) -> None:
 
 
 def slow_link(trial: Trial) -> None:
-    """A member's link takes far less than what its chain has to send, and what waits for it is late by a second."""
+    """A member's link has far less than its chain's rate, and waiting packets are late by a second."""
     group = trial.group()
     victim = trial.random.choice([trial.head(group), trial.member(group)])
     rate = trial.random.choice(NARROW_KBIT_PER_S)
@@ -38,7 +38,7 @@ def slow_link(trial: Trial) -> None:
 
 
 def lossy_link(trial: Trial) -> None:
-    """A part of all packets from and to a member is lost, at random. TCP mends that, at a price."""
+    """Packets from and to a member are lost at random. TCP repairs that, at a price."""
     group = trial.group()
     victim = trial.random.choice([trial.head(group), trial.member(group)])
     percent = trial.random.choice(LOSS_PERCENT)

@@ -1,4 +1,4 @@
-"""Power cuts: what a server has not synced can be lost (unsynced.c notes it, rollback.py takes it back)."""
+"""Power cuts: unsynced writes of a server can be lost (unsynced.c logs them, rollback.py undoes them)."""
 
 from quorate_chaos.power.control import Power, Unseen
 from quorate_chaos.power.rollback import MODES, Rolled, roll_back

@@ -1,4 +1,4 @@
-"""The library that notes what is not synced: built, put before a process, steered, and watched for what it misses."""
+"""The library that logs unsynced changes: built, preloaded, controlled, and checked for writes that it misses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Unseen(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """What the library says of a process since it was started; bytes are of all its writes, of any kind of file."""
+    """The library's counts of a process since its start; bytes are of all its writes, of any kind of file."""
 
     lie: int
     delay_us: int
@@ -40,7 +40,7 @@ class Seen:
 
 
 class Power:
-    """Of all processes of a run. `folder` lies on the file system of their data."""
+    """Control over all processes of a run. `folder` lies on the file system of their data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve() / "power"
@@ -48,7 +48,7 @@ class Power:
         self._data: dict[str, Path] = {}
 
     def add(self, name: str, data: Path) -> None:
-        """Whose data folder is this, from its first start on."""
+        """Assign this data folder to a process, from its first start on."""
         if not self._library.exists():
             self._folder.mkdir(parents=True, exist_ok=True)
             compile_preload(_SOURCE, self._library)
@@ -70,7 +70,7 @@ class Power:
             self._write(name, 0, 1)
 
     def delay(self, microseconds: int) -> None:
-        """Before each fdatasync of every process, from now on."""
+        """Delay each fdatasync of every process, from now on."""
         for name in self._data:
             self._write(name, 4, microseconds)
 
@@ -78,15 +78,15 @@ class Power:
         return Seen(*_CONTROL.unpack_from((self.undo(name) / "control").read_bytes()))
 
     def check(self, name: str) -> None:
-        """Raises `Unseen` unless all that the process has written went through the library.
+        """Raises `Unseen` unless every write of the process went through the library.
 
-        The kernel counts what a process writes, to files of any kind, and so does the library: a write that it did not
-        see makes the two differ. A sync that it did not see needs no check: it would make acknowledged writes be lost.
+        The kernel counts a process's written bytes, to files of any kind, and so does the library: a missed write makes
+        the two differ. A missed sync needs no check: it would lose acknowledged writes, which the checker finds.
         """
         for _ in range(_SAMPLES):
             before = self.seen(name)
             if before.pid == 0:
-                raise Unseen(f"{name} runs without the library that notes what is not synced")
+                raise Unseen(f"{name} runs without the library that logs unsynced changes")
             wrote = _wchar(before.pid) - before.wchar_at_start
             after = self.seen(name)
             if not before.done <= wrote <= after.begun:
@@ -97,7 +97,7 @@ class Power:
                 raise Unseen(f"{name} has {ring}, by which it can write past the library")
 
     def cut(self, name: str, choice: random.Random, mode: str) -> Rolled:
-        """Of a process that has been killed: takes back what it had not synced, as `mode` says."""
+        """Undo the unsynced changes of a killed process, as `mode` says."""
         rolled = roll_back(self._data[name], self.undo(name), choice, mode)
         self._write(name, 0, 0)
         return rolled
@@ -106,11 +106,11 @@ class Power:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def undo(self, name: str) -> Path:
-        """Where the logs of what it has not synced are."""
+        """The folder of its undo logs."""
         return self._folder / name
 
     def _write(self, name: str, at: int, value: int) -> None:
-        """In place: processes have this very file mapped."""
+        """Write in place: processes have this file mapped."""
         with (self.undo(name) / "control").open("r+b") as page:
             page.seek(at)
             page.write(struct.pack("=I", value))

@@ -1,8 +1,7 @@
-"""Takes back what a killed process had not synced, by the undo logs that unsynced.c wrote.
+"""Undoes the unsynced changes of a killed process, by the undo logs of unsynced.c.
 
-A disk that loses power has each sector as the last sync left it, or as any change since made it. Names are kept by a
-journal in the kernel that keeps their order: of the changes of one folder's names since its last sync the last ones are
-lost, be it none or all.
+After a power loss, a disk has each sector as of the last sync or of any later change. The kernel's journal keeps the
+order of changes of names: the last ones of a folder since its sync are lost, from none to all.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ MODES = ("all", "some", "torn")
 _HEAD = struct.Struct("=IIqqqqq")
 _MAGIC = 0x51554E44
 _WRITE, _RESIZE, _CREATE, _UNLINK, _RENAME, _MKDIR, _RMDIR = range(1, 8)
-_ODDS = (0.1, 0.5, 0.9)  # that a change is there nevertheless
+_ODDS = (0.1, 0.5, 0.9)  # odds that a change is there nevertheless
 
 
 @dataclass(frozen=True)
 class Change:
-    """One entry of an undo log. For what `a` and `b` are: `struct record` in unsynced.c."""
+    """One entry of an undo log. `struct record` in unsynced.c describes `a` and `b`."""
 
     kind: int
     a: int
@@ -38,7 +37,7 @@ class Change:
 
 @dataclass
 class Rolled:
-    """What there was to lose, and what was lost."""
+    """Numbers of unsynced changes, and of lost ones."""
 
     changes: int = 0
     lost: int = 0
@@ -50,7 +49,7 @@ class Rolled:
 
 
 def roll_back(data: Path, undo: Path, choice: random.Random, mode: str) -> Rolled:
-    """`data` is then what a disk may hold after a power cut, all of it durable; `undo` is empty but for `control`."""
+    """Undo changes: `data` is then a possible disk after a power cut, all of it durable; `undo` has only `control`."""
     assert mode in MODES, f"{mode} is a way of losing power"
     logs = {int(path.name[len("log-") :]): read_log(path) for path in undo.glob("log-*") if "new" not in path.name}
     rolled = Rolled()
@@ -68,7 +67,7 @@ def roll_back(data: Path, undo: Path, choice: random.Random, mode: str) -> Rolle
 
 
 def read_log(path: Path) -> list[Change]:
-    """An entry that is cut short was being written when the process was killed: that change was not made."""
+    """The entries of a log. An incomplete one was being written when the process was killed: it has no change."""
     text, at, changes = path.read_bytes(), 0, []
     while at + _HEAD.size <= len(text):
         magic, kind, a, b, old_size, start, length = _HEAD.unpack_from(text, at)
@@ -85,10 +84,10 @@ def read_log(path: Path) -> list[Change]:
 
 
 def roll_back_file(path: Path, changes: list[Change], choice: random.Random, mode: str) -> int:
-    """Changes of which something is lost."""
+    """Undo changes of one file; answers the number with a loss."""
     odds = 0.0 if mode == "all" else choice.choice(_ODDS)
     survives = [choice.random() < odds for _ in changes]
-    touched: dict[int, list[tuple[int, bytes]]] = defaultdict(list)  # sector: changes and what stood there before
+    touched: dict[int, list[tuple[int, bytes]]] = defaultdict(list)  # sector: changes and the bytes before them
     for number, change in enumerate(changes):
         for sector in _sectors(change):
             at = sector * SECTOR - change.start
@@ -99,7 +98,7 @@ def roll_back_file(path: Path, changes: list[Change], choice: random.Random, mod
             survivors = [choice.random() < odds if mode == "torn" else survives[number] for number, _ in versions]
             torn.update(number for (number, _), kept in zip(versions, survivors, strict=True) if not kept)
             last = max((place for place, kept in enumerate(survivors) if kept), default=-1)
-            if last + 1 < len(versions):  # otherwise it is what is there now
+            if last + 1 < len(versions):  # otherwise the present bytes stay
                 file.seek(sector * SECTOR)
                 file.write(versions[last + 1][1])
         file.flush()
@@ -108,7 +107,7 @@ def roll_back_file(path: Path, changes: list[Change], choice: random.Random, mod
 
 
 def _sectors(change: Change) -> range:
-    """Those whose content it changed."""
+    """The sectors that the change touched."""
     if change.kind == _WRITE:
         return range(change.a // SECTOR, -(-(change.a + change.b) // SECTOR))
     if change.kind == _RESIZE and change.a < change.old_size:
@@ -132,10 +131,10 @@ def _size(changes: list[Change], survives: list[bool]) -> int:
 def _roll_back_names(
     undo: Path, logs: dict[int, list[Change]], choice: random.Random, mode: str, rolled: Rolled
 ) -> None:
-    remade: dict[int, Path] = {}  # folders that were removed and are there again, by the inode that they had
+    remade: dict[int, Path] = {}  # restored folders, by their former inodes
     folders = {inode: changes for inode, changes in logs.items() if changes and changes[0].kind >= _CREATE}
     in_order = sorted((_names(changes[0])[0], inode) for inode, changes in folders.items())
-    for name, inode in in_order:  # a folder before what is in it
+    for name, inode in in_order:  # a folder before its content
         folder, changes = Path(name), folders[inode]
         is_there = remade.get(inode) == folder or (folder.is_dir() and folder.stat().st_ino == inode)
         if not is_there:
@@ -147,7 +146,7 @@ def _roll_back_names(
 
 
 def _take_back(folder: Path, change: Change, undo: Path, remade: dict[int, Path]) -> None:
-    """What it did not do after all, since the process was killed before, is passed over."""
+    """Undo one change of a name. A change that was logged and not made, because of the kill, is skipped."""
     _, last, target = _names(change)
     path, held = folder / last, undo / f"held-{change.b}"
     if change.kind == _CREATE:
@@ -175,6 +174,6 @@ def _remove_tree(folder: Path) -> None:
 
 
 def _names(change: Change) -> tuple[str, str, str]:
-    """The folder, a name in it, and the name that a renamed file has since."""
+    """The folder, a name in it, and a renamed file's new name."""
     folder, last, target, _ = change.before.split(b"\0")
     return folder.decode(), last.decode(), target.decode()

@@ -1,10 +1,10 @@
-/* Keeps what a process wrote and has not synced undoable: preloaded (LD_PRELOAD) by the faults that cut the power.
+/* Logs unsynced changes of a process so that they can be undone: preloaded (LD_PRELOAD) by the faults that cut power.
  *
- * Before a file below POWER_CUT_ROOT is changed, what stood there goes to an undo log in POWER_CUT_UNDO, one for each
- * file and directory, named by its inode. A sync that has returned drops what was logged before it began. So when the
- * process has been killed, the logs hold exactly what no sync covers; rollback.py takes back some or all of it. The
- * page POWER_CUT_UNDO/control is shared with whoever cuts the power. Both folders lie on one file system: a name that
- * is removed or replaced is held by a link.
+ * Before a file below POWER_CUT_ROOT is changed, its old bytes go to an undo log in POWER_CUT_UNDO. Each file and
+ * directory has one, named by its inode. A sync that has returned drops the entries from before it began. So the logs of
+ * a killed process hold exactly the changes that no sync covers; rollback.py undoes some or all of them. The page
+ * POWER_CUT_UNDO/control is shared with the orchestrator. Both folders lie on one file system: a link holds a name that
+ * is removed or replaced.
  *
  * Changes of one file are made one at a time, each behind its log entry. A process killed in between has logged a
  * change that it did not make; undoing that changes nothing. */
@@ -26,20 +26,20 @@
 
 #define SECTOR 512
 #define MAGIC 0x51554e44u
-/* Of one undo log. Beyond it the oldest changes are taken for durable, as on a disk that wrote them by itself. */
+/* Most bytes of one undo log. Beyond it the oldest changes count as durable, as on a disk that wrote them by itself. */
 #define LOG_BYTES_MAX ((int64_t)256 << 20)
 #define TABLE 4096
 
 enum { WRITE = 1, RESIZE, CREATE, UNLINK, RENAME, MKDIR, RMDIR };
 
-/* rollback.py reads it: struct "=IIqqqqq". What follows the head: bytes that stood there, or names with zeros behind. */
+/* rollback.py reads it: struct "=IIqqqqq". Behind the head are the old bytes, or names with zeros behind them. */
 struct record {
   uint32_t magic, kind;
-  int64_t a; /* write: offset; resize: new size; of names: inode that has the name */
-  int64_t b; /* write: length; of names: number of the link that holds what was removed, or 0 */
+  int64_t a; /* write: offset; resize: new size; names: inode that has the name */
+  int64_t b; /* write: length; names: number of the link to the removed file, or 0 */
   int64_t old_size;
-  int64_t start; /* of the bytes that follow, in the file */
-  int64_t bytes; /* that follow */
+  int64_t start; /* offset of the following bytes in the file */
+  int64_t bytes; /* number of the following bytes */
 };
 
 /* control.py reads and writes it: struct "=II9Q". The first two are the orchestrator's. */
@@ -57,7 +57,7 @@ struct file {
   int is_ours; /* below the root */
   pthread_mutex_t lock;
   int log, reader;
-  int64_t log_begin, log_end; /* counted over everything that was ever logged */
+  int64_t log_begin, log_end; /* counted over all entries ever logged */
   int64_t size;               /* as the last change left it; -1: not known */
 };
 
@@ -145,8 +145,8 @@ static void open_log(struct file *file) {
     if (head.magic != MAGIC || next > there.st_size) break;
     end = next;
   }
-  /* What follows was being logged when the process before this one was killed; that change was not made. */
-  if (end < there.st_size && ftruncate(file->log, end) != 0) fail("cut an undo log");
+  /* The rest was being logged when the process before this one was killed; that change was not made. */
+  if (end < there.st_size && ftruncate(file->log, end) != 0) fail("truncate an undo log");
   file->log_end = file->log_begin + end;
 }
 
@@ -179,10 +179,10 @@ static int names_ours(int descriptor) {
   return is_below(path) || is_root(path);
 }
 
-/* The file of ours that a descriptor stands for, if any. */
+/* The file below the root that a descriptor stands for, if any. */
 static struct file *file_of(int descriptor, struct stat *there) {
   if (!control || fstat(descriptor, there) != 0 || !S_ISREG(there->st_mode) || there->st_dev != device) return NULL;
-  if (there->st_nlink == 0) return NULL; /* nobody finds it again */
+  if (there->st_nlink == 0) return NULL; /* no process finds it again */
   struct file *file = find(there->st_ino, -1);
   if (!file) file = find(there->st_ino, names_ours(descriptor));
   return file->is_ours ? file : NULL;
@@ -209,7 +209,7 @@ static void append(struct file *file, struct record head, const void *bytes) {
   ADD(changes, 1);
 }
 
-/* Logs that `a` and `b` are about to be done to bytes from..to, as far as the file has them. */
+/* Logs the change `a`, `b` of the bytes from..to, as far as the file has them. */
 static void log_bytes(struct file *file, int descriptor, uint32_t kind, int64_t a, int64_t b, int64_t from, int64_t to) {
   struct record head = {0, kind, a, b, file->size, from, 0};
   if (to > file->size) to = file->size;
@@ -218,7 +218,7 @@ static void log_bytes(struct file *file, int descriptor, uint32_t kind, int64_t 
     if (file->reader < 0) {
       char path[64];
       snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-      /* Anew, since the server's own may not read, or read whole pages only. */
+      /* A new descriptor: the server's own may be unable to read, or read whole pages only. */
       file->reader = plain_open(path, O_RDONLY);
       if (file->reader < 0) fail("open a file to read what stands there");
     }
@@ -235,7 +235,7 @@ static void log_bytes(struct file *file, int descriptor, uint32_t kind, int64_t 
   free(before);
 }
 
-/* A size that changed past this library (rustix calls the kernel's fallocate itself) is logged when it is seen. */
+/* A size that changed past this library (rustix calls the kernel's fallocate itself) is logged when it is noticed. */
 static void see_size(struct file *file, int descriptor) {
   struct stat there;
   if (fstat(descriptor, &there) != 0) fail("look at a file");
@@ -264,7 +264,7 @@ static void log_resize(struct file *file, int descriptor, int64_t size) {
   log_bytes(file, descriptor, RESIZE, size, 0, size / SECTOR * SECTOR, INT64_MAX);
 }
 
-/* Without a log, as a file that was made just now. Its inode may have been another file's. */
+/* Resets the file to one without a log, as for a new file. Its inode may have been another file's. */
 static void begin_anew(struct file *file) {
   if (file->log < 0) open_log(file);
   if (ftruncate(file->log, 0) != 0) fail("cut an undo log");
@@ -279,7 +279,7 @@ static void held_path(char *path, size_t bytes, int64_t number) {
   snprintf(path, bytes, "%s/held-%ld", undo, (long)number);
 }
 
-/* What is covered now needs to be held no more. */
+/* Drops the links to removed files that a sync covers now. */
 static void let_go(struct file *file, int64_t bytes) {
   REAL(int, unlink, const char *);
   struct record head;
@@ -332,7 +332,7 @@ static void drop_before(struct file *file, int64_t mark) {
 
 /* -- writes -------------------------------------------------------------------------------------------------------- */
 
-/* Every write of any kind is counted, so that it can be told from outside whether some pass this library by. */
+/* Every write of any kind is counted, so that the orchestrator notices writes past this library. */
 #define COUNTED(count, call) ({ \
     if (control) ADD(begun, count); \
     ssize_t wrote = (call); \
@@ -487,10 +487,10 @@ int fsync(int f) {
 struct name {
   char folder[4200], last[256];
   struct file *parent;
-  struct stat there; /* what has the name; st_nlink is 0 if nothing does */
+  struct stat there; /* the file with the name; st_nlink is 0 without one */
 };
 
-/* Takes a path apart, with its directory locked; false if it is not one of ours. */
+/* Takes a path apart, with its directory locked; false if it is not below the root. */
 static int take(struct name *name, int at, const char *path) {
   if (!control) return 0;
   char whole[4200], base[4096] = "";
@@ -528,7 +528,7 @@ static void leave(struct name *name) {
   errno = error;
 }
 
-/* A link to what a name stands for, by its number: when the name is gone, this is not. */
+/* Makes a link to a name's file and answers its number: it stays when the name is gone. */
 static int64_t hold(const struct name *name) {
   static int64_t last;
   char path[4600], held[4200];

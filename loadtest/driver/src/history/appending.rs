@@ -11,13 +11,13 @@ use rand::rngs::StdRng;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
 
+use super::group::{Group, pause};
 use super::record::{Line, now_ns};
-use super::{Group, pause};
 use crate::entry::EntryWriter;
 
-/// How often the conditional appenders call: far less than the others, whose appends would otherwise always be first.
+/// Interval of conditional appends: far longer than of the others, so that some of them are first.
 const CONDITIONAL_EVERY: Duration = Duration::from_millis(25);
-/// One in so many goes behind the others on purpose, so that refusals are on record whatever the load.
+/// One in so many uses an outdated condition on purpose, so that refusals are on record under any load.
 const ONE_IN: u32 = 4;
 /// The shortest deadline, as a part of the longest.
 const DEADLINE_PART_MIN: f64 = 0.05;
@@ -29,7 +29,7 @@ struct Appender {
     entries: EntryWriter,
 }
 
-/// A batch that was called and is on record.
+/// A batch whose call is on record.
 struct Called {
     first: u64,
     count: u64,
@@ -48,8 +48,8 @@ impl Appender {
         }
     }
 
-    /// Deadlines differ, and some are shorter than a failover: then its outcome is unknown, and the client sends the
-    /// batch on to learn what became of it.
+    /// Calls an append. Deadlines differ, and some are shorter than a failover: then the outcome is unknown, and the
+    /// client sends the batch again to learn it.
     fn call(&mut self, count: u32, expected_offset: Option<u64>, token: u64, random: &mut StdRng) -> Called {
         let first = self.entries.written();
         let entries = (0..count).map(|_| {
@@ -81,7 +81,7 @@ impl Appender {
         }
     }
 
-    /// Calls and waits.
+    /// Calls an append and waits for its end.
     async fn one(&mut self, expected_offset: Option<u64>, token: u64, random: &mut StdRng) {
         let called = self.call(random.random_range(1..=4), expected_offset, token, random);
         let outcome = self.client.append_many(called.entries, called.options).await;
@@ -109,7 +109,7 @@ fn ended(group: &Group, client: u64, number: u64, count: u64, outcome: &Result<A
     }
 }
 
-/// Batches at a pace, up to `outstanding` at a time.
+/// Appends batches at a pace, up to `outstanding` at a time.
 pub async fn pipelined(
     group: Rc<Group>,
     number: u64,
@@ -137,7 +137,7 @@ pub async fn pipelined(
     appender.client.close().await;
 }
 
-/// Compare-and-append: at the offset that it believes to be next, or at one that is gone.
+/// Compare-and-append: at the offset believed to be next, or at one before it.
 pub async fn expecting(group: Rc<Group>, number: u64, mut random: StdRng) {
     let mut appender = Appender::new(group.clone(), number);
     while !group.is_over() {
@@ -151,7 +151,7 @@ pub async fn expecting(group: Rc<Group>, number: u64, mut random: StdRng) {
     appender.client.close().await;
 }
 
-/// Fencing: raises the token now and then, and at times uses one that is too old.
+/// Fencing: raises the token at times, and at times uses an outdated one.
 pub async fn fencing(group: Rc<Group>, number: u64, mut random: StdRng) {
     let mut appender = Appender::new(group.clone(), number);
     while !group.is_over() {

@@ -1,31 +1,32 @@
-//! `history`: clients that append, read, tail and ask for the log's end, and every operation on record.
+//! `history`: clients append, read, tail and ask for the log's end, with every operation on record.
 //!
-//! What `loadtest/chaos` judges. Each operation is written with the times at which it was called and at which it
-//! returned, on one clock of this machine, and with what came of it: acked, refused or unknown. The line of an
-//! append is written when it is called, so that nothing can be in a log that is not on record.
+//! The record is the input of `loadtest/chaos`. Each operation has its times of call and return, on one clock of this
+//! machine, and its outcome: acked, refused or unknown. The line of an append is written at its call, so that no log
+//! can hold an entry that is not on record.
 
 mod appending;
-mod asking;
+mod group;
 mod readback;
+mod reading;
 mod record;
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_client::{Client, Handle, HandleSource, Options};
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 
 use crate::entry::ENTRY_BYTES_MIN;
-use crate::read_handle;
+use crate::files::read_handle;
+use crate::flags::seconds;
+use group::Group;
 use record::Recorder;
 
-/// After the end of the load, what is outstanding ends by its own deadline; this much later it is given up.
+/// Outstanding operations end by their own deadline after the end of the load; this much later the command stops.
 const END_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Args)]
@@ -33,13 +34,13 @@ pub struct HistoryFlags {
     /// File with a handle; read again whenever a fresh one is needed. Each group gets clients of its own
     #[arg(long = "handle", value_name = "FILE", required = true)]
     handles: Vec<PathBuf>,
-    /// Where the operations are written, one JSON object a line
+    /// File for the operations, one JSON object a line
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// How long operations are called
+    /// Seconds of calls
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
-    /// Choices follow from it: batch sizes, offsets, conditions
+    /// Seed of all choices: batch sizes, offsets, conditions
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Clients of each group that append many batches at a time, without conditions
@@ -70,67 +71,17 @@ pub struct ReadbackFlags {
     /// File with a handle: the log is read from each of its endpoints
     #[arg(long = "handle", value_name = "FILE", required = true)]
     handles: Vec<PathBuf>,
-    /// Where the logs are written, behind what is there
+    /// File for the logs, which are added at its end
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// How long one replica may take to give the whole log
+    /// Longest time for one replica's whole log
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=600_000))]
     timeout_ms: u32,
 }
 
-/// What all clients of one group share.
-pub(crate) struct Group {
-    pub name: String,
-    pub handle: Handle,
-    pub path: PathBuf,
-    pub plaintext: bool,
-    pub recorder: Recorder,
-    pub size: u32,
-    pub batch_entries_max: u32,
-    pub timeout: Duration,
-    /// When clients stop calling.
-    pub end: tokio::time::Instant,
-    /// The greatest end of an acknowledged append: where the next one probably goes.
-    pub acked_end: Cell<u64>,
-    /// The greatest fencing token that was called with.
-    pub token: Cell<u64>,
-}
-
-impl Group {
-    fn is_over(&self) -> bool {
-        tokio::time::Instant::now() >= self.end
-    }
-
-    fn options(&self) -> Options {
-        let (path, plaintext) = (self.path.clone(), self.plaintext);
-        let source: HandleSource = Arc::new(move || {
-            let handle = read_handle(&path, plaintext);
-            Box::pin(async move { handle })
-        });
-        Options {
-            timeout: self.timeout,
-            handle_source: Some(source),
-            // Servers are tried, and what they refuse.
-            pace: false,
-            ..Options::default()
-        }
-    }
-
-    /// The same with what is known of the group now, the head first.
-    pub fn fresh_client(&self) -> Client {
-        let handle = read_handle(&self.path, self.plaintext).unwrap_or_else(|_| self.handle.clone());
-        Client::open(handle, self.options())
-    }
-
-    /// A client that finds the head, and any replica to read from.
-    pub fn client(&self) -> Client {
-        Client::open(self.handle.clone(), self.options())
-    }
-}
-
-/// Runs the clients to their end. `false`: something stopped before it.
+/// Runs the clients to their end. `false`: one of them stopped early.
 pub fn history(flags: &HistoryFlags, plaintext: bool) -> Result<bool, String> {
-    let seconds = crate::seconds("--seconds", flags.seconds, 0.1)?;
+    let seconds = seconds("--seconds", flags.seconds, 0.1)?;
     if !(flags.batches_per_s > 0.0 && flags.batches_per_s <= 10_000.0) {
         return Err("--batches-per-s must be above 0 and at most 10000".to_string());
     }
@@ -195,15 +146,15 @@ fn start(group: &Rc<Group>, flags: &HistoryFlags, client: &mut u64, tasks: &mut 
     tasks.push(spawn_local(appending::fencing(group.clone(), number, random)));
     for _ in 0..2 {
         let (number, random) = next();
-        tasks.push(spawn_local(asking::reading(group.clone(), number, random)));
+        tasks.push(spawn_local(reading::reading(group.clone(), number, random)));
     }
     let (number, _) = next();
-    tasks.push(spawn_local(asking::tailing(group.clone(), number)));
+    tasks.push(spawn_local(reading::tailing(group.clone(), number)));
     let (number, random) = next();
-    tasks.push(spawn_local(asking::probing(group.clone(), number, random)));
+    tasks.push(spawn_local(reading::probing(group.clone(), number, random)));
 }
 
-/// Reads every replica's log to its end. `false`: one of them did not give it in time.
+/// Reads every replica's log to its end. `false`: one replica's log was not complete in time.
 pub fn readback(flags: &ReadbackFlags, plaintext: bool) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
@@ -217,20 +168,4 @@ pub fn readback(flags: &ReadbackFlags, plaintext: bool) -> Result<bool, String> 
         recorder.flush()?;
         Ok(is_whole)
     })
-}
-
-/// Waits about this long, at random: clients that keep step with one another meet the same states only.
-async fn pause(about: Duration, random: &mut StdRng) {
-    tokio::time::sleep(about.mul_f64(random.random_range(0.5..1.5))).await;
-}
-
-/// The same handle with one endpoint only.
-fn only(handle: &Handle, address: &str) -> Handle {
-    let mut handle = handle.clone();
-    handle.endpoints.retain(|endpoint| endpoint.address == address);
-    handle
-}
-
-fn endpoints(path: &Path) -> Vec<String> {
-    read_handle(path, false).map_or_else(|_| Vec::new(), |handle| handle.addresses())
 }

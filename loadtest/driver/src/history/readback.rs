@@ -1,4 +1,4 @@
-//! The whole log, from each replica by itself.
+//! The whole log of each replica.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use quorate_client::{Client, Endpoint, Handle, Options};
 use quorate_types::Code;
 use tokio::time::{Instant, sleep};
 
-use super::only;
+use super::group::only;
 use super::record::{Line, Recorder, Run, now_ns, runs_of};
 
 const PAGE_WAIT: Duration = Duration::from_millis(50);
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reads up to what the head has committed when this begins; a follower may first have to learn that it is. `false`:
-/// some replica did not give it within `patience`; what it gave is on record.
+/// Reads every replica's log up to the head's commit offset at the start, which a follower may learn later. `false`:
+/// some replica's log was not complete within `patience`; the part read is on record.
 pub async fn read_group(handle: &Handle, recorder: &Recorder, patience: Duration) -> Result<bool, String> {
     let options = Options {
         timeout: patience,
@@ -55,7 +55,7 @@ async fn read_replica(
     let give_up = Instant::now() + patience;
     let (mut trim, mut next, mut runs) = (0, 0, Vec::new());
     while next < end && Instant::now() < give_up {
-        // A replica that cannot be read yet sends the client to the head, whose log is not the one asked for.
+        // A replica that cannot be read yet sends the client to the head, whose log is the wrong one.
         if next == 0 && !is_at(&client, &endpoint.role).await {
             sleep(PAGE_WAIT).await;
             continue;
@@ -88,7 +88,7 @@ async fn is_at(client: &Client, role: &str) -> bool {
     })
 }
 
-/// Runs go on over the ends of pages.
+/// Joins runs across the ends of pages.
 fn join(runs: &mut Vec<Run>, more: Vec<Run>) {
     for (offset, client, number, count) in more {
         match runs.last_mut() {

@@ -1,4 +1,4 @@
-//! What is on record: one JSON object a line, written as things happen. `loadtest/chaos/README.md` has the format.
+//! The record: one JSON object a line, written at each event. `loadtest/chaos/README.md` has the format.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::entry::identity;
 
-/// How long a line may wait in memory. A crash of this process loses no more; the servers are not this process.
+/// Longest time of a line in memory. A crash of this process loses no more; crashes of servers lose nothing.
 const FLUSH_EVERY: Duration = Duration::from_millis(50);
 
 /// Nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share.
@@ -28,7 +28,7 @@ pub type Run = (u64, u64, u64, u64);
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Line<'a> {
-    /// A batch was called. Its entries carry `number` and the `count` − 1 that follow.
+    /// A batch was called. Its entries carry `number` and the next `count` − 1 numbers.
     Append {
         group: &'a str,
         client: u64,
@@ -51,7 +51,7 @@ pub enum Line<'a> {
         #[serde(skip_serializing_if = "str::is_empty")]
         code: &'a str,
     },
-    /// A page of one replica; with `sequence` (from 0) a page of a tail, of which nothing may be missing.
+    /// A page of one replica; with `sequence` (from 0) a page of a tail, which must be complete.
     Read {
         group: &'a str,
         client: u64,
@@ -84,7 +84,7 @@ pub enum Line<'a> {
         end: u64,
         runs: &'a [Run],
     },
-    /// A read, tail or question for the end that was not answered: says when service was missing.
+    /// A read, tail or status call without an answer: shows when service was missing.
     Failed {
         group: &'a str,
         client: u64,
@@ -99,14 +99,14 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// Shared by the clients of one process, which live on one thread.
+/// Shared by the clients of one process, which run on one thread.
 #[derive(Clone)]
 pub struct Recorder {
     out: Rc<RefCell<BufWriter<File>>>,
 }
 
 impl Recorder {
-    /// A new history. Must be called on a `LocalSet`: it writes on by itself.
+    /// A new history. Call it on a `LocalSet`: it flushes by itself.
     pub fn create(path: &Path) -> Result<Self, String> {
         let file = File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         let recorder = Self::over(file);
@@ -132,7 +132,7 @@ impl Recorder {
         }
     }
 
-    /// A history with a hole judges nothing: what cannot be written ends the process.
+    /// A history with a hole proves nothing: a failed write ends the process.
     pub fn write(&self, line: &Line) {
         let mut out = self.out.borrow_mut();
         serde_json::to_writer(&mut *out, line).expect("the history can be written");
@@ -145,7 +145,7 @@ impl Recorder {
     }
 }
 
-/// What a page holds, as runs. An entry that no client of a history wrote is client 2^64 − 1.
+/// The entries of a page, as runs. An entry that no client of a history wrote counts as client 2^64 − 1.
 pub fn runs_of(entries: &[Entry]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for entry in entries {

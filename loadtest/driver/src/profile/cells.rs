@@ -1,4 +1,4 @@
-//! Measures one durability and size after another, in rounds, so that what drifts falls on all.
+//! Measures one durability and size after another, repeatedly, so that drift affects all.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,29 +10,30 @@ use tokio::task::LocalSet;
 use super::Group;
 use super::processes::{Counters, Process, Used, disk_flushes, loopback_bytes};
 use crate::cpu::CpuSeconds;
-use crate::measure::{Load, PATIENCE, Workload};
+use crate::load::{Load, PATIENCE};
+use crate::workload::Workload;
 
 /// One durability and size, once. Amounts are for each append.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cell {
     pub durability: Durability,
     pub size_bytes: u32,
-    /// Of each server.
+    /// Shards of each server.
     pub shards: u32,
     pub groups: u32,
     pub acked_per_s: f64,
     pub batch_entries: f64,
     pub p50_us: u64,
     pub p99_us: u64,
-    /// By role; with several groups a server has several roles, and only `servers` are told.
+    /// Use by role. With several groups a server has several roles, and only `servers` are given.
     pub roles: Vec<OfRole>,
     /// Cores of each server, all threads and the busiest.
     pub servers: Vec<Used>,
-    /// Over the loopback interface, each copy once.
+    /// Bytes over the loopback interface, each copy once.
     pub loopback_bytes: f64,
-    /// Of all disks.
+    /// Flushes of all disks.
     pub flushes: f64,
-    /// Cores that other processes, and the machine's host, used meanwhile: what disturbs.
+    /// Cores used meanwhile by other processes and the machine's host: they disturb the figures.
     pub others_cores: f64,
 }
 
@@ -46,13 +47,13 @@ pub struct OfRole {
 pub struct Plan {
     pub sizes: Vec<u32>,
     pub shards: u32,
-    pub rounds: u32,
-    /// Entries outstanding in each group, of the smallest sizes; fewer of large ones, within `outstanding_bytes`.
+    pub repetitions: u32,
+    /// Entries outstanding in each group; fewer of large sizes, within [`OUTSTANDING_BYTES`].
     pub outstanding: u32,
     pub workload: Workload,
 }
 
-/// So much is under way in each group at most: what a server's queues take without a throttle answer.
+/// Most bytes outstanding in each group: a server's queues take as much without a throttle answer.
 const OUTSTANDING_BYTES: u32 = 2 << 20;
 
 pub fn measure_cells(
@@ -63,7 +64,7 @@ pub fn measure_cells(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let mut cells = Vec::new();
-    for _ in 0..plan.rounds {
+    for _ in 0..plan.repetitions {
         for durability in [Durability::InMemory, Durability::Persistent] {
             let groups: Vec<&Group> = groups
                 .iter()
@@ -79,7 +80,7 @@ pub fn measure_cells(
     Ok(cells)
 }
 
-/// What is under way of entries of this size: bounded in number and bytes.
+/// Outstanding entries of this size: bounded in number and bytes.
 pub fn outstanding(size_bytes: u32, most: u32) -> u32 {
     most.min(OUTSTANDING_BYTES / size_bytes).max(1)
 }
@@ -168,14 +169,14 @@ async fn window(groups: &[&Group], load: &Load, workload: &Workload) -> Result<C
     })
 }
 
-/// By default: as Filo's Figure 3.
+/// The sizes of Filo's Figure 3.
 pub fn sizes() -> Vec<u32> {
     (0..10).map(|power| 64 << power).collect()
 }
 
-/// How long one run of all cells takes at least.
+/// Least time of one run of all cells.
 pub fn length(plan: &Plan, durabilities: u32) -> Duration {
-    let cells = plan.rounds * durabilities * u32::try_from(plan.sizes.len()).expect("few sizes");
+    let cells = plan.repetitions * durabilities * u32::try_from(plan.sizes.len()).expect("few sizes");
     (plan.workload.warmup + plan.workload.window) * cells
 }
 
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_under_way_is_bounded_in_bytes() {
+    fn outstanding_entries_are_bounded_in_bytes() {
         assert_eq!(
             (
                 outstanding(64, 512),

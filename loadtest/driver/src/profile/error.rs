@@ -1,4 +1,4 @@
-//! How good a profile is: what it says that mixed workloads use, beside what they used. Pure.
+//! Error of a profile: its predictions for mixed workloads, compared with their use. Pure.
 
 use quorate_placement::Profile;
 use quorate_types::{Durability, Sla};
@@ -10,38 +10,37 @@ use super::median;
 use super::mixed::{Mix, Part};
 
 #[derive(Debug, Serialize)]
-pub struct Error {
-    /// Of the servers' cores. Median over mixes and servers of |predicted − measured| ÷ measured.
+pub struct ProfileError {
+    /// Error of the servers' cores: median over mixes and servers of |predicted − measured| ÷ measured.
     pub median: f64,
     pub worst: f64,
-    /// The largest measured ÷ predicted: beyond one divided by the profile's safety factor, a promise is broken.
+    /// The largest measured ÷ predicted. Above the inverse of the profile's safety factor, a commitment is broken.
     pub understated: f64,
-    /// The same of the bytes that servers write: what is charged is a bound, not a measurement.
+    /// The same for the bytes that servers write: the profile charges a bound, not a measurement.
     pub storage_understated: f64,
-    /// Median, of the bytes between processes.
+    /// Median error of the bytes between processes.
     pub network_median: f64,
-    /// Of cells without batches, and all roles: the largest measured ÷ predicted. `None` without such cells.
+    /// The largest measured ÷ predicted of cells without batches, over all roles. `None` without such cells.
     pub unbatched_understated: Option<f64>,
-    pub mixes: Vec<Compared>,
+    pub mixes: Vec<ComparedMix>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedMix {
     pub parts: Vec<Part>,
-    pub servers: Vec<Cores>,
-    pub written_bytes_per_s: Vec<Both>,
-    pub loopback_bytes_per_s: Both,
+    /// Cores of each server.
+    pub servers: Vec<Compared>,
+    pub written_bytes_per_s: Vec<Compared>,
+    pub loopback_bytes_per_s: Compared,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Both {
+pub struct Compared {
     pub predicted: f64,
     pub measured: f64,
 }
 
-pub type Cores = Both;
-
-impl Both {
+impl Compared {
     fn error(&self) -> f64 {
         (self.predicted - self.measured).abs() / self.measured.max(1e-9)
     }
@@ -51,25 +50,25 @@ impl Both {
     }
 }
 
-/// Whatever is written less than this is not the groups' data.
+/// Servers that write less than this write no data of groups.
 const WRITTEN_BYTES_PER_S_MIN: f64 = 1e5;
 
-pub fn judge(profile: &Profile, mixes: &[Mix], unbatched: &[Cell]) -> Result<Error, String> {
+pub fn judge(profile: &Profile, mixes: &[Mix], unbatched: &[Cell]) -> Result<ProfileError, String> {
     if mixes.is_empty() || mixes.iter().any(|mix| mix.servers.is_empty()) {
         return Err("there are no mixes to compare with".to_string());
     }
-    let compared: Vec<Compared> = mixes.iter().map(|mix| compare(profile, mix)).collect();
-    let servers: Vec<Both> = compared.iter().flat_map(|mix| mix.servers.clone()).collect();
+    let compared: Vec<ComparedMix> = mixes.iter().map(|mix| compare(profile, mix)).collect();
+    let servers: Vec<Compared> = compared.iter().flat_map(|mix| mix.servers.clone()).collect();
     let written = compared.iter().flat_map(|mix| mix.written_bytes_per_s.clone());
-    let written = written.filter(|both| both.measured > WRITTEN_BYTES_PER_S_MIN);
+    let written = written.filter(|one| one.measured > WRITTEN_BYTES_PER_S_MIN);
     let network = compared.iter().map(|mix| mix.loopback_bytes_per_s);
-    let errors: Vec<f64> = servers.iter().map(Both::error).collect();
-    Ok(Error {
+    let errors: Vec<f64> = servers.iter().map(Compared::error).collect();
+    Ok(ProfileError {
         worst: errors.iter().copied().fold(0.0, f64::max),
         median: median(errors),
-        understated: servers.iter().map(Both::understated).fold(0.0, f64::max),
-        storage_understated: written.map(|both| both.understated()).fold(0.0, f64::max),
-        network_median: median(network.map(|both| both.error()).collect()),
+        understated: servers.iter().map(Compared::understated).fold(0.0, f64::max),
+        storage_understated: written.map(|one| one.understated()).fold(0.0, f64::max),
+        network_median: median(network.map(|one| one.error()).collect()),
         unbatched_understated: unbatched_understated(profile, unbatched),
         mixes: compared,
     })
@@ -85,7 +84,7 @@ fn unbatched_understated(profile: &Profile, cells: &[Cell]) -> Option<f64> {
     ratios.max_by(f64::total_cmp)
 }
 
-fn compare(profile: &Profile, mix: &Mix) -> Compared {
+fn compare(profile: &Profile, mix: &Mix) -> ComparedMix {
     let mut predicted = vec![[0.0; 2]; mix.servers.len()];
     let mut loopback = 0.0;
     for part in &mix.parts {
@@ -96,32 +95,32 @@ fn compare(profile: &Profile, mix: &Mix) -> Compared {
         }
         loopback += once(&costs) * part.acked_per_s;
     }
-    let both = |at: usize, measured: fn(&super::mixed::Server) -> f64| {
-        let pair = |(predicted, server): (&[f64; 2], _)| Both {
+    let compare = |at: usize, measured: fn(&super::mixed::Server) -> f64| {
+        let pair = |(predicted, server): (&[f64; 2], _)| Compared {
             predicted: predicted[at],
             measured: measured(server),
         };
         predicted.iter().zip(&mix.servers).map(pair).collect()
     };
-    Compared {
+    ComparedMix {
         parts: mix.parts.clone(),
-        servers: both(0, |server| server.cores),
-        written_bytes_per_s: both(1, |server| server.written_bytes_per_s),
-        loopback_bytes_per_s: Both {
+        servers: compare(0, |server| server.cores),
+        written_bytes_per_s: compare(1, |server| server.written_bytes_per_s),
+        loopback_bytes_per_s: Compared {
             predicted: loopback,
             measured: mix.loopback_bytes_per_s,
         },
     }
 }
 
-/// What the profile says that one append costs one replica.
+/// A profile's cost of one append to one replica.
 pub struct Cost {
     pub cpu_ns: f64,
     network_bytes: f64,
     written_bytes: f64,
 }
 
-/// Of each replica, head first, in batches as the part has them.
+/// Costs of each replica, head first, for the part's mean batch.
 pub fn each_append(profile: &Profile, part: &Part) -> Vec<Cost> {
     let sla = sla(part.durability, part.chain.len(), part.size_bytes);
     costs(profile, &sla, part.batch_entries)
@@ -148,8 +147,8 @@ fn costs(profile: &Profile, sla: &Sla, batch_entries: f64) -> Vec<Cost> {
     full.zip(short).map(cost).collect()
 }
 
-/// Bytes between processes, each once: a server is charged what it sends and what it receives. What comes to the
-/// head and what goes on from it are all its copies; every follower sends one more.
+/// Bytes between processes, each counted once, although a server is charged for sending and receiving. The head's
+/// charge has its own copies; every follower sends one more.
 fn once(costs: &[Cost]) -> f64 {
     let followers = &costs[1..costs.len().saturating_sub(1).max(1)];
     costs[0].network_bytes + followers.iter().map(|cost| cost.network_bytes / 2.0).sum::<f64>()

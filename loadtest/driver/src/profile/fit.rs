@@ -1,11 +1,11 @@
-//! A profile file of what was measured: the median of each cell, and never less for a larger size, times what an
-//! append costs more where several groups share a server.
+//! A profile file from measurements: the median of each cell, never less for a larger size, times a factor for servers
+//! that several groups share.
 //!
-//! A cell has one group, which keeps a server's threads busy: each time one wakes, much is there to do. Groups that
-//! share a server wake it for less each time, and share its caches. By how much that is dearer is one number, from
-//! mixes that are for this alone (`mixed`): the upper quartile over their servers of what they used, divided by what
-//! the cells say. So three of four servers of such mixes use no more than the profile says, and its safety factor is
-//! for the fourth.
+//! A cell has one group, which keeps a server's threads busy: each time one wakes, it has much to do. Groups that share
+//! a server wake it for less each time, and share its caches. One factor covers that. It comes from mixes measured for
+//! this alone (`mixed`): the upper quartile, over their servers, of the measured use divided by the cells' prediction.
+//! So three of four servers of such mixes use no more than the profile predicts, and its safety factor covers the
+//! fourth.
 
 use quorate_placement::{Machine, Profile};
 use quorate_types::{Durability, Role};
@@ -16,8 +16,7 @@ use super::error::each_append;
 use super::median;
 use super::mixed::Mix;
 
-/// Bytes of an acknowledgement's frame and segment headers; the rest of what is measured beside payloads falls to
-/// batches.
+/// Bytes of an acknowledgement's frame and segment headers. All other bytes beside payloads are charged to batches.
 const ACK_BYTES: f64 = 66.0;
 /// A chain of three: client to head to follower to tail; and tail to head to client.
 const COPIES: f64 = 3.0;
@@ -31,19 +30,19 @@ pub struct About {
     pub safety_factor: f64,
 }
 
-/// Of the servers of mixes that a profile is calibrated on, so many use no more than it says.
+/// Share of the calibration mixes' servers that use no more than the profile predicts.
 const QUANTILE: f64 = 0.75;
 
-/// What a profile is made of.
+/// Measurements for a profile.
 pub struct Measured {
     pub cells: Vec<Cell>,
-    /// Of sizes that `cells` have, too, with one entry in each batch.
+    /// Cells of the same sizes, with one entry in each batch.
     pub unbatched: Vec<Cell>,
     pub mixes: Vec<Mix>,
 }
 
-/// The file's text, and what sharing a server costs. Only cells with one group on servers of one shard tell roles
-/// apart.
+/// The file's text, and the factor for shared servers. Only cells with one group on servers of one shard distinguish
+/// roles.
 pub fn profile(measured: &Measured, about: &About) -> Result<(String, f64), String> {
     let alone = of_cells(measured, 1.0, about)?;
     let profile = parse(&alone)?;
@@ -54,10 +53,10 @@ pub fn profile(measured: &Measured, about: &About) -> Result<(String, f64), Stri
 }
 
 fn parse(text: &str) -> Result<Profile, String> {
-    Profile::parse(text).map_err(|error| format!("what was measured makes no profile: {error}"))
+    Profile::parse(text).map_err(|error| format!("the measurements give no valid profile: {error}"))
 }
 
-/// What servers of several groups use, divided by what their groups would alone. Never less than that.
+/// The use of servers of several groups, divided by their groups' use alone; at least 1.
 fn sharing(profile: &Profile, mixes: &[Mix]) -> Result<f64, String> {
     let mut ratios = Vec::new();
     for mix in mixes {
@@ -71,7 +70,7 @@ fn sharing(profile: &Profile, mixes: &[Mix]) -> Result<f64, String> {
         ratios.extend(used.map(|(server, alone)| server.cores / alone));
     }
     if ratios.is_empty() {
-        return Err("no mixes: what sharing a server costs is not known".to_string());
+        return Err("no mixes: the cost of sharing a server is unknown".to_string());
     }
     ratios.sort_by(f64::total_cmp);
     let at = ((ratios.len() as f64 * QUANTILE).ceil() as usize).clamp(1, ratios.len()) - 1;
@@ -143,8 +142,8 @@ fn of_cells(measured: &Measured, sharing: f64, about: &About) -> Result<String, 
     Ok(format!("{text:#}\n"))
 }
 
-/// CPU of a batch itself: what an append costs is a part for the append, and a batch's part over its entries. The median
-/// over sizes, as a batch costs the same whatever is in it.
+/// CPU of a batch itself. An append costs a part for the append, and its share of a part for the batch. The median over
+/// sizes counts, as a batch's part does not depend on its entries.
 fn batch_ns_of(
     cells: &[&Cell],
     unbatched: &[&Cell],
@@ -171,12 +170,12 @@ fn batch_ns_of(
     for size in sizes(&unbatched) {
         let ((alone_ns, alone), (ns, share)) = (of_role(&unbatched, size), of_role(cells, size));
         let batch_ns = (alone_ns - ns) / (alone - share);
-        // A size that was measured in one way only says nothing, nor do batches of one entry beside batches of one.
+        // A size measured in one way only shows nothing, and neither do two cells with the same batches.
         each.extend(Some(batch_ns).filter(|ns| ns.is_finite() && alone > share));
     }
     if each.is_empty() {
         return Err(format!(
-            "no {durability:?} size was measured with batches and without: what a batch costs is not known"
+            "no {durability:?} size was measured with batches and without: the cost of a batch is unknown"
         ));
     }
     Ok(median(each).max(0.0))
@@ -189,7 +188,7 @@ fn sizes(cells: &[&Cell]) -> Vec<u32> {
     sizes
 }
 
-/// Points with rising sizes. A larger size that measured cheaper costs what the smaller one did.
+/// Points with rising sizes. A larger size with a smaller measured cost gets the smaller size's cost.
 fn curve(cells: &[&Cell], role: Role, sharing: f64) -> Value {
     let (mut cpu, mut busiest) = (1, 1);
     let point = |size: u32| {
@@ -262,7 +261,7 @@ mod tests {
         }
     }
 
-    /// The same with an entry in each batch: at the head half a microsecond dearer.
+    /// The same with one entry in each batch: half a microsecond more at the head.
     fn alone(durability: Durability, size_bytes: u32, head_ns: f64) -> Cell {
         Cell {
             batch_entries: 1.0,
@@ -270,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Without batches, 64 bytes were measured, too.
+    /// 64 bytes were measured without batches too.
     fn fit(cells: Vec<Cell>, mixes: &[Mix]) -> Result<(String, f64), String> {
         let unbatched = [Durability::InMemory, Durability::Persistent].map(|one| alone(one, 64, 1_100.0));
         let measured = Measured {
@@ -281,8 +280,8 @@ mod tests {
         profile(&measured, &about())
     }
 
-    /// One in-memory group of 64 bytes, whose servers use as much as its cells say, times `dearer` each.
-    fn mix(dearer: [f64; 3]) -> Mix {
+    /// One in-memory group of 64 bytes, whose servers use as much as its cells predict, times `factor` each.
+    fn mix(factor: [f64; 3]) -> Mix {
         let alone = [1_100.0, 880.0, 660.0];
         Mix {
             parts: vec![Part {
@@ -294,7 +293,7 @@ mod tests {
                 batch_entries: 8.0,
             }],
             servers: std::array::from_fn::<_, 3, _>(|n| Server {
-                cores: alone[n] * 1e5 / 1e9 * dearer[n],
+                cores: alone[n] * 1e5 / 1e9 * factor[n],
                 written_bytes_per_s: 0.0,
             })
             .to_vec(),
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_charges_the_median_of_what_was_measured() {
+    fn a_profile_charges_the_median_of_the_measurements() {
         let mut cells = Vec::new();
         for durability in [Durability::InMemory, Durability::Persistent] {
             for (size, ns) in [
@@ -323,7 +322,7 @@ mod tests {
             "durability": "in_memory", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 1_000}))
         .unwrap();
         let demands = profile.demands(&sla);
-        // All of a thousand may come alone, each for half a microsecond more at the head.
+        // All of a thousand may come in batches of one, each for half a microsecond more at the head.
         assert_eq!(
             profile.request_milli(&sla)[0][0],
             1_100_000,
@@ -332,16 +331,16 @@ mod tests {
         assert_eq!(demands.at(0).0[0], 1_100_000 + 500_500);
         assert_eq!(demands.at(1).0[0], 880_000 + 400_750);
         assert_eq!(demands.at(2).0[0], 660_000 + 300_125);
-        // 64 bytes and an eighth of the header of 100, twice, and two acknowledgements' eighth; and seven eighths more
-        // for each that comes alone.
+        // 64 bytes and an eighth of the header of 100, twice, and an eighth of two acknowledgements. A batch of one has
+        // seven eighths more.
         let beside = 2 * 12_500 + 2 * 8_250;
         assert_eq!(demands.at(0).0[1], 1_000 * (2 * 64) + beside + beside * 7);
         assert_eq!(
             profile.shard_peak_per_s(&sla),
             ((0.8 * 1e9 - 1_000.0 * 500.5) / 550.0) as u64,
-            "the busiest thread, and a thousand that come alone"
+            "the busiest thread, and a thousand batches of one"
         );
-        // What measured cheaper than a smaller size costs as much as that.
+        // A size that measured cheaper than a smaller one costs as much as that.
         let large = Sla {
             request_size_bytes: 4_096,
             ..sla
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sharing_costs_is_the_upper_quartile_of_the_mixes_and_never_below_one() {
+    fn the_factor_for_sharing_is_the_upper_quartile_of_the_mixes_and_at_least_one() {
         let cells: Vec<Cell> = [Durability::InMemory, Durability::Persistent]
             .into_iter()
             .flat_map(|durability| {
@@ -369,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_batch_costs_is_told_apart_from_its_entries_and_charged_to_who_sends_one_for_each() {
+    fn the_cost_of_a_batch_is_separated_from_its_entries_and_charged_to_batches_of_one() {
         let both = [Durability::InMemory, Durability::Persistent];
         let cells: Vec<Cell> = both
             .into_iter()
@@ -399,12 +398,12 @@ mod tests {
             both.map(|one| cell(one, 64, 1.0)).to_vec(),
         ] {
             let problem = profile(&measured(unbatched), &about()).unwrap_err();
-            assert!(problem.contains("what a batch costs is not known"), "{problem}");
+            assert!(problem.contains("the cost of a batch is unknown"), "{problem}");
         }
     }
 
     #[test]
-    fn what_tells_no_roles_makes_no_profile() {
+    fn cells_without_roles_give_no_profile() {
         let mut several = cell(Durability::InMemory, 64, 1.0);
         several.roles.clear();
         assert!(fit(vec![several], &[mix([1.0; 3])]).is_err());

@@ -1,5 +1,5 @@
-//! Mixed workloads, as a fleet has them: several groups at once, of several sizes and both durabilities. Measured
-//! only; a profile is calibrated on some of them (`fit`) and judged by others (`error`).
+//! Mixed workloads, as on a fleet: several groups at once, of several sizes and both durabilities. They are only
+//! measured here; a profile is calibrated on some of them (`fit`) and judged by others (`error`).
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -15,17 +15,18 @@ use super::Group;
 use super::cells::outstanding;
 use super::processes::{Counters, Process, Used, loopback_bytes};
 use crate::cpu::CpuSeconds;
-use crate::measure::{Load, PATIENCE, Workload};
+use crate::load::{Load, PATIENCE};
+use crate::workload::Workload;
 
-/// One mix, measured. Rates are of the window, each second.
+/// One measured mix. Rates are means over the window.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Mix {
     pub parts: Vec<Part>,
     /// Every server that a part's chain names.
     pub servers: Vec<Server>,
-    /// Over the loopback interface, each copy once.
+    /// Bytes over the loopback interface, each copy once.
     pub loopback_bytes_per_s: f64,
-    /// Cores that other processes, and the machine's host, used meanwhile: what disturbs.
+    /// Cores used meanwhile by other processes and the machine's host: they disturb the figures.
     pub others_cores: f64,
 }
 
@@ -34,7 +35,7 @@ pub struct Part {
     pub durability: Durability,
     pub size_bytes: u32,
     pub outstanding: u32,
-    /// Which servers its replicas are on, head first.
+    /// The servers of its replicas, head first.
     pub chain: Vec<usize>,
     pub acked_per_s: f64,
     pub batch_entries: f64,
@@ -46,7 +47,7 @@ pub struct Server {
     pub written_bytes_per_s: f64,
 }
 
-/// Which group a part of a mix is, and its load.
+/// The group of a mix's part, and its load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Drawn {
     group: usize,
@@ -54,11 +55,11 @@ struct Drawn {
     outstanding: u32,
 }
 
-/// A mix has two groups at least, and as many as there are at most.
+/// Fewest groups of a mix.
 const PARTS_MIN: usize = 2;
 
-/// The same seed draws the same mixes; another one others. Sizes are even over the powers, so that small ones are as
-/// frequent as large ones, and hardly ever the profile's own.
+/// Draws mixes; another seed draws others. Sizes are uniform over the powers, so that small ones are as frequent as
+/// large ones, and hardly ever the profile's own.
 fn draw(seed: u64, mixes: u32, groups: usize) -> Vec<Vec<Drawn>> {
     let mut drawn = StdRng::seed_from_u64(seed);
     let mut mix = || {
@@ -78,11 +79,11 @@ fn draw(seed: u64, mixes: u32, groups: usize) -> Vec<Vec<Drawn>> {
     (0..mixes).map(|_| mix()).collect()
 }
 
-/// What is drawn, and what of it is measured.
+/// The mixes to draw and to measure.
 pub struct Plan {
     pub seed: u64,
     pub mixes: u32,
-    /// Numbers from 0 of those that are measured, in that order; all when empty.
+    /// Numbers from 0 of the mixes to measure, in that order; empty: all.
     pub only: Vec<u32>,
 }
 
@@ -189,7 +190,7 @@ fn part(drawn: &Drawn, group: &Group, load: &Load, pids: &[u32], window_s: f64) 
     tally.check_all_acked(tally.acked)?;
     let place = |process: &Process| {
         let at = pids.iter().position(|pid| *pid == process.0);
-        at.expect("all of the chain are counted")
+        at.expect("the whole chain is counted")
     };
     Ok(Part {
         durability: group.durability,
@@ -209,7 +210,7 @@ mod tests {
     fn another_seed_draws_other_mixes_and_some_can_be_measured_again() {
         let (own, again, other) = (draw(1, 50, 6), draw(1, 50, 6), draw(2, 50, 6));
         assert_eq!(own, again);
-        assert!(own.iter().all(|mix| !other.contains(mix)), "nothing is in both");
+        assert!(own.iter().all(|mix| !other.contains(mix)), "no mix is in both");
         let counts: std::collections::BTreeSet<usize> = own.iter().map(Vec::len).collect();
         assert_eq!(counts, (2..=6).collect(), "from two groups to all of them");
         for part in own.iter().flatten() {

@@ -1,10 +1,10 @@
-//! The cost profile (Filo §6.1): what an append costs each role, over durability × size, on real servers.
+//! The cost profile (Filo §6.1): the cost of an append to each role, over durability × size, on real servers.
 //!
-//! - [`processes`]: what servers use, from /proc
+//! - [`processes`]: use of servers, from /proc
 //! - [`cells`]: one durability and size after another, measured
-//! - [`mixed`]: several groups at once, measured: to calibrate a profile, and others to judge it
-//! - [`fit`]: a profile file of what was measured
-//! - [`error`]: what a profile says of mixed workloads beside what they used
+//! - [`mixed`]: several groups at once, measured: some to calibrate a profile, others to judge it
+//! - [`fit`]: a profile file from the measurements
+//! - [`error`]: a profile's predictions for mixed workloads, compared with their use
 
 pub mod cells;
 pub mod error;
@@ -19,7 +19,7 @@ use quorate_types::{Durability, Role};
 
 use processes::Process;
 
-/// A group that is put load on: where its replicas are.
+/// A group to put load on, with the processes of its replicas.
 pub struct Group {
     pub handle: Handle,
     pub durability: Durability,
@@ -36,7 +36,7 @@ impl Group {
     ) -> Result<Self, String> {
         let process = |address: &str| -> Result<Process, String> {
             let pid = processes.get(address);
-            let pid = pid.ok_or_else(|| format!("--server says no process for {address}"))?;
+            let pid = pid.ok_or_else(|| format!("--server names no process for {address}"))?;
             Ok(Process(*pid))
         };
         let place = |role: &str| match role {
@@ -67,7 +67,7 @@ impl Group {
     }
 }
 
-/// Of an even number the mean of the two in the middle; of none not a number.
+/// The median; for an even number of values the mean of the two in the middle, for none not a number.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);

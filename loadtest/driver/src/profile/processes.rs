@@ -1,4 +1,4 @@
-//! What a process uses, from /proc: processor time to the nanosecond, of all threads and of the busiest; bytes written.
+//! Use of a process, from /proc: processor time in nanoseconds, of all threads and of the busiest; bytes written.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ pub struct Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Used {
     pub cpu_ns: f64,
-    /// Of the busiest thread.
+    /// Processor time of the busiest thread.
     pub busiest_ns: f64,
     pub written_bytes: f64,
 }
@@ -32,7 +32,7 @@ impl Counters {
             let Some(thread) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            // A thread may end between the listing and the look.
+            // A thread may end between the listing and the read.
             let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")) else {
                 continue;
             };
@@ -42,7 +42,7 @@ impl Counters {
             threads.insert(thread, ns);
         }
         if threads.is_empty() {
-            return Err(format!("/proc/{pid} tells no thread's processor time"));
+            return Err(format!("/proc/{pid} has no thread's processor time"));
         }
         let io = fs::read_to_string(format!("/proc/{pid}/io")).map_err(gone)?;
         Ok(Self {
@@ -51,7 +51,7 @@ impl Counters {
         })
     }
 
-    /// Threads that ended since are not counted: servers keep theirs.
+    /// Threads that have ended are not counted: servers keep theirs.
     pub fn since(&self, before: &Counters) -> Used {
         let used = |(thread, ns): (&u32, &u64)| {
             let before = before.threads.get(thread).copied().unwrap_or(0);
@@ -82,7 +82,7 @@ pub fn loopback_bytes() -> u64 {
     sent_bytes(&text, "lo").unwrap_or(0)
 }
 
-/// Flushes that all disks of this machine completed: what syncs come down to.
+/// Flushes completed by all disks of this machine: the result of syncs.
 pub fn disk_flushes() -> u64 {
     let text = fs::read_to_string("/proc/diskstats").unwrap_or_default();
     text.lines().filter_map(flushes_of).sum()
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_thread_is_told_from_the_rest() {
+    fn the_busiest_thread_is_distinguished_from_the_rest() {
         let counters = |own: u64, other: u64, written_bytes| Counters {
             threads: BTreeMap::from([(1, own), (2, other)]),
             written_bytes,
@@ -149,7 +149,7 @@ mod tests {
             (410.0, 400.0, 20.0)
         );
         assert_eq!(used.each(10).cpu_ns, 41.0);
-        // This process has threads, and has used time.
+        // This process has threads, which have used time.
         let now = Counters::of(Process(std::process::id())).unwrap();
         assert!(now.since(&Counters::default()).cpu_ns > 0.0);
         assert!(

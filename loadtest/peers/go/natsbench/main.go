@@ -68,9 +68,9 @@ func newBench(servers, storage string, retention int64) (*bench, error) {
 func (b *bench) connect(name string) error {
 	url, isKnown := b.urls[name]
 	if !isKnown {
-		return fmt.Errorf("the stream's leader is %q, which is no server of ours", name)
+		return fmt.Errorf("the stream's leader is %q, which is no server of this run", name)
 	}
-	// A lost connection ends the run: it would come back to a server that need not lead.
+	// A lost connection ends the run: it would be restored to any server, leader or not.
 	connection, err := nats.Connect(url, nats.Timeout(10*time.Second), nats.NoReconnect())
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func (b *bench) run(load *window.Load) error {
 	})
 }
 
-// leader makes the stream if there is none, and waits until somebody leads it; servers that have just started refuse
-// it until they have a leader of their own.
+// leader makes the stream if there is none, and waits until it has a leader. Servers that have just started refuse it
+// until they have a leader of their own.
 func (b *bench) leader() (string, error) {
 	streams, err := jetstream.New(b.connection)
 	if err != nil {

@@ -55,7 +55,7 @@ func start(me int, peers []string, dir string) (*raft.Raft, error) {
 	config.LocalID = raft.ServerID(peers[me])
 	config.MaxAppendEntries = 512
 	config.BatchApplyCh = true
-	// What is retained: as many entries as fill 64 MiB at 16 KB, looked at each second.
+	// Retention: as many entries as fill 64 MiB at 16 KB, checked each second.
 	config.TrailingLogs, config.SnapshotThreshold = entriesRetained, entriesRetained
 	config.SnapshotInterval = time.Second
 	config.HeartbeatTimeout, config.ElectionTimeout = 5*time.Second, 5*time.Second
@@ -98,7 +98,7 @@ func stores(dir string) (raft.LogStore, raft.StableStore, error) {
 	return log, log, err
 }
 
-// discard is a state machine that keeps nothing.
+// discard is a state machine without state.
 type discard struct{}
 
 func (discard) Apply(*raft.Log) any                 { return nil }

@@ -1,9 +1,9 @@
-// Package window is what the load clients of all peers written in Go have in common: the loads that they are told, a
-// closed loop of a fixed number of outstanding requests, and the window in which requests are counted.
+// Package window is shared by the load clients of all peers written in Go. It has their loads, a closed loop of a fixed
+// number of outstanding requests, and the window in which requests are counted.
 //
-// A client reads loads on stdin, one a line: "size outstanding warmup_s window_s". It says {"event":"begin"} on stdout
-// when the window begins and {"event":"end", …} with its figures at the moment it ends, so that whoever started it can
-// read the processor time of all processes at the same moments.
+// A client reads loads on stdin, one a line: "size outstanding warmup_s window_s". It writes {"event":"begin"} to stdout
+// when the window begins, and {"event":"end", …} with its figures when it ends. The starter of the client reads the
+// processor time of all processes at the same moments.
 package window
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// latencyMaxUS is the longest latency told from longer ones.
+// latencyMaxUS is the longest latency that is distinguished from longer ones.
 const latencyMaxUS = 120_000_000
 
-// Load is what to put on the servers.
+// Load is a load to put on the servers.
 type Load struct {
 	SizeBytes   int
 	Outstanding int
@@ -31,7 +31,7 @@ type Load struct {
 	said        io.Writer
 }
 
-// Serve runs each load that stdin names, one after another, until stdin ends.
+// Serve runs the loads on stdin, one after another, until stdin ends.
 func Serve(run func(*Load) error) error {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -69,16 +69,16 @@ func (l *Load) Payload() []byte {
 	return payload
 }
 
-// Say writes one event for whoever started this process.
+// Say writes one event for the starter of this process.
 func (l *Load) Say(line map[string]any) {
 	if err := json.NewEncoder(l.said).Encode(line); err != nil {
 		panic(err)
 	}
 }
 
-// Loop puts the load on the servers by send, which returns what waits for the request's acknowledgement. It keeps
-// load.Outstanding requests in flight: one goroutine sends, another waits for the answers in the same order. It returns
-// when everything that was sent is acknowledged.
+// Loop puts the load on the servers by send, which returns a function that waits for the request's acknowledgement. It
+// keeps load.Outstanding requests in flight: one goroutine sends, another waits for the answers in the same order. It
+// returns when every request is acknowledged.
 func (l *Load) Loop(send func() (wait func() error, err error)) error {
 	if l.Outstanding == 1 {
 		return l.oneByOne(send)
@@ -127,7 +127,7 @@ func firstOf(failed <-chan error) error {
 	}
 }
 
-// oneByOne has no second goroutine, whose waking would be counted as the peer's latency.
+// oneByOne uses no second goroutine: its wake-up would be counted as the peer's latency.
 func (l *Load) oneByOne(send func() (wait func() error, err error)) error {
 	meter := newMeter(l, time.Now())
 	for {
@@ -145,8 +145,8 @@ func (l *Load) oneByOne(send func() (wait func() error, err error)) error {
 	}
 }
 
-// Workers puts the load on the servers by one goroutine for each outstanding request, each of which calls do. It
-// returns when all have ended.
+// Workers puts the load on the servers by one goroutine for each outstanding request, which calls do. It returns when
+// all have ended.
 func (l *Load) Workers(do func(worker int) error) error {
 	type sample struct{ began, ended time.Time }
 	samples := make(chan sample, 4*l.Outstanding)
@@ -185,7 +185,7 @@ func (l *Load) Workers(do func(worker int) error) error {
 	}
 }
 
-// meter counts what is acknowledged in the window, and says when it begins and ends.
+// meter counts acknowledgements in the window, and reports when it begins and ends.
 type meter struct {
 	load       *Load
 	begin, end time.Time
@@ -200,8 +200,8 @@ func newMeter(l *Load, now time.Time) *meter {
 	return &meter{load: l, begin: begin, end: begin.Add(l.Window), latencyUS: hdrhistogram.New(1, latencyMaxUS, 3)}
 }
 
-// acked takes one acknowledgement; true: the window is over. The first one after its begin opens it and is counted, the
-// first one after its end closes it and is not: as many are counted as there are spans between them.
+// acked takes one acknowledgement; true: the window is over. The first one after its begin opens it and is counted. The
+// first one after its end closes it and is not counted: the count is the number of spans between them.
 func (m *meter) acked(sent, now time.Time) bool {
 	if m.isClosed || now.Before(m.begin) {
 		return m.isClosed
@@ -211,7 +211,7 @@ func (m *meter) acked(sent, now time.Time) bool {
 		m.load.Say(map[string]any{"event": "begin"})
 	}
 	if !now.Before(m.end) {
-		// At once: what is still on its way is waited for after the window, not in it.
+		// At once: requests still on their way are waited for after the window, not in it.
 		m.isClosed = true
 		m.report(now)
 		return true

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// event is a line that a client says.
+// event is a line that a client writes.
 type event struct {
 	Event   string  `json:"event"`
 	Acked   int64   `json:"acked"`
@@ -19,7 +19,7 @@ type event struct {
 	P99US   int64   `json:"p99_us"`
 }
 
-// heard keeps what was said, and calls back at each line.
+// heard keeps all written lines, and calls back at each one.
 type heard struct {
 	sync.Mutex
 	bytes.Buffer

@@ -22,8 +22,8 @@ import org.agrona.concurrent.NoOpLock;
 
 /**
  * One of three nodes, whose service answers each message with its first eight bytes. Arguments: node folder
- * driver-folder base-port sync. A line "purge" on stdin: take a snapshot and give back the log before it. The end of
- * stdin is the node's end.
+ * driver-folder base-port sync. A line "purge" on stdin: take a snapshot and purge the log before it. The node ends with
+ * stdin.
  */
 public final class AeronNode {
     private static final int MTU_BYTES = 8192;
@@ -73,7 +73,7 @@ public final class AeronNode {
                 .logChannel("aeron:udp?term-length=" + LOG_TERM_BYTES + "|control-mode=manual|control=localhost:" + port(basePort, node, 6))
                 .replicationChannel("aeron:udp?endpoint=localhost:0")
                 .leaderHeartbeatTimeoutNs(TimeUnit.SECONDS.toNanos(20))
-                // The client waits between loads, and says nothing then.
+                // The client is silent between loads.
                 .sessionTimeoutNs(TimeUnit.MINUTES.toNanos(10))
                 .idleStrategySupplier(Idle::strategy)
                 .fileSyncLevel(syncLevel);

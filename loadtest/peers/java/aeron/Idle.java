@@ -2,8 +2,8 @@ import org.agrona.concurrent.BackoffIdleStrategy;
 import org.agrona.concurrent.IdleStrategy;
 
 /**
- * How every agent waits for work: a few turns of looking, then short sleeps. What Aeron does by itself backs off to a
- * millisecond, which one request at a time pays at each hop; agents that never sleep want a core each.
+ * Waiting of every agent for work: a few polls, then short sleeps. Aeron's default backs off to a millisecond, which a
+ * single request pays at each hop; agents that never sleep need a core each.
  */
 final class Idle {
     private static final long SPINS = 10;

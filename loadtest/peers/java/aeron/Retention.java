@@ -5,7 +5,7 @@ import io.aeron.cluster.RecordingLog;
 import io.aeron.cluster.service.Cluster;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Gives back a node's log up to a new snapshot, which the leader has the whole cluster take. */
+/** Purges a node's log up to a new snapshot, which the whole cluster takes at the leader's request. */
 final class Retention {
     private static final long PATIENCE_NS = 5_000_000_000L;
     private static final int POLL_MS = 10;
@@ -21,9 +21,9 @@ final class Retention {
         this.segmentBytes = segmentBytes;
     }
 
-    /** False: no snapshot was taken in time, and all is kept. */
+    /** False: no snapshot was taken in time, and the log is kept. */
     boolean purge() throws InterruptedException {
-        // A follower may have taken it before it was told; the leader asks for another one.
+        // A follower may have taken it before this call; the leader asks for another one.
         long known = isLeader() ? snapshotPosition() : purgedPosition;
         boolean isAsked = false;
         long deadlineNs = System.nanoTime() + PATIENCE_NS;
@@ -31,7 +31,7 @@ final class Retention {
             if (System.nanoTime() - deadlineNs > 0) {
                 return false;
             }
-            // Refused while the leader has not finished with what it was asked before.
+            // Refused until the leader has finished the last request.
             isAsked = isAsked || isLeader() && ClusterControl.ToggleState.SNAPSHOT.toggle(consensus.controlToggleCounter());
             Thread.sleep(POLL_MS);
         }
@@ -52,7 +52,7 @@ final class Retention {
         return consensus.clusterNodeRoleCounter().get() == Cluster.Role.LEADER.code();
     }
 
-    /** Up to where the latest snapshot holds; -1: there is none. */
+    /** Position of the latest snapshot; -1: there is none. */
     private long snapshotPosition() {
         try (RecordingLog log = new RecordingLog(consensus.clusterDir(), false)) {
             RecordingLog.Entry latest = log.getLatestSnapshot(ConsensusModule.Configuration.SERVICE_ID);

@@ -19,7 +19,7 @@ public final class KafkaBench {
     }
 
     private static void run(String bootstrap, Window.Load load) throws Exception {
-        // What waits shares batches; one at a time it should not wait for others.
+        // Waiting requests share batches; a single request should not wait for others.
         String lingerMs = load.outstanding() > 1 ? "1" : "0";
         Map<String, Object> settings = Map.of(
                 "bootstrap.servers", bootstrap,

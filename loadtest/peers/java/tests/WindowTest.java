@@ -2,9 +2,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.util.concurrent.TimeUnit;
 
-/** What the window of the Java clients says, moment by moment. Ends with code 1 and a reason where it is wrong. */
+/** Tests the events of the Java clients' window, moment by moment. A wrong event ends it with code 1 and a reason. */
 public final class WindowTest {
-    private static final long START_NS = Long.MAX_VALUE - TimeUnit.SECONDS.toNanos(2); // nanoTime may run over
+    private static final long START_NS = Long.MAX_VALUE - TimeUnit.SECONDS.toNanos(2); // nanoTime may overflow
 
     private final ByteArrayOutputStream said = new ByteArrayOutputStream();
     private final Window window = new Window(Window.Load.of("64 1024 1 2"), START_NS, new PrintStream(said, true));
@@ -31,7 +31,7 @@ public final class WindowTest {
         test.acked(3_020, 3_060);
         test.expect(end, "what is acknowledged after it says nothing");
         require(end.contains("\"acked\":4,\"window_s\":2.000000,"), "counted wrongly: " + end);
-        // Of 5, 10, 20 and 999 ms, as exact as the histogram is.
+        // Latencies of 5, 10, 20 and 999 ms, as exact as the histogram is.
         require(end.matches("(?s).*\"p50_us\":100[0-9]{2},\"p99_us\":99[89][0-9]{3},.*"), "wrong latencies: " + end);
     }
 

@@ -4,8 +4,8 @@ import java.io.PrintStream;
 import org.HdrHistogram.Histogram;
 
 /**
- * The window in which a load client counts requests. Says {"event":"begin"} on stdout when it begins and
- * {"event":"end", …} with its figures when it ends. For one thread at a time.
+ * The window in which a load client counts requests. It writes {"event":"begin"} to stdout when it begins and
+ * {"event":"end", …} with its figures when it ends. It is for one thread at a time.
  */
 final class Window {
     private static final long LATENCY_MAX_US = 120_000_000;
@@ -29,9 +29,9 @@ final class Window {
         endNs = beginNs + load.windowNs();
     }
 
-    /** What to put on the servers. */
+    /** A load to put on the servers. */
     record Load(int sizeBytes, int outstanding, long warmupNs, long windowNs) {
-        /** From a line: size outstanding warmup_s window_s. */
+        /** Parses a line: size outstanding warmup_s window_s. */
         static Load of(String line) {
             String[] values = line.trim().split(" ");
             if (values.length != 4) {
@@ -53,12 +53,12 @@ final class Window {
         }
     }
 
-    /** What puts a load on the servers; returns when all that it sent is acknowledged. */
+    /** Puts a load on the servers; returns when every request is acknowledged. */
     interface Bench {
         void run(Load load) throws Exception;
     }
 
-    /** Runs each load that stdin names, one after another, in this one JVM, until stdin ends. */
+    /** Runs the loads on stdin, one after another, in this JVM, until stdin ends. */
     static void serve(Bench bench) throws Exception {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         String line;
@@ -77,8 +77,8 @@ final class Window {
     }
 
     /**
-     * The first acknowledgement after its begin opens the window and is counted, the first one after its end closes it
-     * and is not: as many are counted as there are spans between them.
+     * The first acknowledgement after its begin opens the window and is counted. The first one after its end closes it
+     * and is not counted: the count is the number of spans between them.
      */
     synchronized void acked(long sentNs, long nowNs) {
         if (isClosed || nowNs - beginNs < 0) {

@@ -35,7 +35,7 @@ public final class ZookeeperBench {
             try {
                 client.create(NODE, payload, ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
             } catch (KeeperException.NodeExistsException error) {
-                // From the load before.
+                // Left by the load before.
             }
             Semaphore slots = new Semaphore(load.outstanding());
             Window window = new Window(load);
@@ -68,7 +68,7 @@ public final class ZookeeperBench {
         throw new IllegalStateException("no leader within 30 s at " + String.join(", ", servers));
     }
 
-    /** What a server answers to `srvr`; nothing while it does not serve. */
+    /** A server's answer to `srvr`; empty while it does not serve. */
     private static String says(String server) {
         int colon = server.lastIndexOf(':');
         try (Socket socket = new Socket()) {

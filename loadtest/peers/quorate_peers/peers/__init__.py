@@ -1,4 +1,4 @@
-"""The systems that are compared, in the order of the table."""
+"""The compared systems, in the order of the table."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar
 
+from quorate_harness.cells import Mode
 from quorate_peers.cluster import PeerFailed, build_java, free_row_of_ports, java, memory_folder
 from quorate_peers.measure import Client
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import Mode
 
 OPENS = [
     *("--add-opens", "java.base/jdk.internal.misc=ALL-UNNAMED"),
@@ -40,7 +40,7 @@ class Aeron(Peer):
         for node in range(3):
             folder = self.cluster.folder / f"n{node}"
             folder.mkdir()
-            # Drivers talk to their clients by files that are memory, not data: they belong on tmpfs in both modes.
+            # Drivers and their clients communicate by files that are memory, not data: on tmpfs in both modes.
             arguments = [str(node), str(folder), str(self._media_folder(f"n{node}")), str(self._base_port), sync_level]
             command = java("aeron", *OPENS, "AeronNode", *arguments)
             process = self.cluster.start(f"n{node}", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -52,12 +52,12 @@ class Aeron(Peer):
         return java("aeron", *OPENS, "AeronBench", self._media_folder("client"), str(self._base_port))
 
     def rest(self) -> None:
-        """A cluster keeps its log until a snapshot, and forever if nobody purges: both between loads, in no window.
+        """Take a snapshot and purge the log, between loads and so in no window. Without that the log only grows.
 
-        A snapshot that is not taken in time may be taken the next time; only so much may gather until then.
+        A snapshot that is not taken in time may be taken the next time; the log has a bound until then.
         """
         for node in self._nodes:
-            node.tell("purge\n")
+            node.send("purge\n")
         for node in self._nodes:
             node.await_event(PURGE_TIMEOUT_S, "purged")
         kept_bytes = self.cluster.kept_bytes()
@@ -70,7 +70,7 @@ class Aeron(Peer):
 
     def stop(self) -> None:
         self._end_client()
-        # SIGTERM alone leaves the JVMs waiting for one another.
+        # With SIGTERM alone the JVMs wait for one another.
         self.cluster.stop(signal.SIGKILL)
         for whose in ("n0", "n1", "n2", "client"):
             shutil.rmtree(self._media_folder(whose), ignore_errors=True)

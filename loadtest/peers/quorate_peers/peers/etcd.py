@@ -1,12 +1,12 @@
-"""etcd: a put for each append. Without sync it writes to memory and is told not to sync at all."""
+"""etcd: a put for each append. The mode without sync writes to memory, with `--unsafe-no-fsync`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from quorate_harness.cells import Mode
 from quorate_peers.cluster import BINARIES, LOOPBACK, accepts, build_go, free_ports
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import Mode
 
 QUOTA_BYTES = 8 << 30
 
@@ -35,7 +35,7 @@ class Etcd(Peer):
                 "listen-peer-urls": peer,
                 "initial-advertise-peer-urls": peer,
                 "initial-cluster": members,
-                # Three servers and the load share two cores: an election in the window would measure nothing.
+                # Three servers and the load share two cores: an election in the window would void it.
                 "heartbeat-interval": "500",
                 "election-timeout": "5000",
                 "quota-backend-bytes": str(QUOTA_BYTES),

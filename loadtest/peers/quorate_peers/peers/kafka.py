@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from quorate_harness.cells import Mode
+from quorate_harness.unbudgeted import RETENTION_BYTES
 from quorate_peers.cluster import LOOPBACK, PeerFailed, accepts, build_java, free_ports, java
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import Mode
-from quorate_scenarios.bench.unbudgeted import RETENTION_BYTES
 
 CLUSTER_ID = "UXVvcmF0ZS1iZW5jaC0wMQ"
 HEAP = "-Xmx1g"
-SEGMENT_BYTES = RETENTION_BYTES // 2  # what is retained is bounded by whole segments
+SEGMENT_BYTES = RETENTION_BYTES // 2  # retention is bounded in whole segments
 FORMAT_TIMEOUT_S = 60
 
 
@@ -41,7 +41,7 @@ class Kafka(Peer):
         self.cluster.wait_ready(lambda: all(accepts(port) for port in self._clients))
 
     def _format(self, configs: Sequence[Path]) -> None:
-        """All at once: each is a JVM's start."""
+        """Format all brokers' storage at once: each needs a JVM's start."""
         tools = [
             subprocess.Popen(
                 java("kafka", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", config),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from quorate_harness.cells import Mode
+from quorate_harness.unbudgeted import RETENTION_BYTES
 from quorate_peers.cluster import BINARIES, LOOPBACK, accepts, build_go, free_ports
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import Mode
-from quorate_scenarios.bench.unbudgeted import RETENTION_BYTES
 
 MEMORY_BYTES_MAX = 4 << 30
 FILE_BYTES_MAX = 6 << 30
@@ -44,7 +44,7 @@ jetstream {{ store_dir: "{self.cluster.folder}/n{node}", max_mem: {MEMORY_BYTES_
 """
 
     def client(self) -> list[str]:
-        # By the servers' names: the client connects to the one that leads the stream.
+        # With the servers' names: the client connects to the stream's leader.
         servers = ",".join(f"n{node}=nats://{LOOPBACK}:{port}" for node, port in enumerate(self._clients))
         storage = "file" if self.mode == "sync" else "memory"
         retention = ["-retention", str(RETENTION_BYTES)]

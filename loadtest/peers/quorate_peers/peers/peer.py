@@ -1,4 +1,4 @@
-"""What a system must offer to be compared."""
+"""The interface of a compared system."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import ClassVar
 
+from quorate_harness.cells import CELLS, Cell, Mode
 from quorate_peers.cluster import Cluster, disk_folder, memory_folder
 from quorate_peers.measure import Client, Measured, MeasureFailed, NothingAcknowledged
 from quorate_peers.pace import USUAL, Load, Pace
-from quorate_scenarios.bench.cells import CELLS, Cell, Mode
 
 
 class Peer(ABC):
@@ -20,7 +20,7 @@ class Peer(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    modes: ClassVar[dict[Mode, str]]  # what each mode means for this system
+    modes: ClassVar[dict[Mode, str]]  # the meaning of each mode for this system
     cells: ClassVar[tuple[Cell, ...]] = CELLS
     is_java: ClassVar[bool] = False
 
@@ -34,7 +34,7 @@ class Peer(ABC):
     @classmethod
     @abstractmethod
     def build(cls) -> None:
-        """Fetch and compile what is needed, from package registries only."""
+        """Fetch sources from package registries and compile them."""
 
     @abstractmethod
     def start(self) -> None: ...
@@ -44,8 +44,8 @@ class Peer(ABC):
         """The command of the load client."""
 
     def warm(self, cell: Cell) -> None:
-        """A run that does not count. What was never used is slow: memory, files, code of a JVM."""
-        with suppress(NothingAcknowledged):  # in the tenth of a second that closes it
+        """Run a load that does not count: the first use of memory, files and a JVM's code is slow."""
+        with suppress(NothingAcknowledged):  # in its window of a tenth of a second
             self._run(self.pace.warmup(cell, self.is_java))
         self.rest()
 
@@ -55,7 +55,7 @@ class Peer(ABC):
         return measured
 
     def rest(self) -> None:
-        """After each load: give back what retention does not bound by itself."""
+        """After each load: free memory and disk that the system's own retention does not bound."""
         return
 
     def stop(self) -> None:
@@ -70,7 +70,7 @@ class Peer(ABC):
         except NothingAcknowledged:
             raise
         except MeasureFailed:
-            self._end_client()  # one that failed is not used again
+            self._end_client()  # a failed client is not used again
             raise
 
     def _end_client(self) -> None:

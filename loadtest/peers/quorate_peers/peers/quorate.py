@@ -1,4 +1,4 @@
-"""Quorate: three servers, a group of degree 3. Isolation is on; the group's budget is beyond what can be reached."""
+"""Quorate: three servers, a group of degree 3. Isolation is on; the group's budget is beyond reach."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import ClassVar
 
 import httpx2
 
+from quorate_harness.cells import ALONE, SPIN_US, Cell, Mode
+from quorate_harness.customer import Customer, Refused
+from quorate_harness.unbudgeted import create_group, unbudgeted_stack
 from quorate_local import ProcessFailed, Stack
 from quorate_local.components import binary
 from quorate_local.display import Display
@@ -20,9 +23,6 @@ from quorate_peers.cluster import PeerFailed, disk_folder
 from quorate_peers.measure import PATIENCE_S, Measured, MeasureFailed
 from quorate_peers.pace import USUAL, Load, Pace
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import ALONE, SPIN_US, Cell, Mode
-from quorate_scenarios.bench.unbudgeted import create_group, unbudgeted_stack
-from quorate_scenarios.customer import Customer, Refused
 
 NOT_STARTED = (BadOptions, ProcessFailed, Refused, TimeoutError, httpx2.HTTPError, subprocess.SubprocessError)
 
@@ -40,11 +40,11 @@ class Quorate(Peer):
 
     @classmethod
     def build(cls) -> None:
-        """`make bench-peers` has built it."""
+        """Nothing to do: `make bench-peers` has built it."""
 
     def start(self) -> None:
         with _translated():
-            # No peer has TLS in this comparison, so neither has Quorate: its servers here, its client below.
+            # No peer uses TLS in this comparison. Quorate's servers do not here, its client does not below.
             env = {"QUORATE_SPIN_US": str(self.spin_us)}
             self._stack = unbudgeted_stack(self._folder, Display(quiet=True), is_plaintext=True, server_env=env)
             self._stack.start()
@@ -52,10 +52,10 @@ class Quorate(Peer):
                 self._handle = create_group(customer, "bench", self.mode, self._folder)
 
     def client(self) -> list[str]:
-        raise NotImplementedError("quorate-load takes one load, and is not slower for being new")
+        raise NotImplementedError("quorate-load takes one load, and needs no warm-up")
 
     def _run(self, load: Load) -> Measured:
-        """The driver reads processor time itself, at the same moments as the other clients' starter does."""
+        """The driver reads processor time itself, at the same moments as is done for the other clients."""
         assert self._stack is not None, "measured before it was started"
         result = self._folder / "result.json"
         pids = ",".join(str(pid) for pid in self._stack.server_pids())
@@ -92,7 +92,7 @@ class Quorate(Peer):
 
 
 class SpinningQuorate(Quorate):
-    """Servers and client look for what comes before they sleep: for one append at a time."""
+    """Servers and client poll before they sleep: for one append at a time."""
 
     name = "quorate-spin"
     title = f"Quorate, spinning {SPIN_US} µs"
@@ -102,7 +102,7 @@ class SpinningQuorate(Quorate):
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """What goes wrong in a stack, as what goes wrong with a peer."""
+    """Turn errors of a stack into errors of a peer."""
     try:
         yield
     except NOT_STARTED as error:

@@ -6,11 +6,11 @@ import subprocess
 import time
 from typing import ClassVar
 
+from quorate_harness.cells import Mode
 from quorate_peers.cluster import BINARIES, LOOPBACK, PeerFailed, accepts, build_go, free_ports
 from quorate_peers.measure import Client, Measured, NotLeader
 from quorate_peers.pace import Load
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import Mode
 
 ELECTION_S = 30.0
 
@@ -28,7 +28,7 @@ class HashicorpRaft(Peer):
         ports = free_ports(3)
         addresses = ",".join(f"{LOOPBACK}:{port}" for port in ports)
         self._nodes: list[Client] = []
-        for node in (1, 2, 0):  # the first to be asked for votes are there when the cluster is made
+        for node in (1, 2, 0):  # node 0 makes the cluster: the voters it asks first must be up
             folder = ["-dir", str(self.cluster.folder / f"n{node}")] if self.mode == "sync" else []
             command = [str(BINARIES / "raftnode"), "-node", str(node), "-peers", addresses, *folder]
             process = self.cluster.start(f"n{node}", command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

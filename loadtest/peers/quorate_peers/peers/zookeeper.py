@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from quorate_harness.cells import Mode
 from quorate_peers.cluster import LOOPBACK, accepts, build_java, free_ports, java
 from quorate_peers.peers.peer import Peer
-from quorate_scenarios.bench.cells import Mode
 
-OUTSTANDING_MAX = 2048  # of the server; beyond, it stops reading
+OUTSTANDING_MAX = 2048  # the server's bound; beyond it the server stops reading
 
 
 class Zookeeper(Peer):

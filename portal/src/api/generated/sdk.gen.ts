@@ -21,7 +21,7 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * Sign Up
  *
- * Make an account with an organization and its first project, and log in.
+ * Create an account with an organization and its first project, and log in.
  */
 export const signUp = <ThrowOnError extends boolean = false>(options: Options<SignUpData, ThrowOnError>) => (options.client ?? client).post<SignUpResponses, SignUpErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -62,7 +62,7 @@ export const logOut = <ThrowOnError extends boolean = false>(options?: Options<L
 /**
  * Get Me
  *
- * Who is asking, and what they may do.
+ * The caller, its organization and its permissions.
  */
 export const getMe = <ThrowOnError extends boolean = false>(options?: Options<GetMeData, ThrowOnError>) => (options?.client ?? client).get<GetMeResponses, GetMeErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -84,7 +84,7 @@ export const listProjects = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * Create Project
  *
- * Make a project.
+ * Create a project.
  */
 export const createProject = <ThrowOnError extends boolean = false>(options: Options<CreateProjectData, ThrowOnError>) => (options.client ?? client).post<CreateProjectResponses, CreateProjectErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -99,7 +99,7 @@ export const createProject = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Delete Project
  *
- * Delete a project that has no groups; its API keys are revoked.
+ * Delete a project that has no groups, and revoke its API keys.
  */
 export const deleteProject = <ThrowOnError extends boolean = false>(options: Options<DeleteProjectData, ThrowOnError>) => (options.client ?? client).delete<DeleteProjectResponses, DeleteProjectErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -132,7 +132,7 @@ export const listKeys = <ThrowOnError extends boolean = false>(options: Options<
 /**
  * Create Key
  *
- * Make an API key. Its secret is in this answer only.
+ * Create an API key. Its secret is in this answer only.
  */
 export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>) => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -158,7 +158,7 @@ export const listOrganizationKeys = <ThrowOnError extends boolean = false>(optio
 /**
  * Create Organization Key
  *
- * Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+ * Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
  */
 export const createOrganizationKey = <ThrowOnError extends boolean = false>(options: Options<CreateOrganizationKeyData, ThrowOnError>) => (options.client ?? client).post<CreateOrganizationKeyResponses, CreateOrganizationKeyErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -184,7 +184,7 @@ export const revokeKey = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Create Quote
  *
- * Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+ * Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
  */
 export const createQuote = <ThrowOnError extends boolean = false>(options: Options<CreateQuoteData, ThrowOnError>) => (options.client ?? client).post<CreateQuoteResponses, CreateQuoteErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -210,7 +210,7 @@ export const listGroups = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Create Group
  *
- * Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+ * Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
  */
 export const createGroup = <ThrowOnError extends boolean = false>(options: Options<CreateGroupData, ThrowOnError>) => (options.client ?? client).post<CreateGroupResponses, CreateGroupErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -225,7 +225,7 @@ export const createGroup = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Delete Group
  *
- * Delete a group with its log. The reservation ends now; the servers forget the log a little later.
+ * Delete a group with its log. The reservation ends now. The servers delete the log a little later.
  */
 export const deleteGroup = <ThrowOnError extends boolean = false>(options: Options<DeleteGroupData, ThrowOnError>) => (options.client ?? client).delete<DeleteGroupResponses, DeleteGroupErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -247,8 +247,9 @@ export const getGroup = <ThrowOnError extends boolean = false>(options: Options<
 /**
  * Resize Group
  *
- * Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
- * `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+ * Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+ *
+ * 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
  */
 export const resizeGroup = <ThrowOnError extends boolean = false>(options: Options<ResizeGroupData, ThrowOnError>) => (options.client ?? client).patch<ResizeGroupResponses, ResizeGroupErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -263,8 +264,9 @@ export const resizeGroup = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Reset Group
  *
- * Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
- * log are greater than all of the old.
+ * Reset a lost group: it begins an empty log under the same SLA.
+ *
+ * The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
  */
 export const resetGroup = <ThrowOnError extends boolean = false>(options: Options<ResetGroupData, ThrowOnError>) => (options.client ?? client).post<ResetGroupResponses, ResetGroupErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -279,7 +281,7 @@ export const resetGroup = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get Handle
  *
- * Where the group's replicas are, and a token for them.
+ * The addresses of the group's replicas, and a token for them.
  */
 export const getHandle = <ThrowOnError extends boolean = false>(options: Options<GetHandleData, ThrowOnError>) => (options.client ?? client).get<GetHandleResponses, GetHandleErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -290,7 +292,7 @@ export const getHandle = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Get Placement
  *
- * Which servers hold the group, in the order of the chain.
+ * The servers that hold the group, in the order of the chain.
  */
 export const getPlacement = <ThrowOnError extends boolean = false>(options: Options<GetPlacementData, ThrowOnError>) => (options.client ?? client).get<GetPlacementResponses, GetPlacementErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -301,7 +303,7 @@ export const getPlacement = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * List Group Events
  *
- * What happened to the group, newest first.
+ * The group's events, newest first.
  */
 export const listGroupEvents = <ThrowOnError extends boolean = false>(options: Options<ListGroupEventsData, ThrowOnError>) => (options.client ?? client).get<ListGroupEventsResponses, ListGroupEventsErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -312,7 +314,7 @@ export const listGroupEvents = <ThrowOnError extends boolean = false>(options: O
 /**
  * Get Usage
  *
- * What the group used; whole minutes.
+ * The group's usage in whole minutes.
  */
 export const getUsage = <ThrowOnError extends boolean = false>(options: Options<GetUsageData, ThrowOnError>) => (options.client ?? client).get<GetUsageResponses, GetUsageErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -334,7 +336,7 @@ export const getMetrics = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get Sla Report
  *
- * Whether the SLA was kept, clause by clause, with what is owed if it was not.
+ * The SLA's attainment in a month, clause by clause, with the credits owed.
  */
 export const getSlaReport = <ThrowOnError extends boolean = false>(options: Options<GetSlaReportData, ThrowOnError>) => (options.client ?? client).get<GetSlaReportResponses, GetSlaReportErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -389,7 +391,7 @@ export const getInvoice = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Get Quotas
  *
- * What the organization may have at most, and has.
+ * The organization's quotas and their use.
  */
 export const getQuotas = <ThrowOnError extends boolean = false>(options?: Options<GetQuotasData, ThrowOnError>) => (options?.client ?? client).get<GetQuotasResponses, GetQuotasErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -400,7 +402,7 @@ export const getQuotas = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * List Servers
  *
- * The fleet's servers, those that failed too; not those that were given up.
+ * The fleet's servers, failed ones included. Servers removed from the fleet are left out.
  */
 export const listServers = <ThrowOnError extends boolean = false>(options?: Options<ListServersData, ThrowOnError>) => (options?.client ?? client).get<ListServersResponses, ListServersErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -411,7 +413,7 @@ export const listServers = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * Give Up Server
  *
- * Say of a failed server that neither it nor its disk will come back. Its name is free then.
+ * Remove a failed server for good: neither it nor its disk will come back. Its name is free then.
  */
 export const giveUpServer = <ThrowOnError extends boolean = false>(options: Options<GiveUpServerData, ThrowOnError>) => (options.client ?? client).delete<GiveUpServerResponses, GiveUpServerErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -433,7 +435,7 @@ export const getServer = <ThrowOnError extends boolean = false>(options: Options
 /**
  * Call Off Drain
  *
- * Call a drain off.
+ * Cancel a drain.
  */
 export const callOffDrain = <ThrowOnError extends boolean = false>(options: Options<CallOffDrainData, ThrowOnError>) => (options.client ?? client).delete<CallOffDrainResponses, CallOffDrainErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -444,7 +446,7 @@ export const callOffDrain = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Drain Server
  *
- * Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is.
+ * Move every replica off the server. `drain` in this answer and in later ones shows the progress.
  */
 export const drainServer = <ThrowOnError extends boolean = false>(options: Options<DrainServerData, ThrowOnError>) => (options.client ?? client).post<DrainServerResponses, DrainServerErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -455,7 +457,7 @@ export const drainServer = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Get Capacity
  *
- * What the fleet has, what it may promise, and what of that is free.
+ * The fleet's capacity: nominal, promisable, allocated and free.
  */
 export const getCapacity = <ThrowOnError extends boolean = false>(options?: Options<GetCapacityData, ThrowOnError>) => (options?.client ?? client).get<GetCapacityResponses, GetCapacityErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -466,7 +468,7 @@ export const getCapacity = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * List Lending
  *
- * What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+ * Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
  */
 export const listLending = <ThrowOnError extends boolean = false>(options?: Options<ListLendingData, ThrowOnError>) => (options?.client ?? client).get<ListLendingResponses, ListLendingErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -477,7 +479,7 @@ export const listLending = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * List Join Tokens
  *
- * Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+ * The join tokens on record: outstanding, used, expired and revoked ones.
  */
 export const listJoinTokens = <ThrowOnError extends boolean = false>(options?: Options<ListJoinTokensData, ThrowOnError>) => (options?.client ?? client).get<ListJoinTokensResponses, ListJoinTokensErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -488,7 +490,7 @@ export const listJoinTokens = <ThrowOnError extends boolean = false>(options?: O
 /**
  * Create Join Token
  *
- * A token with which one server joins the fleet, once. It is in this answer only.
+ * Create a token with which one server joins the fleet, once. It is in this answer only.
  */
 export const createJoinToken = <ThrowOnError extends boolean = false>(options: Options<CreateJoinTokenData, ThrowOnError>) => (options.client ?? client).post<CreateJoinTokenResponses, CreateJoinTokenErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',
@@ -503,7 +505,7 @@ export const createJoinToken = <ThrowOnError extends boolean = false>(options: O
 /**
  * Revoke Join Token
  *
- * Nobody joins with this token from now on. A server that has joined with it stays.
+ * Revoke a join token: no server joins with it from now on. A server that has joined with it stays.
  */
 export const revokeJoinToken = <ThrowOnError extends boolean = false>(options: Options<RevokeJoinTokenData, ThrowOnError>) => (options.client ?? client).delete<RevokeJoinTokenResponses, RevokeJoinTokenErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

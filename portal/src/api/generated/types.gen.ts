@@ -33,7 +33,7 @@ export type Amounts = {
 /**
  * Capacity
  *
- * Of the servers that are alive and neither auxiliary nor draining.
+ * Sums over the servers that are alive and neither auxiliary nor draining.
  */
 export type Capacity = {
     nominal: Amounts;
@@ -55,7 +55,7 @@ export type Capacity = {
     /**
      * Profile Provisional
      *
-     * Whether the costs were not measured on this fleet.
+     * Whether the costs were measured elsewhere than on this fleet.
      */
     profile_provisional: boolean;
 };
@@ -71,13 +71,13 @@ export type ClauseReport = {
     /**
      * Target
      *
-     * Share: availability of the time, throughput and latency of the minutes.
+     * A share: of the time for availability, of the minutes for throughput and latency.
      */
     target: number;
     /**
      * Attained
      *
-     * Share, rounded down to six digits; null if nothing was counted yet.
+     * A share, rounded down to six digits; null if nothing was counted yet.
      */
     attained: number | null;
     /**
@@ -95,13 +95,13 @@ export type ClauseReport = {
     /**
      * Credit Percent
      *
-     * Of the group's fee for the month, as it stands.
+     * Credit in percent of the group's fee for the month, as of now.
      */
     credit_percent: number;
     /**
      * Target P99 Us
      *
-     * Latency only: what p99 of a minute must stay within.
+     * Latency only: bound on p99 of a minute.
      */
     target_p99_us?: number | null;
     /**
@@ -150,7 +150,7 @@ export type CreatedGroup = {
      */
     epoch: number;
     /**
-     * As agreed when the group was created, or resized last.
+     * The price agreed when the group was created or last resized.
      */
     price: Price;
     /**
@@ -164,7 +164,7 @@ export type CreatedGroup = {
      */
     observed_at: string | null;
     /**
-     * null while the group is still provisioning, and for callers who may neither append nor read.
+     * null while the group is provisioning, and for callers without permission to append or read.
      */
     handle: Handle | null;
 };
@@ -188,7 +188,7 @@ export type CreatedKey = {
     /**
      * Prefix
      *
-     * How the secret begins, to tell keys apart.
+     * The first characters of the secret, to distinguish keys.
      */
     prefix: string;
     /**
@@ -202,13 +202,13 @@ export type CreatedKey = {
     /**
      * Last Used At
      *
-     * To the minute; null if never used.
+     * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
     /**
      * Secret
      *
-     * The key itself. It is shown now and never again.
+     * The key itself. It is shown only now.
      */
     secret: string;
 };
@@ -228,7 +228,7 @@ export type CreatedOrganizationKey = {
     /**
      * Prefix
      *
-     * How the secret begins, to tell keys apart.
+     * The first characters of the secret, to distinguish keys.
      */
     prefix: string;
     /**
@@ -238,13 +238,13 @@ export type CreatedOrganizationKey = {
     /**
      * Last Used At
      *
-     * To the minute; null if never used.
+     * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
     /**
      * Secret
      *
-     * The key itself. It is shown now and never again.
+     * The key itself. It is shown only now.
      */
     secret: string;
 };
@@ -252,7 +252,7 @@ export type CreatedOrganizationKey = {
 /**
  * Demand
  *
- * What the SLA takes on the fleet.
+ * Resources that the SLA takes on the fleet.
  */
 export type Demand = {
     /**
@@ -281,7 +281,7 @@ export type Dependency = {
     /**
      * Detail
      *
-     * What is missing and what it means, for people.
+     * The fault and its consequence, for people.
      */
     detail: string;
 };
@@ -305,25 +305,25 @@ export type Drain = {
     /**
      * Moving
      *
-     * Replicas whose replacements learn.
+     * Replicas whose replacements are copying the log.
      */
     moving: number;
     /**
      * Waiting
      *
-     * Replicas that wait for their turn, or for room.
+     * Replicas that wait for their turn, or for free capacity.
      */
     waiting: number;
     /**
      * Scarce Resource
      *
-     * What those that find no server lack.
+     * The resource that waiting replicas lack.
      */
     scarce_resource: string | null;
     /**
      * Message
      *
-     * How far it is, and what it waits for, for people.
+     * Progress, and what the drain waits for, for people.
      */
     message: string;
 };
@@ -379,7 +379,7 @@ export type Group = {
      */
     epoch: number;
     /**
-     * As agreed when the group was created, or resized last.
+     * The price agreed when the group was created or last resized.
      */
     price: Price;
     /**
@@ -431,7 +431,7 @@ export type GroupEvent = {
 /**
  * Handle
  *
- * All that a client needs to reach the data plane (sdk/contract/handle.md).
+ * Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
  */
 export type Handle = {
     /**
@@ -453,7 +453,7 @@ export type Handle = {
     /**
      * Token
      *
-     * A JWT, signed with Ed25519. A secret: whoever has it may append and read.
+     * A JWT, signed with Ed25519. Keep it secret: its bearer may append and read.
      */
     token: string;
     /**
@@ -466,7 +466,7 @@ export type Handle = {
     /**
      * Traceparent
      *
-     * Of the request that issued the handle, when it was traced.
+     * Trace context of the request that issued the handle, if that was traced.
      */
     traceparent?: string | null;
 };
@@ -528,7 +528,7 @@ export type HandleTls = {
     /**
      * Ca Pem
      *
-     * The fleet's certificate authority, in PEM: the only one to trust.
+     * The fleet's certificate authority in PEM, the only one to trust.
      */
     ca_pem: string;
 };
@@ -592,7 +592,7 @@ export type Invoice = {
     /**
      * Corrects Invoice Id
      *
-     * Of credit notes: the invoice that they correct.
+     * The invoice that a credit note corrects.
      */
     corrects_invoice_id: string | null;
     /**
@@ -650,7 +650,7 @@ export type InvoiceHead = {
     /**
      * Corrects Invoice Id
      *
-     * Of credit notes: the invoice that they correct.
+     * The invoice that a credit note corrects.
      */
     corrects_invoice_id: string | null;
 };
@@ -688,7 +688,7 @@ export type InvoiceLine = {
     /**
      * Price Quantity
      *
-     * unit_price_micros is the price of so many units.
+     * How many units unit_price_micros buys.
      */
     price_quantity: number;
     /**
@@ -710,13 +710,13 @@ export type JoinToken = {
     /**
      * Id
      *
-     * By which it is found again, and revoked. No secret.
+     * Identifies the token in lists and for revoking. It is not secret.
      */
     id: string;
     /**
      * Token
      *
-     * One server joins with it, once. It is shown now and never again.
+     * One server joins with it, once. It is shown only now.
      */
     token: string;
     /**
@@ -762,7 +762,7 @@ export type Key = {
     /**
      * Prefix
      *
-     * How the secret begins, to tell keys apart.
+     * The first characters of the secret, to distinguish keys.
      */
     prefix: string;
     /**
@@ -776,7 +776,7 @@ export type Key = {
     /**
      * Last Used At
      *
-     * To the minute; null if never used.
+     * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
 };
@@ -784,7 +784,7 @@ export type Key = {
 /**
  * KnownJoinToken
  *
- * A join token as it is known after it was made: without the token.
+ * A join token after its creation, without the token itself.
  */
 export type KnownJoinToken = {
     /**
@@ -810,7 +810,7 @@ export type KnownJoinToken = {
     /**
      * Server Id
      *
-     * Who joined with it.
+     * The server that joined with it.
      */
     server_id: number | null;
 };
@@ -826,13 +826,13 @@ export type Lending = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
     /**
      * State
      *
-     * `partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away.
+     * `partial`: servers reported more than was read. `unknown`: Redis, which holds reports, is away.
      */
     state: 'complete' | 'partial' | 'unknown';
 };
@@ -840,7 +840,7 @@ export type Lending = {
 /**
  * Lent
  *
- * What a group may use above its SLA now, and what of its reservation others may.
+ * A group's current grant above its SLA, and the part of its reservation that other groups may use.
  */
 export type Lent = {
     /**
@@ -854,7 +854,7 @@ export type Lent = {
     /**
      * Server Id
      *
-     * The server of the group's head, which says so.
+     * The server of the group's head, which reported this.
      */
     server_id: number;
     /**
@@ -864,37 +864,37 @@ export type Lent = {
     /**
      * Borrowed Per S
      *
-     * Requests of the declared size each second, above the SLA.
+     * The grant: requests of the declared size each second, above the SLA.
      */
     borrowed_per_s: number;
     /**
      * Borrowed Since
      *
-     * Since when something was lent to it without a break.
+     * Start of the current uninterrupted grant.
      */
     borrowed_since: string | null;
     /**
      * Bounded By
      *
-     * Of what there was no more; null: it has all that it wants, or borrows nothing.
+     * The resource that bounds the grant; null: it has all that it wants, or no grant.
      */
     bounded_by: 'cpu' | 'network' | 'storage_io' | null;
     /**
      * Bounded By Server Id
      *
-     * The replica's server that had no more.
+     * The replica's server that bounds the grant.
      */
     bounded_by_server_id: number | null;
     /**
      * Lent Per S
      *
-     * Of its reservation, what others may use, as it does not.
+     * The unused part of its reservation, which other groups may use.
      */
     lent_per_s: number;
     /**
      * Observed At
      *
-     * When its head said so.
+     * Time of the head's report.
      */
     observed_at: string;
 };
@@ -918,14 +918,14 @@ export type Login = {
  */
 export type Me = {
     /**
-     * null when an API key asks.
+     * null for an API key.
      */
     user: User | null;
     organization: Organization;
     /**
      * Role
      *
-     * owner, admin, developer, billing or viewer; null when an API key asks.
+     * owner, admin, developer, billing or viewer; null for an API key.
      */
     role: string | null;
     /**
@@ -941,7 +941,7 @@ export type Me = {
     /**
      * Csrf Token
      *
-     * null when an API key asks.
+     * null for an API key.
      */
     csrf_token: string | null;
 };
@@ -969,7 +969,7 @@ export type MetricsMinute = {
     /**
      * At
      *
-     * When the minute began.
+     * Start of the minute.
      */
     at: string;
     /**
@@ -1007,7 +1007,7 @@ export type NewGroup = {
     /**
      * Durability
      *
-     * When an entry is acknowledged: on stable storage of every replica, or in its memory.
+     * Place of an entry on every replica before its acknowledgement: stable storage, or memory.
      */
     durability: 'persistent' | 'in_memory';
     /**
@@ -1041,13 +1041,13 @@ export type NewGroup = {
     /**
      * Retention Bytes
      *
-     * The log keeps its newest so many bytes.
+     * How many of its newest bytes the log keeps.
      */
     retention_bytes?: number;
     /**
      * Retention Age S
      *
-     * Entries older than so many seconds are discarded as well; null: none for their age.
+     * Age at which entries are discarded as well; null: no limit on age.
      */
     retention_age_s?: number | null;
     /**
@@ -1063,7 +1063,7 @@ export type NewJoinToken = {
     /**
      * Name
      *
-     * The only name that a server may join under with it; null: any.
+     * The only name under which a server may join with it; null: any.
      */
     name?: string | null;
     /**
@@ -1150,7 +1150,7 @@ export type ObservedSla = {
     /**
      * Retention Age S
      *
-     * null: nothing is discarded for its age
+     * null: no entry is discarded for its age
      */
     retention_age_s?: number | null;
 };
@@ -1176,7 +1176,7 @@ export type Organization = {
 /**
  * OrganizationKey
  *
- * Of all the organization's projects: what infrastructure as code runs with.
+ * A key for all of the organization's projects, for infrastructure as code.
  */
 export type OrganizationKey = {
     /**
@@ -1190,7 +1190,7 @@ export type OrganizationKey = {
     /**
      * Prefix
      *
-     * How the secret begins, to tell keys apart.
+     * The first characters of the secret, to distinguish keys.
      */
     prefix: string;
     /**
@@ -1200,7 +1200,7 @@ export type OrganizationKey = {
     /**
      * Last Used At
      *
-     * To the minute; null if never used.
+     * Exact to the minute; null if never used.
      */
     last_used_at: string | null;
 };
@@ -1216,7 +1216,7 @@ export type PageGroupEvent = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1232,7 +1232,7 @@ export type PageGroup = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1248,7 +1248,7 @@ export type PageInvoiceHead = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1264,7 +1264,7 @@ export type PageKey = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1280,7 +1280,7 @@ export type PageOrganizationKey = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1296,7 +1296,7 @@ export type PageProject = {
     /**
      * Next Cursor
      *
-     * For `?cursor=`; null on the last page.
+     * The next page's `cursor`; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1360,7 +1360,7 @@ export type Placement = {
 /**
  * Price
  *
- * Of the reservation; usage comes on top.
+ * The price of the reservation. Usage is billed in addition.
  */
 export type Price = {
     /**
@@ -1370,7 +1370,7 @@ export type Price = {
     /**
      * Monthly Micros
      *
-     * Of 730 hours. Billed by the second.
+     * Price of 730 hours. Billing is by the second.
      */
     monthly_micros: number;
     /**
@@ -1408,7 +1408,7 @@ export type PriceLine = {
     /**
      * Unit Price Micros
      *
-     * For an hour of one unit.
+     * Price of one unit for an hour.
      */
     unit_price_micros: number;
     /**
@@ -1484,7 +1484,7 @@ export type QuoteAnswer = {
     price: Price;
     demand: Demand;
     /**
-     * Why not, and an SLA that would fit; null if admissible.
+     * The reason, and an SLA that would fit; null if admissible.
      */
     refusal: Refusal | null;
 };
@@ -1498,7 +1498,7 @@ export type QuoteRequest = {
     /**
      * Durability
      *
-     * When an entry is acknowledged: on stable storage of every replica, or in its memory.
+     * Place of an entry on every replica before its acknowledgement: stable storage, or memory.
      */
     durability: 'persistent' | 'in_memory';
     /**
@@ -1532,13 +1532,13 @@ export type QuoteRequest = {
     /**
      * Retention Bytes
      *
-     * The log keeps its newest so many bytes.
+     * How many of its newest bytes the log keeps.
      */
     retention_bytes?: number;
     /**
      * Retention Age S
      *
-     * Entries older than so many seconds are discarded as well; null: none for their age.
+     * Age at which entries are discarded as well; null: no limit on age.
      */
     retention_age_s?: number | null;
     /**
@@ -1556,7 +1556,7 @@ export type Readiness = {
     /**
      * Status
      *
-     * degraded: what needs the missing part fails, the rest works.
+     * degraded: calls that need a missing dependency fail; the others work.
      */
     status: 'ok' | 'degraded' | 'unavailable';
     /**
@@ -1568,7 +1568,7 @@ export type Readiness = {
 /**
  * Refusal
  *
- * Why an SLA cannot be promised, and the nearest that can.
+ * The reason why an SLA cannot be promised, and the nearest SLA that can.
  */
 export type Refusal = {
     /**
@@ -1590,7 +1590,7 @@ export type Refusal = {
      */
     message: string;
     /**
-     * One with a lower rate that would fit. Found by halving: a larger one may fit, too.
+     * An SLA with a lower rate that would fit. It is found by halving, so a larger one may fit too.
      */
     largest_sla_that_fits?: ObservedSla | null;
 };
@@ -1626,7 +1626,7 @@ export type ReplicaDemand = {
 /**
  * Reset
  *
- * What the owner saw: so that a repetition, or a click on an old page, gives up nothing twice.
+ * The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
  */
 export type Reset = {
     /**
@@ -1640,37 +1640,37 @@ export type Reset = {
 /**
  * Resize
  *
- * What of the SLA is to change; the rest stays. Durability, replication degree and region are for life.
+ * The fields of the SLA to change; the rest stays. Durability, replication degree and region never change.
  */
 export type Resize = {
     /**
      * Rate Per S
      *
-     * Reserved appends of request_size_bytes, each second; null: as it is.
+     * Reserved appends of request_size_bytes, each second; null: unchanged.
      */
     rate_per_s?: number | null;
     /**
      * Request Size Bytes
      *
-     * Size of a typical entry; null: as it is.
+     * Size of a typical entry; null: unchanged.
      */
     request_size_bytes?: number | null;
     /**
      * Min Replicas
      *
-     * Appends pause with fewer live replicas; null: a majority; left out: as it is.
+     * Appends pause with fewer live replicas; null: a majority; left out: unchanged.
      */
     min_replicas?: number | null;
     /**
      * Retention Bytes
      *
-     * The log keeps its newest so many bytes; null: as it is.
+     * How many of its newest bytes the log keeps; null: unchanged.
      */
     retention_bytes?: number | null;
     /**
      * Retention Age S
      *
-     * Entries older than so many seconds are discarded; null: none for their age; left out: as it is.
+     * Age at which entries are discarded; null: no limit on age; left out: unchanged.
      */
     retention_age_s?: number | null;
 };
@@ -1704,7 +1704,7 @@ export type ResourceDemand = {
 /**
  * Resources
  *
- * `free` is what admission may still promise: nominal × safety factor less what is allocated, at least 0.
+ * `free`: what admission may still promise, nominal × safety factor less allocated, at least 0.
  */
 export type Resources = {
     nominal: Amounts;
@@ -1763,25 +1763,25 @@ export type Server = {
     /**
      * Slow
      *
-     * Why it counts as slow, while it does.
+     * The reason why it counts as slow; null while it does not.
      */
     slow: string | null;
     /**
      * Machine
      *
-     * What it runs on, as it says: cores and processor.
+     * The machine, as the server reports it: cores and processor.
      */
     machine: string | null;
     /**
      * Foreign
      *
-     * How the cost profile in use is not of its machine or version, while it is not: its promises rest on what other servers can do. `--foreign-profile refuse` keeps replicas from it.
+     * How the cost profile in use mismatches its machine or version; null while it matches. Promises on a mismatched server rest on other servers' costs. `--foreign-profile refuse` keeps replicas from it.
      */
     foreign: string | null;
     /**
      * Takes Replicas
      *
-     * Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only.
+     * Whether replicas may be placed on it; on an auxiliary server, replacements only.
      */
     takes_replicas: boolean;
     /**
@@ -1903,7 +1903,7 @@ export type SlaReport = {
     /**
      * Periods
      *
-     * What was promised, oldest first: each append is judged by what was promised at its time.
+     * The SLAs in force, oldest first. Each append is judged by the SLA at its time.
      */
     periods: Array<SlaPeriod>;
     /**
@@ -1917,7 +1917,7 @@ export type SlaReport = {
     /**
      * Credit Percent
      *
-     * Of all clauses together, at most 100.
+     * Sum over all clauses, at most 100.
      */
     credit_percent: number;
     /**
@@ -1973,7 +1973,7 @@ export type UsageMinute = {
     /**
      * At
      *
-     * When the minute began.
+     * Start of the minute.
      */
     at: string;
     /**
@@ -2005,7 +2005,7 @@ export type UsagePriceLine = {
     /**
      * Per
      *
-     * What unit_price_micros buys, as in `million entries`.
+     * The quantity that unit_price_micros buys, as in `million entries`.
      */
     per: string;
     /**
@@ -2054,7 +2054,7 @@ export type FieldError = {
     /**
      * Field
      *
-     * Where it is: a field's path, or the name of a parameter or header.
+     * Place of the fault: a field's path, or the name of a parameter or header.
      */
     field: string;
     /**
@@ -2086,7 +2086,7 @@ export type Problem = {
     /**
      * Detail
      *
-     * What was wrong this time, and what to do next.
+     * The error in this case, and what to do next.
      */
     detail: string;
     code: Code;
@@ -2103,11 +2103,11 @@ export type Problem = {
     /**
      * Errors
      *
-     * The fields at fault; empty where no field is.
+     * The fields at fault; empty if no field is.
      */
     errors: Array<FieldError>;
     /**
-     * With `admission_refused`: what is scarce and what would fit.
+     * Set with `admission_refused`: the scarce resource, and an SLA that would fit.
      */
     refusal?: Refusal | null;
 };
@@ -2116,7 +2116,7 @@ export type SignUpData = {
     body: SignUp;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2127,11 +2127,11 @@ export type SignUpData = {
 
 export type SignUpErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2151,7 +2151,7 @@ export type LogInData = {
     body: Login;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2162,11 +2162,11 @@ export type LogInData = {
 
 export type LogInErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2186,7 +2186,7 @@ export type LogOutData = {
     body?: never;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2197,11 +2197,11 @@ export type LogOutData = {
 
 export type LogOutErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2226,11 +2226,11 @@ export type GetMeData = {
 
 export type GetMeErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2268,11 +2268,11 @@ export type ListProjectsData = {
 
 export type ListProjectsErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2292,7 +2292,7 @@ export type CreateProjectData = {
     body: NewProject;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2303,11 +2303,11 @@ export type CreateProjectData = {
 
 export type CreateProjectErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2337,11 +2337,11 @@ export type DeleteProjectData = {
 
 export type DeleteProjectErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2371,11 +2371,11 @@ export type GetProjectData = {
 
 export type GetProjectErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2418,11 +2418,11 @@ export type ListKeysData = {
 
 export type ListKeysErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2442,7 +2442,7 @@ export type CreateKeyData = {
     body: NewKey;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2458,11 +2458,11 @@ export type CreateKeyData = {
 
 export type CreateKeyErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2500,11 +2500,11 @@ export type ListOrganizationKeysData = {
 
 export type ListOrganizationKeysErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2524,7 +2524,7 @@ export type CreateOrganizationKeyData = {
     body: NewOrganizationKey;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2535,11 +2535,11 @@ export type CreateOrganizationKeyData = {
 
 export type CreateOrganizationKeyErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2569,11 +2569,11 @@ export type RevokeKeyData = {
 
 export type RevokeKeyErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2593,7 +2593,7 @@ export type CreateQuoteData = {
     body: QuoteRequest;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2604,11 +2604,11 @@ export type CreateQuoteData = {
 
 export type CreateQuoteErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2651,11 +2651,11 @@ export type ListGroupsData = {
 
 export type ListGroupsErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2675,7 +2675,7 @@ export type CreateGroupData = {
     body: NewGroup;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2691,11 +2691,11 @@ export type CreateGroupData = {
 
 export type CreateGroupErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2733,11 +2733,11 @@ export type DeleteGroupData = {
 
 export type DeleteGroupErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2759,7 +2759,7 @@ export type GetGroupData = {
         /**
          * If-None-Match
          *
-         * An ETag: 304 if it is still that.
+         * An ETag: 304 if the group still has it.
          */
         'if-none-match'?: string | null;
     };
@@ -2775,11 +2775,11 @@ export type GetGroupData = {
 
 export type GetGroupErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2817,11 +2817,11 @@ export type ResizeGroupData = {
 
 export type ResizeGroupErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2841,7 +2841,7 @@ export type ResetGroupData = {
     body: Reset;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -2857,11 +2857,11 @@ export type ResetGroupData = {
 
 export type ResetGroupErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2891,11 +2891,11 @@ export type GetHandleData = {
 
 export type GetHandleErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2925,11 +2925,11 @@ export type GetPlacementData = {
 
 export type GetPlacementErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -2972,11 +2972,11 @@ export type ListGroupEventsData = {
 
 export type ListGroupEventsErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3019,11 +3019,11 @@ export type GetUsageData = {
 
 export type GetUsageErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3058,11 +3058,11 @@ export type GetMetricsData = {
 
 export type GetMetricsErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3099,11 +3099,11 @@ export type GetSlaReportData = {
 
 export type GetSlaReportErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3133,11 +3133,11 @@ export type StreamGroupData = {
 
 export type StreamGroupErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3146,7 +3146,7 @@ export type StreamGroupError = StreamGroupErrors[keyof StreamGroupErrors];
 
 export type StreamGroupResponses = {
     /**
-     * Server-sent events: `sample` each second, `placement` at first and when it changes, `source` when samples stop or resume because the telemetry bus is away or back.
+     * Server-sent events: `sample` each second, `placement` at the start and after each change, `source` when the telemetry bus goes away or comes back, and samples stop or resume.
      */
     200: string;
 };
@@ -3175,11 +3175,11 @@ export type ListInvoicesData = {
 
 export type ListInvoicesErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3204,11 +3204,11 @@ export type GetCurrentInvoiceData = {
 
 export type GetCurrentInvoiceErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3238,11 +3238,11 @@ export type GetInvoiceData = {
 
 export type GetInvoiceErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3267,11 +3267,11 @@ export type GetQuotasData = {
 
 export type GetQuotasErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3303,11 +3303,11 @@ export type ListServersData = {
 
 export type ListServersErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3337,11 +3337,11 @@ export type GiveUpServerData = {
 
 export type GiveUpServerErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3371,11 +3371,11 @@ export type GetServerData = {
 
 export type GetServerErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3405,11 +3405,11 @@ export type CallOffDrainData = {
 
 export type CallOffDrainErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3429,7 +3429,7 @@ export type DrainServerData = {
     body?: never;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -3445,11 +3445,11 @@ export type DrainServerData = {
 
 export type DrainServerErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3474,11 +3474,11 @@ export type GetCapacityData = {
 
 export type GetCapacityErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3522,11 +3522,11 @@ export type ListLendingData = {
 
 export type ListLendingErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3551,11 +3551,11 @@ export type ListJoinTokensData = {
 
 export type ListJoinTokensErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3575,7 +3575,7 @@ export type CreateJoinTokenData = {
     body: NewJoinToken;
     headers?: {
         /**
-         * A random string for this request: repeating it with the same body answers alike and does nothing.
+         * A random string for this request. Repeating it with the same body only repeats the answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -3586,11 +3586,11 @@ export type CreateJoinTokenData = {
 
 export type CreateJoinTokenErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3620,11 +3620,11 @@ export type RevokeJoinTokenData = {
 
 export type RevokeJoinTokenErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3649,11 +3649,11 @@ export type GetHealthData = {
 
 export type GetHealthErrors = {
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };
@@ -3682,11 +3682,11 @@ export type GetReadinessErrors = {
      */
     503: Readiness;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '4XX': Problem;
     /**
-     * A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.
+     * A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.
      */
     '5XX': Problem;
 };

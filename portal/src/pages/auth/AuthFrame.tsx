@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { Logo } from '@/ui/Logo'
 
-/** The frame of sign-up and login: one form, and beside it, where there is room, what one signs up for. */
+/** The frame of sign-up and login: one form, and the product's description beside it on wide screens. */
 export function AuthFrame({
   title,
   lead,

@@ -16,7 +16,7 @@ const schema = z.object({
 })
 const route = getRouteApi('/login')
 
-/** Only a path of the portal itself: a link to this page must not be able to lead elsewhere afterwards. */
+/** The path to open after login. Only the portal's own paths: a link to this page must not lead elsewhere. */
 export function safeNext(next: string | undefined): string {
   return next?.startsWith('/') && !next.startsWith('//') && !next.startsWith('/\\') ? next : '/'
 }

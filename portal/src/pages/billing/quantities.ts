@@ -2,7 +2,7 @@ import type { InvoiceLine } from '@/api'
 import { money } from '@/format/money'
 import { count } from '@/format/quantity'
 
-/** What a line counts, as people say it; the amount itself is never computed here. */
+/** A line's quantity in words. Amounts are never computed here. */
 export function quantityText({ quantity, unit }: InvoiceLine): string {
   if (unit === 'second') return duration(quantity)
   if (unit === 'entry') return `${count(quantity)} ${quantity === 1 ? 'entry' : 'entries'}`
@@ -33,7 +33,7 @@ function duration(seconds: number): string {
   return seconds < SECONDS_PER_HOUR ? `${short(seconds / 60)} min` : `${short(seconds / SECONDS_PER_HOUR)} h`
 }
 
-/** Below the last decimal shown, say so rather than show zero: the amount beside it is exact. */
+/** A quantity below the last decimal is shown as "less than" instead of zero, because the amount beside it is exact. */
 function gigabyteMonths(megabyteSeconds: number): string {
   const value = megabyteSeconds / MEGABYTE_SECONDS_PER_GB_MONTH
   return value > 0 && value < 0.0001 ? '< 0.0001' : value.toLocaleString('en', { maximumFractionDigits: 4 })

@@ -24,7 +24,7 @@ it('adopts an SLA that fits with one press', async () => {
   expect(rate).toHaveValue(250_000)
 })
 
-it('keeps what was typed when the service fails', async () => {
+it('keeps the typed values when the service fails', async () => {
   await renderPortal(PATH)
   await userEvent.type(await screen.findByLabelText('Name'), 'fail-503')
   await screen.findByText('We can promise this')

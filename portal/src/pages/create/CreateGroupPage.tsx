@@ -22,7 +22,7 @@ export function CreateGroupPage() {
   const sla = slaOf(form.watch())
   const { quote, settled } = useLiveQuote(sla)
   const creation = useCreation(projectId, welcome ?? false)
-  // A refusal of the creation itself (capacity went to someone else meanwhile) outweighs the older quote.
+  // A refusal of the creation itself (another group took the capacity meanwhile) outweighs the older quote.
   const refusedNow = refusalOf(creation.error)
 
   const adopt = (fits: Sla) => {

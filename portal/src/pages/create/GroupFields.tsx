@@ -4,12 +4,13 @@ import { majority, replicas } from '@/format/words'
 import { CardChoice, Segmented } from '@/ui/Choice'
 import { SelectField, TextField } from '@/ui/Field'
 import { Card } from '@/ui/Surface'
+import { Presets } from './Presets'
 import { RateField } from './RateField'
 import { DEGREE_MAX, minReplicasOf, RETENTION_CHOICES_BYTES, type GroupValues } from './slaForm'
 
 interface Props {
   form: UseFormReturn<GroupValues>
-  /** What the service said about a field, if it did. */
+  /** The service's message about a field, if any. */
   serverMessage: (field: string) => string | undefined
 }
 
@@ -80,31 +81,6 @@ export function GroupFields({ form, serverMessage }: Props) {
       </div>
       <Advanced form={form} />
     </Card>
-  )
-}
-
-export function Presets({
-  values,
-  label,
-  onPick,
-}: {
-  values: number[]
-  label: (value: number) => string
-  onPick: (value: number) => void
-}) {
-  return (
-    <div className="mt-2 flex flex-wrap gap-1.5">
-      {values.map((value) => (
-        <button
-          key={value}
-          type="button"
-          onClick={() => onPick(value)}
-          className="nums rounded-full border border-line px-2.5 py-1 text-xs text-ink-2 transition-colors hover:border-line-strong hover:bg-hover hover:text-ink"
-        >
-          {label(value)}
-        </button>
-      ))}
-    </div>
   )
 }
 

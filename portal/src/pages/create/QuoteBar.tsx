@@ -3,8 +3,8 @@ import type { Quote } from '@/api'
 import { moneyShort } from '@/format/money'
 
 /**
- * On narrow screens the panel is below the form; this keeps its answer in view while typing. It repeats what
- * the panel announces, so it is silent itself.
+ * Keeps the quote in view while typing on narrow screens, where the panel is below the form. The panel announces it, so
+ * this bar is silent for screen readers.
  */
 export function QuoteBar({
   quote,

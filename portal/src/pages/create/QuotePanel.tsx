@@ -19,7 +19,7 @@ interface Props {
   onAdopt: (fits: Sla) => void
 }
 
-/** The answer to "what does it cost, and will you take it?", beside the form and always in view. */
+/** The SLA's price and admission, beside the form and always in view. */
 export function QuotePanel({ sla, quote, settled, refusal, error, creating, onAdopt }: Props) {
   const refused = refusal !== null && settled
   return (
@@ -167,7 +167,7 @@ function Lines({ quote }: { quote: Quote }) {
           <dd>{money(price.hourly_micros, price.currency)}</dd>
         </div>
       </dl>
-      <p className="mt-4 text-ink-2">And for what you use:</p>
+      <p className="mt-4 text-ink-2">Plus your usage:</p>
       <dl className="nums mt-2 space-y-2">
         {price.usage.map((line) => (
           <div key={line.kind} className="flex items-baseline justify-between gap-4">

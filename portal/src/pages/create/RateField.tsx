@@ -2,10 +2,10 @@ import { useId, type CSSProperties } from 'react'
 import type { UseFormReturn } from 'react-hook-form'
 import { compact, count } from '@/format/quantity'
 import { TextField } from '@/ui/Field'
-import { Presets } from './GroupFields'
+import { Presets } from './Presets'
 import type { GroupValues } from './slaForm'
 
-/** The slider covers what most groups need, in even steps of a decade; the field takes any rate. */
+/** The slider covers most groups' rates, in even steps of a decade. The field takes any rate. */
 const DECADES = { low: 1, high: 6 }
 const STEPS_PER_DECADE = 20
 const RATES_PER_S = [500, 5_000, 20_000, 100_000]

@@ -2,7 +2,7 @@ import { Check } from 'lucide-react'
 
 const STEPS = ['Account', 'Group', 'Connect']
 
-/** Where a newcomer is between signing up and the first entry. */
+/** A new customer's progress from sign-up to the first entry. */
 export function Steps({ current }: { current: number }) {
   return (
     <ol aria-label="Getting started" className="mb-8 flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">

@@ -3,8 +3,7 @@ import type { Sla } from '@/api'
 import { majority, replicas } from '@/format/words'
 
 /**
- * The form of a group. Bounds are those of the contract; whether the fleet can hold it is not decided here
- * but asked with POST /v1/quotes.
+ * The form of a group. Bounds are those of the contract. POST /v1/quotes answers whether the fleet can admit it.
  */
 export const REQUEST_SIZE_BYTES_MAX = 1_048_576
 export const RATE_PER_S_MAX = 100_000_000
@@ -43,7 +42,7 @@ export const DEFAULTS: GroupValues = {
   retention_bytes: RETENTION_CHOICES_BYTES[1] ?? 2 ** 30,
 }
 
-/** The SLA that is being typed, or null while it is not one yet. */
+/** The typed SLA, or null while it is not valid. */
 export function slaOf(values: SlaValues): Sla | null {
   const { durability, replication_degree, min_replicas, request_size_bytes, rate_per_s, retention_bytes } = values
   const parsed = slaSchema.safeParse({
@@ -57,12 +56,12 @@ export function slaOf(values: SlaValues): Sla | null {
   return parsed.success ? parsed.data : null
 }
 
-/** Fewer alive replicas than this pause appends; a majority unless chosen otherwise. */
+/** Appends pause with fewer live replicas; default: a majority. */
 export function minReplicasOf(values: Pick<SlaValues, 'min_replicas' | 'replication_degree'>): number {
   return Math.min(values.min_replicas ?? majority(values.replication_degree), values.replication_degree)
 }
 
-/** What changed from one SLA to another, as people say it: "rate 120,000/s → 98,000/s". */
+/** The changes from one SLA to another, in words: "rate 120,000/s → 98,000/s". */
 export function differences(from: Sla, to: Sla): string[] {
   const changes: string[] = []
   if (from.rate_per_s !== to.rate_per_s) changes.push(`${to.rate_per_s.toLocaleString('en')} requests/s`)

@@ -2,12 +2,11 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { quoteQuery, type Quote, type Sla } from '@/api'
 
-/** Long enough to skip the digits in between, short enough to feel like an answer. */
+/** Pause in typing before a quote: long enough to skip intermediate digits, short enough to feel immediate. */
 const DEBOUNCE_MS = 220
 
 /**
- * The quote of the SLA as it stands after a short rest from typing. `settled` is false while what is shown
- * belongs to an earlier SLA.
+ * The quote of the SLA after a short pause in typing. `settled` is false while the shown quote is of an earlier SLA.
  */
 export function useLiveQuote(sla: Sla | null): { quote: UseQueryResult<Quote>; settled: boolean } {
   const text = JSON.stringify(sla)

@@ -13,7 +13,7 @@ interface Deed {
   error: Error | null
 }
 
-/** Asks for the group's name before something that cannot be undone. */
+/** Asks for the group's name before an action that cannot be undone. */
 export function ConfirmByName({
   group,
   deed,
@@ -31,7 +31,7 @@ export function ConfirmByName({
   onOpenChange: (open: boolean) => void
   title: string
   description: string
-  /** What the buttons say. */
+  /** The buttons' labels. */
   keep: string
   proceed: string
   children?: ReactNode

@@ -9,7 +9,7 @@ import { LoadFailed, Notice } from '@/ui/Notice'
 import { StatusBadge, statusMeaning } from '@/ui/StatusBadge'
 import { Loading, Skeleton } from '@/ui/Surface'
 import { GroupTabs } from './GroupTabs'
-import { BeginAnew } from './BeginAnew'
+import { ResetGroup } from './ResetGroup'
 
 const route = getRouteApi('/app/projects/$projectId/groups/$groupId')
 const WORTH_SAYING: Record<string, 'warn' | 'danger' | 'info'> = {
@@ -49,7 +49,7 @@ export function GroupPage() {
   )
 }
 
-/** The group of the page. Only for tabs, which are shown when it is loaded. */
+/** The group of the page. Only for tabs, which are shown after it is loaded. */
 export function useGroup(): Group {
   const { groupId } = route.useParams()
   const { data } = useQuery(groupQuery(groupId))
@@ -75,7 +75,7 @@ function Header({ group }: { group: Group }) {
           <Notice
             tone={tone}
             title={word(group.status)}
-            action={group.status === 'lost' ? <BeginAnew group={group} /> : undefined}
+            action={group.status === 'lost' ? <ResetGroup group={group} /> : undefined}
           >
             {statusMeaning(group.status)}
           </Notice>

@@ -14,8 +14,8 @@ export interface Columns {
 const MINUTE_S = 60
 
 /**
- * Aligned columns for the charts, times in seconds. The service leaves out minutes without telemetry: a gap in
- * the line shows them, for a line drawn across would claim what was not measured.
+ * Aligned columns for the charts, times in seconds. The service leaves out minutes without telemetry. They become gaps,
+ * because a line across them would show values that were not measured.
  */
 export function columnsOf(minutes: MetricsMinute[]): Columns {
   const columns: Columns = { times: [], reserved: [], offered: [], committed: [], throttled: [], p50: [], p99: [] }

@@ -12,7 +12,7 @@ import { usePageTitle } from '@/ui/title'
 import { GroupsTable } from './GroupsTable'
 
 const route = getRouteApi('/app/projects/$projectId/groups')
-/** A list that fits the eye needs no search box. */
+/** A shorter list needs no search box. */
 const SEARCH_FROM = 4
 
 export function GroupsPage() {

@@ -12,7 +12,7 @@ export function QuotasPage() {
   const quotas = useQuery(quotasQuery)
   return (
     <>
-      <PageHeader title="Quotas" description="What your organization may have at most, and how much of it is used." />
+      <PageHeader title="Quotas" description="Your organization’s limits, and how much of each is used." />
       {quotas.isPending && (
         <Loading label="Loading quotas">
           <Skeleton className="h-72 w-full rounded-2xl" />

@@ -4,7 +4,7 @@
     offset = await client.append(b"hello")
     async for entry in client.tail(0): ...
 
-`quorate.sync` is the same without async; `quorate.control` talks to the API.
+`quorate.sync` is the same without async. `quorate.control` is the client of the API.
 """
 
 from quorate.appender import Appended

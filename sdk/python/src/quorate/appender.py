@@ -21,7 +21,7 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Entries that were ordered as one: they have `count` consecutive offsets from `base_offset`."""
+    """Entries ordered as one, with `count` consecutive offsets from `base_offset`."""
 
     base_offset: int
     count: int
@@ -29,7 +29,7 @@ class Appended:
 
 @dataclass(slots=True)
 class _Call:
-    """A call that has a batch of its own."""
+    """A call with a batch of its own."""
 
     future: asyncio.Future[Any]
     many: bool
@@ -77,7 +77,7 @@ class Appender:
         fencing_token: int | None,
         trace: bytes | None,
     ) -> asyncio.Future[Any]:
-        """Entries that are ordered as one, perhaps on a condition. The result is Appended, or an offset
+        """Append entries ordered as one, on a condition if one is given. The result is Appended, or an offset
         unless `many`."""
         future: asyncio.Future[Any] = self._loop.create_future()
         if not self._scheduled:
@@ -97,12 +97,12 @@ class Appender:
             future.set_exception(append_refused(failure))
 
     async def wait_ready(self) -> None:
-        """Wait until there is room for more."""
+        """Wait until fewer appends are pending than `PENDING_BYTES_READY` and `PENDING_CALLS_READY`."""
         while not self._has_room():
             await self._wait()
 
     async def wait_drained(self) -> None:
-        """Wait until every append has ended, as each does by its deadline."""
+        """Wait until every append has ended. Each ends by its deadline."""
         while self.writer.pending_calls > 0:
             await self._wait()
 
@@ -228,7 +228,7 @@ def _resolve(acked: Acked) -> None:
             call.future.set_result(Appended(offset, acked.entry_count) if call.many else offset)
         return
     for future in acked.calls:
-        # A caller may have stopped waiting; the entry was appended all the same.
+        # A caller may have stopped waiting. The entry is appended nevertheless.
         if not future.done():
             future.set_result(offset)
         offset += 1

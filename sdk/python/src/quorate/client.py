@@ -25,18 +25,18 @@ Bytes = bytes | bytearray | memoryview
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """What a read found. All offsets but the entries' own are exclusive ends."""
+    """The result of a read. All offsets but the entries' own are exclusive ends."""
 
     entries: list[Entry]
     next_offset: int
-    """Where to read on."""
+    """The offset of the next read."""
     commit_offset: int
     trim_offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
-    """What the replica that answered knows of its group."""
+    """The answering replica's view of its group."""
 
     role: str
     state: str
@@ -61,16 +61,17 @@ async def connect(
 ) -> Client:
     """Connect to the group of a handle.
 
-    `refresh` gets a new handle when this one no longer works (its token expired, the group moved); without it
-    such a client fails and must be connected anew. `timeout` (seconds) is for connecting, and is the deadline
-    of every later call that names none. `read_only`: do not look for the head; append is then connected when
-    it is first used. `tracer`: an OpenTelemetry tracer; by default the global provider's, if one was set up.
-    `answer_wait`: how long (seconds) what was sent may have no answer, beyond the deadline of whoever waited for it,
-    before it is asked after on a new connection. When that has been in vain a few times, what was sent behind it is
-    unknown (`no_answer`), and appends go on in a new session. `pace`: what is beyond the rate that the head tells waits
-    here; without, it is sent, and waits or is refused there.
+    `refresh` gets a new handle when this one no longer works (its token expired, the group moved). Without it such
+    a client fails and must be connected again. `timeout` (seconds) bounds connecting, and is the default deadline of
+    every later call. `read_only`: do not look for the head; the first append connects to it. `tracer`: an
+    OpenTelemetry tracer, by default the global provider's if one is set up.
 
-    Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is not one.
+    `answer_wait` (seconds): time that a batch may remain unanswered after its callers' deadlines before it is sent
+    again on a new connection. After a few vain repetitions the outcome of it and of all batches after it is unknown
+    (`no_answer`), and appends continue in a new session. `pace`: appends above the head's rate wait in the client.
+    Without it they are sent, and wait or are refused at the head.
+
+    Raises ConnectFailed when no replica can be attached in time, HandleError when the handle is malformed.
     """
     client = Client(Handle.parse(handle), refresh, timeout, answer_wait, tracer, pace)
     try:
@@ -82,7 +83,7 @@ async def connect(
 
 
 class Client:
-    """Made by `connect`. Use it as an async context manager, or call `close` at the end."""
+    """The client that `connect` returns. Use it as an async context manager, or call `close` at the end."""
 
     def __init__(
         self,
@@ -107,12 +108,12 @@ class Client:
 
     @property
     def handle(self) -> Handle:
-        """The handle in use; a refresh replaces it."""
+        """The current handle. A refresh replaces it."""
         return self._handles.handle
 
     @property
     def rate_per_s(self) -> int:
-        """Entries a second that the group may append at present, as its head last told; 0 before it did."""
+        """Entries a second that the group may append now, by its head's last report; 0 before the first report."""
         return self._appender.writer.rate_per_s
 
     # Appending.
@@ -125,13 +126,13 @@ class Client:
         expected_offset: int | None = None,
         fencing_token: int | None = None,
     ) -> asyncio.Future[int]:
-        """Append one entry; awaiting the result gives its offset.
+        """Append one entry. Awaiting the result gives its offset.
 
-        Many appends may be outstanding: call it without awaiting each, and they share batches. Entries are
-        ordered as `append` was called. `await ready()` now and then bounds what is outstanding.
+        Many appends may be outstanding: call it without awaiting each, and they share batches. The order of the
+        entries is the order of the calls. `await ready()` now and then bounds the outstanding appends.
 
         `expected_offset`: append only if the entry would get this offset. `fencing_token`: refuse if a greater
-        token has been used on the group. `timeout` in seconds.
+        token has been used on the group. `timeout` is in seconds.
 
         Raises AppendRefused: it did not happen (ConditionFailed, Fenced and others by `code`).
         Raises AppendUnknown: the deadline passed, or the connection was lost for good, after it was sent.
@@ -150,7 +151,7 @@ class Client:
         expected_offset: int | None = None,
         fencing_token: int | None = None,
     ) -> asyncio.Future[Appended]:
-        """Append entries that are ordered as one: all or none, with consecutive offsets.
+        """Append entries ordered as one: all or none, with consecutive offsets.
 
         At most `handle.limits.max_batch_entries` entries and `max_batch_bytes` bytes (4 more for each entry).
         Otherwise like `append`.
@@ -185,7 +186,7 @@ class Client:
         return future
 
     async def ready(self) -> None:
-        """Wait until few enough appends are outstanding to go on: back-pressure for a producer in a loop."""
+        """Wait until few enough appends are outstanding: back-pressure for a producer in a loop."""
         await self._appender.wait_ready()
 
     # Reading.
@@ -199,10 +200,10 @@ class Client:
         wait: float = 0.0,
         timeout: float | None = None,
     ) -> ReadResult:
-        """Committed entries from `offset` on, at most `max_entries`; `max_bytes` is exceeded by one batch at most.
+        """Committed entries from `offset` on, at most `max_entries`. `max_bytes` is exceeded by one batch at most.
 
-        With none there yet, waits up to `wait` seconds and then returns none. Raises ReadRefused (Trimmed when
-        the offset has been discarded), also when the deadline passes.
+        Waits up to `wait` seconds for a first entry, then returns none. Raises ReadRefused (Trimmed when the offset
+        has been discarded), also when the deadline passes.
         """
         _check_u64("offset", offset)
         if max_entries < 1 or max_bytes < 1:
@@ -230,11 +231,11 @@ class Client:
         return Tail(self._reader, from_offset, credit_bytes)
 
     async def trim(self, before_offset: int, *, timeout: float | None = None) -> int:
-        """Discard what lies before `before_offset`, for good, on every replica; returns the trim offset.
+        """Discard the entries before `before_offset` for good on every replica. Returns the trim offset.
 
-        Batches are discarded whole: the trim offset may be less than asked. Only what is committed can go
-        (ReadRefused with the code trim_beyond_commit). When the deadline passes it may have happened all the same;
-        trimming again does no harm. Needs the permission to append.
+        Batches are discarded whole, so the trim offset may be less than requested. Only committed entries can be
+        discarded (ReadRefused with the code trim_beyond_commit). After a passed deadline the trim may have happened
+        nevertheless; trimming again is harmless. The permission to append is required.
         """
         _check_u64("before_offset", before_offset)
         timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
@@ -242,10 +243,10 @@ class Client:
         return answer.trim_offset
 
     async def status(self, *, timeout: float | None = None) -> GroupStatus:
-        """What the group's head (or, while it cannot be reached, another replica) knows.
+        """The view of the group's head, or of another replica while the head is unreachable.
 
-        The head answers when the whole ring has confirmed that it still is the head: its `commit_offset` takes in
-        everything that was acknowledged before the call."""
+        The head answers after the whole ring has confirmed that it still is the head. Its `commit_offset` therefore
+        includes every entry acknowledged before the call."""
         timeout_s = self._timeout_s if timeout is None else _check_timeout(timeout)
         answer: wire.StatusOk = await self._reader.request(wire.Status, timeout_s)
         return GroupStatus(
@@ -262,7 +263,7 @@ class Client:
     # Life.
 
     async def close(self, *, drain: bool = True) -> None:
-        """Disconnect. With `drain`, first wait for the outstanding appends, which end by their deadlines; without,
+        """Disconnect. With `drain`, first wait for the outstanding appends, which end by their deadlines. Without it
         they end at once as refused or unknown."""
         if drain:
             await self._appender.wait_drained()
@@ -295,7 +296,7 @@ def _as_bytes(entry: object) -> bytes:
     if isinstance(entry, bytes):
         return entry
     if isinstance(entry, (bytearray, memoryview)):
-        return bytes(entry)  # a copy: the caller may change its own before it is sent
+        return bytes(entry)  # a copy: the caller may change the original before it is sent
     hint = "; encode it first" if isinstance(entry, str) else ""
     raise TypeError(f"an entry is bytes, not {type(entry).__name__}{hint}")
 

@@ -9,7 +9,7 @@ Retry = Literal["never", "here", "head", "handle", "connection", "check"]
 
 
 class Code(IntEnum):
-    """What went wrong, as a stable number; 1000 and above are made by the SDK and never travel."""
+    """An error, as a stable number. The SDK makes those from 1000 on, which never travel."""
 
     PROTOCOL_ERROR = 1
     FRAME_TOO_LARGE = 2
@@ -57,7 +57,7 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeInfo:
-    """Whose fault a code is, whether to retry, what it means and what to do."""
+    """A code's fault, retry, meaning and next step."""
 
     name: str
     fault: Fault
@@ -79,13 +79,13 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "never",
         "The frame is longer than max_frame_bytes.",
-        "Send smaller batches; HELLO_OK tells the limits.",
+        "Send smaller batches; HELLO_OK has the limits.",
     ),
     3: CodeInfo(
         "checksum_mismatch",
         "network",
         "connection",
-        "A CRC did not match what was received.",
+        "A CRC did not match the received bytes.",
         "Reconnect and send again; if it repeats, look for a faulty device between client and server.",
     ),
     4: CodeInfo(
@@ -114,7 +114,7 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "never",
         "The server speaks TLS only, and the connection began without it.",
-        "Use a current SDK with the handle as the API gave it; its field tls says whom to trust.",
+        "Use a current SDK with the handle as the API gave it; its field tls names the authority to trust.",
     ),
     10: CodeInfo(
         "token_invalid",
@@ -127,7 +127,7 @@ CODES: dict[int, CodeInfo] = {
         "token_expired",
         "client",
         "handle",
-        "The token's time is over.",
+        "The token has expired.",
         "Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.",
     ),
     12: CodeInfo(
@@ -148,7 +148,7 @@ CODES: dict[int, CodeInfo] = {
         "not_head",
         "nobody",
         "head",
-        "Appends go to the group's head, and this server is not it.",
+        "Appends go to the group's head, and this server is not the head.",
         "Connect to the address in the answer.",
     ),
     21: CodeInfo(
@@ -156,35 +156,35 @@ CODES: dict[int, CodeInfo] = {
         "service",
         "here",
         "Fewer replicas than min_replicas are alive, so appends are paused.",
-        "Retry; a replacement is being caught up.",
+        "Retry; a replacement is catching up.",
     ),
     22: CodeInfo(
         "read_only",
         "service",
         "here",
         "The group is read-only: a server's disk is full or failing.",
-        "Retry later; reads go on working.",
+        "Retry later; reads continue to work.",
     ),
     23: CodeInfo(
         "group_lost",
         "service",
         "never",
         "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one.",
-        "The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.",
+        "The owner may reset the group, which begins an empty log, in the portal or by POST /v1/groups/{id}/reset.",
     ),
     24: CodeInfo(
         "syncing",
         "service",
         "here",
         "The replica is joining its chain and cannot answer yet.",
-        "Retry after the time given.",
+        "Retry after the given time.",
     ),
     25: CodeInfo(
         "epoch_changed",
         "service",
         "head",
         "The group was reconfigured before the batch was ordered.",
-        "Retry at the head named; the retry is ordered once.",
+        "Retry at the named head; the retry is ordered once.",
     ),
     26: CodeInfo(
         "cut_off",
@@ -198,14 +198,14 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "here",
         "The group is above its reserved rate and the queue is full.",
-        "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.",
+        "Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.",
     ),
     31: CodeInfo(
         "overloaded",
         "service",
         "here",
         "The server's queue for this group is full though the rate is within its SLA.",
-        "Retry after the time given.",
+        "Retry after the given time.",
     ),
     32: CodeInfo(
         "deadline_exceeded",
@@ -226,7 +226,7 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "never",
         "The batch has more bytes or entries than allowed.",
-        "Send smaller batches; HELLO_OK tells the limits.",
+        "Send smaller batches; HELLO_OK has the limits.",
     ),
     42: CodeInfo(
         "batch_malformed",
@@ -275,7 +275,7 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "never",
         "The offset lies before the trim offset.",
-        "Start at the trim offset given in the message.",
+        "Start at the trim offset in the message.",
     ),
     51: CodeInfo(
         "offset_beyond_end",
@@ -296,14 +296,14 @@ CODES: dict[int, CodeInfo] = {
         "client",
         "never",
         "The trim would discard entries that are not committed.",
-        "Trim to the commit offset at most; STATUS tells it.",
+        "Trim to the commit offset at most; STATUS has it.",
     ),
     60: CodeInfo(
         "condition_failed",
         "client",
         "never",
         "The log does not end at the expected offset.",
-        "Read what was appended meanwhile, then decide again.",
+        "Read the entries appended meanwhile, then decide again.",
     ),
     61: CodeInfo(
         "fenced",
@@ -323,7 +323,7 @@ CODES: dict[int, CodeInfo] = {
         "internal",
         "service",
         "here",
-        "The server met an error of its own.",
+        "The server had an internal error.",
         "Retry; report the message if it repeats.",
     ),
     1001: CodeInfo(
@@ -351,14 +351,14 @@ CODES: dict[int, CodeInfo] = {
         "no_answer",
         "network",
         "check",
-        "What was sent had no answer in the time there was to wait for one: the network failed, or the servers behind it did.",
-        "Read the log to see whether it happened, and append again only what is not there; or append it again at once if twice does no harm.",
+        "The append had no answer by the end of the wait: the network failed, or the servers behind it did.",
+        "Read the log, and append again only missing entries; or append again at once if a duplicate is harmless.",
     ),
     1005: CodeInfo(
         "server_untrusted",
         "service",
         "handle",
-        "Whoever answers at the server's address cannot prove to be that server, so nothing was sent to it.",
-        "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or somebody is in between.",
+        "The peer at the server's address cannot prove to be that server, so nothing was sent to it.",
+        "Get a new handle from the API; if it repeats, ask the operator: the fleet's authority was replaced, the server's --advertise is wrong, or the connection is intercepted.",
     ),
 }

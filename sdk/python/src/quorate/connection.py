@@ -1,4 +1,4 @@
-"""One TCP connection to one replica: greeting, frames in and out, liveness. Knows nothing of retries."""
+"""One TCP connection to one replica: handshake, frames in and out, liveness. It never retries."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from quorate.version import CLIENT_NAME
 log = logging.getLogger("quorate")
 
 CHANNEL = 1
-"""A connection carries one group, so one channel is enough."""
+"""The channel of the connection's one group."""
 
 
 class ConnectionUser(Protocol):
-    """What a connection tells, always from the event loop's thread."""
+    """Receives a connection's events, always in the event loop's thread."""
 
     def on_attached(self, attached: wire.Attached) -> None: ...
     def on_attach_refused(self, refused: wire.Refused) -> None: ...
     def on_frame(self, frame: wire.Frame) -> None: ...
     def on_read(self) -> None:
-        """All frames that arrived together have been told."""
+        """All frames that arrived together have been delivered."""
 
     def awaits_answer(self) -> bool: ...
 
 
 class Connection(asyncio.Protocol):
-    """`closed` ends with the reason. Until then `user` hears of what arrives."""
+    """`closed` ends with the reason. Until then `user` receives the events."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, user: ConnectionUser, handle: Handle, session: int) -> None:
         self.closed: asyncio.Future[Failure] = loop.create_future()
         self.silent = False
-        """Whether it was given up because nothing came back."""
+        """Whether it was closed because the server did not answer."""
         self._loop = loop
         self._user = user
         self._handle = handle
         self._session = session
         self._transport: asyncio.Transport | None = None
         self._splitter = wire.FrameSplitter(limits.CONNECT_FRAME_BYTES_MAX)
-        self._greeted = False
+        self._handshaken = False
         self._attached = False
         self._reason: Failure | None = None
         self._heard_at = loop.time()
@@ -51,11 +51,11 @@ class Connection(asyncio.Protocol):
         self._pinged = False
         self._timer: asyncio.TimerHandle | None = None
 
-    # What the user does.
+    # Calls of the user.
 
     @property
     def closing(self) -> bool:
-        """Nothing more may be sent: it would count as sent, and never arrive."""
+        """Whether sending is over: a frame sent now would count as sent and never arrive."""
         return self._reason is not None
 
     def write(self, pieces: list[bytes]) -> None:
@@ -66,32 +66,32 @@ class Connection(asyncio.Protocol):
         self.write([wire.encode(message, CHANNEL)])
 
     def close(self, reason: Failure, goodbye: Code | None = None) -> None:
-        """Close now. With `goodbye`, say why first."""
+        """Close now. `goodbye` sends the reason first."""
         if self._reason is None:
             self._reason = reason
         transport = self._transport
         if transport is None or transport.is_closing():
             return
         if goodbye is None:
-            # What lies in the buffers belongs to batches that are sent again elsewhere.
+            # The buffers hold batches that are sent again elsewhere.
             transport.abort()
         else:
             self._end_with(transport, wire.encode(wire.Goodbye(goodbye, reason.message[:200])))
 
     def detach(self) -> None:
-        """Close in peace, after all that was written has left."""
+        """Close after all written bytes have left."""
         if self._reason is None:
             self._reason = Failure(Code.CLIENT_CLOSED)
         if self._transport is not None and not self._transport.is_closing():
             self._end_with(self._transport, wire.encode(wire.Detach(), CHANNEL))
 
     def _end_with(self, transport: asyncio.Transport, last: bytes) -> None:
-        """Send the last words, but do not wait long for a peer that does not read them."""
+        """Flush the last frames, but do not wait long for a peer that does not read them."""
         transport.write(last)
         transport.close()
         self._loop.call_later(limits.LAST_WORDS_S_MAX, transport.abort)
 
-    # What asyncio tells.
+    # Events of asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         if kind in (wire.Kind.HELLO_OK, wire.Kind.PING, wire.Kind.PONG, wire.Kind.GOODBYE):
             self._on_connection_frame(wire.decode(frame))
             return
-        if not self._greeted:
+        if not self._handshaken:
             raise wire.WireError(Code.PROTOCOL_ERROR, f"{wire.Kind(kind).name} before HELLO_OK")
         if frame.channel != CHANNEL:
             raise wire.WireError(Code.UNKNOWN_CHANNEL, f"channel {frame.channel} was not attached")
@@ -151,9 +151,9 @@ class Connection(asyncio.Protocol):
         elif isinstance(message, wire.Goodbye):
             self.close(Failure(message.code, message.message))
         elif isinstance(message, wire.HelloOk):
-            if self._greeted or message.version != wire.VERSION:
+            if self._handshaken or message.version != wire.VERSION:
                 raise wire.WireError(Code.PROTOCOL_ERROR, f"unexpected HELLO_OK of version {message.version}")
-            self._greeted = True
+            self._handshaken = True
             self._splitter.max_frame_bytes = min(message.max_frame_bytes, limits.FRAME_BYTES_CEILING)
 
     def _on_attach_answer(self, message: wire.Message) -> None:
@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(limits.LIVENESS_TICK_S, self._tick)
         if not self._attached:
             if now - self._heard_at > limits.HANDSHAKE_TIMEOUT_S:
-                self._give_up("it did not greet in time")
+                self._give_up("it did not complete the handshake in time")
             return
         if not self._user.awaits_answer() and not self._pinged:
             self._waits_since = None

@@ -1,7 +1,7 @@
 """The control client: projects, quotes, groups, usage, SLA reports and invoices, over the REST API.
 
-Answers are the API's JSON as dictionaries (docs/internals/api.md); problems become ApiError. Every POST carries
-an Idempotency-Key made once per call, so that its retries cannot do the thing twice.
+Answers are the API's JSON as dictionaries (docs/internals/api.md). Problems become ApiError. Every POST carries an
+Idempotency-Key made once per call, so that its retries take effect once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RETRIED_STATUS = (429, 502, 503, 504)
 
 
 class ApiError(QuorateError):
-    """A problem (RFC 9457) that the API answered with."""
+    """A problem (RFC 9457) in the API's answer."""
 
     def __init__(self, status: int, problem: Json) -> None:
         self.status = status
@@ -38,7 +38,7 @@ class ApiError(QuorateError):
         self.request_id: str = str(problem.get("request_id") or "")
         self.link: str = str(problem.get("type") or "")
         self.errors: list[Json] = problem.get("errors") or []
-        """What is wrong with which field: `field`, `message`."""
+        """The fields at fault, each with `field` and `message`."""
         self.problem = problem
         fields = "".join(f"; {error.get('field')}: {error.get('message')}" for error in self.errors)
         super().__init__(f"{status} {self.code}: {self.detail or self.title}{fields} (request {self.request_id})")
@@ -53,11 +53,11 @@ class NotAllowed(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such thing, or it belongs to somebody else."""
+    """The resource does not exist, or belongs to another organization."""
 
 
 class AdmissionRefused(ApiError):
-    """The fleet cannot keep this SLA now; `refusal` names the scarce resource and an SLA that would fit."""
+    """The fleet cannot promise this SLA now. `refusal` names the scarce resource and an SLA that would fit."""
 
     @property
     def refusal(self) -> Json:
@@ -65,14 +65,14 @@ class AdmissionRefused(ApiError):
 
 
 class ApiUnreachable(QuorateError):
-    """The API could not be reached, or gave no usable answer, before the deadline."""
+    """The API was unreachable, or gave no usable answer, until the deadline."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {401: AuthenticationFailed, 403: NotAllowed, 404: NotFound}
 
 
 class Control:
-    """Use it as an async context manager, or call `close`. `timeout` in seconds, for a call with its retries."""
+    """Use it as an async context manager, or call `close`. `timeout` (seconds) bounds a call with its retries."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Control:
     # Groups.
 
     async def quote(self, sla: Json) -> Json:
-        """Price and admission answer for an SLA: `{admissible, price, demand, refusal}`. Changes nothing."""
+        """Price an SLA and check its admission: `{admissible, price, demand, refusal}`. Nothing is reserved."""
         return await self._call("POST", "quotes", sla)
 
     def groups(self, project_id: str) -> AsyncIterator[Json]:
@@ -132,8 +132,9 @@ class Control:
         return await self._call("GET", f"groups/{_id(group_id)}")
 
     async def resize_group(self, group_id: str, changes: Json) -> Json:
-        """Change an SLA in place; appends go on, at the new price. `changes`: any of rate_per_s, request_size_bytes,
-        min_replicas, retention_bytes, retention_age_s. Raises AdmissionRefused; then nothing has changed."""
+        """Change an SLA in place. Appends continue, at the new price. `changes`: any of rate_per_s,
+        request_size_bytes, min_replicas, retention_bytes, retention_age_s. After AdmissionRefused nothing has
+        changed."""
         return await self._call("PATCH", f"groups/{_id(group_id)}", changes)
 
     async def delete_group(self, group_id: str) -> None:
@@ -142,14 +143,14 @@ class Control:
     async def handle(self, group_id: str) -> Handle:
         return Handle.parse(await self._call("GET", f"groups/{_id(group_id)}/handle"))
 
-    # What was used and owed.
+    # Usage and invoices.
 
     async def usage(self, group_id: str, start: datetime | None = None, end: datetime | None = None) -> Json:
         query = {"from": start and start.isoformat(), "to": end and end.isoformat()}
         return await self._call("GET", f"groups/{_id(group_id)}/usage", query=query)
 
     async def sla(self, group_id: str, month: date | None = None) -> Json:
-        """The SLA report of a month, by default the current one."""
+        """The SLA report of a month, by default of the current one."""
         return await self._call("GET", f"groups/{_id(group_id)}/sla", query={"month": month and f"{month:%Y-%m}"})
 
     def invoices(self) -> AsyncIterator[Json]:
@@ -158,7 +159,7 @@ class Control:
     async def invoice(self, invoice_id: str = "current") -> Json:
         return await self._call("GET", f"invoices/{_id(invoice_id)}")
 
-    # How.
+    # Requests.
 
     async def _list(self, path: str) -> AsyncIterator[Json]:
         cursor: str | None = None
@@ -244,10 +245,10 @@ def _json_of(response: httpx2.Response) -> Json | ApiUnreachable:
 def _retry_after_s(response: httpx2.Response) -> float:
     try:
         return max(0.0, float(response.headers.get("Retry-After", "0")))
-    except ValueError:  # a date: our own back-off will do
+    except ValueError:  # a date: the client's own backoff serves
         return 0.0
 
 
 def _id(value: str) -> str:
-    """An id as one segment of a path, whatever is in it."""
+    """An id as one segment of a path, with every character quoted."""
     return quote(str(value), safe="")

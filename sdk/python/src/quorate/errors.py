@@ -1,7 +1,7 @@
-"""What can go wrong, typed by what the caller has to do about it.
+"""Errors, typed by the caller's next step.
 
 An append ends in one of three ways: it returns (acked), raises AppendRefused (it did not happen), or raises
-AppendUnknown (it may have happened). Nothing else comes out of an append but TypeError and ValueError.
+AppendUnknown (it may have happened). Wrong arguments raise TypeError and ValueError.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from quorate.codes import CODES, Code, CodeInfo, Fault
 
 _UNLISTED = CodeInfo(
-    "unlisted", "service", "never", "The server gave a code that this SDK does not know.", "Upgrade it."
+    "unlisted", "service", "never", "The server sent a code that this SDK does not know.", "Upgrade it."
 )
 
 
 class Failure(NamedTuple):
-    """Why something failed, before it becomes an exception."""
+    """The reason of a failure, before it becomes an exception."""
 
     code: int
     message: str = ""
@@ -25,7 +25,7 @@ class Failure(NamedTuple):
 
 
 class QuorateError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class CodedError(QuorateError):
@@ -53,7 +53,7 @@ class AppendError(CodedError):
 
 
 class AppendRefused(AppendError):
-    """The append did not happen and will not."""
+    """The append did not happen and will not happen."""
 
     happened = "It did not happen."
 
@@ -67,7 +67,7 @@ class Fenced(AppendRefused):
 
 
 class AppendUnknown(AppendError):
-    """The append may have happened, or may still happen. If twice does no harm, retry it; else read the log."""
+    """The append may have happened, or may still happen. Retry it if a duplicate is harmless, else read the log."""
 
     happened = "Whether it happened is unknown."
 
@@ -85,7 +85,7 @@ class ConnectFailed(CodedError):
 
 
 class HandleError(QuorateError, ValueError):
-    """What was given as a handle is not one."""
+    """The handle is malformed."""
 
 
 def append_refused(failure: Failure) -> AppendRefused:

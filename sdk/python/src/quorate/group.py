@@ -1,4 +1,4 @@
-"""Connecting by API key: the handle comes from the API, and is refreshed from there."""
+"""Connecting by API key: the API issues the handle and its refreshed ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def connect_group(
     pace: bool = True,
 ) -> Client:
     """Connect to a group by its id. Raises ApiError when the API refuses, ConnectFailed as `connect` does."""
-    # Imported here so that who brings a handle needs no HTTP client.
+    # Imported here so that a caller with a handle needs no HTTP client.
     from quorate.control import Control
 
     async def handle() -> Handle:

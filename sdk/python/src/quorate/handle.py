@@ -1,4 +1,4 @@
-"""The handle: what a client needs to reach a group (sdk/contract/handle.md)."""
+"""The handle: addresses, token and limits of a group (sdk/contract/handle.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust. With an authority named, TLS is used whether it is required or not."""
+    """The trusted authority. If one is named, TLS is used, required or not."""
 
     ca_pem: str
     required: bool = True
@@ -52,10 +52,10 @@ class Handle:
     tls: Tls | None = None
     """None: connections are not encrypted."""
     request_size_bytes: int = 0
-    """The size that the SLA's rate is of; 0: not told."""
+    """The request size of the SLA's rate; 0: not known."""
 
     def __repr__(self) -> str:
-        # The token is a secret; a handle that lands in a log must not carry it there.
+        # The token is a secret. A logged handle must not show it.
         return f"Handle(group_id={self.group_id}, name={self.name!r}, epoch={self.epoch}, endpoints={self.endpoints!r})"
 
     def addresses(self) -> list[str]:
@@ -65,7 +65,7 @@ class Handle:
 
     @classmethod
     def parse(cls, source: Handle | Mapping[str, Any] | str | bytes) -> Handle:
-        """A handle from the API's answer, as a mapping or as JSON text. Raises HandleError saying what is wrong."""
+        """A handle from the API's answer, as a mapping or as JSON text. Raises HandleError with the fault."""
         if isinstance(source, Handle):
             return source
         if isinstance(source, (str, bytes)):
@@ -116,7 +116,7 @@ def _tls(source: Mapping[str, Any] | None) -> Tls | None:
     if source is None:
         return None
     tls = Tls(str(source["ca_pem"]), bool(source.get("required", True)))
-    client_context(tls.ca_pem)  # an authority that cannot be used is told now, not at the first connection
+    client_context(tls.ca_pem)  # reports an unusable authority now, not at the first connection
     return tls
 
 

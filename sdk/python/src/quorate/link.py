@@ -1,7 +1,7 @@
-"""Keeps one connection to a group's replicas alive: dials where the route says, attaches, starts again.
+"""Keeps one connection to a group's replicas alive: dials the route's address, attaches, starts again.
 
-The shell around `route.Route`: it owns the clock, the sockets and the waits. What travels over the connection
-is its port's business: `appender.Appender` or `reader.Reader`.
+The shell around `route.Route`: it owns the clock, the sockets and the waits. Its port (`appender.Appender` or
+`reader.Reader`) sends and receives the frames.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ HandleSource = Callable[[], Awaitable[Handle]]
 
 
 class Handles:
-    """The current handle, shared by a client's links; refreshed by one caller at a time."""
+    """The current handle, shared by a client's links. One caller at a time refreshes it."""
 
     def __init__(self, handle: Handle, source: HandleSource | None) -> None:
         self.handle = handle
         self.version = 0
         self.epoch = handle.epoch
-        """The newest epoch that any answer named: replicas that are behind it are stale."""
+        """The newest epoch in any answer. Replicas with an older one are stale."""
         self._source = source
         self._lock = asyncio.Lock()
 
@@ -48,7 +48,7 @@ class Handles:
         return expires is not None and expires - datetime.now(UTC) < margin
 
     async def refresh(self, known_version: int) -> None:
-        """Get a newer handle than the one of `known_version`. Raises what the source raises."""
+        """Get a newer handle than the one of `known_version`. The source's exceptions pass through."""
         async with self._lock:
             if self._source is None or self.version > known_version:
                 return
@@ -59,7 +59,7 @@ class Handles:
 
 
 class Port(Protocol):
-    """What uses a link's connection."""
+    """The user of a link's connection."""
 
     link: Link
 
@@ -67,17 +67,17 @@ class Port(Protocol):
     def session(self) -> int: ...
     def on_attached(self, attached: wire.Attached) -> Reroute | None: ...
     def on_ready(self) -> None:
-        """The link has an attached connection now."""
+        """The link has an attached connection from now on."""
 
     def on_frame(self, frame: wire.Frame) -> None: ...
     def on_read(self) -> None: ...
     def on_detached(self, failure: Failure) -> None: ...
     def on_hopeless(self, failure: Failure) -> None:
-        """No retry will help; whoever waits is told. The next call starts the link anew."""
+        """No retry will help: fail every waiting call. The next call starts the link again."""
 
     def awaits_answer(self) -> bool: ...
     def busy(self) -> bool:
-        """Whether there is any use for a connection now."""
+        """Whether the port needs a connection now."""
 
 
 class Link:
@@ -96,27 +96,27 @@ class Link:
         self._rejections = 0
         self._left = False
         self._unreachable = ""
-        """The address that could not be reached last, whose connection broke, or which said that it is cut off."""
+        """The address whose dial or connection failed last, or which reported that it is isolated."""
         self._waiting: asyncio.TimerHandle | None = None
-        """Set while at a follower whose head cannot be reached: it will tell at once when there is another."""
+        """Set while attached to a follower whose head is unreachable. It sends a notice of a new head at once."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="quorate-link")
 
-    # What the port and the client do.
+    # Calls of the port and the client.
 
     @property
     def handle(self) -> Handle:
-        """The handle in use."""
+        """The current handle."""
         return self._handles.handle
 
     @property
     def connection(self) -> Connection | None:
-        """The attached connection, if there is one now."""
+        """The attached connection, or None."""
         if self._connection is None or not self._attached or self._connection.closing:
             return None
         return self._connection
 
     def want(self) -> None:
-        """There is something to do: connect, if it is not so."""
+        """The port has work: connect unless connected."""
         self._wanted.set()
 
     async def wait_attached(self, timeout_s: float) -> None:
@@ -129,13 +129,13 @@ class Link:
         try:
             await asyncio.wait_for(waiter, timeout_s)
         except TimeoutError:
-            raise ConnectFailed(self.trouble._replace(retryable=True)) from None
+            raise ConnectFailed(self.reason._replace(retryable=True)) from None
         finally:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
     def progressed(self) -> None:
-        """The connection answered something."""
+        """The connection has answered."""
         self._route.progressed()
 
     def reroute(self, reroute: Reroute) -> None:
@@ -169,8 +169,8 @@ class Link:
             if not waiter.done():
                 waiter.set_exception(ConnectFailed(Failure(Code.CLIENT_CLOSED)))
 
-    trouble: Failure = Failure(Code.NO_CONNECTION, "not connected yet")
-    """Why the link is not attached, while it is not."""
+    reason: Failure = Failure(Code.NO_CONNECTION, "not connected yet")
+    """The reason why the link is not attached."""
 
     # The loop.
 
@@ -182,10 +182,10 @@ class Link:
                 if address is not None:
                     await self._use(address)
                 if not self._port.busy() and not self._waiters:
-                    # Nobody needs a connection: do not keep knocking at a fleet that may be gone.
+                    # The port needs no connection: do not dial a fleet that may be gone.
                     self._wanted.clear()
             except Exception:
-                # A defect must not leave callers waiting without a word: it is logged, and the link goes on.
+                # A defect must not leave callers waiting: it is logged, and the link continues.
                 log.exception("the link failed")
                 await asyncio.sleep(limits.BACKOFF_MAX_S)
 
@@ -193,7 +193,7 @@ class Link:
         return Route(self._handles.handle.addresses(), self._handles.refreshable, random.random)
 
     async def _next_address(self) -> str | None:
-        """The address to dial now, after whatever wait is due; None after a refresh."""
+        """Wait as the route says, then return the address to dial; None after a refresh."""
         if self._handles.expires_soon():
             self._route.want_handle()
         step = self._route.next(asyncio.get_running_loop().time())
@@ -204,7 +204,7 @@ class Link:
         assert isinstance(step, Refresh)
         try:
             await self._handles.refresh(self._seen_version)
-        except Exception as problem:  # the source is the caller's
+        except Exception as problem:  # the source is the caller's code
             log.warning("no new handle: %s", problem)
             self._note(Failure(Code.NO_CONNECTION, f"no new handle: {problem}"))
         if self._handles.version != self._seen_version:
@@ -213,11 +213,11 @@ class Link:
         return None
 
     async def _use(self, address: str) -> None:
-        """Dial, attach, and stay until the connection ends."""
+        """Dial, attach, and wait until the connection ends."""
         loop = asyncio.get_running_loop()
         connection = Connection(loop, self, self._handles.handle, self._port.session)
         host, port = split_address(address)
-        # Set before dialling: a quick server's ATTACHED is told before create_connection returns.
+        # Set before dialling: a quick server's ATTACHED arrives before create_connection returns.
         self._connection, self._address, self._left = connection, address, False
         try:
             tls = self._handles.handle.tls
@@ -240,7 +240,7 @@ class Link:
             self._route.lost()
             if connection.silent or failure.code != Code.NO_CONNECTION:
                 self._route.avoid(address)
-            self._port.on_detached(self.trouble)
+            self._port.on_detached(self.reason)
         if failure.code in (Code.UNSUPPORTED_VERSION, Code.TLS_REQUIRED):
             self._give_up(failure)
 
@@ -253,8 +253,8 @@ class Link:
             self._rejected(failure)
 
     def _rejected(self, failure: Failure) -> None:
-        """What the handle says does not hold, here as anywhere. A fresh one may be refused once too, while keys
-        roll over."""
+        """The handle is refused, and so it would be at any replica. A fresh one may be refused once during a key
+        rotation."""
         self._route.want_handle()
         self._rejections += 1
         if not self._handles.refreshable or self._rejections > 2:
@@ -262,13 +262,13 @@ class Link:
             self._give_up(failure._replace(retryable=False))
 
     def _note(self, failure: Failure) -> None:
-        """Remember why there is no connection. Codes that a server gave stay: they say more than silence."""
+        """Remember why there is no connection."""
         log.info("no connection: %s", failure.message)
-        self.trouble = Failure(Code.NO_CONNECTION, failure.message or CODES[Code.NO_CONNECTION].meaning, True)
+        self.reason = Failure(Code.NO_CONNECTION, failure.message or CODES[Code.NO_CONNECTION].meaning, True)
 
     def _give_up(self, failure: Failure) -> None:
         self._wanted.clear()
-        self.trouble = failure
+        self.reason = failure
         self._route = self._new_route()
         for waiter in self._waiters:
             if not waiter.done():
@@ -276,7 +276,7 @@ class Link:
         self._waiters.clear()
         self._port.on_hopeless(failure)
 
-    # What the connection tells.
+    # Events of the connection.
 
     def on_attached(self, attached: wire.Attached) -> None:
         if attached.epoch < self._handles.epoch:
@@ -329,17 +329,17 @@ class Link:
         if head and head != self._unreachable:
             self.reroute(Reroute("head", head, "there is a new head"))
 
-    # A head that is gone.
+    # A dead or isolated head.
 
     def _look_elsewhere(self) -> None:
-        """The head here is cut off: it is no better than one that cannot be reached."""
+        """Treat the head here, which is isolated, as an unreachable one."""
         self._route.avoid(self._address)
         self._route.want_handle()
         self._unreachable = self._address
 
     def _wait_or_leave(self, reroute: Reroute) -> None:
-        """The replica is not the one. If it names a head that cannot be reached, a new head is on its way: to be told
-        of it here is quicker than to ask one replica after the other, ever more slowly."""
+        """Leave a replica that is not the head, or wait there if the head that it names is unreachable. Its notice of
+        the new head comes sooner than an answer of replicas asked in turn with growing delays."""
         if reroute.to != "head" or not reroute.address or reroute.address != self._unreachable:
             self.reroute(reroute)
             return

@@ -1,7 +1,6 @@
 """Reads, tails, trims and status calls over one link to any replica, the head preferred.
 
-All of them can be repeated without harm, so a request stays open across connections until it is answered or
-its deadline passes.
+Repeating any of them is harmless, so a request stays open across connections until its answer or its deadline.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from quorate.tail import Entry, TailState
 from quorate.writer import Reroute
 
 _NOT_HERE_YET = (Code.OFFSET_BEYOND_END, Code.SYNCING)
-"""Refusals of a replica that is behind: the entries exist elsewhere, or soon here."""
+"""Refusals of a replica that lags: the entries exist elsewhere, or soon here."""
 
 
 class Request:
-    """A READ, TRIM or STATUS that waits for its answer."""
+    """A READ, TRIM or STATUS awaiting its answer."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, build: Callable[[int], wire.Message]) -> None:
         self.build = build
         self.answer: asyncio.Future[Any] = loop.create_future()
         self.refusal: Failure | None = None
-        """The last refusal that made it wait."""
+        """The last retryable refusal."""
 
     def on_message(self, message: wire.Message) -> int:
         if not self.answer.done():
@@ -75,7 +74,7 @@ class Reader:
     # Calls.
 
     async def request(self, build: Callable[[int], wire.Message], timeout_s: float) -> Any:
-        """Send what `build(request)` makes until it is answered. Raises ReadRefused."""
+        """Send the frame of `build(request)` until it is answered. Raises ReadRefused."""
         if len(self._open) >= limits.READS_OUTSTANDING_MAX:
             raise read_refused(Failure(Code.QUEUE_FULL, f"{len(self._open)} reads are outstanding", True))
         request = Request(self._loop, build)
@@ -124,13 +123,13 @@ class Reader:
             self.link.connection.send(item.build(number))
 
     def _send_again(self, number: int, connection: Connection | None) -> None:
-        """Unless it was sent on a new connection meanwhile."""
+        """Send the request again unless a new connection has done so meanwhile."""
         if connection is not None and connection is self.link.connection:
             self._send(number)
 
     def _lateness(self) -> Failure:
         if self.link.connection is None:
-            return self.link.trouble._replace(retryable=True)
+            return self.link.reason._replace(retryable=True)
         return Failure(Code.DEADLINE_EXCEEDED, "the read was not answered in time", True)
 
     def _fail_all(self, failure: Failure) -> None:
@@ -159,7 +158,7 @@ class Reader:
             self._on_refused(message)
         elif isinstance(message, (wire.Entries, wire.StatusOk, wire.TrimOk)):
             item = self._open.get(message.request)
-            if item is not None:  # else it was cancelled, or its caller stopped waiting
+            if item is not None:  # else the request was cancelled, or its caller stopped waiting
                 item.on_message(message)
             self.link.progressed()
         elif isinstance(message, wire.Notice):
@@ -199,7 +198,7 @@ class Reader:
         self._fail_all(failure)
 
     def awaits_answer(self) -> bool:
-        # A read may be held back for its wait_ms and a tail for ever; a PING tells whether the server lives.
+        # A read may wait for wait_ms and a tail for ever, so a PING checks whether the server lives.
         return bool(self._open)
 
     def busy(self) -> bool:
@@ -207,11 +206,11 @@ class Reader:
 
 
 class Tail:
-    """The entries of a log from an offset on, as they are committed: an async iterator without end.
+    """The entries of a log from an offset on, as they are committed: an endless async iterator.
 
-    Survives the loss of a replica without gap or duplicate. Close it (`aclose`, or leave `async with`) when
-    you stop before the client is closed. Iterating raises ReadRefused when the log cannot be followed any
-    more, for example because the offset was trimmed.
+    It survives the loss of a replica without gap or duplicate. To stop before the client is closed, close it
+    (`aclose`, or leave `async with`). Iterating raises ReadRefused when the log can no longer be followed, for
+    example because the offset was trimmed.
     """
 
     def __init__(self, reader: Reader, offset: int, credit_bytes: int) -> None:
@@ -232,7 +231,7 @@ class Tail:
         return entry
 
     async def next_entries(self) -> list[Entry]:
-        """The entries that came next, at least one: quicker than one by one."""
+        """The next entries, at least one. Faster than one by one."""
         if self._at < len(self._entries):
             rest, self._entries, self._at = self._entries[self._at :], [], 0
             return rest

@@ -1,5 +1,5 @@
-"""Where to connect next: pure. All endpoints of the handle, head first; redirects at once; between rounds a new
-handle, and a wait that grows exponentially with full jitter."""
+"""The next address to dial. Pure. All endpoints of the handle in turn, head first; redirects at once. Each pass over
+the endpoints begins with a new handle, and a wait that grows exponentially with full jitter."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Refresh(NamedTuple):
 
 
 class Route:
-    """`random` gives numbers in [0, 1); `now` is any monotonic clock in seconds."""
+    """`random` gives numbers in [0, 1). `now` is any monotonic clock in seconds."""
 
     def __init__(self, addresses: Sequence[str], can_refresh: bool, random: Callable[[], float]) -> None:
         assert addresses, "a handle has endpoints"
         self._addresses = list(addresses)
-        self._round: deque[str] = deque(addresses)
+        self._remaining: deque[str] = deque(addresses)
         self._can_refresh = can_refresh
         self._random = random
         self._redirect: str | None = None
@@ -43,16 +43,16 @@ class Route:
         if self._redirect is not None:
             address, self._redirect = self._redirect, None
             return Dial(address, self._take_delay())
-        if not self._round:
-            self._end_round()
+        if not self._remaining:
+            self._end_pass()
         if self._wants_refresh and self._can_refresh and now - self._refreshed_at >= limits.REFRESH_INTERVAL_S_MIN:
             self._wants_refresh = False
             self._refreshed_at = now
             return Refresh(self._take_delay())
-        return Dial(self._round.popleft(), self._take_delay())
+        return Dial(self._remaining.popleft(), self._take_delay())
 
     def redirect(self, address: str) -> None:
-        """A replica named the head. Without an address the round goes on."""
+        """A replica named the head. Without an address the pass continues."""
         if not address:
             return
         self._redirect = address
@@ -61,43 +61,43 @@ class Route:
             self._back_off()
 
     def want_handle(self) -> None:
-        """The handle seems out of date: the next step is a refresh, if one can be had."""
+        """The handle seems out of date: the next step is a refresh, if possible."""
         self._wants_refresh = True
 
     def wait_at_least(self, delay_s: float) -> None:
-        """What a server asked for, before the next dial."""
+        """Wait as a server asked before the next dial."""
         self._delay_min_s = max(self._delay_min_s, min(delay_s, limits.BACKOFF_MAX_S))
 
     def replace(self, addresses: Sequence[str]) -> None:
-        """A new handle came."""
+        """A new handle has arrived."""
         assert addresses, "a handle has endpoints"
         self._addresses = list(addresses)
-        self._round = deque(addresses)
+        self._remaining = deque(addresses)
 
     def attached(self, address: str) -> None:
-        """The connection is what was wanted. When it breaks, its address is tried first."""
+        """The connection is attached. When it breaks, its address is dialled first."""
         self._redirect = None
         self._wants_refresh = False
         self._delay_s = self._delay_min_s = 0.0
         self._progressed = False
-        self._round = deque([address, *(other for other in self._addresses if other != address)])
+        self._remaining = deque([address, *(other for other in self._addresses if other != address)])
 
     def progressed(self) -> None:
-        """The connection answered something: waits start small again."""
+        """The connection has answered: waits start small again."""
         self._progressed = True
         self._attempt = self._redirects = 0
 
     def lost(self) -> None:
-        """The attached connection broke. One that never answered anything is not dialled again without a wait."""
+        """The attached connection broke. If it never answered, its address is dialled again only after a wait."""
         if not self._progressed:
             self._back_off()
 
     def avoid(self, address: str) -> None:
-        """Try the others before this one."""
-        self._round = deque(other for other in self._round if other != address)
+        """Dial the others before this one."""
+        self._remaining = deque(other for other in self._remaining if other != address)
 
-    def _end_round(self) -> None:
-        self._round = deque(self._addresses)
+    def _end_pass(self) -> None:
+        self._remaining = deque(self._addresses)
         self._wants_refresh = True
         self._back_off()
 

@@ -38,12 +38,12 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run to the end and give the result."""
+        """Run to the end and return the result."""
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # on KeyboardInterrupt nobody waits any more
+            future.cancel()  # on KeyboardInterrupt the caller waits no more
             raise
 
     def stop(self) -> None:
@@ -114,7 +114,7 @@ def connect_group(
 
 
 class Client:
-    """Made by `connect` or `connect_group`."""
+    """The client that `connect` and `connect_group` return."""
 
     def __init__(self, connect: Callable[[], Coroutine[Any, Any, async_client.Client]]) -> None:
         self._thread = LoopThread()
@@ -152,8 +152,8 @@ class Client:
         expected_offset: int | None = None,
         fencing_token: int | None = None,
     ) -> Future[int]:
-        """Append one entry without waiting: many outstanding appends share batches. The entries of one thread are
-        ordered as it submitted them."""
+        """Append one entry without waiting. Outstanding appends share batches. The order of one thread's entries is
+        the order of its calls."""
         client, data = self._client, bytes(entry) if isinstance(entry, (bytearray, memoryview)) else entry
         return self._submit(
             lambda: client.append(data, timeout=timeout, expected_offset=expected_offset, fencing_token=fencing_token)
@@ -167,7 +167,7 @@ class Client:
         expected_offset: int | None = None,
         fencing_token: int | None = None,
     ) -> Appended:
-        """Append entries that are ordered as one, and wait."""
+        """Append entries ordered as one, and wait."""
         client, listed = self._client, list(entries)
         future: Future[Appended] = self._submit(
             lambda: client.append_many(
@@ -177,7 +177,7 @@ class Client:
         return future.result()
 
     def ready(self) -> None:
-        """Wait until few enough submitted appends are outstanding to go on."""
+        """Wait until few enough submitted appends are outstanding."""
         self._thread.run(self._client.ready())
 
     def read(
@@ -208,7 +208,7 @@ class Client:
                 self._thread.run(tail.aclose())
 
     def trim(self, before_offset: int, *, timeout: float | None = None) -> int:
-        """Discard what lies before `before_offset` on every replica; returns the trim offset."""
+        """Discard the entries before `before_offset` on every replica. Returns the trim offset."""
         return self._thread.run(self._client.trim(before_offset, timeout=timeout))
 
     def status(self, *, timeout: float | None = None) -> GroupStatus:
@@ -245,7 +245,7 @@ class Client:
         for future, start in submitted:
             try:
                 started = start()
-            except Exception as problem:  # a TypeError or ValueError of the caller's
+            except Exception as problem:  # a TypeError or ValueError of the caller
                 future.set_exception(problem)
                 continue
             started.add_done_callback(lambda done, future=future: _copy(done, future))  # type: ignore[misc]
@@ -253,7 +253,7 @@ class Client:
 
 def _copy(done: asyncio.Future[Any], future: Future[Any]) -> None:
     if not future.set_running_or_notify_cancel():
-        done.cancelled() or done.exception()  # seen, so that asyncio does not complain
+        done.cancelled() or done.exception()  # marks the exception as seen, so that asyncio does not log it
         return
     error = done.exception()
     if error is not None:
@@ -263,7 +263,7 @@ def _copy(done: asyncio.Future[Any], future: Future[Any]) -> None:
 
 
 class Control:
-    """`quorate.control.Control` without async: the same methods; lists are lists."""
+    """`quorate.control.Control` without async: the same methods; listings return lists."""
 
     def __init__(self, api_url: str, api_key: str, *, timeout: float = limits.TIMEOUT_S_DEFAULT) -> None:
         from quorate import control

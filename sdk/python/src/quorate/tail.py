@@ -1,7 +1,7 @@
-"""Following a log: what was received of a subscription, pure.
+"""Following a log: the state of a subscription. Pure.
 
-Offsets are dense, so a tail knows what must come next. After a failure it subscribes again from there, at any
-replica; what it was given twice it drops, and a gap is an error of the server.
+Offsets are dense, so a tail knows the next one. After a failure it subscribes again from there at any replica. It
+drops duplicates; a gap is a server's error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 def entries_from(message: wire.Entries, offset: int) -> list[Entry]:
-    """The entries of ENTRIES from `offset` on; whole batches come, so the first may begin before it.
+    """The entries of ENTRIES from `offset` on. Batches arrive whole, so the first may begin before it.
     Raises WireError when they do not follow one another."""
     entries: list[Entry] = []
     at = 0
@@ -43,11 +43,11 @@ def entries_from(message: wire.Entries, offset: int) -> list[Entry]:
 
 
 class TailState:
-    """What a tail holds: the buffer, and the credit that the server has."""
+    """A tail's state: the buffer, and the server's credit."""
 
     def __init__(self, offset: int, credit_bytes: int) -> None:
         self.next_offset = offset
-        """What must come next from a server."""
+        """The offset of the next entry from a server."""
         self.credit_bytes = credit_bytes
         self._buffer: deque[tuple[list[Entry], int]] = deque()
         self._buffered_bytes = 0
@@ -62,8 +62,8 @@ class TailState:
         self._buffer.append((entries, size))
 
     def take(self) -> tuple[list[Entry], int] | None:
-        """The next entries for the reader, and the credit to give back now: little by little would cost a frame
-        for each frame."""
+        """The next entries for the reader, and the credit to return now. Credit is returned in large amounts, because
+        small ones would cost a frame for each frame."""
         if not self._buffer:
             return None
         entries, size = self._buffer.popleft()
@@ -75,6 +75,6 @@ class TailState:
         return entries, owed
 
     def start(self) -> int:
-        """Credit for a new subscription: what the buffer has room for."""
+        """Credit for a new subscription: the buffer's unused space."""
         self._owed_bytes = 0
         return max(1, self.credit_bytes - self._buffered_bytes)

@@ -1,4 +1,4 @@
-"""OpenTelemetry: a span per append, and its context for the APPEND frame. Costs nothing when it is not set up."""
+"""OpenTelemetry: a span per append, and its context for the APPEND frame. It costs nothing unless set up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ except ImportError:  # the API is an optional dependency
 
 
 def context_headers() -> dict[str, str]:
-    """Headers that make a call to the API part of the caller's trace; none outside of one."""
+    """Headers that make a call to the API part of the caller's trace, if there is one."""
     headers: dict[str, str] = {}
     if propagate is not None:
         propagate.inject(headers)

@@ -1,4 +1,4 @@
-"""TLS of a connection: whom the handle says to trust, and what a failed handshake means."""
+"""TLS of a connection: the authority that the handle names, and the meaning of failed handshakes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorate.errors import Failure
 
 @lru_cache(maxsize=16)
 def client_context(ca_pem: str) -> ssl.SSLContext:
-    """Trusts what this authority issued, for the host that is dialled, and nothing else. Raises ValueError."""
+    """Trusts only this authority's certificates, for the dialled host. Raises ValueError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the host
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
@@ -22,7 +22,7 @@ def client_context(ca_pem: str) -> ssl.SSLContext:
 
 
 def failure_of(problem: OSError | TimeoutError, address: str) -> Failure:
-    """Why there is no connection to `address`, as what the caller has to do about it."""
+    """The failure of a connection to `address`, with the caller's next step."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return Failure(Code.SERVER_UNTRUSTED, f"{address}: {_untrusted(problem)}")
     if isinstance(problem, ssl.SSLError) and "WRONG_VERSION_NUMBER" in str(problem):
@@ -31,7 +31,7 @@ def failure_of(problem: OSError | TimeoutError, address: str) -> Failure:
 
 
 def _untrusted(problem: ssl.SSLCertVerificationError) -> str:
-    # Numbers of OpenSSL's X509_V_ERR_*: the texts differ between versions.
+    # Numbers of OpenSSL's X509_V_ERR_*, because the texts differ between versions.
     match problem.verify_code:
         case 62 | 64:  # host name, IP address
             return f"its certificate is for another host ({problem.verify_message})"

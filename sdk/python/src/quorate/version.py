@@ -1,4 +1,4 @@
-"""The package's version and the name it greets servers with."""
+"""The package's version, and the client's name in handshakes."""
 
 VERSION = "0.1.0"
 CLIENT_NAME = f"quorate-python/{VERSION}"

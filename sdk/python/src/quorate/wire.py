@@ -1,8 +1,8 @@
 """The codec of the wire protocol (sdk/contract/wire.md): pure, both directions, no sockets.
 
-`FrameSplitter` turns received bytes into frames whose lengths and checksums are right; `decode` turns a
-frame into its message; `encode` turns a message into bytes. APPEND and ACKED, the hot ones, have short
-cuts (`encode_append`, `decode_acks`) that make no message object.
+`FrameSplitter` turns received bytes into frames with correct lengths and checksums. `decode` turns a frame into its
+message, `encode` a message into bytes. `encode_append` and `decode_acks` serve the hot APPEND and ACKED without
+message objects.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RetryHint(IntEnum):
 
 
 class WireError(Exception):
-    """The peer sent bytes that are not this protocol; `code` is what GOODBYE tells it."""
+    """The peer sent bytes that are not this protocol. GOODBYE carries `code` to it."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(f"{code.name.lower()}: {message}")
@@ -284,7 +284,7 @@ class _Layout(NamedTuple):
     message: type[Any]
     fixed: Struct
     strings: tuple[int, ...]
-    """Bytes of the length in front of each string that follows the fixed part."""
+    """Bytes of the length before each string after the fixed part."""
 
 
 _LAYOUTS = (
@@ -322,18 +322,18 @@ _ENTRIES_BATCH = Struct("<QQIII")
 
 
 class Frame(NamedTuple):
-    """A frame whose length and head checksum are right; its fields are not looked at yet."""
+    """A frame with a correct length and head checksum. Its fields are not decoded yet."""
 
     kind: int
     channel: int
     head: bytes
-    """Without the trace context."""
+    """The head without the trace context."""
     payload: bytes
     trace: bytes | None
 
 
 class FrameSplitter:
-    """Collects received bytes and gives out whole frames. Holds at most one incomplete frame."""
+    """Collects received bytes into whole frames. Holds at most one incomplete frame."""
 
     def __init__(self, max_frame_bytes: int) -> None:
         self.max_frame_bytes = max_frame_bytes
@@ -342,9 +342,9 @@ class FrameSplitter:
         self._missing = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Frames completed by `data`. Raises WireError; the stream is useless after that."""
+        """The frames that `data` completes. Raises WireError, after which the stream is unusable."""
         if self._missing:
-            # A large frame is on its way: collect its pieces and join once, instead of once a piece.
+            # A large frame is arriving: collect its pieces and join them once.
             self._chunks.append(data)
             self._missing -= len(data)
             if self._missing > 0:
@@ -394,7 +394,7 @@ def _frame_at(data: bytes, at: int, size: int) -> Frame:
 
 
 def decode(frame: Frame) -> Message:
-    """The message in a frame; checks payload lengths and CRCs. Raises WireError."""
+    """The message in a frame. Checks payload lengths and CRCs. Raises WireError."""
     kind = frame.kind
     try:
         if kind == Kind.ENTRIES:
@@ -432,7 +432,7 @@ def _decode_fields(layout: _Layout, head: bytes) -> Message:
 
 
 def decode_acks(head: bytes) -> list[tuple[int, int]]:
-    """(seq, base_offset) of each batch that an ACKED head names."""
+    """(seq, base_offset) of each batch in an ACKED head."""
     (count,) = _U32.unpack_from(head, 0)
     end = 4 + count * _ACK.size
     if end > len(head):
@@ -470,7 +470,7 @@ def _check_payload(payload: bytes | memoryview, length: int, crc: int) -> None:
 
 
 def split_entries(payload: bytes, entry_count: int, at: int = 0, end: int | None = None) -> list[bytes]:
-    """The entries in `payload[at:end]`, which they must fill. Raises WireError batch_malformed."""
+    """The entries in `payload[at:end]`. They must fill it. Raises WireError batch_malformed."""
     end = len(payload) if end is None else end
     entries: list[bytes] = []
     unpack = _U32.unpack_from
@@ -484,7 +484,7 @@ def split_entries(payload: bytes, entry_count: int, at: int = 0, end: int | None
 
 
 def pack_entries(entries: Sequence[bytes]) -> bytes:
-    """The payload made of entries."""
+    """The payload that holds the entries."""
     return b"".join(part for entry in entries for part in (_U32.pack(len(entry)), entry))
 
 
@@ -521,7 +521,7 @@ def _encode_fields(layout: _Layout, message: Message) -> bytes:
 
 
 def frame_head(kind: int, channel: int, head: bytes, payload_len: int, trace: bytes | None) -> bytes:
-    """Header and head of a frame whose payload follows."""
+    """Header and head of a frame with a payload after them."""
     if trace is not None:
         head += trace
     first = _HEADER.pack(len(head) + payload_len, kind, 0 if trace is None else 1, len(head), channel)
@@ -540,7 +540,7 @@ def encode_append(
     fencing_token: int,
     trace: bytes | None,
 ) -> bytes:
-    """Header and head of an APPEND; the payload is written after it without being copied."""
+    """Header and head of an APPEND. The payload is written after them without a copy."""
     head = _APPEND.pack(
         seq, floor_index, timeout_ms, entry_count, payload_len, payload_crc, expected_offset, fencing_token
     )

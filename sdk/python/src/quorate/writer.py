@@ -1,15 +1,15 @@
 """Appending exactly once: the session's state machine, pure.
 
-Calls of the outside tell it what happened (an append, ATTACHED, ACKED, REFUSED, a broken connection, the
-time); it answers with frames to send and actions to take. It has no socket, clock or randomness: `now` and
-the numbers of new sessions come in as arguments. sdk/contract/wire.md, "Appending exactly once".
+Each call reports an event (an append, ATTACHED, ACKED, REFUSED, a broken connection, the time) and returns frames to
+send and actions to take. The writer has no socket, clock or randomness: `now` and the numbers of new sessions are
+arguments. sdk/contract/wire.md, "Appending exactly once".
 
-    queue     batches without a seq: still being filled, or refused and to be sent again
-    inflight  batches with consecutive seqs; the first `_sent` of them are on their way on this connection
+    queue     batches without a seq: being filled, or refused and to be sent again
+    inflight  batches with consecutive seqs; the first `_sent` of them are sent on this connection
 
-A batch is *in doubt* while a sending of it may have been ordered without us knowing. In doubt it keeps its
-seq and is sent again under it until it is answered, even after its callers were told "unknown": later
-batches of the session could not be ordered otherwise.
+A batch is *in doubt* while it may have been ordered without an answer. It keeps its seq and is sent again under it
+until it is answered, because no later batch of the session can be ordered before it. A batch is *abandoned* when its
+callers' deadlines have passed and they got "unknown".
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class Batch:
 
     def __init__(self, deadline: float, shared: bool) -> None:
         self.calls: list[Any] | None = []
-        """Who waits for it; None once all of them were told."""
+        """The calls that wait for it; None once all of them have ended."""
         self.parts: list[bytes] = []
         self.size = 0
         self.entry_count = 0
         self.deadline = deadline
         self.shared = shared
-        """Whether more appends may join it; else it is complete."""
+        """Whether more appends may join it."""
         self.alone = not shared
-        """Whether it is one call's batch; else each call has one entry."""
+        """Whether it is one call's batch. Else each call has one entry."""
         self.expected_offset = NO_EXPECTED_OFFSET
         self.fencing_token = 0
         self.trace: bytes | None = None
@@ -72,15 +72,15 @@ class Batch:
         self.payload_crc = 0
         self.seq = 0
         self.paid = False
-        """Whether the pacing has its tokens: it is sent again for nothing."""
+        """Whether the pacing has taken its tokens. Sending it again takes none."""
         self.doubt = False
         self.answered = False
         self.refusal: Failure | None = None
 
 
 class Acked(NamedTuple):
-    """The entries of a batch have consecutive offsets from `base_offset`. `alone`: its only call made all of
-    them; else each call made one."""
+    """A batch is acknowledged. Its entries have consecutive offsets from `base_offset`. `alone`: all are its only
+    call's; else each call has one."""
 
     calls: list[Any]
     base_offset: int
@@ -95,8 +95,8 @@ class Failed(NamedTuple):
 
 
 class Reroute(NamedTuple):
-    """Leave this connection: for the head at `address`, with a fresh handle, for any other, or for a new one.
-    Elsewhere: away from a head that is cut off; others may name it still, and know better soon."""
+    """Leave this connection: for the head at `address`, with a fresh handle, for another replica, or for a new
+    connection. `elsewhere`: away from an isolated head, which other replicas may still name for a while."""
 
     to: Literal["head", "handle", "elsewhere", "other", "again"]
     address: str = ""
@@ -107,7 +107,7 @@ Action = Acked | Failed | Reroute
 
 
 class Writer:
-    """`new_session` gives a random non-zero 64-bit number. Without `pacing` all is sent at once."""
+    """`new_session` gives a random non-zero 64-bit number. Without `pacing` batches are sent at once."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Writer:
         self._new_session = new_session
         self._pacing = pacing
         self._paced_until = 0.0
-        """When the first of the queue has its tokens, if it waits for nothing else; else 0."""
+        """Time at which the queue's first batch has its tokens, if it waits for them only; else 0."""
         self.session = new_session()
         self.epoch = 0
         self.state = 0
@@ -142,13 +142,13 @@ class Writer:
         self._refusals = 0
         self._stuck = 0
         self._earliest = _NEVER
-        self.trouble = Failure(Code.NO_CONNECTION)
-        """Why nothing can be sent, while nothing can."""
+        self.reason = Failure(Code.NO_CONNECTION)
+        """The reason why no batch can be sent now."""
 
     # Appending.
 
     def append(self, call: Any, entry: bytes, deadline: float) -> Failure | None:
-        """Queue one entry without condition: the hot path. A Failure means it was refused at once."""
+        """Queue one entry without a condition: the hot path. Returns a Failure if it is refused at once."""
         length = len(entry)
         if length > self.limits.max_entry_bytes:
             return self._too_large(length)
@@ -162,7 +162,7 @@ class Writer:
             or not batch.shared
             or batch.size + size > limits.BATCH_COALESCE_BYTES
             or batch.entry_count >= limits.BATCH_COALESCE_ENTRIES
-            # Summed as when it was opened, so that rounding keeps no equal deadline out.
+            # Summed as at the batch's opening, so that rounding never excludes an equal deadline.
             or not deadline <= batch.deadline <= deadline + limits.BATCH_DEADLINE_SPREAD_S
         ):
             batch = self._open(deadline + limits.BATCH_DEADLINE_SPREAD_S, shared=True)
@@ -183,7 +183,7 @@ class Writer:
         fencing_token: int = 0,
         trace: bytes | None = None,
     ) -> Failure | None:
-        """Queue entries that are ordered as one, in a batch of their own."""
+        """Queue entries ordered as one, in a batch of their own."""
         size = sum(map(len, entries)) + 4 * len(entries)
         longest = max(map(len, entries), default=0)
         if longest > self.limits.max_entry_bytes:
@@ -221,7 +221,7 @@ class Writer:
             Code.QUEUE_FULL, f"{self.pending_calls} appends with {self.pending_bytes} bytes are pending", True
         )
 
-    # What is to be sent.
+    # Sending.
 
     def take_frames(self, now: float) -> list[bytes]:
         """Frames to send now, in order, as pieces to write one after the other."""
@@ -261,10 +261,10 @@ class Writer:
         return out
 
     def _must_wait(self, pacing: Pacing, batch: Batch, now: float) -> bool:
-        """Whether the bucket has not enough for it yet."""
+        """Whether the bucket lacks tokens for it now."""
         wait_s = pacing.take(now, pacing.cost(batch.entry_count, batch.size - 4 * batch.entry_count))
         if wait_s > 0.0:
-            # Complete: what joined it would only make it dearer, and wait longer.
+            # Close the batch: more entries would cost more tokens and lengthen the wait.
             batch.shared = False
             self._paced_until = now + wait_s
             return True
@@ -273,7 +273,7 @@ class Writer:
 
     def _send(self, batch: Batch, now: float, out: list[bytes]) -> None:
         assert batch.payload is not None, "a batch is packed before it is sent"
-        # Whether a ghost is ordered matters to nobody; the head need not keep it waiting.
+        # No caller waits for an abandoned batch, so the head need not queue it.
         left_s = batch.deadline - now if batch.calls is not None else 0.0
         head = encode_append(
             self._channel,
@@ -295,14 +295,14 @@ class Writer:
         self._sent += 1
 
     def idle(self) -> bool:
-        """Nothing waits to be sent or answered."""
+        """Whether no batch is queued or unanswered."""
         return not self._inflight and not self._queue
 
     def awaits_answer(self) -> bool:
         return self._sent > 0
 
     def wake_at(self) -> float:
-        """When `on_time` and `take_frames` want to be called, whatever else happens; infinity for never."""
+        """The time of the next call of `on_time` and `take_frames`, unless an event comes first; infinity: none."""
         if not self._attached or self._rewind is not None or self.idle():
             return self._earliest
         held = self._hold_until or self._paced_until
@@ -311,7 +311,7 @@ class Writer:
     # The connection.
 
     def on_attached(self, attached: Attached, channel: int) -> list[Action]:
-        """The replica answered our ATTACH (with `self.session`) on `channel`."""
+        """The replica answered the ATTACH (with `self.session`) on `channel`."""
         floor = attached.last_index if self._floor_index is None else min(self._floor_index, attached.last_index)
         self._floor_index = floor
         if attached.epoch < self.epoch:
@@ -324,7 +324,7 @@ class Writer:
         self._hold_until = 0.0
         base = self._inflight[0].seq if self._inflight else self._next_seq
         if not base <= attached.next_seq <= self._next_seq:
-            # It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
+            # The head forgot the session, or knows batches that were never sent: the numbers are not valid.
             return self._on_forgotten(0)
         self._attached = True
         if attached.next_seq > 1:
@@ -333,9 +333,9 @@ class Writer:
                     batch.doubt = False
         return []
 
-    def on_detached(self, trouble: Failure) -> None:
-        """The connection is gone. What was sent and not answered is in doubt."""
-        self.trouble = trouble
+    def on_detached(self, reason: Failure) -> None:
+        """The connection is gone. Unanswered batches are in doubt."""
+        self.reason = reason
         if self._rewind is not None:
             # A refused batch was not ordered, nor was any batch that was sent after it.
             self._fold(self._rewind)
@@ -352,8 +352,8 @@ class Writer:
         head = notice.role in (Role.HEAD, Role.SOLE)
         if not self._attached or (head and not missed):
             return []
-        # A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor
-        # above all. Nothing more is sent until it is said anew.
+        # A former head that is head again may have lost batches, so ATTACHED's values no longer hold, the floor
+        # above all. No batch is sent until a new ATTACHED.
         self._attached = False
         if head:
             return [Reroute("again", reason="it may not have been the head all the time")]
@@ -381,7 +381,7 @@ class Writer:
         if self._rewind is not None and self._drained(self._rewind):
             self._fold(self._rewind)
         if self._rewind is None and self._sent and any(inflight[i].answered for i in range(self._sent)):
-            # Batches are committed in order, so an answer to an earlier one will not come any more.
+            # Batches are committed in order, so an earlier batch gets no answer any more.
             actions.append(Reroute("again", reason=f"no answer to batch {inflight[0].seq}"))
         return actions
 
@@ -409,7 +409,7 @@ class Writer:
         return self._on_not_ordered(index, failure, refused, now)
 
     def _on_unknown(self, index: int, failure: Failure, refused: Refused) -> list[Action]:
-        """The head cannot tell what became of a batch. Sent again, the session tells."""
+        """The head does not know a batch's outcome. Sending it again under the session finds it out."""
         batch = self._inflight[index]
         actions: list[Action] = []
         if refused.retry == RetryHint.NEVER and batch.calls is not None:
@@ -419,7 +419,7 @@ class Writer:
     def _on_not_ordered(self, index: int, failure: Failure, refused: Refused, now: float) -> list[Action]:
         batch = self._inflight[index]
         if self._rewind is None and refused.code == Code.SEQUENCE_GAP:
-            # Nothing before it was refused. With nothing before it at all, the head lost the session's place.
+            # No batch before it was refused. If it is the first one, the head lost the session's position.
             return self._on_forgotten(index) if index == 0 else [Reroute("again", reason="it lost a batch")]
         self._rewind = batch.seq if self._rewind is None else min(self._rewind, batch.seq)
         batch.answered, batch.doubt = True, False
@@ -438,20 +438,21 @@ class Writer:
         return actions
 
     def _drained(self, rewind: int) -> bool:
-        """Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in
-        the head's queue is answered after one behind it that the queue had no room for. Sent again before its answer,
-        it would be on its way twice, and the first answer taken for the second's."""
+        """Whether every batch sent from the refused one on has been answered.
+
+        A batch in the head's queue is answered after a later one that found the queue full. Sent again before its
+        answer, it would be in flight twice, and the first answer would be taken for the second's."""
         sent = itertools.islice(self._inflight, self._sent)
         return all(batch.answered for batch in sent if batch.seq >= rewind)
 
     def _hold(self, now: float, retry_after_s: float) -> None:
-        """Wait as long as asked; when asked for nothing again and again, longer each time."""
+        """Wait as long as asked, and longer after each refusal in a row that asks for no wait."""
         self._refusals += 1
         patience_s = limits.BACKOFF_BASE_S * (2.0 ** min(self._refusals - 1, 6) - 1.0)
         self._hold_until = max(self._hold_until, now + max(retry_after_s, min(patience_s, limits.BACKOFF_MAX_S)))
 
     def _fold(self, seq: int) -> None:
-        """Take the batches from `seq` on, none of which is in doubt, back to the front of the queue."""
+        """Move the batches from `seq` on, none of them in doubt, back to the front of the queue."""
         base = self._inflight[0].seq if self._inflight else self._next_seq
         while len(self._inflight) > seq - base:
             batch = self._inflight.pop()
@@ -465,12 +466,12 @@ class Writer:
         self._pop_answered()
 
     def _on_forgotten(self, index: int) -> list[Action]:
-        """The head does not know the session. Batches from `index` on are not ordered by this connection."""
+        """The head does not know the session. This connection orders no batch from `index` on."""
         return self._renew_session(index, Failure(Code.SESSION_EXPIRED), "the session expired")
 
     def _renew_session(self, index: int, failure: Failure, reason: str) -> list[Action]:
-        """What may have been ordered under the session stays unknown, because of `failure`; the rest is sent in a
-        new one. Batches from `index` on are not ordered by this connection."""
+        """Begin a new session. Batches that may have been ordered stay unknown because of `failure`; the rest is sent
+        in the new session. This connection orders no batch from `index` on."""
         actions: list[Action] = []
         kept: list[Batch] = []
         for position, batch in enumerate(self._inflight):
@@ -496,7 +497,7 @@ class Writer:
     # Time.
 
     def on_time(self, now: float) -> list[Action]:
-        """Give up on what is past its deadline."""
+        """Fail the batches whose deadlines have passed."""
         if now < self._earliest:
             return []
         actions: list[Action] = []
@@ -511,7 +512,7 @@ class Writer:
             refused_before = self._rewind is not None and batch.seq >= self._rewind
             on_its_way = index < self._sent and not batch.answered and not refused_before
             if batch.doubt or on_its_way:
-                reason = "" if self._attached else self.trouble.message
+                reason = "" if self._attached else self.reason.message
                 actions.append(self._fail(batch, Failure(Code.NO_ANSWER, reason, True), unknown=True))
                 batch.deadline = now + self._answer_wait_s
             else:
@@ -531,14 +532,14 @@ class Writer:
         return actions
 
     def _on_stuck(self) -> list[Action]:
-        """A ghost is not answered though the connection lives. Ask again on a new one, but not for ever."""
+        """An abandoned batch is unanswered though the connection lives. Ask on a new connection, at most so often."""
         self._stuck += 1
         front = self._inflight[0].seq
         reason = f"no answer to batch {front}"
-        if self._stuck > limits.GHOST_SENDINGS_MAX:
-            # What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
+        if self._stuck > limits.ABANDONED_SENDINGS_MAX:
+            # Unanswered batches may yet be ordered under the old session, except those behind a refused batch.
             index = len(self._inflight) if self._rewind is None else self._rewind - front
-            again = f"{reason}, which was sent again {limits.GHOST_SENDINGS_MAX} times"
+            again = f"{reason}, which was sent again {limits.ABANDONED_SENDINGS_MAX} times"
             message = f"{again}; its session is given up, and later appends go in a new one"
             return self._renew_session(index, Failure(Code.NO_ANSWER, message, True), reason)
         return [Reroute("again", reason=reason)]
@@ -546,10 +547,10 @@ class Writer:
     def _lateness(self) -> Failure:
         if self._attached:
             return Failure(Code.DEADLINE_EXCEEDED, "it was waiting in the client", True)
-        return self.trouble._replace(retryable=True)
+        return self.reason._replace(retryable=True)
 
     def fail_all(self, failure: Failure) -> list[Action]:
-        """Give up on everything: the client closes, or no replica will ever take it."""
+        """Fail every batch: the client closes, or no replica will ever accept them."""
         actions: list[Action] = []
         for index, batch in enumerate(self._inflight):
             if batch.calls is not None:
@@ -562,13 +563,13 @@ class Writer:
         return actions
 
     def _fail(self, batch: Batch, failure: Failure, unknown: bool) -> Failed:
-        assert batch.calls is not None, "its callers were told before"
+        assert batch.calls is not None, "its calls have ended before"
         failed = Failed(batch.calls, failure, unknown)
         self._forget_calls(batch)
         return failed
 
     def _forget_calls(self, batch: Batch) -> None:
-        assert batch.calls is not None, "its callers were told before"
+        assert batch.calls is not None, "its calls have ended before"
         self.pending_calls -= len(batch.calls)
         self.pending_bytes -= batch.size
         batch.calls = None

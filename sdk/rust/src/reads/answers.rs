@@ -1,4 +1,4 @@
-//! What a replica answers to reads: pages, offsets, refusals.
+//! A replica's answers to reads: pages, offsets, refusals.
 
 use quorate_types::config::Role;
 use quorate_types::{Code, Micros};
@@ -128,7 +128,7 @@ impl<A, S: Clone> Reads<A, S> {
             return;
         };
         let failure = Failure::refused(refused);
-        // A replica that is behind: the entries exist elsewhere, or soon here.
+        // The replica is behind: the entries exist elsewhere, or soon here.
         let is_behind = failure.is(Code::OffsetBeyondEnd) || failure.is(Code::Syncing);
         match refused.retry {
             _ if is_behind || refused.retry == 1 => {

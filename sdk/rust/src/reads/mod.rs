@@ -1,7 +1,7 @@
-//! Reads, tails, trims and status calls, pure: what is open, what is to be sent, what an answer means.
+//! Reads, tails, trims and status calls, pure: open calls, messages to send, answers.
 //!
-//! All of them can be repeated without harm, so they stay open across connections until they are answered or
-//! their deadline passes. A tail subscribes again from the offset that must come next.
+//! All of them can be repeated without harm. So they stay open across connections until they are answered or their
+//! deadline passes. A tail subscribes again from its next offset.
 
 mod answers;
 #[cfg(test)]
@@ -19,10 +19,10 @@ use crate::errors::Failure;
 use crate::limits::{READS_OUTSTANDING_MAX, TAILS_MAX};
 use crate::writer::{NEVER, Reroute, Target};
 
-/// What is asked once.
+/// A call with one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
-    /// `wait_until`: when an empty answer is due, if nothing is there.
+    /// `wait_until`: time of an empty answer, if there is no entry.
     Read {
         offset: Offset,
         max_bytes: u32,
@@ -30,13 +30,13 @@ pub enum Ask {
         wait_until: Micros,
     },
     Status,
-    /// Discard what lies before.
+    /// Discard the entries before the offset.
     Trim {
         before_offset: Offset,
     },
 }
 
-/// What the outside has to do. `A` is what an ask, `S` what a tail is known by.
+/// An action for the shell. `A` identifies a call, `S` a tail.
 #[derive(Debug)]
 pub enum ReadAction<A, S> {
     Page {
@@ -56,7 +56,7 @@ pub enum ReadAction<A, S> {
         ticket: A,
         failure: Failure,
     },
-    /// The next entries of a tail; `bytes` of credit are due when they are consumed. `None`: nobody listens.
+    /// The next entries of a tail; `bytes` of credit are due when they are consumed.
     Tailed {
         request: u32,
         ticket: S,
@@ -88,20 +88,20 @@ enum Open<A, S> {
 
 struct Item<A, S> {
     open: Open<A, S>,
-    /// When it is to be sent (again); [`NEVER`] while it is with the server.
+    /// Time to send it (again); [`NEVER`] while the server has it.
     send_at: Micros,
 }
 
 pub struct Reads<A, S> {
     items: BTreeMap<u32, Item<A, S>>,
-    /// Small messages that go before anything else: CREDIT, CANCEL.
+    /// Small messages to send first: CREDIT, CANCEL.
     urgent: Vec<Message>,
     last_request: u32,
     is_attached: bool,
-    /// Something may be due to be sent: saves looking at every item.
+    /// No item is due earlier: saves looking at every item.
     send_at: Micros,
     earliest: Micros,
-    trouble: Failure,
+    offline_reason: Failure,
     pub epoch: Epoch,
 }
 
@@ -120,7 +120,7 @@ impl<A, S: Clone> Reads<A, S> {
             is_attached: false,
             send_at: NEVER,
             earliest: NEVER,
-            trouble: Failure::new(client_side::NO_CONNECTION, "not connected yet"),
+            offline_reason: Failure::new(client_side::NO_CONNECTION, "not connected yet"),
             epoch: 0,
         }
     }
@@ -167,8 +167,8 @@ impl<A, S: Clone> Reads<A, S> {
         self.send_at = 0;
     }
 
-    /// A tail's reader has consumed `bytes`. Credit goes back in quarters: little by little would cost a frame for
-    /// each frame.
+    /// A tail's reader has consumed `bytes`. Credit is returned in quarters of the whole: smaller parts would cost a
+    /// frame for each frame.
     pub fn consumed(&mut self, request: u32, bytes: u32) {
         let Some(item) = self.items.get_mut(&request) else {
             return;
@@ -310,17 +310,17 @@ impl<A, S: Clone> Reads<A, S> {
         None
     }
 
-    pub fn on_detached(&mut self, trouble: Failure) {
+    pub fn on_detached(&mut self, reason: Failure) {
         self.is_attached = false;
         self.urgent.clear();
-        self.trouble = trouble;
+        self.offline_reason = reason;
     }
 
-    pub fn set_trouble(&mut self, trouble: Failure) {
-        self.trouble = trouble;
+    pub fn set_reason(&mut self, reason: Failure) {
+        self.offline_reason = reason;
     }
 
-    /// Ends what is past its deadline.
+    /// Ends calls past their deadline.
     pub fn on_time(&mut self, now: Micros, actions: &mut Vec<ReadAction<A, S>>) {
         if now < self.earliest {
             return;
@@ -344,7 +344,7 @@ impl<A, S: Clone> Reads<A, S> {
                 }
                 _ => Failure {
                     is_retryable: true,
-                    ..self.trouble.clone()
+                    ..self.offline_reason.clone()
                 },
             };
             actions.push(item.fail(failure));

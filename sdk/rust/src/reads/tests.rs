@@ -1,4 +1,4 @@
-//! Reads against a pretended replica: no socket, no clock.
+//! Reads against a simulated replica: no socket, no clock.
 
 use bytes::Bytes;
 use quorate_wire::client::{EntriesBatch, Refused, kind};
@@ -181,7 +181,7 @@ fn a_trim_is_repeated_until_a_head_answers() {
 }
 
 #[test]
-fn a_tail_goes_on_where_it_was_and_gives_credit_back() {
+fn a_tail_continues_at_its_offset_and_returns_credit() {
     let mut reads = reads();
     let mut actions = Vec::new();
     reads.subscribe(5, 40, "t").unwrap();

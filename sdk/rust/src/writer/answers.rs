@@ -1,4 +1,4 @@
-//! What the head answers to batches: acks, refusals, and going back over what was refused.
+//! The head's answers to batches: acks, refusals, and sending refused batches again.
 
 use quorate_types::{Code, Micros, Offset};
 use quorate_wire::client::{Outcome, Refused};
@@ -8,14 +8,14 @@ use super::{Action, Reroute, Target, Writer};
 use crate::errors::Failure;
 use crate::limits::{BACKOFF_BASE_US, BACKOFF_MAX_US};
 
-/// The `retry` byte of REFUSED; 0 and what this client does not know is never.
+/// The `retry` byte of REFUSED; 0 and unknown values mean never.
 const RETRY_HERE: u8 = 1;
 const RETRY_HEAD: u8 = 2;
 const RETRY_HANDLE: u8 = 3;
 
-/// Where a seq lies among what is in flight.
+/// Position of a seq among the batches in flight.
 enum Place {
-    /// It was answered before.
+    /// Answered before.
     Past,
     Sent(usize),
     NeverSent,
@@ -79,7 +79,7 @@ impl<T> Writer<T> {
                 .take(self.sent)
                 .any(|batch| batch.is_answered)
         {
-            // Batches are committed in order, so an answer to an earlier one will not come any more.
+            // Batches are committed in order, so no answer to an earlier one will follow.
             let reason = format!("no answer to batch {}", self.inflight[0].seq);
             actions.push(Action::Reroute(Reroute {
                 to: Target::Again,
@@ -101,7 +101,7 @@ impl<T> Writer<T> {
         }
     }
 
-    /// A batch of ours was refused.
+    /// The head refused a batch.
     pub fn on_refused(&mut self, refused: &Refused, now: Micros, actions: &mut Vec<Action<T>>) {
         let seq = refused.id;
         let index = match self.place_of(seq) {
@@ -125,7 +125,7 @@ impl<T> Writer<T> {
         }
     }
 
-    /// The head cannot tell what became of a batch. Sent again, the session tells.
+    /// The head does not know a batch's outcome. Sent again, the batch gets it from its session.
     fn on_unknown(&mut self, index: usize, refused: &Refused, actions: &mut Vec<Action<T>>) {
         if !matches!(refused.retry, RETRY_HERE..=RETRY_HANDLE) && self.inflight[index].is_awaited() {
             actions.push(self.fail(index, Failure::refused(refused), true));
@@ -136,7 +136,7 @@ impl<T> Writer<T> {
     fn on_not_ordered(&mut self, index: usize, refused: &Refused, now: Micros, actions: &mut Vec<Action<T>>) {
         let is_gap = refused.code == Code::SequenceGap as u16;
         if self.rewind.is_none() && is_gap {
-            // Nothing before it was refused. With nothing before it at all, the head lost the session's place.
+            // No batch before it was refused. If none is before it at all, the head lost the session's position.
             if index == 0 {
                 self.on_forgotten(index, actions);
             } else {
@@ -171,16 +171,16 @@ impl<T> Writer<T> {
         }
     }
 
-    /// Whether all that was sent from the refused batch on has been answered. Each of them: a batch that waits in
-    /// the head's queue is answered after one behind it that the queue had no room for. Sent again before its
-    /// answer, it would be on its way twice, and the first answer taken for the second's.
+    /// Whether every sent batch from the refused one on has been answered. A batch in the head's queue is answered
+    /// after a later one that the queue had no room for. If it were sent again before its answer, the first answer
+    /// would be taken for the second.
     fn is_drained(&self, rewind: u64) -> bool {
         let sent = self.inflight.iter().take(self.sent);
         sent.filter(|batch| batch.seq >= rewind)
             .all(|batch| batch.is_answered)
     }
 
-    /// Waits as long as asked; when asked for nothing again and again, longer each time.
+    /// Waits as long as asked. Repeated refusals without a time make the wait grow.
     fn hold(&mut self, now: Micros, retry_after_us: Micros) {
         let patience_us = BACKOFF_BASE_US * ((1 << self.refusals.min(6)) - 1);
         self.refusals += 1;
@@ -188,12 +188,12 @@ impl<T> Writer<T> {
         self.hold_until = self.hold_until.max(now + wait_us);
     }
 
-    /// Takes the batches from `seq` on, none of which is in doubt, back to the front of the queue.
+    /// Moves the batches from `seq` on, none of them in doubt, back to the front of the queue.
     pub(super) fn fold(&mut self, seq: u64) {
         let base = self.inflight.front().map_or(self.next_seq, |batch| batch.seq);
         let kept = seq.saturating_sub(base) as usize;
         while self.inflight.len() > kept {
-            let batch = self.inflight.pop_back().expect("more than what is kept");
+            let batch = self.inflight.pop_back().expect("more than are kept");
             self.inflight_bytes -= batch.len() as u64;
             self.requeue(batch);
         }
@@ -225,7 +225,7 @@ impl<T> Writer<T> {
     fn take_shares(&mut self, index: usize) -> Vec<super::Share<T>> {
         let batch = &mut self.inflight[index];
         let shares = std::mem::take(&mut batch.shares);
-        assert!(!shares.is_empty(), "its callers were told before");
+        assert!(!shares.is_empty(), "its callers were answered before");
         self.pending_calls -= shares.len();
         self.pending_bytes -= batch.len() as u64;
         shares

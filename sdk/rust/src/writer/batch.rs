@@ -15,7 +15,7 @@ pub struct Share<T> {
     pub count: u32,
 }
 
-/// What an append may ask for besides being ordered.
+/// Conditions of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition {
     /// The log must end here, or the append is refused.
@@ -37,7 +37,7 @@ pub(super) enum Payload {
 }
 
 pub(super) struct Batch<T> {
-    /// Who waits for it; empty once they were told.
+    /// Its callers; empty once they were answered.
     pub shares: Vec<Share<T>>,
     pub payload: Payload,
     pub entry_count: u32,
@@ -47,9 +47,9 @@ pub(super) struct Batch<T> {
     pub condition: Condition,
     pub trace: Option<TraceContext>,
     pub seq: u64,
-    /// Whether the pacing has its tokens: it is sent again for nothing.
+    /// Whether its tokens were taken: it is sent again without further tokens.
     pub is_paid: bool,
-    /// Whether a sending of it may have been ordered without us knowing.
+    /// Whether it may have been ordered without a known answer.
     pub is_in_doubt: bool,
     /// Whether its latest sending was answered.
     pub is_answered: bool,
@@ -76,7 +76,7 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Whether its callers still wait. A batch without callers is a ghost: sent only to learn its fate.
+    /// Whether its callers still wait. A batch without callers is orphaned: it is sent only to learn its outcome.
     pub fn is_awaited(&self) -> bool {
         !self.shares.is_empty()
     }
@@ -104,7 +104,7 @@ impl<T> Batch<T> {
         self.entry_count += 1;
     }
 
-    /// Gives the last `count` entries to `ticket`.
+    /// Assigns the last `count` entries to `ticket`.
     pub fn assign(&mut self, ticket: T, count: u32) {
         self.shares.push(Share {
             ticket,
@@ -138,7 +138,7 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Its buffer, to be filled again, if nobody else holds it.
+    /// Its buffer for reuse, if no other owner holds it.
     pub fn into_buffer(self) -> Option<BytesMut> {
         match self.payload {
             Payload::Open(buffer) => Some(buffer),

@@ -1,4 +1,4 @@
-//! Giving up on what is past its deadline.
+//! Ending appends past their deadline.
 
 use quorate_types::Micros;
 
@@ -8,11 +8,11 @@ use crate::codes::client_side;
 use crate::errors::Failure;
 use crate::limits::GHOST_SENDINGS_MAX;
 
-/// What becomes of the appends that follow.
-const GIVEN_UP: &str = "its session is given up, and later appends go in a new one";
+/// Consequence for later appends.
+const SESSION_ENDED: &str = "its session is ended, and later appends go in a new one";
 
 impl<T> Writer<T> {
-    /// To be called at [`Writer::wake_at`] at the latest; earlier does no harm.
+    /// Ends late appends. Call it at [`Writer::wake_at`] at the latest; earlier does no harm.
     pub fn on_time(&mut self, now: Micros, actions: &mut Vec<Action<T>>) {
         if now < self.earliest {
             return;
@@ -34,7 +34,7 @@ impl<T> Writer<T> {
                 let reason = if self.is_attached {
                     ""
                 } else {
-                    self.trouble.message.as_str()
+                    self.offline_reason.message.as_str()
                 };
                 let failure = Failure::new(client_side::NO_ANSWER, reason);
                 actions.push(self.fail(index, failure, true));
@@ -90,17 +90,18 @@ impl<T> Writer<T> {
         }
     }
 
-    /// A ghost is not answered though the connection lives. Ask again on a new one, but not for ever.
+    /// An orphaned batch has no answer though the connection is alive. Send it on a new one, but not for ever.
     fn on_stuck(&mut self, actions: &mut Vec<Action<T>>) {
         self.stuck += 1;
         let base = self.inflight[0].seq;
         let reason = format!("no answer to batch {base}");
         if self.stuck > GHOST_SENDINGS_MAX {
-            // What is on its way may be ordered yet, under the old session, but for what is behind a refused batch.
+            // Batches on their way may yet be ordered, under the old session, except those behind a refused batch.
             let index = self
                 .rewind
                 .map_or(self.inflight.len(), |rewind| rewind.saturating_sub(base) as usize);
-            let message = format!("{reason}, which was sent again {GHOST_SENDINGS_MAX} times; {GIVEN_UP}");
+            let message =
+                format!("{reason}, which was sent again {GHOST_SENDINGS_MAX} times; {SESSION_ENDED}");
             let failure = Failure::new(client_side::NO_ANSWER, message);
             self.renew_session(index, &failure, &reason, actions);
             return;

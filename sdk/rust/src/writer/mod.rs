@@ -1,17 +1,17 @@
 //! Appending exactly once: the session's state machine, pure.
 //!
-//! Calls of the outside tell it what happened (an append, ATTACHED, ACKED, REFUSED, a broken connection, the
-//! time); it answers with messages to send and actions to take. It has no socket, clock or randomness: `now` and
-//! the seed of its sessions' numbers come in as arguments. `sdk/contract/wire.md`, "Appending exactly once".
+//! The shell reports events (an append, ATTACHED, ACKED, REFUSED, a broken connection, the time); the writer answers
+//! with messages to send and actions to take. It has no socket, clock or randomness: `now` and the seed of its session
+//! numbers are arguments. `sdk/contract/wire.md`, "Appending exactly once".
 //!
 //! ```text
 //! queue     batches without a seq: still being filled, or refused and to be sent again
 //! inflight  batches with consecutive seqs; the first `sent` of them are on their way on this connection
 //! ```
 //!
-//! A batch is *in doubt* while a sending of it may have been ordered without us knowing. In doubt it keeps its
-//! seq and is sent again under it until it is answered, even after its callers were told "unknown": later
-//! batches of the session could not be ordered otherwise.
+//! A batch is *in doubt* while it may have been ordered without a known answer. It keeps its seq and is sent again
+//! until it is answered, even after its callers got "unknown". Later batches of the session could not be ordered
+//! otherwise. Such a batch without callers is *orphaned*.
 
 mod answers;
 mod batch;
@@ -44,16 +44,16 @@ use pacing::Pacing;
 /// "At no time".
 pub const NEVER: Micros = Micros::MAX;
 
-/// How appends that come together become batches.
+/// Bounds of batches and of the window.
 #[derive(Debug, Clone, Copy)]
 pub struct Batching {
-    /// Appends share a batch up to so many entries …
+    /// Most entries of a batch that appends share.
     pub entries_max: u32,
-    /// … and so many bytes.
+    /// Most bytes of a batch that appends share.
     pub bytes_max: u32,
     /// Batches sent and not acknowledged; the server's window may be smaller.
     pub window_batches: u32,
-    /// Bytes sent and not acknowledged; one batch may always be.
+    /// Bytes sent and not acknowledged; one batch is always allowed.
     pub inflight_bytes_max: u64,
 }
 
@@ -68,7 +68,7 @@ impl Default for Batching {
     }
 }
 
-/// What the outside has to do.
+/// An action for the shell.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action<T> {
     /// The batch's entries have consecutive offsets from `base_offset`.
@@ -98,15 +98,15 @@ pub enum Target {
     Head(String),
     /// With a fresh handle.
     Handle,
-    /// Away from a head that is cut off: others may name it still, and know better soon.
+    /// Away from an isolated head: others may still name it, and soon name the next one.
     Elsewhere,
     /// To any other replica.
     Other,
-    /// To the same one, anew.
+    /// To the same one, on a new connection.
     Again,
 }
 
-/// `T` is what an append is known by: it comes back in the [`Action`] that ends it.
+/// `T` identifies an append: it comes back in the [`Action`] that ends it.
 pub struct Writer<T> {
     limits: HandleLimits,
     batching: Batching,
@@ -125,25 +125,25 @@ pub struct Writer<T> {
     sent: usize,
     is_attached: bool,
     window: usize,
-    /// The least refused seq of this connection: from there on everything is sent again, or given up.
+    /// The least refused seq of this connection: batches from there on are sent again, or fail.
     rewind: Option<u64>,
     hold_until: Micros,
-    /// Without it all is sent at once.
+    /// `None`: no batch waits for its rate.
     pacing: Option<Pacing>,
-    /// When the first of the queue has its tokens, if it waits for nothing else; else 0.
+    /// Time at which the queue's first batch has its tokens, if it waits only for them; else 0.
     paced_until: Micros,
     refusals: u32,
     stuck: u32,
     /// No deadline is earlier.
     earliest: Micros,
-    trouble: Failure,
+    offline_reason: Failure,
     spare_buffers: Vec<BytesMut>,
     spare_shares: Vec<Vec<Share<T>>>,
     buffer_hint: usize,
 }
 
 impl<T> Writer<T> {
-    /// `seed` is random: the numbers of its sessions follow from it.
+    /// `seed` is random: session numbers are derived from it.
     pub fn new(limits: HandleLimits, batching: Batching, seed: u64) -> Self {
         let mut writer = Self {
             limits,
@@ -170,7 +170,7 @@ impl<T> Writer<T> {
             refusals: 0,
             stuck: 0,
             earliest: NEVER,
-            trouble: Failure::new(client_side::NO_CONNECTION, "not connected yet"),
+            offline_reason: Failure::new(client_side::NO_CONNECTION, "not connected yet"),
             spare_buffers: Vec::new(),
             spare_shares: Vec::new(),
             buffer_hint: 0,
@@ -179,7 +179,7 @@ impl<T> Writer<T> {
         writer
     }
 
-    /// How long a batch that nobody waits for any more may have no answer; [`ANSWER_WAIT`] unless told.
+    /// Longest time without an answer to an orphaned batch; [`ANSWER_WAIT`] by default.
     pub fn with_answer_wait(self, answer_wait: Duration) -> Self {
         let answer_wait_us = answer_wait.as_micros().max(1) as Micros;
         Self {
@@ -188,21 +188,21 @@ impl<T> Writer<T> {
         }
     }
 
-    /// What is beyond the rate that the head tells waits here. The rate is of requests of `request_size_bytes`; 0: not
-    /// known, and nothing waits.
+    /// Batches beyond the head's announced rate wait here. The rate counts requests of `request_size_bytes`; 0: unknown,
+    /// and no batch waits.
     pub fn with_pacing(self, request_size_bytes: u32) -> Self {
         let pacing = Some(Pacing::new(request_size_bytes));
         Self { pacing, ..self }
     }
 
-    /// The size that the rate is of, as it was told last. No matter where nothing is paced.
+    /// Sets the request size of the rate. It has no effect without pacing.
     pub fn set_request_size(&mut self, request_size_bytes: u32) {
         if let Some(pacing) = &mut self.pacing {
             pacing.request_size_bytes = request_size_bytes;
         }
     }
 
-    /// To be named in ATTACH.
+    /// The session for ATTACH.
     pub fn session(&self) -> u64 {
         self.session
     }
@@ -211,7 +211,7 @@ impl<T> Writer<T> {
         self.epoch
     }
 
-    /// Entries a second that the group may append, as its head last told; 0 before it did.
+    /// Entries a second that the group may append, as its head last announced; 0 before that.
     pub fn rate_per_s(&self) -> u64 {
         self.rate_per_s
     }
@@ -225,7 +225,7 @@ impl<T> Writer<T> {
         self.pending_calls
     }
 
-    /// Nothing waits to be sent or answered.
+    /// No batch waits to be sent or answered.
     pub fn is_idle(&self) -> bool {
         self.inflight.is_empty() && self.queue.is_empty()
     }
@@ -236,7 +236,7 @@ impl<T> Writer<T> {
 
     // Appending.
 
-    /// Queues one entry; appends that come together share a batch. What is refused at once gives the ticket back.
+    /// Queues one entry; concurrent appends share a batch. A refusal returns the ticket.
     pub fn append(&mut self, deadline: Micros, ticket: T, entry: &[u8]) -> Result<(), (T, Failure)> {
         let length = entry.len();
         if length > self.limits.max_entry_bytes as usize {
@@ -254,7 +254,7 @@ impl<T> Writer<T> {
     }
 
     /// Queues up to `count` entries of `length` bytes each as one call, without a copy: `write` puts each into the
-    /// batch. Returns how many the batch took: at least one, unless too much is pending.
+    /// batch. Returns the number taken: at least one, unless too much is pending.
     pub fn append_run(
         &mut self,
         deadline: Micros,
@@ -320,7 +320,7 @@ impl<T> Writer<T> {
         Ok(())
     }
 
-    /// How many more entries of this length may be queued.
+    /// Number of further entries of this length that may be queued.
     fn append_room(&self, length: u32) -> u32 {
         if self.pending_calls >= PENDING_CALLS_MAX {
             return 0;
@@ -337,7 +337,7 @@ impl<T> Writer<T> {
         self.batching.bytes_max.min(self.limits.max_batch_bytes) as usize
     }
 
-    /// The batch that the next entry joins: the last one, if it takes it.
+    /// The batch of the next entry: the last one if it has room, else a new one.
     fn shared_batch(&mut self, deadline: Micros, length: u32) -> &mut Batch<T> {
         let (entries_max, bytes_max) = (self.coalesce_entries(), self.coalesce_bytes());
         let joins = self.queue.back().is_some_and(|batch| {
@@ -355,9 +355,7 @@ impl<T> Writer<T> {
             self.queue.push_back(batch);
             self.earliest = self.earliest.min(deadline);
         }
-        self.queue
-            .back_mut()
-            .expect("a batch was there or has been pushed")
+        self.queue.back_mut().expect("a batch exists or was pushed")
     }
 
     fn too_large(&self, length: usize) -> Failure {
@@ -377,7 +375,7 @@ impl<T> Writer<T> {
 
     // Sending.
 
-    /// The next message to send now, in order, until there is none.
+    /// The next message to send now, in order; `None` if no message is due.
     pub fn next_append(&mut self, now: Micros) -> Option<(Append, Option<TraceContext>)> {
         self.paced_until = 0;
         if let Some(pacing) = &mut self.pacing {
@@ -415,7 +413,7 @@ impl<T> Writer<T> {
         Some(self.send(self.sent, now))
     }
 
-    /// Whether the bucket has not enough for the first batch of the queue yet. Costs the same for one entry and for
+    /// Whether the bucket lacks tokens for the queue's first batch. The check costs the same for one entry and for
     /// thousands.
     fn must_wait(&mut self, now: Micros) -> bool {
         let (Some(pacing), Some(batch)) = (&mut self.pacing, self.queue.front_mut()) else {
@@ -430,7 +428,7 @@ impl<T> Writer<T> {
             pacing.cost(entry_count, batch.len() as u64 - 4 * entry_count),
         );
         if wait_us > 0 {
-            // Complete: what joined it would only make it dearer, and wait longer.
+            // Complete: a further entry would only raise its cost, and its wait.
             batch.is_shared = false;
             self.paced_until = now.saturating_add(wait_us);
             return true;
@@ -443,7 +441,7 @@ impl<T> Writer<T> {
         assert_eq!(index, self.sent, "batches are sent in order");
         let batch = &mut self.inflight[index];
         batch.is_answered = false;
-        // Whether a ghost is ordered matters to nobody; the head need not keep it waiting.
+        // No caller waits for an orphaned batch, so the head need not keep it waiting.
         let left_us = if batch.is_awaited() {
             batch.deadline.saturating_sub(now)
         } else {
@@ -462,7 +460,7 @@ impl<T> Writer<T> {
         )
     }
 
-    /// When `on_time` and `next_append` want to be called, whatever else happens; [`NEVER`] for never.
+    /// Time of the next `on_time` and `next_append`, whatever else happens; [`NEVER`] for never.
     pub fn wake_at(&self) -> Micros {
         if !self.is_attached || self.rewind.is_some() || self.is_idle() {
             return self.earliest;
@@ -473,9 +471,9 @@ impl<T> Writer<T> {
         }
     }
 
-    // Memory that is used again.
+    // Memory for reuse.
 
-    /// Gives back what an [`Action`] carried.
+    /// Returns the memory of an [`Action`].
     pub fn recycle(&mut self, mut shares: Vec<Share<T>>) {
         if self.spare_shares.len() < SPARE_BUFFERS_MAX {
             shares.clear();

@@ -1,21 +1,21 @@
-//! How fast a client sends: a token bucket of the rate that its group's head tells, pure. `sdk/contract/pacing.md`
+//! Pacing: a token bucket of the rate that the group's head announces, pure. `sdk/contract/pacing.md`
 
 use quorate_types::Micros;
 
-/// So much more than was told is sent. A head tells a rate anew when it has changed by more than a twentieth, so it may
-/// let pass a twentieth more than a client knows of; and it lends to who wants more than it has, which it sees only of
-/// who sends more.
-const ABOVE_TOLD: f64 = 1.0 / 16.0;
+/// Share sent above the announced rate. A head announces a rate again only when it has changed by more than a
+/// twentieth. So it may accept a twentieth more than a client knows. It grants burst capacity to groups that want more than they
+/// have, and sees that only if clients send more.
+const ABOVE_ANNOUNCED: f64 = 1.0 / 16.0;
 
-/// Tokens. Less is missing only because sums are rounded.
+/// Tokens. A smaller lack is the rounding error of sums.
 const ROUNDING: f64 = 1e-6;
 
-/// A token is a request of the declared size. The bucket holds one second of its rate, and starts full.
+/// A token is a request of the declared size. The bucket holds one second of its rate, and is full at the start.
 #[derive(Debug)]
 pub(super) struct Pacing {
-    /// The declared size; 0: not known, and nothing waits.
+    /// The declared size; 0: unknown, and no batch waits.
     pub request_size_bytes: u32,
-    told_per_s: u64,
+    announced_per_s: u64,
     rate: f64,
     level: f64,
     updated: Micros,
@@ -25,15 +25,15 @@ impl Pacing {
     pub fn new(request_size_bytes: u32) -> Self {
         Self {
             request_size_bytes,
-            told_per_s: 0,
+            announced_per_s: 0,
             rate: 0.0,
             level: 0.0,
             updated: 0,
         }
     }
 
-    /// Tokens of a batch, never more than its head takes: that charges a part for each entry and a part for each byte,
-    /// and both for each token.
+    /// Tokens of a batch, never more than its head takes. The head charges a part for each entry and a part for each
+    /// byte, and both for each token.
     pub fn cost(&self, entry_count: u64, entry_bytes: u64) -> f64 {
         if self.request_size_bytes == 0 {
             return 0.0;
@@ -41,23 +41,23 @@ impl Pacing {
         (entry_bytes as f64 / f64::from(self.request_size_bytes)).min(entry_count as f64)
     }
 
-    /// A rate of 0 is not known, and nothing waits. What there is is kept, up to the new rate's second.
-    pub fn set_rate(&mut self, told_per_s: u64, now: Micros) {
-        if told_per_s == self.told_per_s {
+    /// Sets the announced rate; 0: unknown, and no batch waits. Tokens are kept, up to the new rate's second.
+    pub fn set_rate(&mut self, announced_per_s: u64, now: Micros) {
+        if announced_per_s == self.announced_per_s {
             return;
         }
         self.refill(now);
-        let rate = told_per_s as f64 * (1.0 + ABOVE_TOLD);
+        let rate = announced_per_s as f64 * (1.0 + ABOVE_ANNOUNCED);
         self.level = if self.rate > 0.0 {
             self.level.min(rate)
         } else {
             rate
         };
-        (self.told_per_s, self.rate) = (told_per_s, rate);
+        (self.announced_per_s, self.rate) = (announced_per_s, rate);
     }
 
-    /// Takes the cost, or says in how many microseconds it can be taken: 0 when it was. What costs more than the bucket
-    /// holds passes when it is full, and leaves it in debt, as at the head.
+    /// Takes the cost and answers 0, or answers the microseconds until it can be taken. A batch that costs more than the
+    /// bucket holds passes when the bucket is full, and leaves it in debt, as at the head.
     pub fn take(&mut self, now: Micros, cost: f64) -> Micros {
         if self.rate <= 0.0 || self.request_size_bytes == 0 {
             return 0;
@@ -71,7 +71,7 @@ impl Pacing {
         0
     }
 
-    /// A clock that went back adds nothing.
+    /// A clock set back adds no tokens.
     fn refill(&mut self, now: Micros) {
         let elapsed_s = now.saturating_sub(self.updated) as f64 / 1e6;
         self.updated = self.updated.max(now);
@@ -109,7 +109,7 @@ mod tests {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum What {
-        Told {
+        Announced {
             rate_per_s: u64,
         },
         Batch {
@@ -119,9 +119,9 @@ mod tests {
         },
     }
 
-    /// The Python and TypeScript clients pass the same.
+    /// The Python and TypeScript clients pass the same vectors.
     #[test]
-    fn batches_leave_when_the_vectors_say() {
+    fn batches_leave_at_the_times_of_the_vectors() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../contract/vectors/pacing.json");
         let vectors: Vectors = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert!(!vectors.cases.is_empty());
@@ -151,7 +151,7 @@ mod tests {
             let event = coming.pop_front().expect("looked at above");
             now = event.at_us;
             match event.what {
-                What::Told { rate_per_s } => pacing.set_rate(rate_per_s, now),
+                What::Announced { rate_per_s } => pacing.set_rate(rate_per_s, now),
                 What::Batch {
                     entries,
                     entry_bytes,

@@ -1,4 +1,4 @@
-//! The session across connections: attaching, losing a connection, beginning a new session.
+//! The session across connections: attaching, losing a connection, starting a new session.
 
 use quorate_types::Code;
 use quorate_types::config::Role;
@@ -12,7 +12,7 @@ pub(crate) fn is_head(role: u8) -> bool {
 }
 
 impl<T> Writer<T> {
-    /// The replica answered our ATTACH (with [`Writer::session`]). Without a [`Action::Reroute`], it is the one.
+    /// The replica answered the ATTACH (with [`Writer::session`]). Without a [`Action::Reroute`], it is the head.
     pub fn on_attached(&mut self, attached: &Attached, actions: &mut Vec<Action<T>>) {
         let floor = self
             .floor_index
@@ -40,7 +40,7 @@ impl<T> Writer<T> {
         self.hold_until = 0;
         let base = self.inflight.front().map_or(self.next_seq, |batch| batch.seq);
         if !(base..=self.next_seq).contains(&attached.next_seq) {
-            // It forgot the session, or knows batches that were never sent: the numbers cannot be trusted.
+            // It forgot the session, or knows batches that were never sent: its numbers cannot be trusted.
             self.on_forgotten(0, actions);
             return;
         }
@@ -54,9 +54,9 @@ impl<T> Writer<T> {
         }
     }
 
-    /// The connection is gone. What was sent and not answered is in doubt.
-    pub fn on_detached(&mut self, trouble: Failure) {
-        self.trouble = trouble;
+    /// The connection is gone. Batches sent and not answered are in doubt.
+    pub fn on_detached(&mut self, reason: Failure) {
+        self.offline_reason = reason;
         if let Some(rewind) = self.rewind {
             // A refused batch was not ordered, nor was any batch that was sent after it.
             self.fold(rewind);
@@ -68,9 +68,9 @@ impl<T> Writer<T> {
         self.is_attached = false;
     }
 
-    /// Why nothing can be sent, while nothing can.
-    pub fn set_trouble(&mut self, trouble: Failure) {
-        self.trouble = trouble;
+    /// Sets the reason why no batch can be sent.
+    pub fn set_reason(&mut self, reason: Failure) {
+        self.offline_reason = reason;
     }
 
     pub fn on_notice(&mut self, notice: &Notice, actions: &mut Vec<Action<T>>) {
@@ -86,8 +86,8 @@ impl<T> Writer<T> {
                 "it is no longer the head",
             ),
         };
-        // A head that was another in between may have lost batches: what ATTACHED said holds no longer, the floor
-        // above all. Nothing more is sent until it is said anew.
+        // If another head was in between, batches may be lost: ATTACHED holds no longer, above all its floor. No batch
+        // is sent until the next ATTACHED.
         self.is_attached = false;
         actions.push(Action::Reroute(Reroute {
             to,
@@ -101,8 +101,8 @@ impl<T> Writer<T> {
         self.renew_session(index, &failure, "the session expired", actions);
     }
 
-    /// What may have been ordered under the session stays unknown, because of `failure`; the rest is sent in a new
-    /// one. Batches from `index` on are not ordered by this connection.
+    /// Batches that may have been ordered under the session stay unknown, because of `failure`. The rest is sent in a
+    /// new one. Batches from `index` on are not ordered by this connection.
     pub(super) fn renew_session(
         &mut self,
         index: usize,
@@ -135,7 +135,7 @@ impl<T> Writer<T> {
         }));
     }
 
-    /// Gives up on everything: the client closes, or no replica will ever take it.
+    /// Ends all appends: the client closes, or no replica will ever take them.
     pub fn fail_all(&mut self, failure: &Failure, actions: &mut Vec<Action<T>>) {
         for index in 0..self.inflight.len() {
             let batch = &self.inflight[index];
@@ -175,7 +175,7 @@ impl<T> Writer<T> {
         }
         Failure {
             is_retryable: true,
-            ..self.trouble.clone()
+            ..self.offline_reason.clone()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The session against a pretended head: no socket, no clock.
+//! The session against a simulated head: no socket, no clock.
 
 use proptest::prelude::*;
 use quorate_types::config::Role;
@@ -84,9 +84,9 @@ fn refuse(writer: &mut Writer<u32>, now: Micros, refusal: Refused) -> Vec<Action
 }
 
 /// (ticket, offset) of acks; (ticket, is_unknown) of failures.
-type Told = (Vec<(u32, u64)>, Vec<(u32, bool)>);
+type Outcomes = (Vec<(u32, u64)>, Vec<(u32, bool)>);
 
-fn told(actions: &[Action<u32>]) -> Told {
+fn outcomes(actions: &[Action<u32>]) -> Outcomes {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for action in actions {
         match action {
@@ -115,7 +115,7 @@ fn target(actions: &[Action<u32>]) -> Option<&Target> {
     })
 }
 
-fn trouble() -> Failure {
+fn reason() -> Failure {
     Failure::new(client_side::NO_CONNECTION, "gone")
 }
 
@@ -135,7 +135,7 @@ fn appends_that_come_together_share_a_batch_and_get_consecutive_offsets() {
         quorate_wire::cursor::payload_of([0u32, 1, 2].map(u32::to_le_bytes).iter().map(|e| &e[..]))
     );
     assert_eq!(
-        told(&acked(&mut writer, &[(1, 100)])).0,
+        outcomes(&acked(&mut writer, &[(1, 100)])).0,
         [(0, 100), (1, 101), (2, 102)]
     );
     assert!(writer.is_idle() && writer.pending_calls() == 0 && writer.pending_bytes() == 0);
@@ -204,19 +204,19 @@ fn a_run_fills_batches_in_place() {
         [10, 4]
     );
     assert_eq!(
-        told(&acked(&mut writer, &[(1, 50), (2, 60)])).0,
+        outcomes(&acked(&mut writer, &[(1, 50), (2, 60)])).0,
         [(1, 50), (2, 57), (3, 60)]
     );
     assert_eq!(writer.pending_bytes(), 0);
 }
 
 #[test]
-fn after_a_throttled_batch_all_that_followed_is_sent_again_in_order() {
+fn after_a_throttled_batch_all_later_ones_are_sent_again_in_order() {
     let mut writer = writer();
     append(&mut writer, 0..4);
     let first = take(&mut writer, 0);
     assert_eq!(seqs(&first), [1, 2, 3, 4]);
-    assert_eq!(told(&acked(&mut writer, &[(1, 0)])).0, [(0, 0)]);
+    assert_eq!(outcomes(&acked(&mut writer, &[(1, 0)])).0, [(0, 0)]);
     assert_eq!(refuse(&mut writer, 1_000, refused(2, Code::Throttled, 1, 30)), []);
     refuse(&mut writer, 1_000, refused(3, Code::SequenceGap, 1, 0));
     append(&mut writer, 9..10);
@@ -231,7 +231,7 @@ fn after_a_throttled_batch_all_that_followed_is_sent_again_in_order() {
     let again = take(&mut writer, 31_000);
     assert_eq!(seqs(&again), [2, 3, 4, 5]);
     assert_eq!(again[0].payload, first[1].payload);
-    let (good, bad) = told(&acked(&mut writer, &[(2, 1), (3, 2), (4, 3), (5, 4)]));
+    let (good, bad) = outcomes(&acked(&mut writer, &[(2, 1), (3, 2), (4, 3), (5, 4)]));
     assert_eq!((good, bad), (vec![(1, 1), (2, 2), (3, 3), (9, 4)], vec![]));
 }
 
@@ -255,12 +255,15 @@ fn a_batch_refused_for_good_gives_its_seq_to_the_next() {
     append(&mut writer, 0..3);
     take(&mut writer, 0);
     let actions = refuse(&mut writer, 0, refused(1, Code::ConditionFailed, 0, 0));
-    assert_eq!(told(&actions).1, [(0, false)]);
+    assert_eq!(outcomes(&actions).1, [(0, false)]);
     refuse(&mut writer, 0, refused(2, Code::SequenceGap, 1, 0));
     refuse(&mut writer, 0, refused(3, Code::SequenceGap, 1, 0));
     let again = take(&mut writer, 0);
     assert_eq!(seqs(&again), [1, 2]);
-    assert_eq!(told(&acked(&mut writer, &[(1, 0), (2, 1)])).0, [(1, 0), (2, 1)]);
+    assert_eq!(
+        outcomes(&acked(&mut writer, &[(1, 0), (2, 1)])).0,
+        [(1, 0), (2, 1)]
+    );
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn a_lost_connection_leaves_doubt_that_the_next_head_resolves() {
     append(&mut writer, 0..3);
     take(&mut writer, 0);
     acked(&mut writer, &[(1, 0)]);
-    writer.on_detached(trouble());
+    writer.on_detached(reason());
     assert_eq!(take(&mut writer, 0), []);
     let mut actions = Vec::new();
     writer.on_attached(
@@ -297,16 +300,19 @@ fn a_lost_connection_leaves_doubt_that_the_next_head_resolves() {
     assert_eq!(actions, []);
     // 2 was ordered, 3 was not: both are sent again, and each is acknowledged once.
     assert_eq!(seqs(&take(&mut writer, 0)), [2, 3]);
-    assert_eq!(told(&acked(&mut writer, &[(2, 1), (3, 2)])).0, [(1, 1), (2, 2)]);
     assert_eq!(
-        told(&acked(&mut writer, &[(3, 2)])),
+        outcomes(&acked(&mut writer, &[(2, 1), (3, 2)])).0,
+        [(1, 1), (2, 2)]
+    );
+    assert_eq!(
+        outcomes(&acked(&mut writer, &[(3, 2)])),
         (vec![], vec![]),
         "answered before"
     );
 }
 
 #[test]
-fn past_its_deadline_what_was_sent_is_unknown_and_what_was_not_did_not_happen() {
+fn past_its_deadline_a_sent_append_is_unknown_and_an_unsent_one_did_not_happen() {
     let mut writer = writer_with(Batching {
         entries_max: 1,
         window_batches: 1,
@@ -319,42 +325,45 @@ fn past_its_deadline_what_was_sent_is_unknown_and_what_was_not_did_not_happen() 
     writer.on_time(999, &mut actions);
     assert_eq!(actions, []);
     writer.on_time(1_000 + BATCH_DEADLINE_SPREAD_US, &mut actions);
-    assert_eq!(told(&actions).1, [(0, true), (1, false)]);
+    assert_eq!(outcomes(&actions).1, [(0, true), (1, false)]);
     assert_eq!((writer.pending_calls(), writer.pending_bytes()), (0, 0));
-    assert!(!writer.is_idle(), "the ghost's fate matters to the session");
+    assert!(
+        !writer.is_idle(),
+        "the session needs the orphaned batch's outcome"
+    );
     append(&mut writer, 2..3);
-    let (good, _) = told(&acked(&mut writer, &[(1, 0)]));
-    assert_eq!(good, [], "its caller was told");
+    let (good, _) = outcomes(&acked(&mut writer, &[(1, 0)]));
+    assert_eq!(good, [], "its caller was answered");
     assert_eq!(seqs(&take(&mut writer, 0)), [2]);
 }
 
 #[test]
-fn a_ghost_is_sent_again_on_a_new_connection_before_later_batches() {
+fn an_orphaned_batch_is_sent_again_on_a_new_connection_before_later_batches() {
     let mut writer = writer();
     writer.append(1_000, 0, b"sent").unwrap();
     take(&mut writer, 0);
-    writer.on_detached(trouble());
+    writer.on_detached(reason());
     let mut actions = Vec::new();
     writer.on_time(900_000, &mut actions);
-    assert_eq!(told(&actions).1, [(0, true)]);
+    assert_eq!(outcomes(&actions).1, [(0, true)]);
     append(&mut writer, 1..2);
     writer.on_attached(&attached(1), &mut Vec::new());
     let sent = take(&mut writer, 900_000);
     assert_eq!((seqs(&sent), sent[0].timeout_ms), (vec![1, 2], 1));
-    assert_eq!(told(&acked(&mut writer, &[(1, 0), (2, 1)])).0, [(1, 1)]);
+    assert_eq!(outcomes(&acked(&mut writer, &[(1, 0), (2, 1)])).0, [(1, 1)]);
 }
 
 #[test]
-fn a_session_given_up_for_a_ghost_leaves_what_is_on_its_way_unknown() {
+fn a_session_ended_for_an_orphaned_batch_leaves_batches_on_their_way_unknown() {
     let mut writer = writer();
     let old = writer.session();
-    writer.append(1_000, 0, b"ghost").unwrap();
+    writer.append(1_000, 0, b"orphan").unwrap();
     take(&mut writer, 0);
     let (mut now, mut sent) = (1_000, Vec::new());
     writer.on_time(now, &mut Vec::new());
     let mut actions = Vec::new();
     for ticket in 1.. {
-        assert!(ticket < 40, "asked after for ever");
+        assert!(ticket < 40, "sent again for ever");
         append(&mut writer, ticket..ticket + 1);
         // On this connection for the first time: not in doubt, but on its way.
         sent.extend(take(&mut writer, now).into_iter().map(|append| append.payload));
@@ -365,13 +374,13 @@ fn a_session_given_up_for_a_ghost_leaves_what_is_on_its_way_unknown() {
             break;
         }
         if target(&actions).is_none() {
-            continue; // woken by a deadline that is none any more
+            continue; // woken by an outdated deadline
         }
-        writer.on_detached(trouble());
+        writer.on_detached(reason());
         writer.on_attached(&attached(1), &mut Vec::new());
         take(&mut writer, now);
     }
-    let unknown = told(&actions).1;
+    let unknown = outcomes(&actions).1;
     assert!(
         unknown.len() > 1 && unknown.iter().all(|(_, is_unknown)| *is_unknown),
         "{unknown:?}"
@@ -394,11 +403,11 @@ fn a_forgotten_session_makes_doubtful_batches_unknown_and_sends_the_rest_in_a_ne
     append(&mut writer, 0..3);
     take(&mut writer, 0);
     acked(&mut writer, &[(1, 0)]);
-    writer.on_detached(trouble());
+    writer.on_detached(reason());
     append(&mut writer, 3..4);
     let mut actions = Vec::new();
     writer.on_attached(&attached(1), &mut actions);
-    assert_eq!(told(&actions).1, [(1, true), (2, true)]);
+    assert_eq!(outcomes(&actions).1, [(1, true), (2, true)]);
     assert!(
         matches!(&actions[0], Action::Failed { failure, .. } if failure.is(Code::SessionExpired)),
         "the head said so"
@@ -407,17 +416,17 @@ fn a_forgotten_session_makes_doubtful_batches_unknown_and_sends_the_rest_in_a_ne
     assert_ne!(writer.session(), old);
     writer.on_attached(&attached(1), &mut Vec::new());
     assert_eq!(seqs(&take(&mut writer, 0)), [1]);
-    assert_eq!(told(&acked(&mut writer, &[(1, 7)])).0, [(3, 7)]);
+    assert_eq!(outcomes(&acked(&mut writer, &[(1, 7)])).0, [(3, 7)]);
 }
 
 #[test]
-fn a_session_that_expired_under_way_keeps_what_was_not_ordered() {
+fn a_session_that_expired_under_way_keeps_batches_that_were_not_ordered() {
     let mut writer = writer();
     append(&mut writer, 0..2);
     take(&mut writer, 0);
     let actions = refuse(&mut writer, 0, refused(1, Code::SessionExpired, 0, 0));
     assert_eq!(
-        (told(&actions), target(&actions)),
+        (outcomes(&actions), target(&actions)),
         ((vec![], vec![]), Some(&Target::Again))
     );
     writer.on_attached(&attached(1), &mut Vec::new());
@@ -431,7 +440,7 @@ fn redirects_name_the_head_and_stale_epochs_are_avoided() {
     take(&mut writer, 0);
     let actions = refuse(&mut writer, 0, refused(1, Code::NotHead, 2, 0));
     assert_eq!(target(&actions), Some(&Target::Head("head:2".into())));
-    writer.on_detached(trouble());
+    writer.on_detached(reason());
     let mut actions = Vec::new();
     let follower = Attached {
         role: Role::Follower as u8,
@@ -470,7 +479,7 @@ fn redirects_name_the_head_and_stale_epochs_are_avoided() {
 }
 
 #[test]
-fn a_head_that_was_another_in_between_is_asked_for_the_floor_anew() {
+fn after_another_head_in_between_the_floor_is_asked_for_again() {
     let notice = |epoch, role| Notice {
         epoch,
         role: role as u8,
@@ -511,7 +520,7 @@ fn a_head_that_was_another_in_between_is_asked_for_the_floor_anew() {
 }
 
 #[test]
-fn a_head_that_answers_what_was_not_sent_or_out_of_order_is_left() {
+fn a_head_that_answers_unsent_batches_or_out_of_order_is_left() {
     let mut writer = writer();
     append(&mut writer, 0..3);
     take(&mut writer, 0);
@@ -522,13 +531,13 @@ fn a_head_that_answers_what_was_not_sent_or_out_of_order_is_left() {
     );
     let actions = acked(&mut writer, &[(2, 1)]);
     assert_eq!(
-        (told(&actions).0, target(&actions)),
+        (outcomes(&actions).0, target(&actions)),
         (vec![(1, 1)], Some(&Target::Again))
     );
 }
 
 #[test]
-fn what_is_too_large_or_too_much_is_refused_with_its_ticket() {
+fn too_large_and_too_many_appends_are_refused_with_their_tickets() {
     let limits = HandleLimits {
         max_entry_bytes: 4,
         max_batch_bytes: 20,
@@ -551,7 +560,7 @@ fn what_is_too_large_or_too_much_is_refused_with_its_ticket() {
 }
 
 #[test]
-fn closing_tells_everyone() {
+fn closing_answers_every_caller() {
     let mut writer = writer_with(Batching {
         entries_max: 1,
         window_batches: 1,
@@ -561,11 +570,11 @@ fn closing_tells_everyone() {
     take(&mut writer, 0);
     let mut actions = Vec::new();
     writer.fail_all(&Failure::new(client_side::CLIENT_CLOSED, ""), &mut actions);
-    assert_eq!(told(&actions).1, [(0, true), (1, false)]);
+    assert_eq!(outcomes(&actions).1, [(0, true), (1, false)]);
     assert!(writer.is_idle() && target(&actions).is_none());
 }
 
-/// A head as the protocol describes it, which keeps the session over lost connections.
+/// A head as in the protocol's description, which keeps the session over lost connections.
 #[derive(Default)]
 struct Head {
     log: Vec<u32>,
@@ -599,7 +608,7 @@ impl Head {
 }
 
 proptest! {
-    /// Whatever is throttled, lost or cut off: every entry is in the log once, in order, at the offset told.
+    /// Every entry is in the log once, in order, at the offset reported, whatever is throttled or lost.
     #[test]
     fn every_append_is_ordered_once_and_in_order(
         steps in prop::collection::vec((0u8..6, 0u32..5), 1..120),
@@ -626,13 +635,13 @@ proptest! {
                 _ => {
                     wire.clear();
                     head.answers.clear();
-                    writer.on_detached(trouble());
+                    writer.on_detached(reason());
                     writer.on_attached(&attached(head.bases.len() as u64 + 1), &mut actions);
                 }
             }
             prop_assert!(target(&actions).is_none(), "{actions:?}");
         }
-        let (good, bad) = told(&actions);
+        let (good, bad) = outcomes(&actions);
         prop_assert!(bad.is_empty());
         prop_assert_eq!(&head.log, &(0..next_ticket).collect::<Vec<_>>());
         prop_assert_eq!(good, (0..next_ticket).map(|ticket| (ticket, u64::from(ticket))).collect::<Vec<_>>());
@@ -642,12 +651,12 @@ proptest! {
 
 fn paced_writer() -> Writer<u32> {
     let mut writer = Writer::new(HandleLimits::default(), Batching::default(), 7).with_pacing(64);
-    let told = Attached {
+    let attached = Attached {
         rate_per_s: 16,
         ..attached(1)
     };
     let mut actions = Vec::new();
-    writer.on_attached(&told, &mut actions);
+    writer.on_attached(&attached, &mut actions);
     assert_eq!(actions, []);
     writer
 }
@@ -657,7 +666,7 @@ fn append_run(writer: &mut Writer<u32>, deadline: Micros, count: u32) {
     assert_eq!(writer.append_run(deadline, 0, count, 64, put), count);
 }
 
-/// What is sent: (seq, entries) of each batch.
+/// Sent batches: (seq, entries) of each.
 fn sent_at(writer: &mut Writer<u32>, now: Micros) -> Vec<(u64, u32)> {
     std::iter::from_fn(|| writer.next_append(now))
         .map(|(append, _)| (append.seq, append.entry_count))
@@ -665,7 +674,7 @@ fn sent_at(writer: &mut Writer<u32>, now: Micros) -> Vec<(u64, u32)> {
 }
 
 #[test]
-fn what_is_beyond_the_rate_waits_in_the_client_and_grows_no_dearer() {
+fn a_batch_beyond_the_rate_waits_in_the_client_and_takes_no_further_entries() {
     let mut writer = paced_writer();
     append_run(&mut writer, FAR, 17);
     assert_eq!(sent_at(&mut writer, 0), [(1, 17)]);
@@ -696,7 +705,7 @@ fn notice_of(rate_per_s: u64) -> Notice {
 }
 
 #[test]
-fn whoever_waits_past_the_deadline_is_refused_and_what_is_sent_again_is_paid() {
+fn an_append_that_waits_past_its_deadline_is_refused_and_a_repeated_batch_takes_no_tokens() {
     let mut writer = paced_writer();
     append_run(&mut writer, FAR, 17);
     assert_eq!(sent_at(&mut writer, 0), [(1, 17)]);
@@ -704,7 +713,7 @@ fn whoever_waits_past_the_deadline_is_refused_and_what_is_sent_again_is_paid() {
     let throttled = refused(1, Code::Throttled, 1, 10);
     writer.on_refused(&throttled, 0, &mut actions);
     assert_eq!(sent_at(&mut writer, 9_000), []);
-    assert_eq!(sent_at(&mut writer, 20_000), [(1, 17)], "it was paid");
+    assert_eq!(sent_at(&mut writer, 20_000), [(1, 17)], "its tokens were taken");
     append_run(&mut writer, 500_000, 17);
     assert_eq!(sent_at(&mut writer, 20_000), []);
     assert_eq!(actions, []);

@@ -1,1 +1,1 @@
-"""Quorate's control plane: what customers own, what they used, and what they owe."""
+"""Quorate's control plane: customers' resources, their usage and their bills."""

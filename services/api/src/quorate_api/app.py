@@ -16,15 +16,14 @@ from quorate_api.errors import Code, handlers
 from quorate_api.groups import endpoints as groups
 from quorate_api.health import endpoints as health
 from quorate_api.health import service as health_service
+from quorate_api.health.dependencies import Dependencies
 from quorate_api.http import portal
 from quorate_api.http.envelope import Envelope
 from quorate_api.http.rates import Rates
 from quorate_api.http.services import Services
 from quorate_api.keys import endpoints as keys
 from quorate_api.live import endpoints as live
-from quorate_api.live.hub import Hub
 from quorate_api.observability import counters, telemetry
-from quorate_api.observability.dependencies import Dependencies
 from quorate_api.observability.readings import Readings
 from quorate_api.operator import endpoints as operator
 from quorate_api.projects import endpoints as projects
@@ -37,6 +36,7 @@ from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import ConfigurationError, Settings
 from quorate_api.sla import endpoints as sla
 from quorate_api.tasks import end_task, repeat
+from quorate_api.telemetry.hub import Hub
 from quorate_api.usage import endpoints as usage
 
 ROUTERS = (
@@ -48,7 +48,7 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def build(services: Services) -> FastAPI:
-    """The application on services that the caller made; closes them when it shuts down."""
+    """The application on the caller's services. It closes them when it shuts down."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -65,7 +65,7 @@ def build(services: Services) -> FastAPI:
 
 
 def _watch(services: Services) -> asyncio.Task[None] | None:
-    """Reads what is exported as metrics, where they are."""
+    """Start the task that measures the dependencies, if metrics are exported."""
     if not services.settings.otlp_endpoint:
         return None
     counters.begin_api([code.value for code in Code])

@@ -1,4 +1,4 @@
-"""Starting: wait a bounded time for what is missing, and say what it is."""
+"""Starting: a bounded wait for missing dependencies, which names them."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ Probe = Callable[[], Awaitable[Dependency]]
 
 
 async def wait_for(probes: Sequence[Probe], wait_s: float) -> bool:
-    """Whether everything is there within `wait_s`; says on stderr, every few seconds, what is not."""
+    """Whether every dependency answers within `wait_s`. Names the missing ones on stderr every few seconds."""
     began = time.monotonic()
     told = -limits.START_PROGRESS_S
     while True:
@@ -24,7 +24,7 @@ async def wait_for(probes: Sequence[Probe], wait_s: float) -> bool:
         if not missing:
             return True
         if waited >= wait_s:
-            _say("gave up: " + "; ".join(found.detail for found in missing))
+            _say("stopped waiting: " + "; ".join(found.detail for found in missing))
             return False
         if waited - told >= limits.START_PROGRESS_S:
             told = waited
@@ -33,7 +33,7 @@ async def wait_for(probes: Sequence[Probe], wait_s: float) -> bool:
 
 
 def wait_for_server(database_url: str, wait_s: float) -> bool:
-    """For `migrate`: the server answers, whatever its schema."""
+    """For `migrate`: waits until the server answers, with any schema."""
 
     async def probe() -> Dependency:
         engine = create_engine(

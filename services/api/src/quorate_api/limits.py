@@ -1,6 +1,6 @@
-"""Every bound of the control plane, with its reason. The data plane's are in services/crates/types/src/limits.rs."""
+"""Every bound of the control plane, with its reason. services/crates/types/src/limits.rs has the data plane's."""
 
-# What an SLA may ask for; the same figures as the data plane's limits.rs.
+# Bounds of an SLA, equal to those in the data plane's limits.rs.
 REPLICATION_DEGREE_MAX = 7
 REQUEST_SIZE_BYTES_MAX = 1 << 20
 RATE_PER_S_MAX = 100_000_000
@@ -10,24 +10,24 @@ RETENTION_BYTES_MAX = 1 << 50
 RETENTION_AGE_S_MIN = 60
 RETENTION_AGE_S_MAX = 100 * 366 * 86_400
 
-# Told to clients in the handle.
+# The handle carries these to clients.
 ENTRY_BYTES_MAX = 1 << 20
 BATCH_BYTES_MAX = 4 << 20
 BATCH_ENTRIES_MAX = 65_536
 SESSION_WINDOW_BATCHES = 256
 TOKEN_LIFETIME_S = 3_600
 
-# Requests. The largest honest body (a group) is under 1 KiB.
+# Requests. The largest valid body (a group) is under 1 KiB.
 REQUEST_BODY_BYTES_MAX = 64 << 10
 NAME_LENGTH_MAX = 100
-ORGANIZATION_KEYS_MAX = 20  # one for each pipeline, and its successor while it is exchanged
+ORGANIZATION_KEYS_MAX = 20  # one for each pipeline, and its successor during rotation
 PAGE_LIMIT_DEFAULT = 50
 PAGE_LIMIT_MAX = 200
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
-IDEMPOTENCY_LOCK_S = 60  # longer than the slowest request; after it a crashed one may be run again
+IDEMPOTENCY_LOCK_S = 60  # longer than the slowest request; a crashed request may be repeated after it
 IDEMPOTENCY_RETENTION_S = 24 * 3_600
 
-# Passwords. argon2id takes 64 MiB and half a second: two at a time bound memory, the queue bounds waiting.
+# Passwords. argon2id takes 64 MiB and half a second. Two at a time bound memory; the queue bounds waiting.
 PASSWORD_LENGTH_MIN = 10
 PASSWORD_LENGTH_MAX = 256
 PASSWORD_HASHES_AT_ONCE = 2
@@ -38,7 +38,7 @@ SESSION_LIFETIME_S = 14 * 24 * 3_600
 LOGIN_FAILURES_PER_ACCOUNT = "10/5minutes"
 LOGIN_FAILURES_PER_ADDRESS = "100/5minutes"
 SIGNUPS_PER_ADDRESS = "200/hour"
-TRUSTED_PROXIES_MAX = 8  # a chain of them that is longer is a mistake
+TRUSTED_PROXIES_MAX = 8  # a longer chain of proxies is a misconfiguration
 REQUESTS_PER_PRINCIPAL = "6000/minute"
 
 # Quotas of an organization, unless quota_overrides says otherwise.
@@ -57,10 +57,10 @@ STATEMENT_TIMEOUT_MS = 15_000
 JOIN_TOKEN_TTL_S_DEFAULT = 3_600
 JOIN_TOKEN_TTL_S_MAX = 30 * 86_400  # the coordinator's own bound
 COORDINATOR_TIMEOUT_S = 10.0
-AUTHORITY_AGE_S_MAX = 60.0  # the fleet's authority hardly ever changes; when it does, handles follow in a minute
-COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # how long a handle waits for news before it uses what is stored
+AUTHORITY_AGE_S_MAX = 60.0  # the authority hardly ever changes; handles follow a change within a minute
+COORDINATOR_FRESHNESS_TIMEOUT_S = 0.5  # bound on a handle's wait for the coordinator; the stored view serves after it
 
-# At start: how long to wait for what is missing, and how often to say so.
+# At start: bound on the wait for dependencies, and interval of its progress messages.
 START_WAIT_S = 60.0
 START_PROGRESS_S = 3.0
 
@@ -71,11 +71,12 @@ LIVE_CONNECTION_S_MAX = 3_600
 LIVE_KEEPALIVE_S = 10.0
 LIVE_PLACEMENT_POLL_S = 2.0
 
-# What is lent. Servers tell all of it each 30 s (TELEMETRY_LENDING_TOLD_S): what was told thrice as long ago is over.
+# Burst capacity. Servers repeat every grant each 30 s (TELEMETRY_GRANTS_PUBLISHED_S).
+# A grant ends after three times that.
 LENDING_AGE_S_MAX = 90
-LENDING_ENTRIES_MAX = 4_000  # newest first; 44 servers of which each has something to tell each second
+LENDING_ENTRIES_MAX = 4_000  # newest first; enough for 44 servers with an update each second
 LENDING_RECORDS_PER_ENTRY_MAX = 256  # as servers send (TELEMETRY_RECORDS_PER_ENTRY_MAX)
-LENDING_RECORDS_MAX = 100_000  # of all entries of one answer: half a second, beside the event loop
+LENDING_RECORDS_MAX = 100_000  # in all entries of one answer: half a second's work, in a thread
 
 # The worker.
 INGEST_BATCH_ENTRIES = 500
@@ -89,9 +90,9 @@ RECONCILE_INTERVAL_S = 5.0
 RECONCILE_AGE_S = 15.0  # longer than a create's call to the coordinator
 RECONCILE_GROUPS_MAX = 100
 MONTH_CLOSE_INTERVAL_S = 300.0
-MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers hold telemetry for four hours while Redis is away
+MONTH_CLOSE_DELAY_S = 6 * 3_600  # servers keep telemetry for four hours while Redis is away
 WATCH_INTERVAL_S = 5.0  # twice for each export of metrics
-WATCH_SLA_INTERVAL_S = 30.0  # minutes are judged, so twice for each
+WATCH_SLA_INTERVAL_S = 30.0  # SLA minutes are judged, so twice for each
 WATCH_SLA_MINUTES = 5  # long enough that an alert with a short `for` sees a single bad minute
 RETRY_DELAY_S_MIN = 0.5
 RETRY_DELAY_S_MAX = 10.0
@@ -99,7 +100,7 @@ RETRY_DELAY_S_MAX = 10.0
 # Reports.
 METRICS_MINUTES_MAX = 24 * 60
 USAGE_MINUTES_MAX = 7 * 24 * 60
-TELEMETRY_SETTLE_S = 5  # a minute is judged when it has ended and its last record had time to arrive
+TELEMETRY_SETTLE_S = 5  # time from a minute's end until its last record has arrived
 
 assert ENTRY_BYTES_MAX + 4 <= BATCH_BYTES_MAX, "the largest entry fits a batch"
 assert COORDINATOR_TIMEOUT_S * 2 < IDEMPOTENCY_LOCK_S, "a running request never loses its idempotency lock"

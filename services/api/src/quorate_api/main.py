@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-EXIT_CONFIGURATION, EXIT_DEPENDENCY, EXIT_PORT, EXIT_FAILED = 2, 3, 4, 1
+from quorate_api import exit_codes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
         return int(asked.run(asked))
     except ConfigurationError as error:
         print(f"quorate-api: {error}", file=sys.stderr)
-        return EXIT_CONFIGURATION
+        return exit_codes.CONFIGURATION
     except KeyboardInterrupt:
         return 0
 
@@ -37,16 +37,16 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
-    keys = commands.add_parser("keys-init", help="make the signing key, its JWKS and the secret where absent")
-    keys.add_argument("--dir", type=Path, required=True, help="folder for the files (made with mode 0700)")
+    keys = commands.add_parser("keys-init", help="create the signing key, its JWKS and the secret where absent")
+    keys.add_argument("--dir", type=Path, required=True, help="folder for the files (created with mode 0700)")
     keys.set_defaults(run=_keys_init)
-    contract = commands.add_parser("openapi", help="write sdk/contract/openapi.json and what else is generated")
+    contract = commands.add_parser("openapi", help="write sdk/contract/openapi.json and the other generated files")
     contract.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is out of date")
     contract.set_defaults(run=_openapi)
     snapshot = commands.add_parser("schema-snapshot", help="write migrations/schema.sql, with an embedded PostgreSQL")
     snapshot.set_defaults(run=_schema_snapshot)
-    close = commands.add_parser("close-months", help="issue the invoices of months that are over, then exit")
-    close.add_argument("--as-of", help="RFC 3339; default: now. For trying it out")
+    close = commands.add_parser("close-months", help="issue the invoices of past months, then exit")
+    close.add_argument("--as-of", help="RFC 3339; default: now. For trials")
     close.set_defaults(run=_close_months)
     return parser
 
@@ -93,12 +93,12 @@ def _migrate(_asked: argparse.Namespace) -> int:
     except FileNotFoundError as error:
         raise ConfigurationError(str(error)) from None
     if not lifecycle.wait_for_server(url, settings.start_wait_s):
-        return EXIT_DEPENDENCY
+        return exit_codes.DEPENDENCY
     try:
         migrate.upgrade(url, migrations)
     except OperationalError as error:
         print(f"quorate-api: the migration failed: {error.orig}", file=sys.stderr)
-        return EXIT_FAILED
+        return exit_codes.FAILED
     print("the schema is up to date")
     return 0
 

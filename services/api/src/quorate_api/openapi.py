@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with one problem response for everything and with the ways to log in."""
+"""The OpenAPI document: FastAPI's, with one problem response for every call and with the ways to authenticate."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ from quorate_api.http.idempotency import HEADER
 
 _PUBLIC = {"sign_up", "log_in", "get_health", "get_readiness"}
 _PROBLEM = {
-    "description": "A problem (RFC 9457); `code` says which. See `sdk/contract/problems.json`.",
+    "description": "A problem (RFC 9457), identified by `code`. See `sdk/contract/problems.json`.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 _IDEMPOTENCY = {
     "name": HEADER.title(),
     "in": "header",
     "required": False,
-    "description": "A random string for this request: repeating it with the same body answers alike and does nothing.",
+    "description": "A random string for this request. Repeating it with the same body only repeats the answer.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
 }
 
@@ -31,14 +31,14 @@ def operation_id(route: APIRoute) -> str:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """Made once per app, then kept."""
+    """The document. It is built once per app, then kept."""
     if app.openapi_schema:
         return app.openapi_schema
     schema = get_openapi(
         title="Quorate",
         version="1.0.0",
         summary="Consensus as a cloud service, with an SLA.",
-        description="Ordered, durable logs with a promise: see docs/internals/api.md.",
+        description="Ordered, durable logs with an SLA: see docs/internals/api.md.",
         routes=app.routes,
     )
     components = schema.setdefault("components", {})
@@ -84,7 +84,7 @@ def as_text(app: FastAPI) -> str:
 
 
 def generated_files(app: FastAPI, repository: Path) -> dict[Path, str]:
-    """Everything that is generated from this package and checked in."""
+    """Every checked-in file that is generated from this package."""
     contract = repository / "sdk" / "contract"
     pages = repository / "docs" / "operating" / "errors"
     return {

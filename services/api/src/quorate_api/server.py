@@ -1,4 +1,4 @@
-"""The `api` process: wait for what it needs, bind, serve until SIGTERM."""
+"""The `api` process: wait for its dependencies, bind, serve until SIGTERM."""
 
 import asyncio
 import contextlib
@@ -11,17 +11,16 @@ from collections.abc import Iterator
 import structlog
 import uvicorn
 
-from quorate_api import app, lifecycle
+from quorate_api import app, exit_codes, lifecycle
 from quorate_api.database.engine import API_ROLE
 from quorate_api.health import service as health
 from quorate_api.http.services import Services
-from quorate_api.main import EXIT_DEPENDENCY, EXIT_PORT
 from quorate_api.observability import logs, telemetry
 from quorate_api.settings import ConfigurationError, Settings, load
 
 log = structlog.get_logger(__name__)
 
-SHUTDOWN_S = 5  # then live connections are cut
+SHUTDOWN_S = 5  # live connections are closed after it
 
 
 def run() -> int:
@@ -34,7 +33,7 @@ def run() -> int:
     telemetry.configure(settings, "quorate-api")
     listener = _bind(settings)
     if listener is None:
-        return EXIT_PORT
+        return exit_codes.PORT
     try:
         return asyncio.run(_serve(settings, listener))
     finally:
@@ -61,12 +60,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> int:
     services = app.make_services(settings)
     if not await _everything_needed(services):
         await app.close(services)
-        return EXIT_DEPENDENCY
+        return exit_codes.DEPENDENCY
     config = uvicorn.Config(
         app.build(services),
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # whom they are taken from is said by QUORATE_TRUSTED_PROXIES (http/address.py)
+        proxy_headers=False,  # http/address.py reads X-Forwarded-For, as QUORATE_TRUSTED_PROXIES allows
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_S,
         timeout_keep_alive=30,
@@ -82,7 +81,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> int:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's, but a stop that was asked for is no death by signal: the process ends with exit code 0."""
+    """uvicorn's server, but SIGTERM and SIGINT end the process with exit code 0."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -97,7 +96,7 @@ class _Server(uvicorn.Server):
 
 
 async def _everything_needed(services: Services) -> bool:
-    """PostgreSQL and the coordinator. Without Redis only live charts are missing, so it is not waited for."""
+    """Wait for PostgreSQL and the coordinator. Without Redis only live charts fail, so the API starts without it."""
     redis = await health.redis_server(services.redis)
     if redis.state == "missing":
         log.warning("starting without Redis", detail=redis.detail)

@@ -10,7 +10,7 @@ from quorate_api import limits
 
 
 class ConfigurationError(ValueError):
-    """What is wrong with the environment; the text is for people. Exit code 2."""
+    """The environment is not valid. The text is for people. Exit code 2."""
 
 
 class Settings(BaseSettings):
@@ -34,12 +34,12 @@ class Settings(BaseSettings):
     )
     start_wait_s: float = Field(limits.START_WAIT_S, ge=0, le=600)
     worker_name: str | None = None
-    # argon2id's memory; lower only where the machine is small. RFC 9106's second choice is the default.
+    # argon2id's memory, lower only on small machines. The default is RFC 9106's second choice.
     password_memory_kib: int = Field(65_536, ge=8_192, le=1_048_576)
-    # What handles say: whether replica servers accept clients without TLS too (their --allow-plaintext).
+    # Whether replica servers accept clients without TLS too (their --allow-plaintext). Handles carry it.
     plaintext_allowed: bool = False
     signups_per_address: str = limits.SIGNUPS_PER_ADDRESS
-    # How many proxies stand before the API, each of which appends to X-Forwarded-For. None: nobody's word on it counts.
+    # Number of proxies before the API, each of which appends to X-Forwarded-For. 0: the header is ignored.
     trusted_proxies: int = Field(0, ge=0, le=limits.TRUSTED_PROXIES_MAX)
 
     @field_validator("database_url", "owner_database_url")
@@ -76,7 +76,7 @@ class Settings(BaseSettings):
             path = getattr(self, name)
             if path is not None and not path.is_file():
                 raise ValueError(
-                    f"QUORATE_{name.upper()} names {path}, which is not a file: `quorate-api keys-init` makes it"
+                    f"QUORATE_{name.upper()} names {path}, which is not a file: `quorate-api keys-init` creates it"
                 )
         return self
 
@@ -90,19 +90,19 @@ class Settings(BaseSettings):
 
     @property
     def origin(self) -> str:
-        """Where people reach the API, without a slash at the end."""
+        """The API's public address, without a slash at the end."""
         return (self.public_url or f"http://{self.listen}").rstrip("/")
 
     @property
     def secure(self) -> bool:
-        """Whether people come over https, so that cookies can insist on it."""
+        """Whether the public address is https, so that cookies can require it."""
         return self.origin.startswith("https://")
 
     def coordinator_token(self) -> str:
         return _read("QUORATE_COORDINATOR_TOKEN_FILE", self.coordinator_token_file)
 
     def operator_tokens(self) -> str | None:
-        """One token a line; None: nobody operates the fleet through this API."""
+        """One token a line. None: this API serves no operators."""
         return None if self.operator_token_file is None else self.operator_token_file.read_text()
 
     def signing_key_pem(self) -> str:
@@ -122,7 +122,7 @@ class Settings(BaseSettings):
 
 def _read(variable: str, path: Path | None) -> str:
     if path is None:
-        raise ConfigurationError(f"{variable} is not set. `quorate-api keys-init --dir DIR` makes keys and secret.")
+        raise ConfigurationError(f"{variable} is not set. `quorate-api keys-init --dir DIR` creates keys and secret.")
     return path.read_text().strip()
 
 
@@ -135,7 +135,7 @@ def load() -> Settings:
 
 
 def _variable(location: tuple[int | str, ...]) -> str:
-    """How the environment calls a setting."""
+    """A setting's name in the environment."""
     if not location:
         return "environment"
     name = str(location[0]).upper()

@@ -1,4 +1,4 @@
-"""Repeating asyncio tasks, and ending them for certain."""
+"""Repeating asyncio tasks, and ending them reliably."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ AGAIN_S = 1.0
 
 
 async def end_task(task: asyncio.Task[None]) -> None:
-    """Cancel until it is over: redis-py may swallow a cancellation that meets the start of a command."""
+    """Cancel until the task is over: redis-py may swallow a cancellation at the start of a command."""
     while not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=AGAIN_S)

@@ -1,4 +1,4 @@
-"""A coordinator that follows docs/internals/coordinator.md as far as the API can see, with faults on request."""
+"""A coordinator that follows docs/internals/coordinator.md as far as the API can see, with faults on demand."""
 
 import asyncio
 import uuid
@@ -51,21 +51,21 @@ class FakeCoordinator:
         self.groups: dict[uuid.UUID, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.puts = 0
-        self.down = False  # answers 503 to everything
+        self.down = False  # answers 503 to every request
         self.lose_put_answers = 0  # does the work, then the answer is lost
-        self.refuse_put_once = False  # admissible when quoted, not any more when put
-        self.first_event = 1  # older ones were trimmed away
-        self.resets: list[dict[str, Any]] = []  # bodies, as they came
+        self.refuse_put_once = False  # admissible when quoted, refused when put
+        self.first_event = 1  # older events were trimmed
+        self.resets: list[dict[str, Any]] = []  # bodies as received
         self.capacity_gone = False  # a lost group finds no servers
-        self.slow_start = 0  # how many looks it takes until a group is active
+        self.slow_start = 0  # number of reads until a group is active
         self.servers = {number: server_view(number) for number in (1, 2, 3)}
-        self.join_tokens: list[dict[str, Any]] = []  # bodies, as they came
+        self.join_tokens: list[dict[str, Any]] = []  # bodies as received
         self.join_tokens_max = 10
         self.revoked: set[int] = set()
-        self.resizes: list[dict[str, Any]] = []  # bodies, as they came
+        self.resizes: list[dict[str, Any]] = []  # bodies as received
         self.lose_resize_answers = 0  # does the work, then the answer is lost
-        self.refuse_resize_once = False  # admissible when quoted, not any more when asked for
-        self.quoted: list[dict[str, Any]] = []  # bodies, as they came
+        self.refuse_resize_once = False  # admissible when quoted, refused when resized
+        self.quoted: list[dict[str, Any]] = []  # bodies as received
         self.app = Starlette(
             routes=[
                 Route("/v1/health", self._health),

@@ -1,4 +1,4 @@
-"""A customer who is logged in, as tests use the API."""
+"""A logged-in customer, as tests use the API."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -83,7 +83,7 @@ def new_key() -> str:
 
 
 def problem(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
-    """Check that the answer is that problem, whole; answer its body."""
+    """Check that the answer is that problem and complete. Returns its body."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     body = dict(answer.json())

@@ -1,4 +1,4 @@
-"""A fleet of one group as telemetry sees it: heads that commit, fail over, lose their telemetry and send it again."""
+"""A fleet of one group as telemetry shows it: heads commit, fail over, lose telemetry and send it again."""
 
 import json
 import random
@@ -10,7 +10,7 @@ ENTRY_BYTES = 64
 
 @dataclass
 class ReplicaLog:
-    """Ground truth of one group's log, and the cumulative reports that servers make of it."""
+    """Ground truth of one group's log, and the servers' cumulative reports about it."""
 
     group_id: str
     start_s: int
@@ -20,7 +20,7 @@ class ReplicaLog:
     epoch: int = 1
     log_epoch: int = 0
     lost: int = 0
-    """What logs before this one had committed."""
+    """Entries committed in former logs."""
     now_s: int = 0
     reports: list[dict[str, Any]] = field(default_factory=list)
     _open: dict[tuple[int, str, int, int], dict[str, Any]] = field(default_factory=dict)
@@ -58,20 +58,20 @@ class ReplicaLog:
         self._send(self.server_id + 1, "b1", follower)
 
     def fail_over(self) -> None:
-        """The next server is head, in a new epoch; it knows what was committed from its own log."""
+        """The next server is head in a new epoch. It knows the committed entries from its own log."""
         self.server_id += 1
         self.epoch += 1
         self.incarnation = f"a{self.epoch}"
 
     def lose_and_begin_anew(self) -> None:
-        """Every replica is gone; the owner has an empty log begin."""
+        """Every replica is gone, and the owner resets the group."""
         self.fail_over()
         self.log_epoch = self.epoch
         self.lost, self.committed = self.lost + self.committed, 0
 
     @property
     def ever(self) -> int:
-        """Committed in this log and those before it."""
+        """Entries committed in this log and all former ones."""
         return self.lost + self.committed
 
     def run(self, seconds: int, seed: int, **options: Any) -> "ReplicaLog":

@@ -1,14 +1,14 @@
-//! How many failed registrations are answered, and logged, for one address: whoever guesses, or is misconfigured and
-//! tries for ever, costs a hash and a closed connection, and no more.
+//! Refusals, bounded by address: a caller that guesses, or is misconfigured and tries for ever, costs a hash and a
+//! closed connection each time. Answers and log lines are for the first failures alone.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Failures that an address may have at once …
+/// Failures of an address that are answered at once.
 const BURST: u32 = 20;
-/// … and one more for each so many milliseconds.
+/// The interval after which one more is.
 const REFILL_MS: u64 = 1_000;
-/// Addresses that are remembered; when there are more, those that have been quiet go first.
+/// Addresses that are remembered. Beyond that, quiet ones are forgotten first.
 const ADDRESSES_MAX: usize = 4_096;
 
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Failures {
 }
 
 impl Refusals {
-    /// Notes a failure; whether it may be answered. `now_ms` is of a clock that never goes back.
+    /// Notes a failure, and says whether it may be answered. `now_ms` is of a clock that never goes back.
     pub fn may_answer(&mut self, from: IpAddr, now_ms: u64) -> bool {
         if self.failures.len() >= ADDRESSES_MAX && !self.failures.contains_key(&from) {
             self.failures.retain(|_, known| {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_answered_so_often_and_others_all_the_same() {
+    fn one_address_uses_up_its_answers_and_others_keep_theirs() {
         let mut refusals = Refusals::default();
         let (noisy, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let answered = (0..1_000).filter(|_| refusals.may_answer(noisy, 5)).count();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn remembered_addresses_are_bounded() {
         let mut refusals = Refusals::default();
         for n in 0..10_000u32 {
             refusals.may_answer(IpAddr::from(n.to_be_bytes()), 0);

@@ -1,25 +1,39 @@
-//! Reading the log back: what is whole, what is torn, what is damaged.
+//! The log is read back: whole records, a torn end, damage.
 
-use quorate_records::HEADER_BYTES;
+use quorate_record_file::HEADER_BYTES;
 use quorate_types::limits::COORDINATOR_RECORD_BYTES_MAX;
 
-use super::{Record, Recovered};
-use crate::state::State;
+use super::format::{Record, header};
+use crate::command::Timed;
+use crate::state::CoordinatorState;
 
-/// What a log holds, and where it goes on.
+/// The contents of a log.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// As it was serialised: call [`CoordinatorState::restore`] on it.
+    pub snapshot: Option<CoordinatorState>,
+    pub commands: Vec<Timed>,
+    /// Bytes of a torn last record that were truncated.
+    pub cut_bytes: u64,
+}
+
+/// The contents of a log, and where it goes on.
 pub struct Scanned {
     pub recovered: Recovered,
-    /// Where the next record goes.
+    /// The position of the next record.
     pub end: u64,
     pub snapshot_bytes: u64,
 }
 
-/// Reads a whole log, or says at which byte it is damaged, and how.
+/// Reads a whole log. The error names the first damaged byte, and the damage.
 pub fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
-    if bytes.len() < HEADER_BYTES || bytes[..HEADER_BYTES] != super::header() {
-        return Err((0, "it does not begin as a coordinator log of version 1".into()));
+    if bytes.len() < HEADER_BYTES || bytes[..HEADER_BYTES] != header() {
+        return Err((
+            0,
+            "its first bytes are not those of a coordinator log of version 1".into(),
+        ));
     }
-    let records = quorate_records::scan(bytes, COORDINATOR_RECORD_BYTES_MAX)
+    let records = quorate_record_file::scan(bytes, COORDINATOR_RECORD_BYTES_MAX)
         .map_err(|damage| (damage.offset, damage.to_string()))?;
     let mut scanned = Scanned {
         recovered: Recovered::default(),
@@ -29,10 +43,10 @@ pub fn scan(bytes: &[u8]) -> Result<Scanned, (usize, String)> {
     let mut at = HEADER_BYTES;
     for payload in records.payloads {
         let next = payload.end;
-        let record: Record<State> = serde_json::from_slice(&bytes[payload]).map_err(|e| {
+        let record: Record<CoordinatorState> = serde_json::from_slice(&bytes[payload]).map_err(|e| {
             (
                 at,
-                format!("a record cannot be understood ({e}); was it written by a newer version?"),
+                format!("a record is unreadable ({e}); was it written by a newer version?"),
             )
         })?;
         match record {

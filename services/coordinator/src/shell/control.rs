@@ -19,9 +19,9 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use tracing::{debug, warn};
 
-use super::engine::Input;
+use super::task::TaskInput;
 use crate::exit::Failure;
-use crate::leases::ConnectionId;
+use crate::ids::ConnectionId;
 
 type Frames = FramedRead<ReadHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
 type Sink = FramedWrite<WriteHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
@@ -33,14 +33,14 @@ pub fn acceptor(authority: Arc<Authority>) -> Result<TlsAcceptor, Failure> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Registrations that are read at the same time, each of up to a control message: what strangers can make this process
-/// hold.
-const GREETINGS_MAX: usize = 256;
+/// Registrations that are read at the same time, each up to the size of a control message. They bound the memory that
+/// unauthenticated connections can take.
+const HANDSHAKES_MAX: usize = 256;
 
 /// Accepts for ever.
-pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<Input>) {
+pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<TaskInput>) {
     let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
-    let greetings = Arc::new(Semaphore::new(GREETINGS_MAX));
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
     let mut connection: ConnectionId = 0;
     loop {
         let slot = slots
@@ -51,32 +51,32 @@ pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::S
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(e) => {
-                // Out of file descriptors, most likely: no reason to spin or to stop.
+                // File descriptors have run out, most likely: no reason to spin or to stop.
                 warn!(error = %e, "accepting a control connection failed");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
         connection += 1;
-        let (inputs, greetings, acceptor) = (inputs.clone(), greetings.clone(), acceptor.clone());
+        let (inputs, handshakes, acceptor) = (inputs.clone(), handshakes.clone(), acceptor.clone());
         tokio::spawn(async move {
-            let ended = match shake_hands(stream, &acceptor).await {
-                Ok(stream) => converse(stream, peer.ip(), connection, &greetings, &inputs).await,
+            let ended = match tls_handshake(stream, &acceptor).await {
+                Ok(stream) => converse(stream, peer.ip(), connection, &handshakes, &inputs).await,
                 Err(reason) => {
-                    warn!(%peer, reason, "no TLS on a control connection");
+                    warn!(%peer, reason, "a control connection failed its TLS handshake");
                     Err(reason)
                 }
             };
             if let Err(reason) = ended {
                 debug!(%peer, reason, "control connection ended");
             }
-            let _ = inputs.send(Input::Closed { connection }).await;
+            let _ = inputs.send(TaskInput::Closed { connection }).await;
             drop(slot);
         });
     }
 }
 
-async fn shake_hands(stream: TcpStream, acceptor: &TlsAcceptor) -> Result<TlsStream<TcpStream>, String> {
+async fn tls_handshake(stream: TcpStream, acceptor: &TlsAcceptor) -> Result<TlsStream<TcpStream>, String> {
     stream.set_nodelay(true).map_err(|e| e.to_string())?;
     let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
     let shaken = tokio::time::timeout(limit, acceptor.accept(stream)).await;
@@ -89,8 +89,8 @@ async fn converse(
     stream: TlsStream<TcpStream>,
     from: IpAddr,
     connection: ConnectionId,
-    greetings: &Semaphore,
-    inputs: &mpsc::Sender<Input>,
+    handshakes: &Semaphore,
+    inputs: &mpsc::Sender<TaskInput>,
 ) -> Result<(), String> {
     let shown = stream.get_ref().1.peer_certificates();
     let certificate = shown.and_then(|chain| chain.first()).cloned();
@@ -102,25 +102,25 @@ async fn converse(
     };
     let (mut frames, mut sink) = (FramedRead::new(read, codec()), FramedWrite::new(write, codec()));
 
-    let greeting_slot = greetings.acquire().await.map_err(|e| e.to_string())?;
-    let greeting = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
-    let register = match greeting.map_err(|_| "no register in time".to_string())? {
+    let handshake_slot = handshakes.acquire().await.map_err(|e| e.to_string())?;
+    let handshake = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
+    let register = match handshake.map_err(|_| "no register in time".to_string())? {
         Ok(Some(ToCoordinator::Register(register))) => register,
         Ok(Some(_)) => return refuse(&mut sink, "the first message must be register".into()).await,
         Ok(None) => return Ok(()),
         Err(problem) => return refuse(&mut sink, problem).await,
     };
     let (outbox, queue) = mpsc::channel(CONTROL_OUTBOX_MESSAGES_MAX);
-    let input = Input::Register {
+    let input = TaskInput::Register {
         connection,
         from,
         outbox,
         register,
         certificate,
     };
-    drop(greeting_slot);
+    drop(handshake_slot);
     inputs.send(input).await.map_err(|_| "stopping".to_string())?;
-    // Whichever ends first ends the other: the engine closes a connection by dropping its outbox.
+    // The first of the two to end ends the other: the engine closes a connection by dropping its outbox.
     tokio::select! {
         result = receive(frames, connection, inputs) => result,
         result = send(sink, queue) => result,
@@ -130,11 +130,11 @@ async fn converse(
 async fn receive(
     mut frames: Frames,
     connection: ConnectionId,
-    inputs: &mpsc::Sender<Input>,
+    inputs: &mpsc::Sender<TaskInput>,
 ) -> Result<(), String> {
     while let Some(message) = next(&mut frames).await? {
         inputs
-            .send(Input::Message { connection, message })
+            .send(TaskInput::Message { connection, message })
             .await
             .map_err(|_| "stopping".to_string())?;
     }

@@ -1,38 +1,36 @@
-//! The cost profile: read at the start, and again when its file changes, so that a new measurement needs no restart.
-//! Groups keep what they were admitted with.
+//! The file of the cost profile: read at the start, and again when it changes, so that a new measurement needs no
+//! restart. Groups keep the demand vectors of their admission.
 //!
-//! A profile is of a processor, a number of cores and a version: those that servers name when they register, and not
-//! the coordinator's own.
+//! A profile was measured on one processor, number of cores and version. It matches servers that register with the same
+//! ones; the coordinator's own machine does not matter.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use quorate_placement::Profile;
-use quorate_types::ServerId;
-use tracing::{error, info, warn};
+use tracing::error;
 
-use super::engine::Handle;
+use super::task::{Handle, notes};
+use crate::command::Command;
 use crate::exit::Failure;
-use crate::options::{ForeignProfile, Options};
-use crate::state::State;
-use crate::state::command::Command;
-use crate::state::server::Server;
+use crate::options::{MismatchedProfile, Options};
+use crate::state::{CoordinatorState, Server};
 
-/// A measurement takes minutes; whoever made one does not wait long.
+/// A measurement takes minutes, so a second more does not count.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Where the profile comes from, and what is done with one of other servers than there are.
+/// The source of the profile, and the treatment of servers that it does not match.
 #[derive(Clone)]
-pub struct Source {
+pub struct ProfileSource {
     path: Option<PathBuf>,
-    foreign: ForeignProfile,
+    mismatched: MismatchedProfile,
 }
 
-impl Source {
+impl ProfileSource {
     pub fn of(options: &Options) -> Self {
         Self {
             path: options.profile.clone(),
-            foreign: options.foreign_profile,
+            mismatched: options.foreign_profile,
         }
     }
 
@@ -42,28 +40,28 @@ impl Source {
         };
         let text = std::fs::read_to_string(path).map_err(|e| self.wrong(e.to_string()))?;
         let profile = Profile::parse(&text).map_err(|e| self.wrong(e.to_string()))?;
-        if self.foreign == ForeignProfile::Refuse && !profile.knows_its_machine() {
+        if self.mismatched == MismatchedProfile::Refuse && !profile.knows_its_machine() {
             return Err(self.wrong(
-                "format: 1 does not say where it was measured, and --foreign-profile refuse must know"
+                "format 1 does not name the machine it was measured on, and --foreign-profile refuse needs it"
                     .to_string(),
             ));
         }
         Ok(profile)
     }
 
-    /// Whether the profile may be used instead of the one in use, with the servers that are there, or, where none is,
-    /// those that were. `refuse`: not if a server that new replicas are placed on would take none then. Who comes later
-    /// is looked at then.
-    pub fn check(&self, profile: &Profile, state: &State) -> Result<(), Failure> {
-        let is_one_there = state.servers.values().any(|server| server.alive);
+    /// Whether the profile may replace the one in use, judged by the live servers; by all known ones when none is
+    /// alive. With `refuse` it may not when a server that takes new replicas now would take none. Servers that register
+    /// later are judged then.
+    pub fn check(&self, profile: &Profile, state: &CoordinatorState) -> Result<(), Failure> {
+        let is_one_alive = state.servers.values().any(|server| server.alive);
         let servers = state.servers.values();
-        let servers = servers.filter(|server| server.alive || !is_one_there);
-        let foreign =
-            |server: &Server, profile: &Profile| profile.foreign(server.machine.as_ref(), &server.version);
-        let others = servers.filter_map(|server| Some((server, foreign(server, profile)?)));
-        match self.foreign {
-            ForeignProfile::Refuse => {
-                let mut lost = others.filter(|(server, _)| foreign(server, &state.profile).is_none());
+        let servers = servers.filter(|server| server.alive || !is_one_alive);
+        let mismatch =
+            |server: &Server, profile: &Profile| profile.mismatch(server.machine.as_ref(), &server.version);
+        let others = servers.filter_map(|server| Some((server, mismatch(server, profile)?)));
+        match self.mismatched {
+            MismatchedProfile::Refuse => {
+                let mut lost = others.filter(|(server, _)| mismatch(server, &state.profile).is_none());
                 let Some((first, how)) = lost.next() else {
                     return Ok(());
                 };
@@ -73,9 +71,9 @@ impl Source {
                      --foreign-profile warn"
                 )))
             }
-            ForeignProfile::Warn => {
+            MismatchedProfile::Warn => {
                 for (server, how) in others {
-                    note_foreign(server.server_id, &how, false);
+                    notes::mismatch(server.server_id, &how, false);
                 }
                 Ok(())
             }
@@ -88,41 +86,14 @@ impl Source {
     }
 }
 
-/// Says what an operator should know of a profile that is used from now on.
-pub fn note(profile: &Profile) {
-    let version = &profile.version;
-    if profile.provisional {
-        warn!(
-            version,
-            "the cost profile is an estimate: measure one before promising much"
-        );
-    } else {
-        info!(version, source = profile.source, "the cost profile");
-    }
-}
-
-/// Says that the profile is not of this server, and what to do about it where that matters.
-pub fn note_foreign(server: ServerId, how: &str, is_refused: bool) {
-    let server_id = server.0;
-    if is_refused {
-        warn!(
-            server_id,
-            "no replica is placed on this server, as the cost profile is of others: {how}: measure again (make \
-             profile), or allow it with --foreign-profile warn"
-        );
-    } else {
-        warn!(server_id, "the cost profile is of other servers: {how}");
-    }
-}
-
-/// Looks for ever. A file that is no profile, or another's that is refused, changes nothing: the one in use stays, and
-/// the log says why. One that is refused is used when the servers that it is not of are gone.
-pub async fn follow(source: Source, engine: Handle) {
+/// Reads the file for ever. A file that is no profile, or that is refused, changes nothing: the profile in use stays, and
+/// the log says why. A refused profile is put in use when the servers that it does not match are gone.
+pub async fn follow(source: ProfileSource, engine: Handle) {
     let Some(path) = source.path.clone() else { return };
-    // What was found last, if nothing is left to do about it. At first that is not known: a profile of other servers
-    // may have been refused at the start.
+    // The last content with which nothing is left to do. At first there is none: the profile may have been refused at
+    // the start.
     let mut settled = None;
-    let mut told = None;
+    let mut reported = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let found = std::fs::read(&path).ok();
@@ -139,15 +110,15 @@ pub async fn follow(source: Source, engine: Handle) {
         };
         let own = source.clone();
         let looked = engine.read(move |state| {
-            let is_news = profile != state.profile;
-            let checked = if is_news {
+            let is_other = profile != state.profile;
+            let checked = if is_other {
                 own.check(&profile, state)
             } else {
                 Ok(())
             };
-            checked.map(|()| is_news.then_some(profile))
+            checked.map(|()| is_other.then_some(profile))
         });
-        // Too busy, or stopping: look again.
+        // The coordinator is too busy, or stopping: try again.
         let Ok(checked) = looked.await else { continue };
         let profile = match checked {
             Ok(Some(profile)) => profile,
@@ -156,19 +127,19 @@ pub async fn follow(source: Source, engine: Handle) {
                 continue;
             }
             Err(failure) => {
-                if told.as_ref() != Some(&failure.message) {
+                if reported.as_ref() != Some(&failure.message) {
                     error!("{}; the profile in use stays", failure.message);
                 }
-                told = Some(failure.message);
+                reported = Some(failure.message);
                 continue;
             }
         };
-        note(&profile);
+        notes::profile(&profile);
         let command = Command::UseProfile {
             profile: Box::new(profile),
         };
         if engine.command(command).await.is_ok() {
-            (settled, told) = (Some(found), None);
+            (settled, reported) = (Some(found), None);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Drives the state machine without sockets or sleeping; every step is validated.
 #![allow(dead_code)]
 
-use quorate_coordinator::state::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
-use quorate_coordinator::state::event::EventKind;
-use quorate_coordinator::state::group::{Group, GroupStatus};
-use quorate_coordinator::state::placement::{Headroom, Placement, Replacements};
-use quorate_coordinator::state::{State, apply};
+use quorate_coordinator::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
+use quorate_coordinator::command::{Headroom, PlacementPolicy, Replacements};
+use quorate_coordinator::state::EventKind;
+use quorate_coordinator::state::{CoordinatorState, apply};
+use quorate_coordinator::state::{Group, GroupStatus};
 use quorate_placement::{Choice, Profile};
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
 use quorate_types::cost::ResourceVector;
@@ -13,7 +13,7 @@ use quorate_types::{Durability, GroupConfig, GroupId, ServerId, Sla};
 use uuid::Uuid;
 
 pub struct World {
-    pub state: State,
+    pub state: CoordinatorState,
     pub now_ms: u64,
     /// Everything that was applied, for replays.
     pub history: Vec<(u64, Command)>,
@@ -76,7 +76,7 @@ impl World {
     /// `servers` servers named s1, s2, …, all alive, in incarnation "i1".
     pub fn new(servers: u32) -> Self {
         let mut world = Self {
-            state: State::new(Profile::default_profile()),
+            state: CoordinatorState::new(Profile::default_profile()),
             now_ms: 1_000_000,
             history: Vec::new(),
         };
@@ -86,16 +86,16 @@ impl World {
         world
     }
 
-    /// As a coordinator of today: servers by shape, and room for one failure domain.
+    /// With today's policy: servers chosen by shape, and room for one failure domain.
     pub fn with_headroom(servers: u32) -> Self {
         let mut world = Self::new(0);
         world.apply(Command::UsePlacement {
-            placement: Placement {
+            policy: PlacementPolicy {
                 choice: Choice::Shape,
                 headroom: Headroom::OneDomain,
                 replacements: Replacements::HeaviestFirst,
                 is_spread: true,
-                ..Placement::default()
+                ..PlacementPolicy::default()
             },
         });
         for n in 1..=servers {
@@ -145,7 +145,7 @@ impl World {
         self.apply(Command::Register(Box::new(registration)))
     }
 
-    /// Comes back with what it has on disk.
+    /// Comes back with the data on its disk.
     pub fn come_back(&mut self, n: u32, incarnation: &str, held: Vec<HeldGroup>) -> Vec<Effect> {
         self.register(Registration {
             held,
@@ -178,7 +178,7 @@ impl World {
         assert_eq!(self.group(n).status, GroupStatus::Active);
     }
 
-    /// Every replica says that it applied the present epoch.
+    /// Every replica reports that it applied the present epoch.
     pub fn apply_all(&mut self, n: u128) {
         let (chain, epoch) = (self.group(n).chain.clone(), self.group(n).epoch);
         for server in chain {
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// The tail says that the learner has caught up, in the given epoch.
+    /// The tail reports, in the given epoch, that the learner has caught up.
     pub fn caught_up(&mut self, n: u128, epoch: u64) -> Vec<Effect> {
         let (from, learner) = (
             *self.group(n).chain.last().unwrap(),

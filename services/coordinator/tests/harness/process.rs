@@ -26,7 +26,7 @@ pub struct Coordinator {
     pub http: String,
 }
 
-/// Writes what every start needs; the arguments that name it.
+/// Writes the files that every start needs. The arguments that name them.
 pub fn arguments(folder: &Path) -> Vec<String> {
     let (token, keys) = (folder.join("admin-token"), folder.join("keys.json"));
     std::fs::write(&token, ADMIN_TOKEN).unwrap();
@@ -180,7 +180,7 @@ pub struct Server {
 }
 
 pub fn register(name: &str) -> Register {
-    // An address is one server's.
+    // Each server has its own address.
     let number = name
         .bytes()
         .fold(0u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
@@ -207,7 +207,7 @@ impl Server {
         Self::connect_showing(coordinator, register, None)
     }
 
-    /// With a certificate and its key, in PEM, as what the server shows.
+    /// The same with a certificate and its key, in PEM, which the server shows.
     pub fn connect_showing(
         coordinator: &Coordinator,
         register: Register,
@@ -301,7 +301,7 @@ impl Server {
         Some(serde_json::from_slice(&bytes).unwrap())
     }
 
-    /// One heartbeat, and what a good server does with what it has been sent: it applies and drops.
+    /// One heartbeat, and a good server's reaction to its messages: it applies configurations and drops.
     pub fn live(&mut self) {
         self.sequence += 1;
         let groups = vec![];
@@ -331,7 +331,7 @@ impl Server {
     }
 }
 
-/// All of them live until the condition gives something.
+/// All of them send heartbeats until the condition gives something.
 pub fn live_until<T>(
     servers: &mut [Server],
     what: &str,

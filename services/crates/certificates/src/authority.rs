@@ -21,12 +21,12 @@ use crate::pin;
 
 const KEY_FILE: &str = "ca-key.pem";
 const CERTIFICATE_FILE: &str = "ca.pem";
-/// Longer than any fleet runs: there is no rotation yet, so the end of it must not be met by surprise.
+/// Longer than any fleet runs. There is no rotation yet, so the authority must not end by surprise.
 const AUTHORITY_LIFE: Duration = Duration::from_secs(20 * 365 * 86_400);
-/// Certificates begin this much in the past: a server whose clock is behind must still be able to register. A key that
-/// is new gains nothing from it for whoever steals it later.
+/// Certificates begin this much in the past, so that a server whose clock is behind can still register. A thief of the
+/// key gains nothing from it, since the key is new.
 pub(crate) const CLOCK_BEHIND_MAX: Duration = Duration::from_secs(86_400);
-/// A request is one key and one signature.
+/// A request is one key and one signature, which fit many times.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
 /// The folder's key or certificate cannot be used.
@@ -37,10 +37,10 @@ pub struct AuthorityError {
     problem: String,
 }
 
-/// Why a certificate is not issued: the request is at fault.
+/// The request is at fault: no certificate is issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    #[error("the certificate request is not one: {0}")]
+    #[error("the certificate request is invalid: {0}")]
     Request(String),
     #[error("the address {0:?} has no host that a certificate can carry; use host:port with --advertise")]
     Host(String),
@@ -55,7 +55,7 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Reads `ca-key.pem` (0600) and `ca.pem` in the folder, or makes what is missing.
+    /// Reads `ca-key.pem` (0600) and `ca.pem` in the folder, and creates missing ones.
     pub fn load_or_create(data_dir: &Path) -> Result<Self, AuthorityError> {
         let (key_path, path) = (data_dir.join(KEY_FILE), data_dir.join(CERTIFICATE_FILE));
         let key = load_or_create_key(&key_path).map_err(|problem| AuthorityError {
@@ -81,11 +81,11 @@ impl Authority {
             x509_parser::parse_x509_certificate(&certificate).map_err(|error| error.to_string())?;
         if parsed.public_key().raw != key.subject_public_key_info() {
             return Err(format!(
-                "is not of the key in {KEY_FILE}: restore the two together"
+                "does not belong to the key in {KEY_FILE}: restore the two together"
             ));
         }
         let issuer = Issuer::from_ca_cert_der(&certificate, key)
-            .map_err(|error| format!("not an authority's: {error}"))?;
+            .map_err(|error| format!("not an authority's certificate: {error}"))?;
         Ok(Self {
             issuer,
             certificate,
@@ -93,7 +93,7 @@ impl Authority {
         })
     }
 
-    /// What everybody trusts.
+    /// The certificate that clients and servers trust.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
@@ -107,8 +107,8 @@ impl Authority {
         pin::fingerprint(&self.certificate)
     }
 
-    /// A certificate for a server's key: for its identity and for the host that it advertises. Of the request only
-    /// the key counts; whatever names it asks for are not its to choose.
+    /// Issues a certificate for a server's key, with its identity and the host that it advertises. Only the key of the
+    /// request counts: its names are ignored.
     pub fn issue(
         &self,
         request_pem: &str,
@@ -135,8 +135,8 @@ impl Authority {
         Ok(issued.pem())
     }
 
-    /// A fresh key with a certificate for the coordinator itself, and the authority's behind it, so that a server
-    /// that knows only the pin sees what it is the pin of.
+    /// Makes a fresh key with a certificate for the coordinator itself, followed by the authority's certificate. A server
+    /// that knows only the pin compares it with the latter.
     pub fn coordinator(
         &self,
         life: Duration,
@@ -187,7 +187,7 @@ fn host_name(host: &str) -> Result<SanType, IssueError> {
 }
 
 fn self_signed(key: &KeyPair) -> Result<String, String> {
-    // Its own name, so that the authorities of two fleets are never taken for one.
+    // Each authority has its own name, so that those of two fleets are never confused.
     let id = &pin::fingerprint(&key.subject_public_key_info())[..8];
     let mut parameters = certificate(&format!("Quorate fleet {id}"), SystemTime::now(), AUTHORITY_LIFE);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -196,10 +196,10 @@ fn self_signed(key: &KeyPair) -> Result<String, String> {
     Ok(certificate.pem())
 }
 
-/// Random: the same key is certified again and again, and numbers must differ.
+/// A random number: the same key is certified many times, and serial numbers must differ.
 fn serial() -> SerialNumber {
     let mut bytes: [u8; 16] = rand::random();
-    // Positive, and not shorter than it looks.
+    // The number is positive, and has no leading zero.
     bytes[0] = bytes[0] & 0x7f | 0x40;
     SerialNumber::from_slice(&bytes)
 }
@@ -228,10 +228,10 @@ fn load_or_create_key(path: &Path) -> Result<KeyPair, String> {
     }
 }
 
-/// Written beside and moved into place, so that it is never half there.
+/// Writes a new file beside the old one and renames it, so that a crash leaves one of them whole.
 pub(crate) fn write_file(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let beside = path.with_extension("pem.new");
-    // One left by a crash may have another mode.
+    // A file left by a crash may have another mode.
     if let Err(error) = std::fs::remove_file(&beside)
         && error.kind() != io::ErrorKind::NotFound
     {

@@ -1,5 +1,5 @@
-//! TLS of the control connection. The coordinator shows a certificate for its identity, whatever its address; a
-//! server shows its own when it has one, and otherwise proves itself by what it registers with.
+//! TLS of the control connection. The coordinator shows a certificate for its identity, whatever its address. A server
+//! shows its own when it has one, and otherwise proves itself by its registration.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -22,7 +22,7 @@ use rustls::{
 use crate::authority::Authority;
 use crate::pin;
 
-/// The coordinator's own certificate: made anew at half of it.
+/// The life of the coordinator's own certificate, which is renewed at half of it.
 const COORDINATOR_LIFE: Duration = Duration::from_secs(30 * 86_400);
 
 fn provider() -> Arc<CryptoProvider> {
@@ -34,7 +34,7 @@ pub fn coordinator_name() -> ServerName<'static> {
     ServerName::try_from(COORDINATOR_NAME).expect("a constant that is a name")
 }
 
-/// For the control listener.
+/// The configuration of the control listener.
 pub fn server_config(authority: Arc<Authority>) -> Result<ServerConfig, Error> {
     let verifier = WebPkiClientVerifier::builder_with_provider(roots(authority.certificate())?, provider())
         .allow_unauthenticated()
@@ -53,15 +53,15 @@ pub fn server_config(authority: Arc<Authority>) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// What a server knows of its coordinator.
+/// A server's knowledge of its coordinator.
 pub enum Trust {
     /// The authority's certificate, kept since it joined.
     Authority(String),
-    /// Only the fingerprint, from a join token.
+    /// The authority's fingerprint, from a join token.
     Pin(String),
 }
 
-/// For a server's control connection; `own` is its certificate and key, in PEM.
+/// The configuration of a server's control connection; `own` is its certificate and key, in PEM.
 pub fn client_config(trust: &Trust, own: Option<(&str, &str)>) -> Result<ClientConfig, Error> {
     let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13])?;
     let wrong = |error: rustls::pki_types::pem::Error| Error::General(error.to_string());
@@ -86,14 +86,14 @@ pub fn client_config(trust: &Trust, own: Option<(&str, &str)>) -> Result<ClientC
     Ok(config)
 }
 
-/// Of what the coordinator has shown, the certificate that the pin is of.
+/// The certificate with this fingerprint, among those that the coordinator has shown.
 pub fn find_pinned<'a, 'c>(shown: &'a [CertificateDer<'c>], pin: &str) -> Option<&'a CertificateDer<'c>> {
     shown
         .iter()
         .find(|certificate| pin::fingerprint(certificate) == pin)
 }
 
-/// Whether a certificate, trusted already, is this server's.
+/// Whether a certificate, whose signature was checked before, is this server's.
 pub fn is_issued_to(certificate: &CertificateDer<'_>, server: ServerId) -> bool {
     let Ok(name) = ServerName::try_from(server_name(server)) else {
         return false;
@@ -107,7 +107,7 @@ fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Error> {
     Ok(Arc::new(roots))
 }
 
-/// The coordinator's certificate, made anew when half of its life is over.
+/// The coordinator's certificate, renewed when half of its life is over.
 struct OwnCertificate {
     authority: Arc<Authority>,
     current: Mutex<(Arc<CertifiedKey>, SystemTime)>,
@@ -136,7 +136,7 @@ impl ResolvesServerCert for OwnCertificate {
     }
 }
 
-/// Trusts the authority whose certificate has the fingerprint, wherever in the chain it is shown, and what it issued.
+/// Trusts the authority whose certificate in the shown chain has the fingerprint, and certificates issued by it.
 #[derive(Debug)]
 struct Pinned {
     pin: String,
@@ -145,8 +145,8 @@ struct Pinned {
 /// The coordinator is not the one of the join token.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "this is not the coordinator that the join token is of: no certificate that it shows has the fingerprint {0}; \
-     check --coordinator, or make a new join token"
+    "this is not the coordinator that issued the join token: none of its certificates has the fingerprint {0}; \
+     check --coordinator, or issue a new join token"
 )]
 pub struct WrongPin(String);
 
@@ -175,7 +175,7 @@ impl ServerCertVerifier for Pinned {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("TLS 1.2 is not spoken here".into()))
+        Err(Error::General("TLS 1.2 is not supported".into()))
     }
 
     fn verify_tls13_signature(

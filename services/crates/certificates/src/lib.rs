@@ -1,7 +1,7 @@
 //! Certificates between the coordinator and its servers (`docs/internals/links.md`).
 //!
-//! - [`Authority`]: the coordinator's certificate authority: key, certificate, what it issues
-//! - [`request`]: a server's key and what it asks with; when a certificate ends
+//! - [`Authority`]: the coordinator's certificate authority: key, own certificate, issued certificates
+//! - [`request`]: a server's key and its request; the end of a certificate
 //! - [`pin`]: join tokens, which carry the authority's fingerprint
 //! - [`control`]: TLS of the control connection, at both ends
 

@@ -1,5 +1,5 @@
-//! Join tokens as they are handed out: a secret, and the fingerprint of the authority that the coordinator must show
-//! before the server says the secret. `qjt_….<64 hex digits>`, where the digits are
+//! Join tokens as handed out: a secret, and the fingerprint of the coordinator's authority. The coordinator must show that
+//! authority before the server sends the secret. The form is `qjt_….<64 hex digits>`, where the digits are
 //! `openssl x509 -in ca.pem -outform der | sha256sum`.
 
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ pub fn fingerprint(der: &[u8]) -> String {
         .collect()
 }
 
-/// What the coordinator hands out.
+/// The token that the coordinator hands out.
 pub fn with_pin(secret: &str, pin: &str) -> String {
     format!("{secret}.{pin}")
 }

@@ -1,4 +1,4 @@
-//! A server's side: its key, which never leaves it, the request for a certificate, and when that ends.
+//! A server's side: its key, which never leaves it, its request for a certificate, and the certificate's end.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub fn new_key() -> String {
         .serialize_pem()
 }
 
-/// A request with the key's public half, signed with it, in PEM. It names nobody: names are the authority's matter.
+/// A request with the key's public half, signed with it, in PEM. It has no name: the authority chooses names.
 pub fn request(key_pem: &str) -> Result<String, String> {
     let key = KeyPair::from_pem(key_pem).map_err(|error| format!("not a private key: {error}"))?;
     let mut parameters = CertificateParams::default();
@@ -28,14 +28,14 @@ pub fn request(key_pem: &str) -> Result<String, String> {
     request.pem().map_err(|error| error.to_string())
 }
 
-/// When the first certificate of a PEM text ends.
+/// The end of the first certificate in a PEM text.
 pub fn not_after(certificate_pem: &str) -> Result<SystemTime, String> {
     let (_, ends_s) = validity(certificate_pem)?;
     let seconds = u64::try_from(ends_s).unwrap_or(0);
     Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// For how long it was issued. That it begins earlier is for clocks that are behind.
+/// The time it was issued for. It begins earlier than that, for servers whose clocks are behind.
 pub fn life(certificate_pem: &str) -> Result<Duration, String> {
     let (begins_s, ends_s) = validity(certificate_pem)?;
     let seconds = u64::try_from(ends_s - begins_s).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The authority in its folder, and what it puts into certificates.
+//! The authority in its folder, and the contents of its certificates.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn it_is_made_once_and_its_key_is_its_owners_alone() {
     let mode = std::fs::metadata(&key).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // A crash between key and certificate, at the first start.
+    // The first start crashed between key and certificate.
     std::fs::remove_file(folder.path().join("ca.pem")).unwrap();
     authority(folder.path());
 
@@ -117,7 +117,7 @@ fn requests_that_are_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let authority = authority(folder.path());
     let good = request::request(&request::new_key()).unwrap();
-    // One base64 digit of the signature is another.
+    // One base64 digit of the signature is changed.
     let at = good.len() - 50;
     let mut forged = good.clone().into_bytes();
     forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };

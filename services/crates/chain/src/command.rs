@@ -1,10 +1,10 @@
-//! What happens to a replica, and what it wants done.
+//! Events that a replica takes, and commands that it gives to its shell.
 
 use bytes::Bytes;
 use quorate_types::{Code, Epoch, GroupConfig, Index, Micros, Offset, ServerId};
 use quorate_wire::{Batch, TraceContext, peer};
 
-/// Where an answer goes: a connection of this server and the client's channel on it.
+/// The address of an answer: a connection of this server, and the client's channel on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientRef {
     pub connection: u64,
@@ -25,27 +25,27 @@ pub struct AppendRequest {
     pub entry_count: u32,
     pub payload: Bytes,
     pub payload_crc: u32,
-    /// When the request arrived, for latency.
+    /// Arrival of the request, for latency.
     pub received_us: Micros,
     /// Wall clock for the batch's timestamp.
     pub wall_us: u64,
     pub trace: Option<TraceContext>,
 }
 
-/// What a client may ask of a group besides entries.
+/// A client's question to a group, besides entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// Discard all whole batches that end at or before the offset.
     Trim { before_offset: Offset },
-    /// Where the log ends. At the head the answer comes when it is known to be still the head.
+    /// The end of the log. The head answers when a ring pass has confirmed that it still is the head.
     Status,
 }
 
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum ReplicaEvent {
     Configure(GroupConfig),
     Append(AppendRequest),
-    /// Answered by [`Command::Answer`].
+    /// Answered by [`ReplicaCommand::Answer`].
     Ask {
         client: ClientRef,
         request: u32,
@@ -56,23 +56,23 @@ pub enum Event {
         epoch: Epoch,
         message: peer::Message,
     },
-    /// The batch (or base) that `epoch` ordered at `index`, and all before it, are on stable storage.
+    /// The batch (or base) that `epoch` ordered at `index` is on stable storage, with all before it.
     Persisted {
         index: Index,
         epoch: Epoch,
     },
-    /// The record asked for by the [`Command::Cut`] of this number, and all before it, are on stable storage.
-    CutPersisted {
+    /// The record of the [`ReplicaCommand::Truncate`] of this number is on stable storage, with all before it.
+    TruncationPersisted {
         number: u64,
     },
-    /// The note that the group was dropped here, before this replica, is on stable storage
-    /// ([`crate::Replica::stand_behind_drop`]).
+    /// The note that an earlier replica of the group was dropped here is on stable storage
+    /// ([`crate::Replica::wait_for_drop`]).
     DropPersisted,
-    /// The record asked for by the [`Command::PersistTrim`] of this index, and all before it, are on stable storage.
+    /// The record of the [`ReplicaCommand::PersistTrim`] of this index is on stable storage, with all before it.
     TrimPersisted {
         index: Index,
     },
-    /// Payloads asked for by [`Command::Load`], in index order.
+    /// The payloads of a [`ReplicaCommand::Load`], in index order.
     Loaded {
         batches: Vec<(Index, Bytes)>,
     },
@@ -82,51 +82,51 @@ pub enum Event {
     LinkDown {
         server: ServerId,
     },
-    /// The server's disk refuses writes, or takes them again.
+    /// The server's disk refuses writes, or accepts them again.
     StorageFault(bool),
     /// The coordinator has not answered this server for a lease, or answers again.
     CoordinatorSilent(bool),
-    /// So many more bytes may be sent to a learner that catches up ([`crate::Replica::pace_catchup`]).
+    /// A learner that catches up may be sent so many more bytes ([`crate::Replica::pace_catchup`]).
     CatchupAllowance {
         bytes: u64,
     },
-    /// What was held back for the next batch to carry has waited long enough ([`crate::Replica::hold_notices`]).
-    NoticeDue,
-    /// A tenth of a second or so has passed. `wall_us` since 1970, for retention by age.
+    /// A pending commit notice has waited long enough ([`crate::Replica::hold_commit_notices`]).
+    CommitNoticeDue,
+    /// About a tenth of a second has passed. `wall_us` since 1970, for retention by age.
     Tick {
         wall_us: u64,
     },
 }
 
 #[derive(Debug, Clone)]
-pub enum Command {
+pub enum ReplicaCommand {
     Send {
         to: ServerId,
         message: peer::Message,
     },
-    /// Write the batch to the journal; answer with [`Event::Persisted`].
+    /// Write the batch to the journal. Answered by [`ReplicaEvent::Persisted`].
     Persist(Batch),
-    /// Write the base (encoded) to the journal: the log begins behind it.
+    /// Write the encoded base to the journal: the log begins behind it. Answered by [`ReplicaEvent::Persisted`].
     PersistBase {
         base: Bytes,
         index: Index,
         epoch: Epoch,
     },
-    /// Write to the journal that the log ends at `index`: what lay behind it was cut and must not come back
-    /// with a restart ([`crate::Replica::recover_cut`]). Answer with [`Event::CutPersisted`].
-    Cut {
+    /// Write to the journal that the log was truncated to `index`. The batches behind it must not come back with a
+    /// restart ([`crate::Replica::recover_truncation`]). Answered by [`ReplicaEvent::TruncationPersisted`].
+    Truncate {
         index: Index,
         number: u64,
     },
     /// Write to the journal that all records of the group before this one mean nothing, and forget where they lie: the
-    /// group is lost, and begins anew. Their completions are to be kept from this replica.
+    /// lost group's log is reset. This replica must not get their completions.
     Forget,
-    /// Write to the journal that clients trimmed the log up to `index` ([`crate::Replica::recover_trim`]). Answer
-    /// with [`Event::TrimPersisted`].
+    /// Write to the journal that clients trimmed the log up to `index` ([`crate::Replica::recover_trim`]). Answered by
+    /// [`ReplicaEvent::TrimPersisted`].
     PersistTrim {
         index: Index,
     },
-    /// Read payloads that were evicted from memory, for a successor that catches up.
+    /// Read payloads back that were evicted from memory, for a successor. Answered by [`ReplicaEvent::Loaded`].
     Load {
         from_index: Index,
         to_index: Index,
@@ -146,9 +146,8 @@ pub enum Command {
         happened: Happened,
         retry_after_ms: u32,
     },
-    /// To [`Event::Ask`]. What the answer tells is read from the replica when this is carried out: its
-    /// `trim_offset()`, its `commit_offset()` and so on. A refused trim may have happened all the same when the
-    /// code is `EpochChanged`.
+    /// Answer an [`ReplicaEvent::Ask`] with the replica's `trim_offset()`, `commit_offset()` and so on, as they are when this
+    /// is carried out. A trim refused with `EpochChanged` may have happened all the same.
     Answer {
         client: ClientRef,
         request: u32,
@@ -157,11 +156,11 @@ pub enum Command {
     },
     /// Committed entries became readable.
     Committed,
-    /// What lies before `first_index` is held no more.
+    /// The batches before `first_index` are held no more.
     Trimmed {
         first_index: Index,
     },
-    /// The epoch was adopted: tell the coordinator, and attached clients.
+    /// The epoch was adopted: report it to the coordinator and to attached clients.
     Adopted {
         epoch: Epoch,
     },
@@ -170,9 +169,28 @@ pub enum Command {
     },
 }
 
-/// What a refusal says about the append.
+/// Whether a refused append may have happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
     No,
     Unknown,
+}
+
+/// A question of a client, until it is answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    pub client: ClientRef,
+    pub request: u32,
+    pub asked: Asked,
+}
+
+impl Question {
+    pub fn answer(self, refused: Option<Code>) -> ReplicaCommand {
+        ReplicaCommand::Answer {
+            client: self.client,
+            request: self.request,
+            asked: self.asked,
+            refused,
+        }
+    }
 }

@@ -1,59 +1,71 @@
-//! How far others and the disk are behind: a replica that slows its group down is seen by what waits for it.
+//! How far the disk and the successor are behind: what waits for a slow replica shows it.
 
-use quorate_types::{Durability, Index, Micros, ServerId};
+use quorate_types::{Index, Micros, ServerId};
 
-use crate::replica::Replica;
-
-/// Marks, set at one tick and looked at from the next on: so a lag is known a tick too short, never too long.
+/// Marks, set at one tick and looked at from the next on. A lag is therefore measured a tick too short, never too long.
 #[derive(Debug, Default)]
 pub(crate) struct Lag {
-    /// The successor had not said to have this, when it was marked.
-    successor: Option<(ServerId, Index, Micros)>,
-    /// The disk here had not synced this.
-    journal: Option<(Index, Micros)>,
+    /// Sent to the successor, which did not have it when it was marked.
+    successor: Option<(ServerId, Mark)>,
+    /// Not synced by the disk here when it was marked.
+    journal: Option<Mark>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    index: Index,
+    since: Micros,
+}
+
+/// How much was handed on, and how much of it has got there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    pub handed: Index,
+    pub arrived: Index,
 }
 
 /// For how long something has waited, at least; none when nothing does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lags {
-    /// What was sent to the successor and has not arrived there (at a learner: is not on its disk).
+    /// Sent to the successor and not arrived there (at a learner: not on its disk).
     pub successor: Option<(ServerId, Micros)>,
-    /// What was given to the journal here and is not durable.
+    /// Given to the journal here and not durable.
     pub journal: Option<Micros>,
 }
 
-impl Replica {
-    pub(crate) fn mark_lag(&mut self, now: Micros) {
-        let last_index = self.log.last_index();
-        let is_behind = self.durability == Durability::Persistent && self.durable_index < last_index;
-        let durable_index = self.durable_index;
-        self.lag.journal = match self.lag.journal {
-            Some(mark) if mark.0 > durable_index && mark.0 <= last_index => Some(mark),
-            _ => is_behind.then_some((last_index, now)),
-        };
-        self.lag.successor = self.sent_and_arrived().and_then(|(server, sent, arrived)| {
-            let mark = self
-                .lag
-                .successor
-                .filter(|m| m.0 == server && m.1 > arrived && m.1 <= sent);
-            mark.or((sent > arrived).then_some((server, sent, now)))
+impl Lag {
+    /// At each tick.
+    pub fn mark(&mut self, now: Micros, journal: Reach, successor: Option<(ServerId, Reach)>) {
+        self.journal = journal.mark(self.journal, now);
+        self.successor = successor.and_then(|(server, reach)| {
+            let earlier = self.successor.filter(|(marked, _)| *marked == server);
+            let mark = reach.mark(earlier.map(|(_, mark)| mark), now)?;
+            Some((server, mark))
         });
     }
 
-    /// What waits, and for how long, as of the last tick's marks.
-    pub fn lags(&self, now: Micros) -> Lags {
-        let arrived = |server: ServerId| {
-            let downstream = self.sent_and_arrived().filter(|(s, _, _)| *s == server);
-            downstream.map_or(Index::MAX, |(_, _, arrived)| arrived)
-        };
-        let successor = self
-            .lag
-            .successor
-            .filter(|(server, index, _)| *index > arrived(*server));
-        let journal = self.lag.journal.filter(|(index, _)| *index > self.durable_index);
+    /// Lags as of the last tick's marks.
+    pub fn lags(&self, now: Micros, journal: Reach, successor: Option<(ServerId, Reach)>) -> Lags {
+        let waits = |mark: &Mark, reach: Reach| mark.index > reach.arrived;
+        let elapsed = |mark: Mark| now.saturating_sub(mark.since);
+        let successor = self.successor.filter(|(marked, mark)| {
+            successor.is_some_and(|(server, reach)| server == *marked && waits(mark, reach))
+        });
         Lags {
-            successor: successor.map(|(server, _, since)| (server, now.saturating_sub(since))),
-            journal: journal.map(|(_, since)| now.saturating_sub(since)),
+            successor: successor.map(|(server, mark)| (server, elapsed(mark))),
+            journal: self.journal.filter(|mark| waits(mark, journal)).map(elapsed),
         }
+    }
+}
+
+impl Reach {
+    /// An earlier mark, as long as it waits; else one of now, if something waits.
+    fn mark(self, earlier: Option<Mark>, now: Micros) -> Option<Mark> {
+        let earlier = earlier.filter(|mark| mark.index > self.arrived && mark.index <= self.handed);
+        let fresh = Mark {
+            index: self.handed,
+            since: now,
+        };
+        earlier.or((self.handed > self.arrived).then_some(fresh))
     }
 }

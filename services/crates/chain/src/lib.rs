@@ -1,35 +1,44 @@
 //! Chain replication in a ring: one replica of one group, as a pure state machine.
 //!
-//! [`Replica::step`] takes an [`Event`] and the time, [`Replica::flush`] ends a round of events; both push
-//! [`Command`]s for the shell (`services/replica`) or the simulator to carry out. Nothing in this crate
-//! reads a socket, a disk, a clock or entropy. `docs/internals/chain.md` explains the protocol.
+//! [`Replica::step`] takes one [`ReplicaEvent`] and the time. [`Replica::flush`] ends a run of events. Both push
+//! [`ReplicaCommand`]s for the shell (`services/crates/group`) to carry out. Nothing here reads a socket, a disk,
+//! a clock or entropy. `docs/internals/chain.md` explains the protocol.
+//!
+//! [`Replica`] composes parts and dispatches events to them. Each part owns the state of one concern, and gets no more
+//! of the others than its methods name:
+//! - `log`: base, batches, session table
+//! - `local_log`: the log with what is durable, committed and being truncated here
+//! - `recovery`: rebuilding it from the journal
+//! - `membership`: role, neighbours and epoch, from the configuration
+//! - `upstream`: agreeing with the predecessor, following it, acknowledging to the head
+//! - `downstream`: feeding the successor, catching up a learner, commit notices
+//! - `head`: ordering appends, the ring, its passes, refusals that wait, isolation
+//! - `trim`: the trim point, and clients that wait for a trim
+//! - `lag`: how far the disk and the successor are behind
+//! - `read`: pages for readers
 //!
 //! Invariants, asserted in release too:
 //! - a batch's index is its predecessor's plus one, its base offset its predecessor's end;
-//! - nothing committed is ever cut;
-//! - a replica's level never exceeds what it holds.
+//! - no committed batch is truncated;
+//! - a replica acknowledges no index beyond its log.
 
-mod base;
+mod acknowledged;
 mod command;
-mod cut_off;
 mod downstream;
 mod head;
 mod lag;
+mod local_log;
 mod log;
+mod membership;
 mod read;
-mod recover;
+mod recovery;
 mod replica;
-mod ring;
-mod rounds;
-mod sessions;
 mod trim;
 mod upstream;
 
-pub use base::Base;
-pub use command::{AppendRequest, Asked, ClientRef, Command, Event, Happened};
+pub use command::{AppendRequest, Asked, ClientRef, Happened, ReplicaCommand, ReplicaEvent};
 pub use lag::Lags;
-pub use log::Log;
+pub use log::{Base, Log, Sessions, Verdict};
 pub use read::{ReadError, ReadPage, ReadPiece};
-pub use recover::RecoverError;
+pub use recovery::RecoverError;
 pub use replica::Replica;
-pub use sessions::{Sessions, Verdict};

@@ -1,10 +1,10 @@
-//! Serving readers: committed batches never change, so any replica answers up to its commit index.
+//! Pages for readers: committed batches never change, so any replica answers up to its commit index.
 
 use bytes::Bytes;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{Code, Index, Offset};
 
-use crate::replica::Replica;
+use crate::local_log::LocalLog;
 
 /// A run of whole committed batches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,61 +42,75 @@ impl ReadError {
     }
 }
 
-impl Replica {
-    /// Batches from the one that holds `offset`, until one of the bounds is reached (always at least one batch,
-    /// if there is any). An empty page means that nothing is committed at `offset` yet.
-    ///
-    /// `offset` may lie beyond what *this* replica knows to be committed by as much as the log is long; only an
-    /// offset beyond the log's end on a head is an error.
-    pub fn read(
-        &self,
-        offset: Offset,
-        max_bytes: u32,
-        max_entries: u32,
-        max_batches: u32,
-    ) -> Result<ReadPage, ReadError> {
-        let (commit_offset, trim_offset) = (self.commit_offset(), self.trim_offset());
-        if offset < trim_offset {
-            return Err(ReadError::Trimmed { trim_offset });
+/// Bounds of one page. A page has at least one batch, if there is any.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageBounds {
+    pub bytes: u32,
+    pub entries: u32,
+    pub batches: u32,
+}
+
+/// Batches from the one that holds `offset`, until a bound is reached. An empty page means that nothing is committed at
+/// `offset` yet.
+///
+/// An offset within the log may lie beyond what *this* replica knows to be committed. Only an offset beyond the end of
+/// a head's log is an error.
+pub(crate) fn page(
+    local: &LocalLog,
+    trim_offset: Offset,
+    is_head: bool,
+    offset: Offset,
+    bounds: PageBounds,
+) -> Result<ReadPage, ReadError> {
+    let (log, commit_offset) = (local.log(), local.commit_offset());
+    if offset < trim_offset {
+        return Err(ReadError::Trimmed { trim_offset });
+    }
+    if is_head && offset > log.next_offset() {
+        return Err(ReadError::BeyondEnd { commit_offset });
+    }
+    let mut page = ReadPage {
+        pieces: Vec::new(),
+        next_offset: offset,
+        commit_offset,
+        trim_offset,
+    };
+    let Some(mut index) = log.index_of(offset) else {
+        return Ok(page);
+    };
+    let (mut bytes, mut entries) = (0u64, 0u64);
+    let through = readable(local);
+    while index <= through && page.pieces.len() < bounds.batches as usize {
+        let stored = log
+            .get(index)
+            .expect("a committed batch is held until it is trimmed");
+        let header = &stored.header;
+        bytes += u64::from(header.payload_len);
+        entries += header.end_offset() - header.base_offset.max(offset);
+        let is_over = bytes > u64::from(bounds.bytes) || entries > u64::from(bounds.entries);
+        if !page.pieces.is_empty() && is_over {
+            break;
         }
-        if self.is_head() && offset > self.log.next_offset() {
-            return Err(ReadError::BeyondEnd { commit_offset });
-        }
-        let mut page = ReadPage {
-            pieces: Vec::new(),
-            next_offset: offset,
-            commit_offset,
-            trim_offset,
-        };
-        let Some(mut index) = self.log.index_of(offset) else {
-            return Ok(page);
-        };
-        let (mut bytes, mut entries) = (0u64, 0u64);
-        let through = if planted::on(Bug::UncommittedRead) {
-            self.log.last_index()
-        } else {
-            self.commit_index
-        };
-        while index <= through && page.pieces.len() < max_batches as usize {
-            let stored = self.log.get(index).expect("committed and not trimmed");
-            let header = &stored.header;
-            bytes += u64::from(header.payload_len);
-            entries += header.end_offset() - header.base_offset.max(offset);
-            if !page.pieces.is_empty() && (bytes > u64::from(max_bytes) || entries > u64::from(max_entries)) {
-                break;
-            }
-            page.pieces.push(ReadPiece {
-                index,
-                base_offset: header.base_offset,
-                timestamp_us: header.timestamp_us,
-                entry_count: header.entry_count,
-                payload_len: header.payload_len,
-                payload_crc: header.payload_crc,
-                payload: stored.payload.clone(),
-            });
-            page.next_offset = header.end_offset();
-            index += 1;
-        }
-        Ok(page)
+        page.pieces.push(ReadPiece {
+            index,
+            base_offset: header.base_offset,
+            timestamp_us: header.timestamp_us,
+            entry_count: header.entry_count,
+            payload_len: header.payload_len,
+            payload_crc: header.payload_crc,
+            payload: stored.payload.clone(),
+        });
+        page.next_offset = header.end_offset();
+        index += 1;
+    }
+    Ok(page)
+}
+
+/// The last batch that readers may see.
+fn readable(local: &LocalLog) -> Index {
+    if planted::on(Bug::UncommittedRead) {
+        local.last_index()
+    } else {
+        local.commit_index()
     }
 }

@@ -1,66 +1,63 @@
-//! Trimming: the head decides how much of the log may go and says so down the chain; every replica follows.
+//! Trimming: the head decides how much of the log may go, and says so down the chain; every replica follows.
 //!
-//! There are two points. Readers see the *trim point*: up to it, as far as it is committed, nothing is served any
-//! more. Behind it the *base* moves on as what lies before it can be freed (`Replica::free_trimmed`): not what the
-//! disk does not have yet, nor what a learner still has to be sent.
+//! There are two points. Up to the *trim point*, as far as it is committed, readers are served nothing. The *base*
+//! follows it as space can be freed ([`LocalLog::free_through`]): not beyond the disk, nor beyond what a learner still
+//! has to be sent.
 //!
-//! Three causes move the trim point: `retention_bytes`, `retention_age_s`, and a client's request. The last is
-//! answered only when every replica of the chain has taken it in — on stable storage, in a persistent group — so
-//! that it outlasts the loss of all but one. That agreement (`asked`, and what each replica tells the head that it has
-//! of it) is kept apart from the trim point, so that retention costs no record in the journal.
+//! Three causes move the trim point: `retention_bytes`, `retention_age_s`, and a client's request. A request is
+//! answered when every replica of the chain has taken it in, in a persistent group on stable storage. It then outlasts
+//! the loss of all replicas but one. Each replica acknowledges to the head how much of `asked` it has. That agreement
+//! is kept apart from the trim point, so that retention costs no record in the journal.
 
-use quorate_types::limits::{ASKED_WAITING_MAX, TRIM_BATCHES_PER_ROUND};
+use quorate_types::limits::ASKED_WAITING_MAX;
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Durability, Index, Micros, Offset};
+use quorate_types::{Code, GroupConfig, Index, Micros, Offset};
 use quorate_wire::peer::ChainNotice;
 
-use crate::command::{Asked, ClientRef, Command};
-use crate::replica::Replica;
-use crate::rounds::answer;
+use crate::command::{ClientRef, Question, ReplicaCommand};
+use crate::local_log::LocalLog;
 
-/// Journal space that a base must free before it is worth writing.
-const PERSIST_BASE_BYTES: u64 = 16 << 20;
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Trim {
     /// The trim point as decided (at the head) or heard; it may be ahead of what is committed here.
-    pub target: Index,
+    target: Index,
     /// The part of it that clients asked for.
-    pub asked: Index,
-    /// Of `asked`, what was given to the journal …
+    asked: Index,
+    /// The part of `asked` that the journal was given …
     submitted: Index,
-    /// … and what is on stable storage. In memory: what was taken in.
-    pub durable: Index,
-    /// At the head: clients that wait for the ring to have what they asked for.
+    /// … and the part that is on stable storage. In memory: the part that was taken in.
+    durable: Index,
+    /// At the head: requests that wait until the ring has them.
     waiting: Vec<Waiting>,
-    /// When the wall clock was last looked at, and what it is taken to have said.
-    clock: Option<(Micros, u64)>,
-    /// Payload freed since a base was last written to the journal.
-    pub freed_unwritten_bytes: u64,
+    clock: BelievedClock,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    client: ClientRef,
-    request: u32,
-    before_offset: Offset,
+    question: Question,
     index: Index,
 }
 
 impl Trim {
-    pub fn new() -> Self {
-        Self {
-            target: 0,
-            asked: 0,
-            submitted: 0,
-            durable: 0,
-            waiting: Vec::new(),
-            clock: None,
-            freed_unwritten_bytes: 0,
-        }
+    pub fn target(&self) -> Index {
+        self.target
     }
 
-    /// A trim point found in the journal, or the base of the log: it was agreed on before.
+    /// The part of the target that clients asked for.
+    pub fn asked(&self) -> Index {
+        self.asked
+    }
+
+    pub fn durable_index(&self) -> Index {
+        self.durable
+    }
+
+    /// The trim point: the last batch that readers are not served.
+    pub fn index(&self, local: &LocalLog) -> Index {
+        self.target.min(trimmable(local)).max(local.log().base().index)
+    }
+
+    /// A trim point from the journal, or the base of the log: the chain agreed on it before.
     pub fn recover(&mut self, index: Index) {
         self.target = self.target.max(index);
         self.asked = self.asked.max(index);
@@ -68,174 +65,140 @@ impl Trim {
         self.durable = self.durable.max(index);
     }
 
-    /// What it asked for is done all the same.
-    pub fn forget_client(&mut self, client: ClientRef) {
-        self.waiting.retain(|w| w.client != client);
-    }
-
-    /// The log begins anew behind a base: of what clients asked for, only what the base says is on disk.
+    /// The log begins again behind a base: only the trims that the base covers are on disk.
     pub fn submit_again_behind(&mut self, base_index: Index) {
         self.submitted = self.asked.min(base_index);
         self.durable = self.submitted;
     }
 
-    /// The wall clock, as far as it is believed: a clock that leaps ahead is followed at a tenth more than the
-    /// speed of time, so that a wrong step, put right again, does not cost a customer the log.
-    fn believe(&mut self, now: Micros, wall_us: u64) -> u64 {
-        let believed = match self.clock {
-            None => wall_us,
-            Some((then, said)) => {
-                let elapsed = now.saturating_sub(then);
-                wall_us.min(said + elapsed + elapsed / 10)
-            }
-        };
-        self.clock = Some((now, believed));
-        believed
-    }
-}
-
-impl Replica {
-    /// The trim point: the last batch that readers are not served any more.
-    pub(crate) fn trim_index(&self) -> Index {
-        let through = if planted::on(Bug::TrimBeyondCommit) {
-            self.log.last_index()
-        } else {
-            self.commit_index
-        };
-        self.trim.target.min(through).max(self.log.base().index)
-    }
-
-    /// Discards everything before the offset that is in whole batches, for a client. Also where a disk is full: this
-    /// is how space is freed.
-    pub(crate) fn trim_before(
+    /// Discards all whole batches before the offset, for a client. A full disk does not hinder it: this frees space.
+    pub fn request(
         &mut self,
-        client: ClientRef,
-        request: u32,
+        question: Question,
         before_offset: Offset,
-        out: &mut Vec<Command>,
+        local: &LocalLog,
+        out: &mut Vec<ReplicaCommand>,
     ) {
         assert!(
-            before_offset <= self.commit_offset(),
-            "only what is committed is trimmed"
+            before_offset <= local.commit_offset(),
+            "trim before {before_offset} beyond the commit offset {}",
+            local.commit_offset()
         );
-        if self.trim.waiting.len() >= ASKED_WAITING_MAX {
-            let asked = Asked::Trim { before_offset };
-            return out.push(answer(client, request, asked, Some(Code::Overloaded)));
+        if self.waiting.len() >= ASKED_WAITING_MAX {
+            return out.push(question.answer(Some(Code::Overloaded)));
         }
-        let index = self.log.index_ending_by(before_offset);
-        self.trim.target = self.trim.target.max(index);
-        self.trim.asked = self.trim.asked.max(index);
-        self.trim.waiting.push(Waiting {
-            client,
-            request,
-            before_offset,
-            index,
-        });
+        let index = local.log().index_ending_by(before_offset);
+        self.target = self.target.max(index);
+        self.asked = self.asked.max(index);
+        self.waiting.push(Waiting { question, index });
     }
 
-    /// At the head: moves the trim point by what the SLA lets the group keep.
-    pub(crate) fn trim_by_retention(&mut self, now: Micros, wall_us: u64) {
-        let believed_us = self.trim.believe(now, wall_us);
-        let Some(config) = self.config.as_ref().filter(|_| self.is_head()) else {
-            return;
-        };
-        let by_bytes = self.log.index_leaving(config.retention_bytes);
+    /// Looks at the wall clock, and at the head moves the trim point by what its SLA retains.
+    pub fn by_retention(
+        &mut self,
+        now: Micros,
+        wall_us: u64,
+        head_config: Option<&GroupConfig>,
+        local: &LocalLog,
+    ) {
+        let believed_us = self.clock.believe(now, wall_us);
+        let Some(config) = head_config else { return };
+        let by_bytes = local.log().index_leaving(config.retention_bytes);
         let by_age = config.retention_age_s.map_or(0, |age_s| {
             let oldest_us = believed_us.saturating_sub(age_s.saturating_mul(1_000_000));
-            let from = self.trim_index() + 1;
-            self.log.index_older_than(oldest_us, from, self.commit_index)
+            let from = self.index(local) + 1;
+            local
+                .log()
+                .index_older_than(oldest_us, from, local.commit_index())
         });
-        let through = if planted::on(Bug::TrimBeyondCommit) {
-            self.log.last_index()
-        } else {
-            self.commit_index
-        };
-        let index = by_bytes.max(by_age).min(through);
-        self.trim.target = self.trim.target.max(index);
+        let index = by_bytes.max(by_age).min(trimmable(local));
+        self.target = self.target.max(index);
     }
 
-    /// What the predecessor says of trimming.
-    pub(crate) fn hear_trim(&mut self, notice: &ChainNotice) {
-        self.trim.target = self.trim.target.max(notice.trim_index);
-        self.trim.asked = self.trim.asked.max(notice.trim_asked);
+    /// The predecessor's trim point.
+    pub fn hear(&mut self, notice: &ChainNotice) {
+        self.target = self.target.max(notice.trim_index);
+        self.asked = self.asked.max(notice.trim_asked);
     }
 
     /// Takes in what clients asked for, once all of it is committed here.
-    pub(crate) fn take_in_trim(&mut self, out: &mut Vec<Command>) {
-        let index = self.trim.asked;
-        if index <= self.trim.submitted || index > self.commit_index {
+    pub fn take_in(&mut self, local: &LocalLog, out: &mut Vec<ReplicaCommand>) {
+        let index = self.asked;
+        if index <= self.submitted || index > local.commit_index() {
             return;
         }
-        self.trim.submitted = index;
-        match self.durability {
-            Durability::InMemory => self.trim.durable = index,
-            Durability::Persistent => out.push(Command::PersistTrim { index }),
+        self.submitted = index;
+        if local.is_persistent() {
+            out.push(ReplicaCommand::PersistTrim { index });
+        } else {
+            self.durable = index;
         }
     }
 
-    pub(crate) fn trim_persisted(&mut self, index: Index) {
-        assert!(index <= self.trim.submitted, "what is durable was submitted");
-        self.trim.durable = self.trim.durable.max(index);
+    pub fn persisted(&mut self, index: Index) {
+        assert!(
+            index <= self.submitted,
+            "trim {index} is durable, {} was submitted",
+            self.submitted
+        );
+        self.durable = self.durable.max(index);
     }
 
-    /// At the head: answers whom the whole ring has heard.
-    pub(crate) fn answer_trims(&mut self, out: &mut Vec<Command>) {
-        if !self.is_head() {
-            return;
-        }
-        let ring_level = if planted::on(Bug::TrimToldEarly) {
+    /// At the head: answers the requests that all of the ring has.
+    pub fn answer(&mut self, ring_index: Index, out: &mut Vec<ReplicaCommand>) {
+        let ring_index = if planted::on(Bug::TrimAnsweredEarly) {
             Index::MAX
         } else {
-            self.ring_trim_level()
+            ring_index
         };
-        for done in self.trim.waiting.extract_if(.., |w| w.index <= ring_level) {
-            out.push(done.answer(None));
+        for done in self.waiting.extract_if(.., |w| w.index <= ring_index) {
+            out.push(done.question.answer(None));
         }
     }
 
-    pub(crate) fn has_trims_waiting(&self) -> bool {
-        !self.trim.waiting.is_empty()
+    pub fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
-    pub(crate) fn abandon_trims(&mut self, code: Code, out: &mut Vec<Command>) {
-        for waiting in self.trim.waiting.drain(..) {
-            out.push(waiting.answer(Some(code)));
+    pub fn abandon(&mut self, code: Code, out: &mut Vec<ReplicaCommand>) {
+        for waiting in self.waiting.drain(..) {
+            out.push(waiting.question.answer(Some(code)));
         }
     }
 
-    /// Moves the base up to the trim point, as far as what goes is durable here and not needed by a learner. A part
-    /// at a time: the rest follows with the next rounds.
-    pub(crate) fn free_trimmed(&mut self, out: &mut Vec<Command>) {
-        let mut through = self.trim_index();
-        if self.durability == Durability::Persistent {
-            through = through.min(self.durable_index);
-        }
-        through = through.min(self.needed_downstream().saturating_sub(1));
-        let first_before = self.log.first_index();
-        if first_before > through {
-            return;
-        }
-        for index in first_before..=through.min(first_before + TRIM_BATCHES_PER_ROUND - 1) {
-            let bytes = self.log.header(index).map_or(0, |h| h.payload_len);
-            self.trim.freed_unwritten_bytes += u64::from(bytes);
-            self.log.trim_first();
-        }
-        if self.durability == Durability::Persistent && self.trim.freed_unwritten_bytes >= PERSIST_BASE_BYTES
-        {
-            self.trim.freed_unwritten_bytes = 0;
-            self.persist_base(out);
-        }
-        out.push(Command::Trimmed {
-            first_index: self.log.first_index(),
-        });
+    /// The client's trims are done all the same.
+    pub fn forget_client(&mut self, client: ClientRef) {
+        self.waiting.retain(|w| w.question.client != client);
     }
 }
 
-impl Waiting {
-    fn answer(&self, refused: Option<Code>) -> Command {
-        let asked = Asked::Trim {
-            before_offset: self.before_offset,
+/// The last batch that may be trimmed.
+fn trimmable(local: &LocalLog) -> Index {
+    if planted::on(Bug::TrimBeyondCommit) {
+        local.last_index()
+    } else {
+        local.commit_index()
+    }
+}
+
+/// The wall clock, as far as it is believed. A clock that leaps ahead is followed at a tenth more than the speed of
+/// time. A wrong step that is put right again does not cost a customer the log.
+#[derive(Debug, Default)]
+struct BelievedClock {
+    /// Time of the last look at the clock, and the believed reading.
+    last: Option<(Micros, u64)>,
+}
+
+impl BelievedClock {
+    fn believe(&mut self, now: Micros, wall_us: u64) -> u64 {
+        let believed_us = match self.last {
+            None => wall_us,
+            Some((then, said_us)) => {
+                let elapsed = now.saturating_sub(then);
+                wall_us.min(said_us + elapsed + elapsed / 10)
+            }
         };
-        answer(self.client, self.request, asked, refused)
+        self.last = Some((now, believed_us));
+        believed_us
     }
 }

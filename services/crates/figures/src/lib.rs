@@ -1,4 +1,4 @@
-//! Figures that are kept: one line of JSON for each measurement, in a file for each figure.
+//! Recorded figures: one line of JSON for each measurement, in a file for each figure.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde::Serialize;
 
+/// As `loadtest/results/figure.schema.json` describes it for the writers of all languages.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     name: &'a str,
@@ -27,7 +28,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Figures go to files in `folder`, with the circumstances under which they were measured.
+    /// Records figures in files of `folder`, with the command, commit and machine of the measurement.
     pub fn new(folder: &Path, command: String) -> Self {
         Self {
             folder: folder.to_path_buf(),
@@ -37,7 +38,7 @@ impl Figures {
         }
     }
 
-    /// Appends one figure, of which more is better. `true`: it is at least its goal, or has none.
+    /// Appends one figure; greater is better. `true`: it is at least its goal, or has none.
     pub fn write(&self, name: &str, value: f64, unit: &str, goal: Option<f64>) -> Result<bool, String> {
         let is_named_well = !name.is_empty()
             && name
@@ -126,5 +127,48 @@ mod tests {
             (2, &true.into(), &false.into())
         );
         assert_eq!(lines[0]["command"], "make bench");
+    }
+
+    /// Whether a JSON value is of one of the schema's types.
+    fn is_of(value: &serde_json::Value, types: &serde_json::Value) -> bool {
+        let name = match value {
+            serde_json::Value::Null => "null",
+            serde_json::Value::Bool(_) => "boolean",
+            serde_json::Value::Number(_) => "number",
+            serde_json::Value::String(_) => "string",
+            _ => "other",
+        };
+        types == name
+            || types
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one == name))
+    }
+
+    #[test]
+    fn lines_have_the_form_that_all_languages_share() {
+        let schema = include_str!("../../../../loadtest/results/figure.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+        let folder = std::env::temp_dir().join(format!("quorate-figures-form-{}", std::process::id()));
+        let figures = Figures::new(&folder, "make bench".to_string());
+        assert_eq!(figures.write("rate", 10.0, "1/s", Some(9.0)), Ok(true));
+        assert_eq!(figures.write("rate", 10.0, "1/s", None), Ok(true));
+        let text = fs::read_to_string(folder.join("rate.jsonl")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        let required = schema["required"].as_array().unwrap();
+        for line in text.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let line = line.as_object().unwrap();
+            assert!(
+                required
+                    .iter()
+                    .all(|name| line.contains_key(name.as_str().unwrap()))
+            );
+            for (name, value) in line {
+                assert!(
+                    is_of(value, &schema["properties"][name]["type"]),
+                    "{name}: {value}"
+                );
+            }
+        }
     }
 }

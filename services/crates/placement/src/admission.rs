@@ -1,4 +1,4 @@
-//! Filo's Algorithm 1 (ATC'16 §4.1): which applicant, which replica, which server.
+//! Filo's Algorithm 1 (ATC'16 §4.1): the order of applicants and replicas, and the server of each.
 
 use quorate_types::ServerId;
 
@@ -12,24 +12,24 @@ pub struct Applicant<K> {
     pub replicas: Vec<Amounts>,
 }
 
-/// The first replica, heaviest first, for which no server was left; nothing was taken.
+/// The first replica, heaviest first, for which no server was left; nothing stays charged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotPlaced {
     /// Its position in the chain.
     pub replica: usize,
     pub demand: Amounts,
-    /// Servers that took the heavier replicas before all was undone.
+    /// Servers of the heavier replicas, before all was undone.
     pub elected: Vec<ServerId>,
 }
 
-/// On-line: one applicant. The servers in chain order, or nothing taken (Cons2).
+/// Places one applicant, on-line. The servers in chain order; all of them or none are charged (Cons2).
 pub fn place_one(fleet: &mut Fleet, replicas: &[Amounts]) -> Result<Vec<ServerId>, NotPlaced> {
     let total = fleet.free_total();
     place(fleet, replicas, total)
 }
 
-/// Off-line: a batch, the applicant with the highest dominant share first (PO_a). One outcome for each,
-/// in the order in which they were considered. Shares are relative to what is free at the beginning.
+/// Places a batch, off-line, the applicant with the highest dominant share first (PO_a). One outcome for each, in the
+/// order in which they were considered. Shares are relative to the resources that are free at the beginning.
 pub fn place_batch<K>(
     fleet: &mut Fleet,
     mut applicants: Vec<Applicant<K>>,
@@ -58,7 +58,7 @@ pub struct Replacement<K> {
     pub members: Vec<ServerId>,
 }
 
-/// ElectServer for failed replicas, the one with the highest dominant share first; before any applicant (Filo §4.1
+/// Elects servers for failed replicas, the highest dominant share first. Call before any applicant is placed (Filo §4.1
 /// "Failures"). Correct replicas stay where they are.
 pub fn replace<K>(fleet: &mut Fleet, mut failed: Vec<Replacement<K>>) -> Vec<(K, Option<ServerId>)> {
     heaviest_first(fleet, &mut failed, |one| one.demand);
@@ -71,15 +71,15 @@ pub fn replace<K>(fleet: &mut Fleet, mut failed: Vec<Replacement<K>>) -> Vec<(K,
         .collect()
 }
 
-/// In the order in which failed replicas are replaced: by dominant share of what the servers of the fleet have, equal
-/// ones as they stood.
+/// Sorts failed replicas into the order of their replacement: by dominant share of the promisable resources of the
+/// fleet's available servers. Equal ones keep their order.
 pub fn heaviest_first<T>(fleet: &Fleet, failed: &mut [T], demand: impl Fn(&T) -> Amounts) {
     let total = fleet.promisable_total();
     let share = |one: &T| demand(one).dominant_share(total).0;
     failed.sort_by(|a, b| share(b).total_cmp(&share(a)));
 }
 
-/// PO_b is relative to `total`.
+/// Places the replicas of one applicant, the highest share of `total` first (PO_b).
 pub(crate) fn place(
     fleet: &mut Fleet,
     replicas: &[Amounts],

@@ -3,8 +3,8 @@
 use quorate_types::cost::{ResourceVector, TOKENS_PER_UNIT};
 use serde::{Deserialize, Serialize};
 
-/// CPU in nanoseconds each second, network in bytes each second, storage IO in thousandths of an
-/// operation each second: the units of token buckets ([`quorate_types::cost::AppendCost`]), whole.
+/// CPU in nanoseconds, network in bytes, storage IO in thousandths of an operation, each second. These are whole units
+/// of token buckets ([`quorate_types::cost::AppendCost`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Amounts(pub [u64; 3]);
@@ -15,7 +15,7 @@ const MAX: f64 = 1e15;
 impl Amounts {
     pub const ZERO: Amounts = Amounts([0; 3]);
 
-    /// What a server has: rounded down, and to `safety_factor` of it.
+    /// The promisable part of a server's capacity: `safety_factor` of it, rounded down.
     pub fn of_capacity(capacity: ResourceVector, safety_factor: f64) -> Self {
         let all = capacity.to_array();
         Self(std::array::from_fn(|i| {
@@ -33,7 +33,7 @@ impl Amounts {
         Self(std::array::from_fn(|i| self.0[i].saturating_add(other.0[i])))
     }
 
-    /// Panics when there is less than `other`: what was not taken cannot be given back.
+    /// Panics when there is less than `other`: no caller releases more than it charged.
     pub fn minus(self, other: Self) -> Self {
         Self(std::array::from_fn(|i| {
             self.0[i]
@@ -42,7 +42,7 @@ impl Amounts {
         }))
     }
 
-    /// What is left of `self` after `other`, at least nothing.
+    /// The rest of `self` after `other`, at least zero.
     pub fn left_after(self, other: Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i].saturating_sub(other.0[i])))
     }
@@ -61,7 +61,7 @@ impl Amounts {
         all.into_iter().fold(Amounts::ZERO, Amounts::plus)
     }
 
-    /// Equation 2: the largest component as a share of `total`, and which one it is.
+    /// Equation 2: the largest component as a share of `total`, and its index.
     pub fn dominant_share(self, total: Amounts) -> (f64, usize) {
         let share = |i: usize| match (self.0[i], total.0[i]) {
             (0, _) => 0.0,

@@ -1,4 +1,4 @@
-//! The servers of one region with what is free on them, and Filo's ElectServer (Algorithm 1, line 18).
+//! The servers of one region with their free resources, and Filo's ElectServer (Algorithm 1, line 18).
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,45 +9,45 @@ use serde::{Deserialize, Serialize};
 use crate::amounts::Amounts;
 use crate::index::{Domains, Index, Key};
 
-/// Which servers may be elected.
+/// The servers that may be elected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
-    /// For applicants: auxiliary servers are kept free.
+    /// For applicants: auxiliary servers stay free.
     Admission,
-    /// For replacements of failed replicas: also what is left unallocated for recovery, and auxiliary servers when no
+    /// For replacements of failed replicas: the room kept for recovery is open, too, and auxiliary servers are when no
     /// other fits (Filo §4.1 "Failures").
     Replacement,
 }
 
-/// Which of the servers that a replica fits takes it (PO_c).
+/// The choice among servers with room for a replica (PO_c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// Filo's Algorithm 1: the one with the lowest dominant share.
+    /// Filo's Algorithm 1: the server with the lowest dominant share.
     #[default]
     LeastLoaded,
-    /// Of the first few in that order, the one whose free resources are most like the demand, and that keeps most
-    /// of the resource that it will have least of ([why](../../../../docs/decisions/2026-11-22-placement-by-shape.md)).
+    /// The best of the first few in that order. Its free resources are most like the demand, and it keeps most of the
+    /// resource that it will have least of ([why](../../../../docs/decisions/2026-11-22-placement-by-shape.md)).
     Shape,
 }
 
-/// By how much of a replica like it a server may be worse than the best one, when servers are [spread](Fleet::set_spread).
-/// With more, heavy replicas leave servers unevenly full, and less room for those of a server that fails.
+/// The share of the replica by which a server may be worse than the best one, when groups are
+/// [spread](Fleet::set_spread). With more, heavy replicas leave servers unevenly full, and less room for failed ones.
 const SPREAD_REPLICAS: f64 = 0.5;
 
-/// How many servers [`Choice::Shape`] compares: all of a small fleet, and what a replica may cost on a large one.
+/// Servers that [`Choice::Shape`] compares: all of a small fleet. On a large one they bound the work for a replica.
 const COMPARED_MAX: usize = 16;
 
 #[derive(Debug, Clone)]
 struct Slot {
-    /// What may be promised: the nominal capacity times the safety factor (R^no).
+    /// The nominal capacity times the safety factor (R^no).
     promisable: Amounts,
     allocated: Amounts,
-    /// Kept from applicants, for replacements.
+    /// Closed to applicants, open to replacements.
     headroom: Amounts,
     failure_domain: Option<String>,
     auxiliary: bool,
-    /// Alive and taking replicas; allocations of others are kept but nothing is elected on them.
+    /// Alive and taking replicas. Other servers keep their allocations, and none is elected.
     available: bool,
 }
 
@@ -60,8 +60,8 @@ impl Slot {
         self.free().left_after(self.headroom)
     }
 
-    /// How well `demand` goes with what is `free` here: the cosine between the two as shares of the server, plus the
-    /// least share that is left. Cosine alone would fill a loaded server beside an idle one.
+    /// The likeness of `demand` and the resources that are `free` here. It is the cosine between the two as shares of the
+    /// server, plus the least share that is left. The cosine alone would fill a loaded server beside an idle one.
     fn likeness(&self, demand: Amounts, free: Amounts) -> f64 {
         let share = |amount: u64, i: usize| amount as f64 / self.promisable.0[i].max(1) as f64;
         let wanted: [f64; 3] = std::array::from_fn(|i| share(demand.0[i], i));
@@ -73,14 +73,14 @@ impl Slot {
         } else {
             1.0
         };
-        // A resource that a server has none of is not one that it could keep.
+        // A resource that a server lacks altogether is left out.
         let left = (0..3)
             .filter(|i| self.promisable.0[*i] > 0)
             .map(|i| had[i] - wanted[i]);
         cosine + left.fold(1.0, f64::min)
     }
 
-    /// Equation 3 as a fixed-point fraction: the most consumed resource, of what it has; and which one it is.
+    /// Equation 3 as a fixed-point fraction: the allocated share of the most consumed resource, and its index.
     fn key(&self, id: ServerId) -> (Key, usize) {
         let share = |i: usize| match (self.allocated.0[i], self.promisable.0[i]) {
             (0, _) => 0,
@@ -102,28 +102,28 @@ fn headroom_of(promisable: Amounts, permille: u64) -> Amounts {
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {
     slots: BTreeMap<ServerId, Slot>,
-    /// Servers that are not auxiliary, with what applicants may have.
+    /// Servers that are not auxiliary, with the resources open to applicants.
     general: Index,
-    /// The same with all that is free, when some is kept for recovery.
+    /// The same servers with all their free resources, when some are kept for recovery.
     recovery: Index,
     auxiliary: Index,
     /// R^g: free for applicants on available servers that are not auxiliary.
     free_total: Amounts,
-    /// Share of each server that is kept for recovery, in thousandths.
+    /// The share of each server that is kept for recovery, in thousandths.
     headroom_permille: u64,
     choice: Choice,
     is_spread: bool,
-    /// How many groups two servers share, the one with the lesser id first; of groups that were told ([`Fleet::meet`]).
+    /// The number of groups that two servers share, the lesser id first ([`Fleet::add_shared`]).
     shared: BTreeMap<(ServerId, ServerId), u32>,
-    /// Bits of the failure domains, in the order in which they came.
+    /// Bits of the failure domains, in the order of their first servers.
     domains: BTreeMap<String, Domains>,
 }
 
-/// The bit of servers in no domain, or in one that came after the first 63: never apart for sure, never shared for sure.
+/// The bit of servers in no domain, or in one beyond the first 63. Two such servers may be in one domain or in two.
 const ELSEWHERE: Domains = 1 << 63;
 
 impl Fleet {
-    /// Servers of which a share is always left to recovery: applicants are placed on the rest.
+    /// A fleet that keeps a share of each server for recovery: applicants are placed on the rest.
     pub fn with_headroom(permille: u64) -> Self {
         assert!(permille < 1_000, "something is left for applicants");
         Self {
@@ -140,25 +140,28 @@ impl Fleet {
         self.choice = choice;
     }
 
-    /// Of servers about as good for a replica, take the one that shares the fewest groups with those that have the
-    /// others. Without it equal groups form cliques: when one of a clique fails, all that it had has to go to servers
-    /// outside of it, and the room that is kept inside is no use. For [`Choice::Shape`].
+    /// Spreads groups over many sets of servers, for [`Choice::Shape`]. Among servers about as good for a replica, the one
+    /// that shares the fewest groups with the other members is taken. Without it equal groups form cliques. When a server
+    /// of a clique fails, all its replicas have to go outside of it, and the room kept inside is of no use.
     pub fn set_spread(&mut self, is_spread: bool) {
         self.is_spread = is_spread;
     }
 
-    /// A group has a replica on `one`, and on these others.
-    pub fn meet(&mut self, one: ServerId, others: &[ServerId]) {
+    /// Counts a group that has a replica on `one`, and on these others.
+    pub fn add_shared(&mut self, one: ServerId, others: &[ServerId]) {
         for other in others {
             *self.shared.entry((one.min(*other), one.max(*other))).or_default() += 1;
         }
     }
 
-    /// ... and has no more.
-    pub fn part(&mut self, one: ServerId, others: &[ServerId]) {
+    /// Undoes [`Fleet::add_shared`].
+    pub fn remove_shared(&mut self, one: ServerId, others: &[ServerId]) {
         for other in others {
             let pair = (one.min(*other), one.max(*other));
-            let groups = self.shared.get_mut(&pair).expect("they met before they part");
+            let groups = self
+                .shared
+                .get_mut(&pair)
+                .expect("only counted groups are removed");
             *groups -= 1;
             if *groups == 0 {
                 self.shared.remove(&pair);
@@ -166,13 +169,13 @@ impl Fleet {
         }
     }
 
-    /// How many groups two servers share.
+    /// The number of groups that two servers share.
     pub fn shared(&self, one: ServerId, other: ServerId) -> u32 {
         let pair = (one.min(other), one.max(other));
         self.shared.get(&pair).copied().unwrap_or(0)
     }
 
-    /// All that share some, the one with the lesser id first.
+    /// Pairs of servers that share groups, the lesser id first.
     pub fn all_shared(&self) -> impl Iterator<Item = (&(ServerId, ServerId), &u32)> {
         self.shared.iter()
     }
@@ -181,7 +184,7 @@ impl Fleet {
         self.headroom_permille
     }
 
-    /// Keeps another share of each server for recovery. Where applicants have more than that leaves them, they keep it.
+    /// Keeps another share of each server for recovery. Applicants that already use more than the rest keep it.
     pub fn set_headroom(&mut self, permille: u64) {
         assert!(permille < 1_000, "something is left for applicants");
         if permille == self.headroom_permille {
@@ -199,7 +202,7 @@ impl Fleet {
         }
     }
 
-    /// Adds a server, or changes one: what is allocated on it stays.
+    /// Adds a server, or changes one: its allocations stay.
     pub fn set_server(
         &mut self,
         id: ServerId,
@@ -237,8 +240,8 @@ impl Fleet {
         self.list(id);
     }
 
-    /// Takes `demand` on a server whether it fits or not: for a replica that is there already, as when a
-    /// follower becomes head. The safety margin is there for it; nothing is *elected* beyond what fits.
+    /// Charges `demand` to a server whether it fits or not: for a replica that is there already, as when a follower
+    /// becomes head. The safety margin is there for it; no server is *elected* beyond its room.
     pub fn charge(&mut self, id: ServerId, demand: Amounts) {
         self.unlist(id);
         let slot = self.slot_mut(id);
@@ -246,7 +249,7 @@ impl Fleet {
         self.list(id);
     }
 
-    /// Gives `demand` back.
+    /// Undoes a charge of `demand`.
     pub fn release(&mut self, id: ServerId, demand: Amounts) {
         self.unlist(id);
         let slot = self.slot_mut(id);
@@ -254,13 +257,13 @@ impl Fleet {
         self.list(id);
     }
 
-    /// ElectServer: the server of the fleet's choice (PO_c) that `demand` fits (Cons1) and that is not among
-    /// `members` (Cons3), in a failure domain of its own when one fits; `demand` is taken there.
+    /// ElectServer: the fleet's choice (PO_c) among servers that have room for `demand` (Cons1) and are not `members`
+    /// (Cons3). It is in a failure domain of its own when such a one has room. The server is charged.
     pub fn elect(&mut self, demand: Amounts, members: &[ServerId], pool: Pool) -> Option<ServerId> {
         self.elect_among(demand, members, pool, &|_| true)
     }
 
-    /// The same, among servers that `accept` takes.
+    /// The same, among accepted servers.
     pub fn elect_among(
         &mut self,
         demand: Amounts,
@@ -278,14 +281,14 @@ impl Fleet {
         Some(elected)
     }
 
-    /// Whether `demand` may be placed on this very server: it holds the group's data from before.
+    /// Whether this very server has room for `demand`: it holds the group's data from before.
     pub fn fits_on(&self, id: ServerId, demand: Amounts) -> bool {
         self.slots
             .get(&id)
             .is_some_and(|slot| slot.available && demand.fits(slot.free()))
     }
 
-    /// What an applicant may have of this server, which need not be available: its replica is there already.
+    /// The resources of this server that are open to an applicant. It need not be available: the replica is there already.
     pub(crate) fn free_for_applicants(&self, id: ServerId) -> Amounts {
         self.slots
             .get(&id)
@@ -343,7 +346,7 @@ impl Fleet {
                 ControlFlow::Continue(())
             }
         });
-        // The first of equals: the least loaded.
+        // The first of equals is the least loaded.
         let likest = |best: (f64, ServerId), one: (f64, ServerId)| if one.0 > best.0 { one } else { best };
         let best = compared.iter().copied().reduce(likest)?;
         if !self.is_spread || members.is_empty() {
@@ -372,18 +375,18 @@ impl Fleet {
         }
     }
 
-    /// R^g: what is free on all servers that admission may use.
+    /// R^g: the free resources of all servers that admission may use.
     pub fn free_total(&self) -> Amounts {
         self.free_total
     }
 
-    /// Nominal resources of all servers that take replicas, free or not.
+    /// Promisable resources of all servers that take replicas, free or not.
     pub fn promisable_total(&self) -> Amounts {
         let available = self.slots.values().filter(|slot| slot.available);
         Amounts::sum(available.map(|slot| slot.promisable))
     }
 
-    /// How many servers admission may use.
+    /// The number of servers that admission may use.
     pub fn admission_servers(&self) -> usize {
         self.general.len()
     }
@@ -400,7 +403,7 @@ impl Fleet {
         self.slots.get(&id).map_or(Amounts::ZERO, Slot::free)
     }
 
-    /// What each server that admission may use, and that is not among `members`, has free.
+    /// The free resources of each server that admission may use and that is not among `members`.
     pub(crate) fn free_of_others(&self, members: &[ServerId]) -> impl Iterator<Item = Amounts> {
         self.slots
             .iter()

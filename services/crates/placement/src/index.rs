@@ -1,12 +1,12 @@
-//! Servers in the order of their dominant share, searchable for the first that a replica fits.
+//! Servers in the order of their dominant share, searchable for the first with room for a replica.
 //!
-//! A treap whose nodes know the largest free amount of each resource below them, and which failure domains are
-//! there, so that a search skips subtrees in which nothing can be elected: no scan of all servers for one replica. The priorities
-//! are a hash of the server's id: the same servers make the same tree whatever came before.
+//! The index is a treap whose nodes know the largest free amount of each resource below them, and the failure domains
+//! there. So a search skips subtrees in which no server can be elected, and does not scan all servers for one replica.
+//! The priorities are a hash of the server's id: the same servers make the same tree, whatever their history.
 //!
-//! The largest amounts are kept apart for servers that are short of the same resource. Of all together they would say
-//! little where a fleet is full: one server short of CPU and one short of network seem to have enough of both. The
-//! answer does not depend on it, only how many nodes are looked at.
+//! The largest amounts are kept apart by the resource that servers are shortest of. Together they would prune little in
+//! a full fleet. One server short of CPU and one short of network would seem to have enough of both. The result of a
+//! search does not depend on it; the number of visited nodes does.
 
 use std::ops::ControlFlow;
 
@@ -20,7 +20,7 @@ pub(crate) type Key = (u64, ServerId);
 /// Sets of failure domains, a bit each: the first 63 that a fleet knows, and one bit for all else.
 pub(crate) type Domains = u64;
 
-/// Of servers by the resource that they are shortest of, componentwise; nothing where there are none.
+/// Maxima of free amounts, one for each resource that servers are shortest of; zero where there is no such server.
 type Most = [Amounts; 3];
 
 const NONE: u32 = u32::MAX;
@@ -31,11 +31,11 @@ struct Node {
     priority: u64,
     free: Amounts,
     domain: Domains,
-    /// Which resource the server is shortest of.
+    /// The resource that the server is shortest of.
     shortest_of: usize,
     /// The maxima of `free` in this subtree.
     free_max: Most,
-    /// All of `domain` in this subtree.
+    /// The union of `domain` in this subtree.
     domains: Domains,
     left: u32,
     right: u32,
@@ -63,7 +63,7 @@ impl Index {
         self.nodes.len() - self.vacant.len()
     }
 
-    /// `shortest_of`: the resource of which the server has the least share left.
+    /// Adds a server. `shortest_of`: the resource of which it has the least share left.
     pub(crate) fn insert(&mut self, key: Key, free: Amounts, domain: Domains, shortest_of: usize) {
         let priority = mix(u64::from(key.1.0));
         let mut free_max = [Amounts::ZERO; 3];
@@ -105,8 +105,7 @@ impl Index {
         self.root = self.merge(low, high);
     }
 
-    /// Shows the servers that have `demand` free, are in one of `domains` and are accepted, in order, until `visit`
-    /// has seen enough.
+    /// Visits accepted servers with room for `demand` in one of `domains`, in order, until `visit` breaks.
     pub(crate) fn fits(
         &self,
         demand: Amounts,
@@ -141,7 +140,7 @@ impl Index {
         self.search(node.right, demand, domains, accept, visit)
     }
 
-    /// Into keys below `key`, and the rest.
+    /// Splits a subtree into keys below `key`, and the rest.
     fn split(&mut self, at: u32, key: Key) -> (u32, u32) {
         if at == NONE {
             return (NONE, NONE);
@@ -212,11 +211,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     thread_local! {
-        /// Nodes that searches of this thread looked at.
+        /// Nodes visited by searches of this thread.
         pub(super) static VISITED: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Nodes looked at for one replica, on the average, while a fleet fills to half.
+    /// Nodes visited for one replica, on the average, while a fleet fills to half.
     fn visited_per_replica(servers: u32, domains: u32, choice: Choice) -> f64 {
         let mut fleet = Fleet::default().choosing(choice);
         for id in 1..=servers {
@@ -246,7 +245,7 @@ mod tests {
         VISITED.get() as f64 / f64::from(groups * 3)
     }
 
-    /// Counted and not timed: a hundred times the servers are twice the logarithm, and so about twice the nodes.
+    /// Nodes are counted and not timed: a hundred times the servers have twice the logarithm, so about twice the nodes.
     #[test]
     fn a_search_looks_at_as_many_nodes_as_the_logarithm_of_the_fleet() {
         for choice in [Choice::LeastLoaded, Choice::Shape] {
@@ -289,10 +288,10 @@ mod tests {
         fleet
     }
 
-    /// What fits nowhere is refused, and an SLA that would fit is found, without looking at each server. With the maxima of
-    /// all servers together it was 8 600 nodes of 10 000 for one replica, and 95 000 for a quote.
+    /// A replica without room is refused, and an SLA that would fit is found, without a visit to each server. With common
+    /// maxima for all servers it took 8 600 nodes of 10 000 for one replica, and 95 000 for a quote.
     #[test]
-    fn what_fits_nowhere_in_a_full_fleet_is_refused_without_a_scan() {
+    fn a_full_fleet_refuses_without_a_scan() {
         let sla = Sla {
             durability: Durability::InMemory,
             replication_degree: 3,

@@ -1,10 +1,10 @@
-//! Admission and placement, pure: what an SLA costs, and which servers take its replicas.
+//! Admission and placement, pure: the cost of an SLA, and the servers that take its replicas.
 //!
 //! - [`profile`]: the measured cost profile that turns an SLA into demand vectors and a budget
 //! - [`amounts`]: exact integer amounts of a server's resources
-//! - [`fleet`]: servers with what is free on them; Filo's ElectServer
+//! - [`fleet`]: servers with their free resources; Filo's ElectServer
 //! - [`admission`]: Filo's Algorithm 1 for one applicant and for a batch
-//! - [`search`]: a batch once more, in rounds of taking away and placing anew
+//! - [`search`]: a batch improved in rounds that remove applicants and place others
 //! - [`quote`]: admission with a reason for a refusal and an SLA that would fit
 
 // Loops over the resources read several arrays at the same index.

@@ -1,7 +1,7 @@
-//! The cost profile: what one append costs each role (Filo §6.1.1). Format: `profiles/README.md`.
+//! The cost profile: the cost of one append for each role (Filo §6.1.1). Format: `profiles/README.md`.
 
 use quorate_types::cost::{AppendCost, Budget, ShortBatch};
-use quorate_types::limits::LONE_APPENDS_PER_S;
+use quorate_types::limits::SINGLE_ENTRY_APPENDS_PER_S;
 pub use quorate_types::machine::Machine;
 use quorate_types::{Durability, Role, Sla};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct Profile {
     pub version: String,
     pub provisional: bool,
     pub source: String,
-    /// Where and of what it was measured; an estimate has neither.
+    /// The machine it was measured on, and the version of its servers; an estimate has neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ struct Curves {
     head: Vec<Point>,
     follower: Vec<Point>,
     tail: Vec<Point>,
-    /// What a batch costs itself. It is in the points, spread over `network.entries_per_batch`.
+    /// The cost of a batch itself. The points include it, spread over `network.entries_per_batch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch_ns: Option<BatchNs>,
 }
@@ -75,12 +75,12 @@ struct BatchNs {
 struct Point {
     size_bytes: u32,
     cpu_ns: u32,
-    /// Of it, what falls to the busiest thread: that is what bounds one group. All of it when missing.
+    /// The busiest thread's part, which bounds one group. All of `cpu_ns` when missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     busiest_ns: Option<u32>,
 }
 
-/// The profile file cannot be used: which field, and why.
+/// The profile file cannot be used: the field at fault, and the reason.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("cost profile: {field}: {problem}")]
 pub struct ProfileError {
@@ -88,15 +88,15 @@ pub struct ProfileError {
     pub problem: String,
 }
 
-/// What each position of a group's chain is charged, for its whole degree.
+/// The demand of each position of a group's chain, for its whole degree.
 ///
-/// A degraded chain is charged by position as if it were whole, so a replacement that joins as the tail
-/// changes nothing for the others; only losing a head makes a replica dearer.
+/// A degraded chain is charged by position as if it were whole. So a replacement that joins as the tail changes nothing for
+/// the others; only the loss of a head makes a replica dearer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleDemands(Vec<Amounts>);
 
 impl RoleDemands {
-    /// By position, head first.
+    /// The demands by position, head first.
     pub fn all(&self) -> &[Amounts] {
         &self.0
     }
@@ -105,7 +105,7 @@ impl RoleDemands {
         self.0[position]
     }
 
-    /// What a replacement is elected for: the end of the chain.
+    /// The demand of the chain's end, for which replacements are elected.
     pub fn tail(&self) -> Amounts {
         *self.0.last().expect("a degree is at least 1")
     }
@@ -114,23 +114,23 @@ impl RoleDemands {
 /// The formats that this version reads. The second has `machine`, `servers_version` and `busiest_ns`, the third
 /// `batch_ns`.
 const FORMATS: std::ops::RangeInclusive<u32> = 1..=3;
-/// From this one on a profile says where it was measured.
+/// Profiles name the machine they were measured on from this format on.
 const FORMAT_WITH_MACHINE: u32 = 2;
-/// From this one on a profile says what a batch costs itself; before, batches cost nothing.
+/// Profiles name the cost of a batch itself from this format on; in older ones batches cost nothing.
 const FORMAT_WITH_BATCHES: u32 = 3;
 
-// What no server is, so that whatever passes can be multiplied.
+// Bounds beyond any server, so that products of accepted numbers do not overflow.
 const SHARD_CORES_MAX: f64 = 1_024.0;
 const BYTES_MAX: u32 = 1 << 30;
 const ENTRIES_MAX: u32 = 1 << 20;
 const WRITES_MAX: u32 = 64;
-/// One append: a second of CPU.
+/// The bound of one append: a second of CPU.
 const CPU_NS_MAX: u32 = 1_000_000_000;
-/// And beyond the largest measured size, ten.
+/// The bound beyond the largest measured size: ten seconds.
 const MILLI_MAX: i128 = 10_000_000_000_000;
 
 impl Profile {
-    /// The profile that is used when none is named: an estimate, and marked as one.
+    /// The profile in use when none is named: an estimate, marked as one.
     pub fn default_profile() -> Self {
         Self::parse(include_str!("../profiles/default.json")).expect("the default profile is valid")
     }
@@ -159,7 +159,7 @@ impl Profile {
         check(
             self.provisional || self.format < FORMAT_WITH_MACHINE || measured,
             "machine",
-            "a profile that is no estimate must have machine and servers_version",
+            "a measured profile must have machine and servers_version",
         )?;
         check(
             (1..=64).contains(&self.version.len()),
@@ -169,7 +169,7 @@ impl Profile {
         check(
             !self.source.trim().is_empty(),
             "source",
-            "must say where the numbers come from",
+            "must name the origin of the numbers",
         )?;
         let safe = self.safety_factor > 0.0 && self.safety_factor <= 1.0;
         check(safe, "safety_factor", "must be above 0 and at most 1")?;
@@ -212,9 +212,9 @@ impl Profile {
         Ok(())
     }
 
-    /// Why the profile is not that of a server with this machine and version, if it is not. Nothing is known of an
-    /// estimate, and of a server that does not say what it runs on only its version.
-    pub fn foreign(&self, machine: Option<&Machine>, version: &str) -> Option<String> {
+    /// Why the profile does not match a server with this machine and version, if it does not. An estimate matches all
+    /// servers. A server that does not name its machine is judged by its version alone.
+    pub fn mismatch(&self, machine: Option<&Machine>, version: &str) -> Option<String> {
         if let (Some(own), Some(machine)) = (&self.machine, machine)
             && own != machine
         {
@@ -226,18 +226,18 @@ impl Profile {
         ))
     }
 
-    /// Whether it can be told from another machine's: an estimate is nobody's, and the first format does not say.
+    /// Whether a mismatch can be found: an estimate matches all servers, and the first format names no machine.
     pub fn knows_its_machine(&self) -> bool {
         self.provisional || self.machine.is_some()
     }
 
-    /// How many bytes are one operation of storage.
+    /// The bytes of one storage operation.
     pub fn io_bytes(&self) -> u32 {
         self.storage.io_bytes
     }
 
     /// The demand vectors of an SLA's replicas, head first: cost of one append times the rate, in batches as they were
-    /// measured, of which [`LONE_APPENDS_PER_S`] may come alone.
+    /// measured, of which [`SINGLE_ENTRY_APPENDS_PER_S`] may come alone.
     pub fn demands(&self, sla: &Sla) -> RoleDemands {
         let degree = usize::from(sla.replication_degree);
         let demand = |position: usize| {
@@ -247,18 +247,18 @@ impl Profile {
         RoleDemands((0..degree).map(demand).collect())
     }
 
-    /// Thousandths of tokens each second.
+    /// The reserved rate of one replica, in thousandths of tokens each second.
     fn reserved_milli(&self, sla: &Sla, role: Role) -> [u64; 3] {
         let cost = self.append_milli(sla.durability, role, sla.request_size_bytes);
         let alone = self.short_batch(sla.durability, role).of(1);
-        let alone_per_s = sla.rate_per_s.min(LONE_APPENDS_PER_S);
+        let alone_per_s = sla.rate_per_s.min(SINGLE_ENTRY_APPENDS_PER_S);
         std::array::from_fn(|i| {
             let entries = cost[i].saturating_mul(sla.rate_per_s);
             entries.saturating_add(alone[i].saturating_mul(alone_per_s))
         })
     }
 
-    /// What a batch that has fewer entries than those that were measured costs beside them.
+    /// The additional cost of a batch with fewer entries than the measured ones.
     fn short_batch(&self, durability: Durability, role: Role) -> ShortBatch {
         let Some(batch_ns) = self.curves(durability).batch_ns else {
             return ShortBatch::default();
@@ -277,8 +277,8 @@ impl Profile {
         }
     }
 
-    /// What an append in batches of `batch_entries` costs each replica beside [`Profile::request_milli`], head first, in
-    /// thousandths of tokens.
+    /// The additional cost of an append in batches of `batch_entries`, beside [`Profile::request_milli`]. One entry for each
+    /// replica, head first, in thousandths of tokens.
     pub fn short_milli(&self, sla: &Sla, batch_entries: f64) -> Vec<[f64; 3]> {
         let degree = usize::from(sla.replication_degree);
         let each = |position| {
@@ -291,7 +291,7 @@ impl Profile {
         (0..degree).map(each).collect()
     }
 
-    /// Cost of one request of each replica, head first, in thousandths of tokens: what work conservation counts in.
+    /// The cost of one request for each replica, head first, in thousandths of tokens: the unit of burst capacity.
     pub fn request_milli(&self, sla: &Sla) -> Vec<[u64; 3]> {
         let degree = usize::from(sla.replication_degree);
         let cost =
@@ -299,8 +299,8 @@ impl Profile {
         (0..degree).map(cost).collect()
     }
 
-    /// The largest rate at which one shard can serve the group, whatever the fleet has: what appends that may come alone
-    /// cost beside their entries is taken off first.
+    /// The largest rate at which one shard can serve the group, whatever the fleet has. The additional cost of appends
+    /// that may come alone is subtracted first.
     pub fn shard_peak_per_s(&self, sla: &Sla) -> u64 {
         let degree = usize::from(sla.replication_degree);
         let shard_ps = self.shard_cores * self.safety_factor * 1e12;
@@ -311,9 +311,9 @@ impl Profile {
                 (point.size_bytes, point.busiest_ns())
             }) as f64;
             let alone_ps = self.short_batch(sla.durability, role).of(1)[0] as f64;
-            // Where not even so many pass, all of them may come alone.
+            // A shard that cannot pass so many has all of them come alone.
             let all_alone = shard_ps / (append_ps + alone_ps);
-            let alone_per_s = LONE_APPENDS_PER_S as f64;
+            let alone_per_s = SINGLE_ENTRY_APPENDS_PER_S as f64;
             match all_alone < alone_per_s {
                 true => all_alone,
                 false => (shard_ps - alone_ps * alone_per_s) / append_ps,
@@ -323,8 +323,8 @@ impl Profile {
         least.floor() as u64
     }
 
-    /// The budget of the group's token buckets: the head's cost function, what is reserved there, and what a request
-    /// costs the other replicas.
+    /// The budget of the group's token buckets: the head's cost function and reserved rate, and the cost of a request for
+    /// the other replicas.
     pub fn budget(&self, sla: &Sla) -> Budget {
         let degree = usize::from(sla.replication_degree);
         let head = role_at(0, degree);
@@ -333,21 +333,21 @@ impl Profile {
         Budget {
             tokens_per_s_milli: self.reserved_milli(sla, head),
             replica_milli: self.request_milli(sla),
-            // Without batches it is the rate everywhere, and the budget is what earlier versions make of the same profile.
+            // A profile without batches reserves the rate everywhere: the budget is that of earlier versions.
             replica_reserved_milli: (0..degree).filter(|_| has_batches).map(reserved).collect(),
             short_batch: self.short_batch(sla.durability, head),
             ..Budget::for_rate(sla.rate_per_s, sla.request_size_bytes, self.append_cost(sla))
         }
     }
 
-    /// The head's cost as a line through the declared size, where it is exact.
+    /// The head's cost as a line through the declared size, at which it is exact.
     fn append_cost(&self, sla: &Sla) -> AppendCost {
         let role = role_at(0, usize::from(sla.replication_degree));
         let cost_of = |size_bytes| self.append_milli(sla.durability, role, size_bytes);
         let declared = cost_of(sla.request_size_bytes);
         let points = self.curve(sla.durability, role);
         let mut fixed_milli = cost_of(1);
-        // The curve's first segment, drawn on to size 0, is what an append costs without its bytes.
+        // The curve's first segment, extended to size 0, is the cost of an append without its bytes.
         fixed_milli[0] = milli_at(&points[..2], 0, true, |point| (point.size_bytes, point.cpu_ns))
             .min(declared[0])
             .max(1);
@@ -355,7 +355,7 @@ impl Profile {
         let per_byte =
             |i: usize| (declared[i] - fixed_milli[i].min(declared[i])) / u64::from(sla.request_size_bytes);
         let per_byte_milli = std::array::from_fn(per_byte);
-        // What the division left over goes to the fixed part, so that the declared size costs what it costs.
+        // The remainder of the division goes to the fixed part, so the line is exact at the declared size.
         let size = u64::from(sla.request_size_bytes);
         let fixed_milli = std::array::from_fn(|i| declared[i] - per_byte_milli[i] * size);
         AppendCost {
@@ -403,7 +403,7 @@ impl Profile {
 }
 
 impl Network {
-    /// Of one batch's headers and acknowledgements, in thousandths of bytes.
+    /// One batch's headers and acknowledgements, in thousandths of bytes.
     fn batch_milli(&self, role: Role) -> u64 {
         let headers = u64::from(copies(role)) * u64::from(self.batch_header_bytes);
         let acks = u64::from(acks(role)) * u64::from(self.ack_bytes);
@@ -421,7 +421,7 @@ pub fn role_at(position: usize, degree: usize) -> Role {
     }
 }
 
-/// How often the payload crosses this role's network interface.
+/// The number of times the payload crosses this role's network interface.
 fn copies(role: Role) -> u32 {
     match role {
         Role::Head | Role::Follower => 2,
@@ -429,7 +429,7 @@ fn copies(role: Role) -> u32 {
     }
 }
 
-/// How often an acknowledgement does: the tail's to the head, the head's to the client.
+/// The same for acknowledgements: the tail's to the head, the head's to the client.
 fn acks(role: Role) -> u32 {
     match role {
         Role::Head => 2,
@@ -438,8 +438,8 @@ fn acks(role: Role) -> u32 {
     }
 }
 
-/// Thousandths of what `point` gives for an append of this size: interpolated; the last segment goes on, the first when
-/// `extend_down`.
+/// The value of a curve for an append of this size, in thousandths, interpolated between points. The last segment extends
+/// beyond the last point, and the first below the first point when `extend_down`.
 fn milli_at<P>(points: &[P], size_bytes: u32, extend_down: bool, point: fn(&P) -> (u32, u32)) -> u64 {
     let (first_size, first) = point(&points[0]);
     if size_bytes <= first_size && !extend_down {

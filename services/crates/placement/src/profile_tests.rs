@@ -1,4 +1,4 @@
-//! What a profile says, and what it may not say.
+//! Profiles: accepted and refused files, demands and budgets.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn demands_follow_roles_sizes_and_durability() {
         let demands = profile.demands(&sla(Durability::Persistent, 3, size, 1));
         assert_eq!(demands.tail().0[2], operations * 1_000, "{size}");
     }
-    // Interpolated between 64 and 256, and beyond 32768.
+    // Sizes between 64 and 256, and beyond 32768, are interpolated.
     assert_eq!(
         profile.demands(&sla(Durability::InMemory, 3, 164, 1_000)).at(0).0[0],
         1_600_000
@@ -77,7 +77,7 @@ fn a_measured_profile_knows_its_machine_and_servers() {
     let here = Machine::of_cpuinfo("processor\t: 0\nmodel name\t: Some: CPU 7\n", 16);
     assert_eq!((here.cpu.as_str(), here.cores), ("Some: CPU 7", 16));
     assert_eq!(
-        Profile::default_profile().foreign(Some(&here), "1.0"),
+        Profile::default_profile().mismatch(Some(&here), "1.0"),
         None,
         "an estimate is nobody's"
     );
@@ -87,22 +87,22 @@ fn a_measured_profile_knows_its_machine_and_servers() {
     json["machine"] = serde_json::json!({"cpu": "Some: CPU 7", "cores": 16});
     json["servers_version"] = "1.0".into();
     let measured = Profile::parse(&json.to_string()).unwrap();
-    assert_eq!(measured.foreign(Some(&here), "1.0"), None);
+    assert_eq!(measured.mismatch(Some(&here), "1.0"), None);
     assert_eq!(
-        measured.foreign(None, "1.0"),
+        measured.mismatch(None, "1.0"),
         None,
         "an older server does not say"
     );
     assert!(
         measured
-            .foreign(Some(&here), "1.1")
+            .mismatch(Some(&here), "1.1")
             .unwrap()
             .contains("version 1.0")
     );
     let other = Machine { cores: 8, ..here };
     assert!(
         measured
-            .foreign(Some(&other), "1.0")
+            .mismatch(Some(&other), "1.0")
             .unwrap()
             .contains("16 × Some: CPU 7")
     );
@@ -122,7 +122,7 @@ fn a_budget_passes_the_declared_rate_and_prices_other_sizes() {
             assert_eq!(
                 Amounts(tokens),
                 demand,
-                "what is promised is what is reserved: {durability:?} {size}"
+                "the demand is the reserved rate: {durability:?} {size}"
             );
             let small = budget.cost.of(1, 1);
             let large = budget.cost.of(1, 1 << 20);
@@ -141,7 +141,7 @@ fn a_budget_passes_the_declared_rate_and_prices_other_sizes() {
     );
 }
 
-/// The default, with what a batch costs itself: four entries share one.
+/// The default with the cost of a batch itself: four entries share one.
 fn with_batches() -> Profile {
     let mut json: serde_json::Value = serde_json::from_str(include_str!("../profiles/default.json")).unwrap();
     json["format"] = 3.into();
@@ -152,16 +152,16 @@ fn with_batches() -> Profile {
     Profile::parse(&json.to_string()).unwrap()
 }
 
-/// Whatever batches a group sends of what is lent to it, its followers have given their word for as much.
+/// Followers commit enough for any batches that a group sends with burst capacity.
 #[test]
-fn a_word_is_enough_for_short_batches() {
+fn a_commitment_is_enough_for_short_batches() {
     let profile = with_batches();
     for durability in [Durability::InMemory, Durability::Persistent] {
         for (size, rate) in [(1, 1), (64, 500), (64, 100_000), (16_384, 3_000)] {
             let sla = sla(durability, 3, size, rate);
             let budget = profile.budget(&sla);
             for (position, full) in profile.request_milli(&sla).into_iter().enumerate() {
-                let word = budget.lent_milli_at(position);
+                let committed = budget.burst_milli_at(position);
                 let mut dearest = full;
                 for entries in 1..=4u64 {
                     let charged = budget.batch_milli(entries, entries * u64::from(size));
@@ -175,29 +175,32 @@ fn a_word_is_enough_for_short_batches() {
                     for i in 0..3 {
                         let costs = (full[i] * entries + short[i]) as f64 / requests;
                         assert!(
-                            costs <= word[i] as f64 * (1.0 + 1e-9),
+                            costs <= committed[i] as f64 * (1.0 + 1e-9),
                             "{sla:?} {position} {entries} {i}: {costs}"
                         );
                         dearest[i] = dearest[i].max(costs.ceil() as u64);
                     }
                 }
-                // And no more than that.
-                assert!((0..3).all(|i| word[i] <= dearest[i] + 1), "{word:?} {dearest:?}");
-                assert!(position > 0 || word == full, "{word:?} {full:?}");
+                // The commitment is no larger than the dearest batch needs.
+                assert!(
+                    (0..3).all(|i| committed[i] <= dearest[i] + 1),
+                    "{committed:?} {dearest:?}"
+                );
+                assert!(position > 0 || committed == full, "{committed:?} {full:?}");
             }
         }
     }
     let sla = sla(Durability::Persistent, 3, 64, 500);
     let plain = Profile::default_profile();
-    let costs: Vec<[u64; 3]> = (0..3).map(|at| plain.budget(&sla).lent_milli_at(at)).collect();
+    let costs: Vec<[u64; 3]> = (0..3).map(|at| plain.budget(&sla).burst_milli_at(at)).collect();
     assert_eq!(costs, plain.request_milli(&sla), "where batches cost nothing");
 }
 
 #[test]
-fn what_is_promised_is_in_full_batches_and_some_alone() {
+fn demands_are_for_full_batches_and_some_single_appends() {
     let (plain, profile) = (Profile::default_profile(), with_batches());
     for durability in [Durability::InMemory, Durability::Persistent] {
-        for (rate, alone) in [(1, 1), (1_000, 1_000), (100_000, LONE_APPENDS_PER_S)] {
+        for (rate, alone) in [(1, 1), (1_000, 1_000), (100_000, SINGLE_ENTRY_APPENDS_PER_S)] {
             let sla = sla(durability, 3, 64, rate);
             let (before, now) = (plain.demands(&sla), profile.demands(&sla));
             // Three quarters of a batch's nanoseconds for each that comes alone.
@@ -207,7 +210,11 @@ fn what_is_promised_is_in_full_batches_and_some_alone() {
             }
             let budget = profile.budget(&sla);
             let reserved = budget.tokens_per_s_milli.map(|milli| milli.div_ceil(1_000));
-            assert_eq!(Amounts(reserved), now.at(0), "what passes is what is reserved");
+            assert_eq!(
+                Amounts(reserved),
+                now.at(0),
+                "the rate that passes is the reserved rate"
+            );
             for position in 0..3 {
                 let reserved = budget
                     .reserved_milli_at(position)
@@ -215,7 +222,7 @@ fn what_is_promised_is_in_full_batches_and_some_alone() {
                 assert_eq!(
                     Amounts(reserved),
                     now.at(position),
-                    "and what is kept when idle parts are lent"
+                    "and the rate kept while idle parts are used for bursts"
                 );
             }
             let one = budget.request_milli();
@@ -228,18 +235,18 @@ fn what_is_promised_is_in_full_batches_and_some_alone() {
             assert_eq!(budget.batch_milli(8, 8 * 64), one.map(|milli| 8 * milli));
             let [cpu, network, storage] = budget.batch_milli(1, 64);
             assert_eq!((cpu, storage), (one[0] + 1_500_000, one[2]));
-            // A batch of one has all of the headers and acknowledgements, and not a quarter.
+            // A batch of one entry has all of the headers and acknowledgements, not a quarter.
             assert_eq!(network, 1_000 * (2 * 64 + 2 * 128 + 2 * 32));
         }
     }
     let sla = sla(Durability::InMemory, 3, 64, 100_000);
     assert_eq!(
         profile.shard_peak_per_s(&sla),
-        plain.shard_peak_per_s(&sla) - LONE_APPENDS_PER_S
+        plain.shard_peak_per_s(&sla) - SINGLE_ENTRY_APPENDS_PER_S
     );
     let mut slow = with_batches();
     slow.cpu.in_memory.batch_ns.as_mut().expect("it has").tail = CPU_NS_MAX;
-    // Three quarters of a second for an append that comes alone, of 0.8 of a shard's.
+    // An append that comes alone takes three quarters of a second, and the shard has 0.8.
     assert_eq!(slow.shard_peak_per_s(&sla), 1);
     assert_eq!(profile.short_milli(&sla, 1.0)[2][0], 900_000.0);
     assert_eq!(profile.short_milli(&sla, 4.0), [[0.0; 3]; 3]);

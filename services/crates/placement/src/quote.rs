@@ -1,4 +1,4 @@
-//! Admission of an SLA with an answer for people: demand vectors, or what is scarce and what would fit.
+//! Admission of an SLA with an answer for people: demand vectors, or the scarce resource and an SLA that would fit.
 
 use quorate_types::ServerId;
 use quorate_types::sla::{Quote, Refusal, RefusalReason, ReplicaDemand, ScarceResource, Sla};
@@ -8,8 +8,8 @@ use crate::amounts::Amounts;
 use crate::fleet::Fleet;
 use crate::profile::{Profile, RoleDemands, role_at};
 
-/// Admits: the servers of the chain, head first, with what they are charged taken from the fleet; or
-/// why not, with nothing taken. The SLA must be valid (`Sla::validate`).
+/// Admits an SLA, which must be valid (`Sla::validate`). The servers of the chain, head first, which are charged; or the
+/// refusal, with nothing charged.
 pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<ServerId>, Refusal> {
     enough_servers(fleet, sla)?;
     if let Some(peak_per_s) = beyond_peak(profile, sla) {
@@ -20,7 +20,7 @@ pub fn admit(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Result<Vec<Serv
         .map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
 }
 
-/// The same for a group that was promised long ago, under whatever profile: by its own demand vectors.
+/// The same for a group that was admitted before, by its own demand vectors: its profile may have been another.
 pub fn place_again(
     fleet: &mut Fleet,
     profile: &Profile,
@@ -31,9 +31,9 @@ pub fn place_again(
     place_one(fleet, demands.all()).map_err(|not_placed| explain(fleet, profile, sla, &not_placed))
 }
 
-/// Whether a group that had `now` can have this SLA where it is: `seats` are its servers, each with a position in the
-/// chain, and what the group has on them is free in `fleet`. Shrinking always can, also where more than what may be
-/// promised is taken: a follower that became head is charged as one at once.
+/// Whether a group with the demands `now` can have this SLA where it is. `seats` are its servers, each with a position in
+/// the chain; the group's charges are released in `fleet`. A smaller SLA always fits, also beyond the promisable
+/// capacity: a follower that became head was charged as one at once.
 pub fn in_place(
     fleet: &Fleet,
     profile: &Profile,
@@ -64,13 +64,13 @@ pub fn in_place(
     if let Some(peak_per_s) = beyond {
         return Err(beyond_shard(sla, peak_per_s, fits));
     }
-    let (position, needed, free) = lacking.expect("one of the two is");
+    let (position, needed, free) = lacking.expect("either the peak or a server refuses");
     let lack = |i: usize| needed.0[i] as f64 / free.0[i].max(1) as f64;
     let scarce = (0..3)
         .max_by(|a, b| lack(*a).total_cmp(&lack(*b)))
         .expect("there are three resources");
     let message = format!(
-        "A group grows where it is, and the server of {} has not enough {} for it: it needs {} {}, and can have {}.",
+        "A group grows where it is, and the server of {} lacks {} for it: it needs {} {}, and {} is free.",
         called(position, sla),
         NAMES[scarce],
         rounded(needed.to_resources().to_array()[scarce]),
@@ -85,7 +85,7 @@ pub fn in_place(
     ))
 }
 
-/// What one shard carries, where the SLA asks for more.
+/// The peak rate of one shard, where the SLA asks for more.
 fn beyond_peak(profile: &Profile, sla: &Sla) -> Option<u64> {
     let peak_per_s = profile.shard_peak_per_s(sla);
     (sla.rate_per_s > peak_per_s).then_some(peak_per_s)
@@ -93,8 +93,8 @@ fn beyond_peak(profile: &Profile, sla: &Sla) -> Option<u64> {
 
 fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
     let message = format!(
-        "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes; \
-         {} were asked for. Use several groups, or larger requests.",
+        "One group is served by one shard of a server, which carries at most {peak_per_s} appends/s of {} bytes. \
+         The SLA asks for {}: use several groups, or larger requests.",
         sla.request_size_bytes, sla.rate_per_s
     );
     refusal(
@@ -108,8 +108,8 @@ fn beyond_shard(sla: &Sla, peak_per_s: u64, fits: Option<Sla>) -> Refusal {
 const UNITS: [&str; 3] = ["cores", "bytes/s of network", "storage operations/s"];
 const NAMES: [&str; 3] = ["CPU", "network", "storage IO"];
 
-/// What keeps a replica with `demand` from every server beside `members`: the resource that most of them lack, or
-/// that there is no other server.
+/// The resource that keeps a replica with `demand` from every server beside `members`: the one that most of them lack.
+/// `Servers` when there is no other server.
 pub fn scarce_for(fleet: &Fleet, demand: Amounts, members: &[ServerId]) -> ScarceResource {
     let mut others = fleet.free_of_others(members).peekable();
     if others.peek().is_none() {
@@ -122,7 +122,7 @@ fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
     let degree = usize::from(sla.replication_degree);
     if fleet.admission_servers() < degree {
         let message = format!(
-            "{degree} replicas need {degree} servers, and {} take replicas in region {} now.",
+            "{degree} replicas need {degree} servers, and {} servers take replicas in region {} now.",
             fleet.admission_servers(),
             sla.region
         );
@@ -136,7 +136,7 @@ fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The same as [`admit`], without keeping the result.
+/// A dry run of [`admit`]: nothing stays charged.
 pub fn quote(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Quote {
     let demands = profile.demands(sla);
     let dominant = dominant(fleet, profile, sla);
@@ -150,7 +150,7 @@ pub fn quote(fleet: &mut Fleet, profile: &Profile, sla: &Sla) -> Quote {
     quote_of(profile, sla, dominant, refusal)
 }
 
-/// The resource of which the SLA would take the largest share of what is free.
+/// The resource of which the SLA would take the largest share of the free amount.
 pub fn dominant(fleet: &Fleet, profile: &Profile, sla: &Sla) -> ScarceResource {
     let total = Amounts::sum(profile.demands(sla).all().iter().copied());
     ScarceResource::OF_SERVER[total.dominant_share(fleet.free_total()).1]
@@ -198,13 +198,13 @@ fn explain(fleet: &mut Fleet, profile: &Profile, sla: &Sla, not_placed: &NotPlac
         let (needed, free) = (rounded(needed), rounded(free));
         format!(
             "No server has enough {name} free for {role}: it needs {needed} {unit}, \
-             and the most that one server has left is {free}{kept}."
+             and no server has more than {free} free{kept}."
         )
     } else {
         let needed = rounded(needed);
         format!(
-            "No one server has enough of everything free for {role}; \
-             most lack {name}, of which it needs {needed} {unit}{kept}."
+            "No single server has enough of every resource free for {role}. \
+             Most lack {name}, of which it needs {needed} {unit}{kept}."
         )
     };
     let fits = largest_sla_that_fits(fleet, profile, sla, sla.rate_per_s - 1);
@@ -224,7 +224,7 @@ fn called(position: usize, sla: &Sla) -> &'static str {
     }
 }
 
-/// The resource that most of those lack, and the most that any has of each.
+/// The resource that most of the others lack, and the largest free amount of each resource.
 fn scarcest(demand: Amounts, others: impl Iterator<Item = Amounts>) -> (usize, Amounts) {
     let mut lacking = [0usize; 3];
     let mut most_free = Amounts::ZERO;
@@ -245,7 +245,7 @@ fn scarcest(demand: Amounts, others: impl Iterator<Item = Amounts>) -> (usize, A
     (scarce, most_free)
 }
 
-/// The SLA with a rate up to `limit_per_s`, and what one shard carries, that finds places ([`largest_rate_that_fits`]).
+/// The SLA with the largest rate that finds places, up to `limit_per_s` and one shard's peak ([`largest_rate_that_fits`]).
 pub fn largest_sla_that_fits(
     fleet: &mut Fleet,
     profile: &Profile,
@@ -261,8 +261,8 @@ pub fn largest_sla_that_fits(
     largest_rate_that_fits(fleet, limit_per_s, demands).map(at)
 }
 
-/// A rate up to `limit_per_s` whose replicas (`demands`, rising with the rate) find places, if halving finds one. What it
-/// answers was placed, and taken back; one more did not fit. Placement is greedy, and a larger one may fit all the same.
+/// A rate up to `limit_per_s` whose replicas (`demands`, rising with the rate) find places, if halving finds one. The rate
+/// was placed on trial; one more did not fit. Placement is greedy, so a larger rate may fit all the same.
 pub fn largest_rate_that_fits(
     fleet: &mut Fleet,
     limit_per_s: u64,
@@ -278,8 +278,8 @@ pub fn largest_rate_that_fits(
     })
 }
 
-/// A number from 1 to `limit` that fits, and above which the next does not; the largest, where all below one that fits do
-/// too.
+/// A number from 1 to `limit` that fits while the next one does not. It is the largest that fits when every number below
+/// a fitting one fits, too.
 fn largest(limit: u64, mut fits: impl FnMut(u64) -> bool) -> Option<u64> {
     let (mut known, mut above) = (0, limit.saturating_add(1));
     while above - known > 1 {
@@ -307,7 +307,7 @@ fn refusal(
     }
 }
 
-/// Whole numbers from ten upwards, else three places: for people.
+/// A number for people: whole from ten upwards, with three places below.
 fn rounded(x: f64) -> String {
     if x >= 10.0 {
         format!("{x:.0}")

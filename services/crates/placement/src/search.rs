@@ -1,8 +1,9 @@
-//! Off-line placement beyond Algorithm 1: what the greedy order left free is won back in rounds.
+//! Off-line placement beyond Algorithm 1: rounds allocate resources that the greedy order left free.
 //!
-//! A round takes one to three admitted applicants away and tries refused ones, larger ones rather first, in a shaken
-//! order; it is kept when no less of the scarce resource is given out, and else undone (ruin and recreate: Schrimpf et
-//! al., J. Comput. Phys. 159, 2000). No clock: rounds bound the time, and the same batch has the same outcome.
+//! A round removes one to three admitted applicants and tries refused ones in a random order that prefers large ones. It
+//! is kept when no less of the scarce resource is allocated, and undone otherwise. The method is "ruin and recreate"
+//! (Schrimpf et al., J. Comput. Phys. 159, 2000). Rounds bound the time without a clock, so the same batch has the same
+//! outcome.
 
 use quorate_types::ServerId;
 
@@ -18,7 +19,7 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// Tens of milliseconds for ten servers and 150 applicants, and 0.996 to 0.999 of what can be given out.
+    /// Tens of milliseconds for ten servers and 150 applicants, which allocate 0.996 to 0.999 of the possible.
     fn default() -> Self {
         Self {
             rounds: 1_000,
@@ -27,14 +28,14 @@ impl Default for Search {
     }
 }
 
-/// Applicants that one round takes away at most.
+/// Applicants that one round removes at most.
 const REMOVED_MAX: u64 = 3;
-/// Refused applicants that one round tries at most: what a round costs does not grow with the batch.
+/// Refused applicants that one round tries at most, so that its cost does not grow with the batch.
 const TRIED_MAX: usize = 200;
-/// What other resources count beside the scarce one.
+/// The weight of other resources beside the scarce one.
 const OTHERS: f64 = 0.01;
 
-/// As [`place_batch`], and then `search.rounds` rounds of which each makes it no worse.
+/// Places a batch as [`place_batch`] does, then improves it in `search.rounds` rounds, none of which makes it worse.
 pub fn place_batch_searching<K>(
     fleet: &mut Fleet,
     applicants: Vec<Applicant<K>>,
@@ -74,7 +75,7 @@ struct Batch<K> {
     total: Amounts,
 }
 
-/// What a round changed.
+/// The changes of one round.
 struct Round {
     removed: Vec<(usize, Vec<ServerId>)>,
     placed: Vec<usize>,
@@ -114,7 +115,7 @@ impl<K> Batch<K> {
         }
     }
 
-    /// The share of the resource of which most is given out, and a little for the others.
+    /// The allocated share of the resource of which most is allocated, and a little for the others.
     fn worth(&self, fleet: &Fleet) -> f64 {
         let given = self.total.left_after(fleet.free_total());
         let share = |i: usize| given.0[i] as f64 / self.total.0[i].max(1) as f64;
@@ -173,7 +174,7 @@ impl<K> Batch<K> {
         self.settle(&removed);
     }
 
-    /// Those go from the refused to the admitted.
+    /// Moves applicants from the refused to the admitted.
     fn settle(&mut self, placed: &[usize]) {
         self.refused.retain(|number| !placed.contains(number));
         self.admitted.extend(placed);
@@ -185,7 +186,7 @@ impl<K> Batch<K> {
         }
     }
 
-    /// In the order of PO_a; whoever is refused is told why, as things are now, and fits nowhere.
+    /// The outcomes in the order of PO_a. A refusal names the present reason: the applicant fits nowhere.
     fn finish(mut self, fleet: &mut Fleet) -> Vec<(K, Result<Vec<ServerId>, NotPlaced>)> {
         self.members.sort_by(|a, b| b.share.total_cmp(&a.share));
         let total = self.total;

@@ -1,4 +1,4 @@
-//! Whatever numbers a profile file holds: it is refused with its field, or it can be used.
+//! Profile files with any numbers: each is refused with the field at fault, or can be used.
 
 use proptest::prelude::*;
 use quorate_placement::Profile;
@@ -83,9 +83,9 @@ fn sla() -> impl Strategy<Value = Sla> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_096))]
 
-    /// A few numbers exchanged: most such files are refused, and those that pass must not panic anywhere.
+    /// A few numbers are exchanged: most such files are refused, and accepted ones must not panic anywhere.
     #[test]
-    fn what_is_accepted_can_be_used(
+    fn accepted_files_can_be_used(
         changes in prop::collection::vec((any::<prop::sample::Index>(), number()), 1..4), sla in sla(),
     ) {
         let mut json = default_json();
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// All of the two ends of each curve at once, rising: what passes the checks of order, and is extreme.
+    /// Both ends of each curve are set at once, rising: extreme values that pass the checks of order.
     #[test]
     fn extreme_curves_can_be_used(
         low in (1..=1_u32 << 30, 1..=1_000_000_000_u32), rise in (1..=1_u32 << 30, 0..=1_000_000_000_u32),

@@ -70,8 +70,8 @@ fn spec(servers: &[Spec], id: ServerId) -> &Spec {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// Never over-allocated; all replicas or none; one a server; auxiliary servers untouched; distinct
-    /// domains unless none fits; allocations are the sum of what was placed.
+    /// No server is over-allocated, or takes two replicas of an applicant; auxiliary servers stay free. All replicas are
+    /// placed or none, and allocations are the sum of the placed demands.
     #[test]
     fn admission(
         servers in servers(),
@@ -93,7 +93,7 @@ proptest! {
                 let before = snapshot(&fleet, &servers);
                 let outcome = place_one(&mut fleet, replicas);
                 if outcome.is_err() {
-                    prop_assert_eq!(before, snapshot(&fleet, &servers), "none taken");
+                    prop_assert_eq!(before, snapshot(&fleet, &servers), "none charged");
                 }
                 outcomes.push((key, outcome));
             }
@@ -116,7 +116,7 @@ proptest! {
         }
     }
 
-    /// ElectServer finds a server exactly when one fits, the least loaded, apart when one fits apart.
+    /// ElectServer finds a server exactly when one has room: the least loaded, in a domain of its own when possible.
     #[test]
     fn election(
         servers in servers(), demand in amounts(500), taken in proptest::collection::vec(1u32..20, 0..4),
@@ -140,17 +140,17 @@ proptest! {
         }
     }
 
-    /// Where every domain has room for all, a searched batch has each replica in one of its own, and admits everybody.
+    /// With room for all in every domain, a searched batch has each replica in its own domain, and admits every applicant.
     #[test]
     fn a_search_keeps_domains_apart(
         applicants in proptest::collection::vec(proptest::collection::vec(amounts(300), 3), 1..=12), seed: u64,
     ) {
-        // Four servers a domain, each with room for three replicas whatever they need.
+        // Four servers a domain, each with room for any three replicas.
         let servers: Vec<Spec> = (0..12).map(|i| (Amounts([1_000; 3]), Some(i % 3), false)).collect();
         let mut fleet = fleet(&servers, Choice::Shape);
         let all = applicants.iter().enumerate();
         let mut all: Vec<_> = all.map(|(key, replicas)| Applicant { key, replicas: replicas.clone() }).collect();
-        // One that fits nowhere, so that there is something to search for.
+        // An applicant without room, so that there is something to search for.
         all.push(Applicant { key: applicants.len(), replicas: vec![Amounts([1_001; 3])] });
         for (key, outcome) in place_batch_searching(&mut fleet, all, Search { rounds: 60, seed }) {
             prop_assert_eq!(outcome.is_ok(), key < applicants.len());
@@ -159,7 +159,7 @@ proptest! {
         }
     }
 
-    /// The same batch has the same outcome, and no less is given out than by Algorithm 1's order alone.
+    /// The same batch has the same outcome, and no less is allocated than by Algorithm 1's order alone.
     #[test]
     fn a_search_is_never_worse(
         servers in servers(), applicants in proptest::collection::vec(proptest::collection::vec(amounts(400), 1..4), 1..40),
@@ -183,9 +183,9 @@ proptest! {
         prop_assert!(worth(&searched) >= worth(&plain) - 1e-9);
     }
 
-    /// What a refusal says would fit does fit, and one more would not; a quote keeps nothing.
+    /// The SLA that a refusal names does fit, and one append more would not; a quote charges nothing.
     #[test]
-    fn refusals_tell_an_sla_that_would_fit(
+    fn refusals_name_an_sla_that_would_fit(
         cores in proptest::collection::vec(1u32..8, 1..6), rate in 1u64..3_000_000, size in 1u32..40_000,
         degree in 1u8..5, persistent: bool,
     ) {
@@ -213,7 +213,7 @@ proptest! {
     }
 }
 
-/// A server is chosen by the shape of what it has free, and a loaded one is not filled beside an idle one.
+/// Servers are chosen by the shape of their free resources, and a loaded one is not filled beside an idle one.
 #[test]
 fn shapes_that_go_together_share_servers() {
     let place = |choice| {
@@ -223,7 +223,7 @@ fn shapes_that_go_together_share_servers() {
         }
         fleet.charge(ServerId(1), Amounts([50, 5, 5]));
         fleet.charge(ServerId(2), Amounts([5, 45, 5]));
-        // Of CPU the second server has most left, of network the first; the second is the less loaded.
+        // The second server has most CPU left, the first most network; the second is the less loaded.
         let network = place_one(&mut fleet, &[Amounts([2, 40, 2])]).unwrap()[0];
         let cpu = place_one(&mut fleet, &[Amounts([40, 2, 2])]).unwrap()[0];
         (network, cpu)
@@ -236,14 +236,14 @@ fn shapes_that_go_together_share_servers() {
         fleet.set_server(ServerId(id), Amounts([100; 3]), None, false, true);
     }
     fleet.charge(ServerId(1), Amounts([20, 80, 80]));
-    // The first server's rest is as if made for it, and the second is empty.
+    // The first server's rest has the very shape of the demand, and the second is empty.
     assert_eq!(
         place_one(&mut fleet, &[Amounts([8, 2, 2])]),
         Ok(vec![ServerId(2)])
     );
 }
 
-/// Failed replicas are placed before applicants, on what was kept for them, and on auxiliary servers last.
+/// Failed replicas are placed before applicants, in the room kept for them, and on auxiliary servers last.
 #[test]
 fn recovery_has_room_that_applicants_do_not_get() {
     let mut fleet = Fleet::with_headroom(200);
@@ -268,7 +268,7 @@ fn recovery_has_room_that_applicants_do_not_get() {
         &mut fleet,
         vec![failed("light", 5), failed("heavy", 15), failed("too heavy", 101)],
     );
-    // The heavy ones first: 15 of the 20 that are left of server 2, then the other 5.
+    // The heavy one goes first and takes 15 of the 20 left on server 2, then the light one the other 5.
     assert_eq!(
         replaced,
         [
@@ -344,11 +344,11 @@ fn refusals_name_what_is_scarce() {
     );
 }
 
-/// 10 000 servers: microseconds a replica, and no scan — a fleet a hundred times smaller is not a
+/// Placement on 10 000 servers takes microseconds a replica, without a scan: a fleet a hundred times smaller is not a
 /// hundred times faster. The bound is loose because tests share their machine.
 #[test]
 fn placement_at_scale() {
-    // With two domains the third replica finds none apart: that must not be a scan either.
+    // With two domains the third replica finds none of its own: that must not be a scan, either.
     let per_replica_us = |servers: u32, domains: u32, choice: Choice| {
         let mut fleet = Fleet::default().choosing(choice);
         for id in 1..=servers {

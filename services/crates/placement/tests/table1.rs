@@ -49,7 +49,7 @@ fn off_line_a2_goes_first_its_heavy_replica_first() {
         },
     ];
     let outcome = place_batch(&mut fleet, applicants);
-    // a2's p1 (4 Gbps) fits R3 only; its p2 goes to the first of the untouched. Then D1 = 0.6 and D3 = 1, so
+    // a2's p1 (4 Gbps) fits R3 only; its p2 goes to the first untouched server. Then D1 = 0.6 and D3 = 1, so
     // a1's heavier p2 takes R4 (R2 has 2 CPU only), and its p1 the untouched R2.
     let placed = |ids: [u32; 2]| Ok(ids.map(ServerId).to_vec());
     assert_eq!(outcome, vec![("a2", placed([3, 1])), ("a1", placed([2, 4]))]);
@@ -65,7 +65,7 @@ fn all_replicas_or_none() {
     // A second a2 finds no server with 4 Gbps: rejected, though its p2 would fit.
     let refused = place_one(&mut fleet, &a2()).unwrap_err();
     assert_eq!((refused.replica, refused.elected), (0, vec![]));
-    // One whose lighter replica finds no place gives back what its heavier one took.
+    // An applicant whose lighter replica finds no place releases the charge of its heavier one.
     let refused = place_one(&mut fleet, &[Amounts([4, 1, 1]), Amounts([3, 2, 101])]).unwrap_err();
     assert!(!refused.elected.is_empty());
     let after: Vec<Amounts> = (1..=4).map(|id| fleet.free(ServerId(id))).collect();

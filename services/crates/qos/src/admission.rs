@@ -1,4 +1,4 @@
-//! The queue in front of a group's head: what is over budget waits here, bounded, in order.
+//! The queue in front of a group's head: requests over budget wait here, bounded, in order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -30,12 +30,12 @@ impl Default for QueueLimits {
 /// The answer to an offered request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Offer<T> {
-    /// Order it now; its cost has been taken.
+    /// Order it now; its cost is taken.
     Admitted(T),
     /// It comes back from [`Admission::pop`], admitted or expired.
     Queued,
-    /// Not taken. `within_sla`: what was offered was within the reserved rate, so this refusal counts
-    /// against the SLA (answer `overloaded`); otherwise the client exceeds it (answer `throttled`).
+    /// Not taken. `within_sla`: the offered load was within the reserved rate, so this refusal counts against the SLA
+    /// (answer `overloaded`). Otherwise the client exceeds it (answer `throttled`).
     Throttled {
         item: T,
         retry_after_us: Micros,
@@ -43,11 +43,11 @@ pub enum Offer<T> {
     },
 }
 
-/// What left the queue.
+/// A request that left the queue.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ready<T> {
     Admitted(T),
-    /// Its deadline, or the longest wait, passed: it was not ordered. `within_sla` as in [`Offer`].
+    /// Its deadline, or the longest wait, passed, and it was not ordered. `within_sla` as in [`Offer`].
     Expired {
         item: T,
         retry_after_us: Micros,
@@ -55,7 +55,7 @@ pub enum Ready<T> {
     },
 }
 
-/// Everything that left the queue in one poll.
+/// All requests that left the queue in one poll.
 #[derive(Debug)]
 pub struct Polled<T> {
     /// In the order in which they were offered.
@@ -72,24 +72,23 @@ struct Waiting<T> {
     within_sla: bool,
 }
 
-/// Token buckets and the queue of one group. First in, first out; an expired request leaves from
-/// wherever it stands.
+/// Token buckets and the queue of one group. First in, first out; an expired request leaves from any place.
 ///
-/// A request that the group's own budget does not let through may use what is lent to it ([`Lent`]); order is
-/// one for both classes.
+/// A request that the group's own budget does not let through may use the group's grant ([`Lent`]). Both classes keep
+/// one order.
 ///
-/// `set_window_open(false)` holds everything back for a reason other than the budget (too much
-/// uncommitted, too few replicas): requests then wait in the same queue.
+/// `set_window_open(false)` holds everything back for a reason other than the budget (too much uncommitted, too few
+/// replicas). Requests then wait in the same queue.
 #[derive(Debug)]
 pub struct Admission<T> {
     limits: QueueLimits,
     buckets: Buckets,
     offered: Buckets,
     lent: Option<Lent>,
-    /// Lent capacity is wanted back by somebody on this server.
+    /// An owner on this server needs burst capacity back.
     yields: bool,
-    /// Lent requests pass, if there is lent capacity: batches do not take long. A closed window opens in milliseconds, so that
-    /// how long a request would wait is reckoned as if it were open.
+    /// Burst requests pass, if there is a grant: batches do not take long. A closed window opens within milliseconds,
+    /// so waiting times are computed as if it were open.
     lent_open: bool,
     assumed: Option<Assumed>,
     returned: bool,
@@ -149,7 +148,7 @@ impl<T> Admission<T> {
         let wait_us = self.wait_us(now, cost, self.waiting_cost);
         let full = self.waiting >= self.limits.batches_max
             || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes_max;
-        // What cannot pass before its deadline is told so at once instead of at its deadline.
+        // A request that cannot pass before its deadline is refused at once, and not at its deadline.
         if full || now.saturating_add(wait_us) > deadline {
             return Offer::Throttled {
                 item,
@@ -173,7 +172,7 @@ impl<T> Admission<T> {
         Offer::Queued
     }
 
-    /// The next request that leaves the queue at `now`: expired ones first, then those admitted, in order.
+    /// The next request that leaves the queue at `now`: expired ones first, then admitted ones, in order.
     pub fn pop(&mut self, now: Micros) -> Option<Ready<T>> {
         if let Some(expired) = self.pop_expired(now) {
             return Some(expired);
@@ -191,7 +190,7 @@ impl<T> Admission<T> {
         Some(Ready::Admitted(waiting.item))
     }
 
-    /// Everything that leaves the queue at `now`.
+    /// All requests that leave the queue at `now`.
     pub fn poll(&mut self, now: Micros) -> Polled<T> {
         let mut polled = Polled {
             admitted: Vec::new(),
@@ -206,8 +205,8 @@ impl<T> Admission<T> {
         polled
     }
 
-    /// When [`Admission::pop`] will next have something, if nothing is offered meanwhile: the caller's
-    /// timer. Always later than `now` after `pop` returned `None`; `None` when nothing waits.
+    /// The time at which [`Admission::pop`] next returns something, if nothing is offered meanwhile: the caller's
+    /// timer. It is later than `now` after `pop` returned `None`, and `None` if nothing waits.
     pub fn next_wake(&mut self, now: Micros) -> Option<Micros> {
         let front_cost = self
             .queue
@@ -229,7 +228,7 @@ impl<T> Admission<T> {
         Some(deadline.min(now.saturating_add(own_us.min(lent_us))))
     }
 
-    /// The group's own budget first; what it does not let through, what is lent.
+    /// Takes from the group's own budget; a request that it does not let through takes from the grant.
     fn take(&mut self, now: Micros, cost: [u64; 3]) -> bool {
         if self.buckets.take(now, cost).is_ok() {
             add(&mut self.flow.reserved, cost);
@@ -258,7 +257,7 @@ impl<T> Admission<T> {
         }
     }
 
-    /// Lends so much (thousandths of tokens each second) until then. Nothing is lent for no tokens.
+    /// Grants a rate (thousandths of tokens each second) until `until`. A rate of zero ends the grant.
     pub fn lend(&mut self, now: Micros, tokens_per_s_milli: [u64; 3], until: Micros) {
         match &mut self.lent {
             Some(lent) if tokens_per_s_milli == [0; 3] => lent.end(),
@@ -268,19 +267,20 @@ impl<T> Admission<T> {
         }
     }
 
-    /// What was used of the last moments stays used, or whoever loses it and gets it again would have it twice.
+    /// Ends the grant. Its recent use still counts: a group that gets a grant again at once would have it twice
+    /// otherwise.
     pub fn end_lent(&mut self) {
         if let Some(lent) = &mut self.lent {
             lent.end();
         }
     }
 
-    /// Whether anything was ever lent: for others, [`Admission::set_yields`] has no meaning.
+    /// Whether the group ever had a grant: for others, [`Admission::set_yields`] has no meaning.
     pub fn has_lent(&self) -> bool {
         self.lent.is_some()
     }
 
-    /// While it yields, nothing passes on lent capacity.
+    /// While it yields, no request passes on burst capacity.
     pub fn set_yields(&mut self, yields: bool) {
         self.yields = yields;
     }
@@ -290,8 +290,8 @@ impl<T> Admission<T> {
         self.lent_open = is_open;
     }
 
-    /// Others were lent what the group does not use beyond this (thousandths of tokens each second); `None`: nothing
-    /// of its reservation is lent.
+    /// The group is assumed to use no more than this (thousandths of tokens each second), and others were granted the
+    /// rest. With `None` it may use its whole reservation.
     pub fn assume(&mut self, now: Micros, tokens_per_s_milli: Option<[u64; 3]>) {
         match (&mut self.assumed, tokens_per_s_milli) {
             (_, None) => self.assumed = None,
@@ -309,7 +309,7 @@ impl<T> Admission<T> {
         self.flow
     }
 
-    /// A new budget; what waits keeps the cost that it had when it was offered.
+    /// A new budget. Waiting requests keep their cost.
     pub fn set_budget(&mut self, now: Micros, budget: &Budget) {
         self.buckets.set_budget(budget, now);
         self.offered.set_budget(budget, now);
@@ -384,8 +384,8 @@ impl<T> Admission<T> {
         waiting
     }
 
-    /// When half of what is ahead will have passed: early enough to keep the group busy, late enough
-    /// that a retry is likely to find room.
+    /// The time at which half of the requests ahead will have passed. It is early enough to keep the group busy, and
+    /// late enough for a retry to find room.
     fn retry_after(&self, wait_us: Micros) -> Micros {
         let min_us = if self.window_open {
             limits::RETRY_AFTER_MS_MIN

@@ -1,4 +1,4 @@
-//! Multi-resource token buckets, exact: levels are integers, so no rate drifts however often one asks.
+//! Multi-resource token buckets, exact: levels are integers, so no rate drifts however often a caller asks.
 
 use quorate_types::Micros;
 use quorate_types::cost::Budget;
@@ -6,29 +6,29 @@ use quorate_types::cost::Budget;
 /// Levels count millionths of a thousandth of a token: `tokens_per_s_milli` per microsecond, exactly.
 const SCALE: i128 = 1_000_000;
 
-/// Not now; the same request passes after this many microseconds if nothing else passes before it.
-/// `u64::MAX`: never with this budget.
+/// Not now. The same request passes after this many microseconds, if nothing else passes before it. `u64::MAX` means
+/// never with this budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryAfter(pub Micros);
 
-/// Whether what was offered up to now, this request included, was within the reserved rate.
+/// Whether the load offered so far, this request included, was within the reserved rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conformance {
     WithinSla,
     BeyondSla,
 }
 
-/// One bucket per resource, each holding at most one second of its rate, or as much time as is said.
+/// One bucket per resource, each holding at most one second of its rate, or `depth_us` of it.
 ///
-/// A request passes when every bucket holds its cost. A request that costs more than a bucket can
-/// hold passes when that bucket is full, and leaves it in debt; so over any time `t` at most
-/// `rate · t + depth` passes, plus what one such request exceeds the depth by.
+/// A request passes if every bucket holds its cost. A request that costs more than a bucket can hold passes once that
+/// bucket is full, and leaves it in debt. So over any time `t` at most `rate · t + depth` passes, and the excess of one
+/// such request over the depth.
 #[derive(Debug, Clone)]
 pub struct Buckets {
     rate_milli: [u64; 3],
-    /// How long an empty bucket takes to be full.
+    /// The time in which an empty bucket fills.
     depth_us: Micros,
-    /// May be negative: debt.
+    /// Below zero, a bucket is in debt.
     level: [i128; 3],
     updated: Micros,
 }
@@ -65,7 +65,7 @@ impl Buckets {
         }
     }
 
-    /// Two budgets as one, to foresee when what waits for both will have passed.
+    /// Two budgets as one, to compute when requests that wait for both will have passed.
     pub fn joined(&mut self, other: &mut Self, now: Micros) -> Self {
         self.refill(now);
         other.refill(now);
@@ -77,7 +77,7 @@ impl Buckets {
         }
     }
 
-    /// Takes `cost` (thousandths of tokens, per resource) or says when to come back.
+    /// Takes `cost` (thousandths of tokens, per resource), or returns when to come back.
     pub fn take(&mut self, now: Micros, cost: [u64; 3]) -> Result<(), RetryAfter> {
         self.refill(now);
         match self.wait(cost, [0; 3]) {
@@ -89,17 +89,17 @@ impl Buckets {
         }
     }
 
-    /// Microseconds from `now` until `cost` would pass after `ahead` (thousandths, per resource) has
-    /// passed; a lower bound, exact when one resource limits all of them. `u64::MAX`: never.
+    /// Microseconds from `now` until `cost` would pass after `ahead` (thousandths, per resource) has passed. It is a
+    /// lower bound, and exact if one resource limits all of them. `u64::MAX` means never.
     pub fn wait_us(&mut self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
         self.refill(now);
         self.wait(cost, ahead)
     }
 
-    /// Counts an offered request, whether it will be served or not, and says if it was within the rate.
+    /// Counts an offered request, served or not, and returns whether it was within the rate.
     ///
-    /// A request beyond the rate uses up what the buckets hold but makes no debt: while more than the
-    /// rate is offered none conforms, and all do as soon as the offered rate is within it again.
+    /// A request beyond the rate uses up the tokens in the buckets but makes no debt. So none conforms while more than
+    /// the rate is offered, and all do as soon as the offered rate is within it again.
     pub fn observe(&mut self, now: Micros, cost: [u64; 3]) -> Conformance {
         self.refill(now);
         if self.wait(cost, [0; 3]) == 0 {
@@ -113,7 +113,7 @@ impl Buckets {
         Conformance::BeyondSla
     }
 
-    /// A clock that went back adds nothing.
+    /// Adds nothing if the clock went back.
     fn refill(&mut self, now: Micros) {
         let elapsed_us = i128::from(now.saturating_sub(self.updated));
         self.updated = self.updated.max(now);
@@ -143,7 +143,7 @@ impl Buckets {
         if cost == 0 {
             return 0;
         }
-        // What does not fit the bucket passes when the bucket is full.
+        // A request larger than the bucket passes when the bucket is full.
         let own = (i128::from(cost) * SCALE).min(depth(self.rate_milli[i], self.depth_us));
         let ahead = i128::try_from(ahead).unwrap_or(i128::MAX).saturating_mul(SCALE);
         let missing = ahead.saturating_add(own).saturating_sub(self.level[i]);
@@ -159,7 +159,8 @@ impl Buckets {
     }
 }
 
-/// `SCALE` levels are a thousandth of a token, and a second has as many microseconds: a rate times a time is a level.
+/// `SCALE` levels are a thousandth of a token, and a second has as many microseconds. So a rate times a time is a
+/// level.
 fn depth(rate_milli: u64, depth_us: Micros) -> i128 {
     i128::from(rate_milli).saturating_mul(i128::from(depth_us))
 }
@@ -204,7 +205,7 @@ mod tests {
         let mut buckets = Buckets::new(&budget(10), 0);
         let large = COST.of(35, 35 * 64);
         buckets.take(0, large).unwrap();
-        // 25 requests of debt, and then a full bucket again: 3.5 s at 10/s.
+        // 25 requests of debt, and then a full bucket: 3.5 s at 10/s.
         assert_eq!(buckets.take(0, large), Err(RetryAfter(3_500_000)));
         assert_eq!(buckets.take(0, COST.of(1, 64)), Err(RetryAfter(2_600_000)));
         buckets.take(3_500_000, large).unwrap();

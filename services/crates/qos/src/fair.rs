@@ -1,26 +1,27 @@
-//! The queue between tenants, before bytes are taken from their sockets: deficit weighted round robin (Shreedhar and
-//! Varghese) with DRF accounting of several resources, as in Pisces §3.4.
+//! The queue between tenants, before bytes are taken from their sockets. It is deficit weighted round robin (Shreedhar
+//! and Varghese) with DRF accounting of several resources, as in Pisces §3.4.
 //!
-//! What waits is not here but in the sockets. A connection that has something to be read asks ([`FairQueue::ask`]);
-//! its tenant's credit says whether it reads now or waits. In each round a tenant may spend its weight's share of the
-//! round's time *of each resource*; whoever has used up one of them, its dominant one, is exhausted. The round ends
-//! when nobody who has something to read has credit left ([`FairQueue::pass`]): so what one tenant does not use the
-//! others have, and who is alone is never waited for. What a read costs is known only when it was parsed, and is
-//! charged then: a level may go below zero by one read, and is paid off in later rounds.
+//! Bytes wait in the sockets, not here. A connection that has something to be read asks ([`FairQueue::ask`]); its
+//! tenant's credit decides whether it reads now or waits. In each cycle a tenant may spend its weight's share of the
+//! cycle's time *of each resource*. A tenant that has used up one of them, its dominant one, has no credit left.
 //!
-//! Kept per tenant and connection, nothing per request.
+//! The cycle ends once no tenant with something to read has credit left ([`FairQueue::pass`]). So others get the time
+//! that a tenant does not use, and a tenant that is alone never waits. The cost of a read is known only after parsing,
+//! and is charged then: a level may go below zero by one read, and is paid off in later cycles.
+//!
+//! State is per tenant and connection, never per request.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use quorate_types::Micros;
 use quorate_types::ids::IdMap;
-use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_READ_BYTES_MIN, FAIR_ROUND_US};
+use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_CYCLE_US, FAIR_READ_BYTES_MIN};
 
-/// A tenant never owes more than a day of all that there is of a resource, whatever one read is said to cost: so what is
-/// owed can be counted, and paid off, in rounds.
+/// The largest debt of a tenant: a day of a resource, whatever one read is said to cost. So debt can be counted, and
+/// paid off, in cycles.
 const DEBT_NS_MAX: i64 = 86_400_000_000_000;
 
-/// Whom a connection belongs to.
+/// The owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tenant(pub u128);
 
@@ -30,7 +31,7 @@ pub type Connection = u64;
 /// The answer to a connection that has something to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It reads now, so much at most.
+    /// It reads now, at most `bytes_max`.
     Read { bytes_max: usize },
     /// It leaves its bytes in the socket until [`FairQueue::pass`] names it.
     Wait,
@@ -41,11 +42,11 @@ enum Phase {
     Idle,
     Waiting,
     /// Named by a pass: it reads when it asks next.
-    Granted,
+    Named,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct ConnectionSeat {
     tenant: Tenant,
     phase: Phase,
     is_blocked: bool,
@@ -56,10 +57,10 @@ struct Seat {
 struct Account {
     weight: u64,
     connections: usize,
-    /// What it may spend in this round, of each resource; below zero: debt.
+    /// Credit left in this cycle, of each resource; below zero it is debt.
     levels: [i64; 3],
-    /// The round in which levels were filled last.
-    round: u64,
+    /// The cycle in which levels were filled last.
+    cycle: u64,
     /// Connections with something to read, first come first served.
     waiting: VecDeque<Connection>,
     blocked: usize,
@@ -71,12 +72,12 @@ struct Account {
 }
 
 impl Account {
-    fn new(round: u64) -> Self {
+    fn new(cycle: u64) -> Self {
         Self {
             weight: 1,
             connections: 0,
             levels: [0; 3],
-            round: round.wrapping_sub(1),
+            cycle: cycle.wrapping_sub(1),
             waiting: VecDeque::new(),
             blocked: 0,
             awaited_since: None,
@@ -94,13 +95,13 @@ impl Account {
         self.least() > 0
     }
 
-    /// Rounds until there is credit again.
-    fn rounds_to_credit(&self, quantum: i64) -> u64 {
+    /// Cycles until there is credit again.
+    fn cycles_to_credit(&self, quantum: i64) -> u64 {
         let missing = 1i64.saturating_sub(self.least()).max(1) as u64;
         missing.div_ceil(quantum as u64)
     }
 
-    /// So many connections spend about what is left.
+    /// The number of connections that spend about the remaining credit.
     fn turns(&self) -> usize {
         let turns = self.least().max(0) as u64 / self.turn_ns.max(1);
         usize::try_from(turns).unwrap_or(usize::MAX).max(1)
@@ -124,25 +125,25 @@ impl Account {
 /// One shard's queue.
 #[derive(Debug)]
 pub struct FairQueue {
-    /// A thousandth of a token is so many 2^-32 ns of its resource.
+    /// Price of a thousandth of a token, in 2^-32 ns of its resource.
     price: [u64; 3],
-    round_ns: u64,
-    round: u64,
-    /// Weights among which this round's time is divided, …
+    cycle_ns: u64,
+    cycle: u64,
+    /// Sum of the weights that share this cycle's time.
     base: u64,
-    /// … and those of tenants that have asked in it.
+    /// Sum of the weights of tenants that have asked in this cycle.
     asked: u64,
     accounts: IdMap<u128, Account>,
-    seats: IdMap<Connection, Seat>,
+    seats: IdMap<Connection, ConnectionSeat>,
     /// Tenants with connections that wait.
     backlog: BTreeSet<Tenant>,
-    /// Tenants with connections that are not read since their answers are not.
+    /// Tenants with connections that are not read because they do not take their answers.
     blocked: BTreeSet<Tenant>,
-    granted: usize,
+    named: usize,
 }
 
 impl FairQueue {
-    /// `tokens_per_s_milli`: all that there is of each resource, in thousandths of tokens each second.
+    /// `tokens_per_s_milli`: the whole of each resource, in thousandths of tokens each second.
     pub fn new(tokens_per_s_milli: [u64; 3]) -> Self {
         const SECOND: u128 = 1_000_000_000 << 32;
         let price = tokens_per_s_milli.map(|all| {
@@ -151,28 +152,28 @@ impl FairQueue {
         });
         Self {
             price,
-            round_ns: FAIR_ROUND_US * 1_000,
-            round: 1,
+            cycle_ns: FAIR_CYCLE_US * 1_000,
+            cycle: 1,
             base: 1,
             asked: 0,
             accounts: IdMap::default(),
             seats: IdMap::default(),
             backlog: BTreeSet::new(),
             blocked: BTreeSet::new(),
-            granted: 0,
+            named: 0,
         }
     }
 
-    /// The connection is the tenant's, from now on if it was another's.
+    /// The connection belongs to the tenant from now on.
     pub fn join(&mut self, connection: Connection, tenant: Tenant) {
         self.leave(connection);
-        let round = self.round;
+        let cycle = self.cycle;
         let account = self
             .accounts
             .entry(tenant.0)
-            .or_insert_with(|| Account::new(round));
+            .or_insert_with(|| Account::new(cycle));
         account.connections += 1;
-        let seat = Seat {
+        let seat = ConnectionSeat {
             tenant,
             phase: Phase::Idle,
             is_blocked: false,
@@ -180,7 +181,7 @@ impl FairQueue {
         self.seats.insert(connection, seat);
     }
 
-    /// The connection is gone. What its tenant owes it goes on owing ([`FairQueue::forget_idle`]).
+    /// The connection is gone. Its tenant keeps its debt ([`FairQueue::forget_idle`]).
     pub fn leave(&mut self, connection: Connection) {
         self.unblock(connection);
         let Some(seat) = self.seats.remove(&connection) else {
@@ -193,7 +194,7 @@ impl FairQueue {
         account.connections -= 1;
         match seat.phase {
             Phase::Idle => {}
-            Phase::Granted => self.granted -= 1,
+            Phase::Named => self.named -= 1,
             Phase::Waiting => {
                 account.waiting.retain(|waiting| *waiting != connection);
                 if account.waiting.is_empty() {
@@ -203,21 +204,21 @@ impl FairQueue {
         }
     }
 
-    /// As [`FairQueue::set_weight`], of a tenant that was less.
+    /// As [`FairQueue::set_weight`], but never lowers a weight.
     pub fn raise_weight(&mut self, tenant: Tenant, weight: u64) {
         if let Some(account) = self.accounts.get_mut(&tenant.0) {
             account.weight = account.weight.max(weight);
         }
     }
 
-    /// A tenant's part of a round is its weight's part of the weights of all that want something.
+    /// A tenant's part of a cycle is its weight's part of the weights of all that want something.
     pub fn set_weight(&mut self, tenant: Tenant, weight: u64) {
         if let Some(account) = self.accounts.get_mut(&tenant.0) {
             account.weight = weight.max(1);
         }
     }
 
-    /// Forgets tenants that have no connection and owe nothing. Call now and then.
+    /// Forgets tenants that have no connection and no debt. Call now and then.
     pub fn forget_idle(&mut self) {
         let tenants: Vec<u128> = (self.accounts.iter())
             .filter(|(_, account)| account.connections == 0)
@@ -231,7 +232,7 @@ impl FairQueue {
         }
     }
 
-    /// Tenants that are known.
+    /// The number of known tenants.
     pub fn len(&self) -> usize {
         self.accounts.len()
     }
@@ -240,7 +241,7 @@ impl FairQueue {
         self.accounts.is_empty()
     }
 
-    /// The connection has something to be read. After [`Turn::Wait`] it asks again when a pass has named it; asked
+    /// The connection has something to be read. After [`Turn::Wait`] it asks again once a pass has named it; asked
     /// earlier, the answer is the same.
     pub fn ask(&mut self, connection: Connection) -> Turn {
         let Some(seat) = self.seats.get_mut(&connection) else {
@@ -251,9 +252,9 @@ impl FairQueue {
         let (tenant, phase) = (seat.tenant, seat.phase);
         match phase {
             Phase::Waiting => return Turn::Wait,
-            Phase::Granted => {
+            Phase::Named => {
                 seat.phase = Phase::Idle;
-                self.granted -= 1;
+                self.named -= 1;
             }
             Phase::Idle => {
                 let account = self.refresh(tenant);
@@ -274,7 +275,7 @@ impl FairQueue {
         Turn::Read { bytes_max }
     }
 
-    /// What was done for the connection: so many bytes were read, and what it all costs, in thousandths of tokens.
+    /// Charges the connection's tenant: bytes read, and their whole cost in thousandths of tokens.
     pub fn charge(&mut self, connection: Connection, bytes: u64, cost: [u64; 3]) {
         let Some(seat) = self.seats.get(&connection) else {
             return;
@@ -325,49 +326,49 @@ impl FairQueue {
         }
     }
 
-    /// Somebody waits, and nobody is to read first: a pass is due.
+    /// Whether a pass is due: connections wait, and none is named to read first.
     pub fn wants_pass(&self) -> bool {
-        self.granted == 0 && !self.backlog.is_empty()
+        self.named == 0 && !self.backlog.is_empty()
     }
 
-    /// All that were found ready have asked: says which of those that wait read next. When nobody has credit, a round
-    /// ends. `Some`: not before then, because of a connection that does not take its answers.
+    /// Names the waiting connections that read next, once all ready ones have asked. If no tenant has credit, the cycle
+    /// ends. `Some` is the time before which it does not end, because of a connection that does not take its answers.
     pub fn pass(&mut self, now: Micros, next: &mut Vec<Connection>) -> Option<Micros> {
-        if self.granted > 0 {
+        if self.named > 0 {
             return None;
         }
         if self.backlog.is_empty() {
-            // Nobody waits for anybody: whoever comes next finds a new round.
-            self.begin_round(1);
+            // No connection waits, so the next one finds a new cycle.
+            self.begin_cycle(1);
             return None;
         }
-        if self.grant(next) {
+        if self.name_next(next) {
             return None;
         }
         if let Some(until) = self.awaited(now) {
             return Some(until);
         }
-        // The base is the new round's before anybody's quantum is computed.
-        self.begin_round(0);
-        let rounds = (self.backlog.iter())
+        // The base is the new cycle's before any quantum is computed.
+        self.begin_cycle(0);
+        let cycles = (self.backlog.iter())
             .map(|tenant| {
                 let account = &self.accounts[&tenant.0];
-                account.rounds_to_credit(self.quantum(account.weight))
+                account.cycles_to_credit(self.quantum(account.weight))
             })
             .min();
-        self.round += rounds.unwrap_or(1);
+        self.cycle += cycles.unwrap_or(1);
         let backlog: Vec<Tenant> = self.backlog.iter().copied().collect();
         for tenant in backlog {
             self.refresh(tenant);
         }
-        let somebody = self.grant(next);
-        assert!(somebody, "a round begins with credit for somebody");
+        let is_named = self.name_next(next);
+        assert!(is_named, "a cycle begins with credit for a waiting tenant");
         None
     }
 
-    fn begin_round(&mut self, rounds: u64) {
-        self.round += rounds;
-        // Those that wait have asked in this round or wait since an earlier one.
+    fn begin_cycle(&mut self, cycles: u64) {
+        self.cycle += cycles;
+        // Waiting tenants asked in this cycle, or wait since an earlier one.
         let waiting: u64 = self.backlog.iter().map(|t| self.accounts[&t.0].weight).sum();
         let wanting = self.asked.max(waiting);
         if wanting > 0 {
@@ -377,23 +378,23 @@ impl FairQueue {
     }
 
     fn quantum(&self, weight: u64) -> i64 {
-        let ns = u128::from(self.round_ns) * u128::from(weight) / u128::from(self.base);
+        let ns = u128::from(self.cycle_ns) * u128::from(weight) / u128::from(self.base);
         i64::try_from(ns)
             .unwrap_or(i64::MAX)
-            .clamp(1, self.round_ns as i64)
+            .clamp(1, self.cycle_ns as i64)
     }
 
-    /// Gives the tenant what this round, and those in which it did not ask, hold for it.
+    /// Gives the tenant its quantum of this cycle, and of cycles in which it did not ask.
     fn refresh(&mut self, tenant: Tenant) -> &mut Account {
         let weight = self.accounts[&tenant.0].weight;
         let quantum = self.quantum(weight);
         let account = self.accounts.get_mut(&tenant.0).expect("it was just there");
-        let rounds = self.round.wrapping_sub(account.round);
-        if rounds > 0 {
-            account.round = self.round;
+        let cycles = self.cycle.wrapping_sub(account.cycle);
+        if cycles > 0 {
+            account.cycle = self.cycle;
             self.asked = self.asked.saturating_add(weight);
-            let filled = quantum.saturating_mul(i64::try_from(rounds).unwrap_or(i64::MAX));
-            // What was not used in one round is not kept for another.
+            let filled = quantum.saturating_mul(i64::try_from(cycles).unwrap_or(i64::MAX));
+            // Unused credit of one cycle is not kept for another.
             account.levels = account
                 .levels
                 .map(|level| level.saturating_add(filled).min(quantum));
@@ -402,35 +403,40 @@ impl FairQueue {
     }
 
     /// Names connections of tenants that have credit: about as many as will spend it.
-    fn grant(&mut self, next: &mut Vec<Connection>) -> bool {
-        let before = self.granted;
-        let (accounts, seats, granted) = (&mut self.accounts, &mut self.seats, &mut self.granted);
+    fn name_next(&mut self, next: &mut Vec<Connection>) -> bool {
+        let before = self.named;
+        let (accounts, seats, named) = (&mut self.accounts, &mut self.seats, &mut self.named);
         self.backlog.retain(|tenant| {
-            let account = accounts.get_mut(&tenant.0).expect("who waits has an account");
+            let account = accounts
+                .get_mut(&tenant.0)
+                .expect("a waiting tenant has an account");
             if account.has_credit() {
                 let turns = account.turns().min(account.waiting.len());
                 for connection in account.waiting.drain(..turns) {
-                    seats.get_mut(&connection).expect("who waits has a seat").phase = Phase::Granted;
-                    *granted += 1;
+                    seats
+                        .get_mut(&connection)
+                        .expect("a waiting connection has a seat")
+                        .phase = Phase::Named;
+                    *named += 1;
                     next.push(connection);
                 }
             }
             !account.waiting.is_empty()
         });
-        self.granted > before
+        self.named > before
     }
 
-    /// Until when the round waits for tenants that have credit and cannot use it, as their connections are blocked.
-    /// Not long, and not soon again: nobody is to hold up others by not reading.
+    /// The time until which the cycle waits for tenants that have credit and blocked connections. It is short, and rare
+    /// for each tenant: no tenant holds up others by not reading.
     fn awaited(&mut self, now: Micros) -> Option<Micros> {
         let mut latest = None;
         for tenant in &self.blocked {
             let account = self
                 .accounts
                 .get_mut(&tenant.0)
-                .expect("who is blocked has an account");
-            let is_in_round = account.round == self.round && account.has_credit();
-            if !is_in_round || now < account.not_awaited_before {
+                .expect("a blocked tenant has an account");
+            let is_in_cycle = account.cycle == self.cycle && account.has_credit();
+            if !is_in_cycle || now < account.not_awaited_before {
                 continue;
             }
             let until = *account.awaited_since.get_or_insert(now) + FAIR_BLOCKED_WAIT_US;

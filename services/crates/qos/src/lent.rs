@@ -1,16 +1,16 @@
-//! The second class of a group's requests: those beyond its reservation, on capacity that is lent for a while.
+//! The second class of a group's requests: those beyond its reservation, on burst capacity that is granted for a while.
 //!
-//! What is within the reservation never waits for it. What is lent ends by itself when nobody renews it, and is taken
-//! back at once when an owner returns: the next request finds it gone.
+//! Requests within the reservation never wait for burst requests. A grant ends by itself if it is not renewed. It ends
+//! at once when an owner returns: the next request finds it gone.
 
 use quorate_types::Micros;
-use quorate_types::limits::LENT_DEPTH_MS;
+use quorate_types::limits::BURST_DEPTH_MS;
 
 use crate::buckets::{Buckets, Conformance};
 
-const DEPTH_US: Micros = LENT_DEPTH_MS * 1_000;
+const DEPTH_US: Micros = BURST_DEPTH_MS * 1_000;
 
-/// What a group may use above its reservation, until when.
+/// The rate that a group may use above its reservation, and its end.
 #[derive(Debug)]
 pub struct Lent {
     buckets: Buckets,
@@ -25,7 +25,7 @@ impl Lent {
         }
     }
 
-    /// Another amount, or the same for longer: what was used of the last moments stays used.
+    /// Changes the rate or the end. The use of the last moments still counts.
     pub fn renew(&mut self, tokens_per_s_milli: [u64; 3], until: Micros, now: Micros) {
         self.buckets.set_rates(tokens_per_s_milli, now);
         self.until = until;
@@ -43,7 +43,7 @@ impl Lent {
         !self.is_over(now) && self.buckets.take(now, cost).is_ok()
     }
 
-    /// When a request could pass; not before it ends, if it cannot.
+    /// The time until a request could pass; `Micros::MAX` if it cannot before the grant ends.
     pub fn wait_us(&mut self, now: Micros, cost: [u64; 3]) -> Micros {
         if self.is_over(now) {
             return Micros::MAX;
@@ -61,7 +61,7 @@ impl Lent {
     }
 }
 
-/// What a group was assumed to use of its reservation when the rest of it was lent to others.
+/// The rate of its reservation that a group was assumed to use when the rest was granted to others.
 #[derive(Debug)]
 pub struct Assumed {
     buckets: Buckets,
@@ -81,7 +81,7 @@ impl Assumed {
         self.has_returned = false;
     }
 
-    /// True once, at the first request beyond what was assumed: the owner is back.
+    /// True once, at the first request beyond the assumed rate: the owner is back.
     pub fn returns_with(&mut self, now: Micros, cost: [u64; 3]) -> bool {
         !self.has_returned && {
             self.has_returned = self.buckets.observe(now, cost) == Conformance::BeyondSla;
@@ -90,22 +90,22 @@ impl Assumed {
     }
 }
 
-/// What went through the queue since the group came, in thousandths of tokens; sums wrap.
+/// Amounts that went through the queue since the group came, in thousandths of tokens; sums wrap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
     pub offered: [u64; 3],
     pub reserved: [u64; 3],
     pub lent: [u64; 3],
-    /// Of what was offered: what the reservation did not let pass at once, whatever became of it. What waits for another
-    /// reason than the budget counts only when it is more than the reservation holds.
+    /// The part of `offered` that the reservation did not let pass at once, whether it passed later or not. A request
+    /// that waits for another reason than the budget counts only if it exceeds the reservation.
     pub beyond: [u64; 3],
-    /// How often something was offered, and how often it had to wait or was throttled.
+    /// The number of offers, and the number of those that had to wait or were throttled.
     pub offers: u64,
     pub held_back: u64,
 }
 
 impl Flow {
-    /// What came since `before`.
+    /// The amounts since `before`.
     pub fn since(&self, before: &Flow) -> Flow {
         let less = |now: [u64; 3], then: [u64; 3]| std::array::from_fn(|i| now[i].wrapping_sub(then[i]));
         Flow {

@@ -1,23 +1,23 @@
-//! Whether a group's lent requests may pass now, by how long its batches take. They are a scavenger, as in LEDBAT (RFC 6817):
-//! whatever becomes scarce – processors, disks, links, on any server of the chain – batches take longer than they did,
-//! and lent requests wait then, before those within reservations must.
+//! Whether a group's burst requests may pass now, by the time that its batches take. They are a scavenger, as in LEDBAT
+//! (RFC 6817). If processors, disks or links of the chain become scarce, batches take longer, and burst requests wait
+//! before requests within reservations must.
 //!
-//! The time that a batch takes, from its order to its commitment, is measured of one batch at a time. The least of the
-//! last while is what it takes when nothing is in its way.
+//! The time from a batch's order to its commitment is measured for one batch at a time. The least of the last while is
+//! the time without contention.
 
 use quorate_types::Micros;
-use quorate_types::limits::{LENT_DELAY_MS, LENT_LEAST_KEPT_MS};
+use quorate_types::limits::{BURST_DELAY_MS, BURST_LEAST_KEPT_MS};
 
-const DELAY_US: Micros = LENT_DELAY_MS * 1_000;
-const KEPT_US: Micros = LENT_LEAST_KEPT_MS * 1_000;
+const DELAY_US: Micros = BURST_DELAY_MS * 1_000;
+const KEPT_US: Micros = BURST_LEAST_KEPT_MS * 1_000;
 
 #[derive(Debug)]
 pub struct LentWindow {
-    /// A batch that is under way, by index, and when it was ordered.
+    /// A batch under way: its index, and the time of its order.
     probe: Option<(u64, Micros)>,
-    /// What the last one took that was measured.
+    /// Time of the last measured batch.
     last_us: Micros,
-    /// The least time that a batch took in this span, and in the one before.
+    /// The least time of a batch in this span, and in the one before.
     least_us: [Micros; 2],
     began: Micros,
 }
@@ -39,7 +39,7 @@ impl LentWindow {
         self.probe.get_or_insert((index, now));
     }
 
-    /// Whether somebody waits for [`LentWindow::committed`].
+    /// Whether a batch is measured: [`LentWindow::committed`] must be called.
     pub fn is_measuring(&self) -> bool {
         self.probe.is_some()
     }
@@ -55,7 +55,7 @@ impl LentWindow {
         self.least_us[0] = self.least_us[0].min(self.last_us);
     }
 
-    /// What was measured two spans ago says nothing of now.
+    /// Measurements of two spans ago say nothing any more.
     fn begin_span(&mut self, now: Micros) {
         let since = now.saturating_sub(self.began);
         if since >= KEPT_US {
@@ -69,13 +69,13 @@ impl LentWindow {
         }
     }
 
-    /// Another epoch: what is under way may never be committed under its index, and the chain is another.
+    /// Another epoch: the batch under way may never be committed under its index, and the chain is another.
     pub fn begin_anew(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether lent requests may pass: the batch that is under way has not taken much longer so far than the least, nor has
-    /// the last one. A group that has nothing under way is in nobody's way.
+    /// Whether burst requests may pass: neither the batch under way nor the last one took much longer than the least.
+    /// They always pass if nothing is under way.
     pub fn lets_pass(&self, now: Micros, is_under_way: bool) -> bool {
         let least_us = self.least_us[0].min(self.least_us[1]);
         let most_us = least_us.saturating_add(DELAY_US);
@@ -104,7 +104,7 @@ mod tests {
         for (last_us, passes) in [(1_000, true), (1_000 + DELAY_US, true), (1_001 + DELAY_US, false)] {
             let window = measured(&[1_000, last_us]);
             assert_eq!(window.lets_pass(1 << 30, true), passes, "{last_us}");
-            assert!(window.lets_pass(1 << 30, false), "in nobody's way");
+            assert!(window.lets_pass(1 << 30, false), "nothing is under way");
         }
         assert!(
             LentWindow::default().lets_pass(1 << 30, true),
@@ -119,10 +119,7 @@ mod tests {
         assert!(window.lets_pass(51_000 + DELAY_US, true));
         assert!(!window.lets_pass(51_001 + DELAY_US, true));
         window.committed(1, 80_000);
-        assert!(
-            !window.lets_pass(80_000, true),
-            "as long as the last one took long"
-        );
+        assert!(!window.lets_pass(80_000, true), "while the last batch took long");
         window.ordered(2, 80_000);
         window.committed(2, 81_000);
         assert!(window.lets_pass(81_000, true));
@@ -157,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_before_a_long_pause_is_forgotten_at_once() {
+    fn measurements_before_a_long_pause_are_forgotten_at_once() {
         let mut window = measured(&[100]);
         let later = 100 + 2 * KEPT_US;
         window.ordered(1, later);

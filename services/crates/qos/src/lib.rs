@@ -1,13 +1,13 @@
 //! Token buckets and the queue in front of a group's head, pure: the caller passes the time in.
 //!
-//! - [`Buckets`]: one bucket per resource; a request passes when every bucket has its cost
-//!   (Filo §3 "rate limiters", Pulsar §4.4)
+//! - [`Buckets`]: one bucket per resource; a request passes if every bucket has its cost (Filo §3 "rate limiters",
+//!   Pulsar §4.4)
 //! - [`lent`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
-//! - [`LentWindow`]: whether they pass, by how long batches take (LEDBAT, RFC 6817)
+//! - [`LentWindow`]: whether they pass, by the time that batches take (LEDBAT, RFC 6817)
 //! - [`Pace`]: a bucket of bytes for work that may wait
-//! - [`FairQueue`]: whose connection is read next, before anything is taken from sockets (Pisces §3.4)
-//! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with
-//!   the time to retry, never a silent drop
+//! - [`FairQueue`]: the connection to read next, before anything is taken from sockets (Pisces §3.4)
+//! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with the time to
+//!   retry, never a silent drop
 
 // Loops over the resources read several arrays at the same index.
 #![allow(clippy::needless_range_loop)]

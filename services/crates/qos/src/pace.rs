@@ -1,8 +1,8 @@
-//! A token bucket of bytes for work that may wait: what is there is given out, in part if need be.
+//! A token bucket of bytes for work that may wait: the bytes in it are given out, in part if need be.
 
 use quorate_types::Micros;
 
-/// Levels count millionths of a byte, so that no rate drifts however often one asks.
+/// Levels count millionths of a byte, so that no rate drifts however often a caller asks.
 const SCALE: u128 = 1_000_000;
 
 /// Over any time `t` no more than `rate · t + burst` bytes are given out.
@@ -26,7 +26,7 @@ impl Pace {
         }
     }
 
-    /// Whole bytes there are now. A clock that went back adds nothing.
+    /// The whole bytes in the bucket. A clock that went back adds nothing.
     pub fn available(&mut self, now: Micros) -> u64 {
         let elapsed = u128::from(now.saturating_sub(self.updated));
         self.updated = self.updated.max(now);
@@ -35,7 +35,7 @@ impl Pace {
         (self.level / SCALE) as u64
     }
 
-    /// Takes up to `wanted` bytes; says how many.
+    /// Takes up to `wanted` bytes, and returns how many.
     pub fn take(&mut self, now: Micros, wanted: u64) -> u64 {
         let taken = self.available(now).min(wanted);
         self.level -= u128::from(taken) * SCALE;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_stays_and_a_clock_that_goes_back_adds_nothing() {
+    fn unwanted_bytes_stay_and_a_clock_that_goes_back_adds_nothing() {
         let mut pace = Pace::new(1_000_000, 1_000, 0);
         assert_eq!(pace.take(500, 200), 200);
         assert_eq!(pace.available(500), 300);

@@ -49,7 +49,7 @@ fn over_budget_waits_in_order_and_passes_when_tokens_are_there() {
 }
 
 #[test]
-fn a_full_queue_throttles_and_says_when_to_come_back() {
+fn a_full_queue_throttles_with_the_time_to_retry() {
     let limits = QueueLimits {
         batches_max: 3,
         ..QueueLimits::default()
@@ -82,7 +82,7 @@ fn a_full_queue_throttles_and_says_when_to_come_back() {
 }
 
 #[test]
-fn what_cannot_pass_before_its_deadline_is_refused_at_once() {
+fn a_request_that_cannot_pass_before_its_deadline_is_refused_at_once() {
     let mut queue = admission(1, QueueLimits::default());
     assert!(matches!(offer(&mut queue, 0, 0), Offer::Admitted(0)));
     let answer = queue.offer(0, 1, one(), 64, 999_999);
@@ -95,13 +95,13 @@ fn what_cannot_pass_before_its_deadline_is_refused_at_once() {
         }
     );
     assert_eq!(queue.offer(0, 2, one(), 64, S), Offer::Queued);
-    // Whatever its own deadline, nothing waits longer than 2 s.
+    // No request waits longer than 2 s, whatever its own deadline.
     assert_eq!(offer(&mut queue, 0, 3), Offer::Queued);
     assert!(matches!(offer(&mut queue, 0, 4), Offer::Throttled { .. }));
 }
 
 #[test]
-fn a_closed_window_holds_back_what_is_within_budget_and_its_expiry_counts_against_us() {
+fn a_closed_window_holds_back_requests_within_budget_and_their_expiry_counts_against_us() {
     let mut queue = admission(100, QueueLimits::default());
     queue.set_window_open(false);
     assert_eq!(offer(&mut queue, 0, 0), Offer::Queued);
@@ -183,8 +183,8 @@ impl Passed {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
-    /// Never more than rate · t + depth and the excess of one oversized request; order kept; nothing
-    /// lost; every wake-up later than now and of use; all leaves in the end.
+    /// Never more passes than rate · t + depth and the excess of one oversized request. Order is kept, nothing is lost,
+    /// every wake-up is later than now and of use, and everything leaves in the end.
     #[test]
     fn random_histories(rate in 1u64..5_000, steps in proptest::collection::vec(step(), 1..200)) {
         let budget = budget(rate);
@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(queue.queued_bytes(), 0);
     }
 
-    /// A client that comes back when it is told to gets through, however large its requests are.
+    /// A client that retries when it is asked to gets through, however large its requests are.
     #[test]
     fn nobody_starves(rate in 1u64..100, entries in 1u64..500, others in 0u64..5) {
         let mut queue: Admission<bool> = Admission::new(&budget(rate), QueueLimits::default(), 0);

@@ -1,9 +1,9 @@
-//! Who sends short batches pays for them: within its own budget, and nobody else's.
+//! A group that sends short batches pays for them within its own budget, and no other group does.
 
 use quorate_qos::{Admission, Offer, QueueLimits};
 use quorate_types::Micros;
 use quorate_types::cost::{AppendCost, Budget, ShortBatch};
-use quorate_types::limits::LONE_APPENDS_PER_S;
+use quorate_types::limits::SINGLE_ENTRY_APPENDS_PER_S;
 
 const S: Micros = 1_000_000;
 const ENTRY_BYTES: u64 = 64;
@@ -23,7 +23,7 @@ fn budget(rate_per_s: u64) -> Budget {
     let plain = Budget::for_rate(rate_per_s, ENTRY_BYTES as u32, COST);
     let lone = SHORT
         .of(1)
-        .map(|milli| milli * rate_per_s.min(LONE_APPENDS_PER_S));
+        .map(|milli| milli * rate_per_s.min(SINGLE_ENTRY_APPENDS_PER_S));
     Budget {
         tokens_per_s_milli: std::array::from_fn(|i| plain.tokens_per_s_milli[i] + lone[i]),
         short_batch: SHORT,
@@ -33,17 +33,17 @@ fn budget(rate_per_s: u64) -> Budget {
 
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
-    /// Entries.
+    /// Entries that passed.
     passed: u64,
-    /// Batches that waited or were refused, and how long the refused are to wait at the least.
+    /// Batches that waited or were refused, and the least time to retry of the refused.
     queued: u64,
     throttled: u64,
     retry_us_min: Option<Micros>,
-    /// Of the first resource, thousandths.
+    /// Cost of the passed batches in the first resource, in thousandths.
     cpu_milli: u64,
 }
 
-/// Batches of so many entries, evenly at `rate_per_s` entries each second, for ten seconds. Nobody comes back.
+/// Batches of this many entries, evenly at `rate_per_s` entries each second, for ten seconds. No batch is retried.
 fn offer_evenly(budget: &Budget, entries: u64, rate_per_s: u64) -> Seen {
     let mut queue: Admission<u64> = Admission::new(budget, QueueLimits::default(), 0);
     let (mut seen, cost) = (
@@ -93,11 +93,11 @@ fn full_batches_at_the_sla_never_wait_and_larger_ones_neither() {
 }
 
 #[test]
-fn single_entries_at_the_sla_are_held_to_what_was_reserved_and_told_when_to_come_back() {
+fn single_entries_at_the_sla_are_held_to_the_reservation_and_get_the_time_to_retry() {
     let (budget, seconds) = (budget(RATE_PER_S), 10);
     let alone = offer_evenly(&budget, 1, RATE_PER_S);
     let reserved = budget.tokens_per_s_milli[0];
-    // What passes is at most what was reserved, and the second that was saved up.
+    // No more passes than is reserved, and the second that was saved up.
     assert!(alone.cpu_milli <= (seconds + 1) * reserved, "{alone:?}");
     assert!(
         alone.cpu_milli >= seconds * reserved,
@@ -107,10 +107,10 @@ fn single_entries_at_the_sla_are_held_to_what_was_reserved_and_told_when_to_come
         alone.throttled > 0 && alone.retry_us_min >= Some(1_000),
         "{alone:?}"
     );
-    // As many as can be paid for: 36.5 milliseconds each second, at 6.5 microseconds each.
+    // The number that can be paid for: 36.5 milliseconds each second, at 6.5 microseconds each.
     let per_s = reserved / 6_500_000;
     assert!(alone.passed.abs_diff((seconds + 1) * per_s) <= per_s, "{alone:?}");
-    // Charged by the entry alone it would have taken more than two and a half times that, from others.
+    // Without a charge for short batches it would take more than two and a half times that, from others.
     let uncharged = Budget {
         short_batch: ShortBatch::default(),
         ..budget
@@ -121,13 +121,13 @@ fn single_entries_at_the_sla_are_held_to_what_was_reserved_and_told_when_to_come
 
 #[test]
 fn a_slow_tenant_may_send_each_entry_alone() {
-    for rate_per_s in [1, 7, LONE_APPENDS_PER_S] {
+    for rate_per_s in [1, 7, SINGLE_ENTRY_APPENDS_PER_S] {
         let seen = offer_evenly(&budget(rate_per_s), 1, rate_per_s);
         assert_eq!(
             (seen.queued, seen.throttled, seen.passed),
             (0, 0, 10 * rate_per_s)
         );
     }
-    let seen = offer_evenly(&budget(RATE_PER_S), 1, LONE_APPENDS_PER_S);
+    let seen = offer_evenly(&budget(RATE_PER_S), 1, SINGLE_ENTRY_APPENDS_PER_S);
     assert_eq!((seen.queued, seen.throttled), (0, 0));
 }

@@ -1,14 +1,14 @@
-//! The queue between tenants: shares, no starvation, nothing idle while somebody waits, bounded state.
+//! The queue between tenants: shares, no starvation, nothing idle while a tenant waits, bounded state.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use quorate_qos::{FairQueue, Tenant, Turn};
-use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_READ_BYTES_MIN, FAIR_ROUND_US};
+use quorate_types::limits::{FAIR_BLOCKED_REST_US, FAIR_BLOCKED_WAIT_US, FAIR_CYCLE_US, FAIR_READ_BYTES_MIN};
 
 /// One token of each resource, in thousandths, is a nanosecond of it.
 const ALL: [u64; 3] = [1_000_000_000_000; 3];
-const ROUND_NS: u64 = FAIR_ROUND_US * 1_000;
+const CYCLE_NS: u64 = FAIR_CYCLE_US * 1_000;
 
 fn ns(of: [u64; 3]) -> [u64; 3] {
     of.map(|ns| ns * 1_000)
@@ -19,7 +19,7 @@ fn ns(of: [u64; 3]) -> [u64; 3] {
 struct Flood {
     weight: u64,
     connections: u64,
-    /// What its cheapest read costs; others cost so many times as much.
+    /// Cost of its cheapest read; others cost a multiple of it.
     cost_ns: [u64; 3],
     times: Vec<u64>,
 }
@@ -46,7 +46,7 @@ fn flood() -> impl Strategy<Value = Flood> {
 struct Server {
     queue: FairQueue,
     floods: Vec<Flood>,
-    /// What each has had, of each resource.
+    /// Time that each tenant has had, of each resource.
     served_ns: Vec<[u64; 3]>,
     reads: Vec<u64>,
     now: u64,
@@ -98,7 +98,7 @@ impl Server {
         }
     }
 
-    /// One pass, and what it lets be read; how many connections that were.
+    /// One pass, and the reads of the connections that it names; returns their number.
     fn pass(&mut self) -> usize {
         let mut next = Vec::new();
         assert_eq!(self.queue.pass(self.now, &mut next), None, "nobody is blocked");
@@ -114,8 +114,8 @@ impl Server {
 }
 
 proptest! {
-    /// What two tenants have had of their dominant resources, each by its weight, differs by no more than a round and
-    /// one read of each; whatever their connections and the sizes of what they ask.
+    /// The times of two tenants in their dominant resources, divided by weight, differ by at most a cycle and one read
+    /// of each. Connections and sizes do not matter.
     #[test]
     fn shares_go_by_weight(floods in prop::collection::vec(flood(), 2..8), passes in 50..400usize) {
         let mut server = Server::new(floods);
@@ -129,9 +129,9 @@ proptest! {
             for b in 0..a {
                 let (fa, fb) = (&server.floods[a], &server.floods[b]);
                 let apart = by_weight(server.dominant_ns(a), fa.weight) - by_weight(server.dominant_ns(b), fb.weight);
-                // The first round: nobody had asked before, so each had a whole one.
-                let first = by_weight(ROUND_NS, fa.weight.min(fb.weight));
-                let bound = by_weight(ROUND_NS, base)
+                // In the first cycle no tenant had asked before, so each had a whole one.
+                let first = by_weight(CYCLE_NS, fa.weight.min(fb.weight));
+                let bound = by_weight(CYCLE_NS, base)
                     + by_weight(fa.dearest_ns(), fa.weight)
                     + by_weight(fb.dearest_ns(), fb.weight)
                     + first;
@@ -140,19 +140,19 @@ proptest! {
         }
     }
 
-    /// Each pass lets somebody read while anybody waits, and everybody reads again and again.
+    /// Each pass lets a tenant read while any waits, and every tenant reads again and again.
     #[test]
     fn nothing_is_idle_and_nobody_starves(floods in prop::collection::vec(flood(), 1..8)) {
         let mut server = Server::new(floods);
         server.all_ask();
         let base: u64 = server.floods.iter().map(|f| f.weight).sum();
-        // Rounds until the one that owes most for what its weight is has paid for one read.
-        let rounds = (server.floods.iter())
-            .map(|f| (f.dearest_ns() + ROUND_NS) * base / (ROUND_NS * f.weight) + 2)
+        // Cycles until the tenant with the largest debt for its weight has paid for one read.
+        let cycles = (server.floods.iter())
+            .map(|f| (f.dearest_ns() + CYCLE_NS) * base / (CYCLE_NS * f.weight) + 2)
             .max()
             .unwrap();
         let before = server.reads.clone();
-        for _ in 0..rounds * 4 {
+        for _ in 0..cycles * 4 {
             prop_assert!(server.queue.wants_pass());
             prop_assert!(server.pass() > 0);
         }
@@ -161,7 +161,8 @@ proptest! {
         }
     }
 
-    /// Whatever comes in whatever order: who waits is named once, nobody who left is, and nothing is left at the end.
+    /// In any order of events, a waiting connection is named once, none that left is named, and nothing is left at the
+    /// end.
     #[test]
     fn any_history_is_sound(steps in prop::collection::vec((0..7u8, 0..12u64, 0..4u128, 0..9_000_000u64), 1..400)) {
         let mut queue = FairQueue::new(ALL);
@@ -214,7 +215,7 @@ proptest! {
 }
 
 #[test]
-fn who_is_alone_reads_on_without_a_limit() {
+fn a_tenant_that_is_alone_reads_on_without_a_limit() {
     let mut queue = FairQueue::new(ALL);
     queue.join(1, Tenant(7));
     let mut next = Vec::new();
@@ -232,7 +233,7 @@ fn who_is_alone_reads_on_without_a_limit() {
                 }
             );
         }
-        queue.charge(1, 65_536, ns([ROUND_NS / 10, 0, 0]));
+        queue.charge(1, 65_536, ns([CYCLE_NS / 10, 0, 0]));
     }
     assert!(waited <= 101, "once in a round: {waited}");
 }
@@ -248,7 +249,7 @@ fn a_connection_that_comes_waits_behind_those_of_its_tenant_and_not_behind_other
     for connection in 0..100 {
         if queue.ask(connection) != Turn::Wait {
             read += 1;
-            queue.charge(connection, 65_536, ns([ROUND_NS / 4, 0, 0]));
+            queue.charge(connection, 65_536, ns([CYCLE_NS / 4, 0, 0]));
         }
     }
     assert_eq!(read, 4, "one round of the flood");
@@ -261,34 +262,34 @@ fn a_connection_that_comes_waits_behind_those_of_its_tenant_and_not_behind_other
 }
 
 #[test]
-fn a_large_debt_is_paid_over_rounds_in_which_others_read() {
+fn a_large_debt_is_paid_over_cycles_in_which_others_read() {
     let mut queue = FairQueue::new(ALL);
     queue.join(1, Tenant(1));
     queue.join(2, Tenant(2));
     let mut next = Vec::new();
     queue.ask(1);
-    queue.charge(1, 4 << 20, ns([0, 10 * ROUND_NS, 0]));
+    queue.charge(1, 4 << 20, ns([0, 10 * CYCLE_NS, 0]));
     assert_eq!(queue.ask(1), Turn::Wait);
     let mut spent = 0;
     while !next.contains(&1) {
         next.clear();
         assert_ne!(queue.ask(2), Turn::Wait);
-        queue.charge(2, 65_536, ns([ROUND_NS / 2, 0, 0]));
-        spent += ROUND_NS / 2;
+        queue.charge(2, 65_536, ns([CYCLE_NS / 2, 0, 0]));
+        spent += CYCLE_NS / 2;
         if queue.ask(2) != Turn::Wait {
-            queue.charge(2, 65_536, ns([ROUND_NS / 2, 0, 0]));
-            spent += ROUND_NS / 2;
+            queue.charge(2, 65_536, ns([CYCLE_NS / 2, 0, 0]));
+            spent += CYCLE_NS / 2;
             assert_eq!(queue.ask(2), Turn::Wait);
         }
         assert_eq!(queue.pass(0, &mut next), None);
-        assert!(spent < 20 * ROUND_NS);
+        assert!(spent < 20 * CYCLE_NS);
     }
-    assert!((8 * ROUND_NS..=12 * ROUND_NS).contains(&spent), "{spent}");
+    assert!((8 * CYCLE_NS..=12 * CYCLE_NS).contains(&spent), "{spent}");
 }
 
-/// Of a resource that a server has next to nothing of, a read costs more than can be counted.
+/// A read of a resource that a server has hardly any of costs more than can be counted.
 #[test]
-fn who_owes_more_than_can_be_paid_is_still_served() {
+fn a_tenant_with_a_debt_beyond_counting_is_still_served() {
     for all in [[0; 3], [1; 3], [1_000_000_000_000, 1_000, 1_000_000]] {
         let mut queue = FairQueue::new(all);
         queue.join(1, Tenant(1));
@@ -310,7 +311,7 @@ fn who_owes_more_than_can_be_paid_is_still_served() {
 }
 
 #[test]
-fn a_round_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
+fn a_cycle_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
     let mut queue = FairQueue::new(ALL);
     queue.join(1, Tenant(1));
     queue.join(2, Tenant(2));
@@ -320,7 +321,7 @@ fn a_round_waits_for_a_blocked_connection_not_long_and_not_again_soon() {
     queue.block(2);
     let exhaust = |queue: &mut FairQueue| {
         while queue.ask(1) != Turn::Wait {
-            queue.charge(1, 65_536, ns([ROUND_NS, 0, 0]));
+            queue.charge(1, 65_536, ns([CYCLE_NS, 0, 0]));
         }
     };
     exhaust(&mut queue);

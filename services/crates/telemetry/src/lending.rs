@@ -1,37 +1,37 @@
-//! What was lent to groups above their SLAs and called back, with the reason, on its way to Redis
+//! Burst capacity of groups, granted and reclaimed, with the reason, on its way to Redis
 //! (`docs/internals/telemetry.md`). Pure.
 
 use std::collections::VecDeque;
 
-use quorate_types::limits::{TELEMETRY_LENDING_MAX, TELEMETRY_RECORDS_PER_ENTRY_MAX};
+use quorate_types::limits::{TELEMETRY_GRANTS_MAX, TELEMETRY_RECORDS_PER_ENTRY_MAX};
 use quorate_types::{Epoch, GroupId};
 use serde::Serialize;
 
-/// Why what a group may use above its SLA changed.
+/// The reason why a group's burst capacity changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// All its servers gave their word.
+    /// All its servers committed to it.
     Agreed,
-    /// It wants no more.
+    /// The group wants no more.
     Unwanted,
-    /// Not renewed in time: servers did not answer.
+    /// The grant was not renewed in time: servers did not answer.
     Lapsed,
-    /// An owner on one of its servers is back.
+    /// An owner on one of its servers returned, and its capacity was reclaimed.
     Recalled,
-    /// Another epoch, or another head.
+    /// The group has another epoch, or another head.
     Moved,
 }
 
-/// What keeps a group from more: a server of its chain had no more of a resource.
+/// The bound of a group's burst capacity: a server of its chain had no more of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Bound {
-    /// One of [`quorate_types::cost::RESOURCES`]. Neither is told where it has all that it wants.
+    /// One of [`quorate_types::cost::RESOURCES`]. Both fields are null when the group has all that it wants.
     pub bounded_by: Option<&'static str>,
     pub bounded_by_server: Option<u32>,
 }
 
-/// A decision of the server that has the group's head.
+/// A change decided by the server that has the group's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub at_ms: u64,
@@ -41,13 +41,13 @@ pub struct Change {
     pub per_s: u64,
     pub before_per_s: u64,
     pub reason: Reason,
-    /// Since when something is lent to it without a break; nothing is: `None`.
+    /// The time since which it has burst capacity without a break; `None`: it has none.
     pub since_ms: Option<u64>,
     #[serde(flatten)]
     pub bound: Bound,
 }
 
-/// What is so of a group whose head is here, told again and again.
+/// The present burst capacity of a group whose head is here, reported at intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Standing {
     pub at_ms: u64,
@@ -57,7 +57,7 @@ pub struct Standing {
     pub since_ms: Option<u64>,
     #[serde(flatten)]
     pub bound: Bound,
-    /// Of its reservation, what others may use.
+    /// The part of its reservation that others may use.
     pub lent_per_s: u64,
 }
 
@@ -66,14 +66,14 @@ pub struct Standing {
 pub struct LendingEntry {
     pub v: u8,
     pub server_id: u32,
-    /// Changes before these that found no room since the process started.
+    /// Earlier changes that were dropped since the process started.
     pub dropped: u64,
     pub changes: Vec<Change>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<Standing>,
-    /// Which telling `now` is of.
+    /// The report that `now` belongs to.
     #[serde(skip)]
-    telling: u64,
+    report: u64,
 }
 
 /// Changes that wait to be sent, oldest first. Beyond the bound the oldest are dropped and counted.
@@ -81,46 +81,46 @@ pub struct LendingEntry {
 pub struct LendingBook {
     waiting: VecDeque<Change>,
     dropped: u64,
-    /// Of the last telling, what was not sent yet.
+    /// The rest of the last report, which was not sent yet.
     standing: Vec<Standing>,
-    telling: u64,
-    /// And not taken since.
-    is_told: bool,
+    report: u64,
+    /// The last report was not taken yet.
+    is_new: bool,
 }
 
 impl LendingBook {
     pub fn note(&mut self, change: Change) {
-        if self.waiting.len() == TELEMETRY_LENDING_MAX {
+        if self.waiting.len() == TELEMETRY_GRANTS_MAX {
             self.waiting.pop_front();
             self.dropped += 1;
         }
         self.waiting.push_back(change);
     }
 
-    /// All that is so: instead of what was so before, sent or not.
+    /// Replaces the report of all groups, sent or not.
     pub fn tell(&mut self, mut standing: Vec<Standing>) {
-        // Those who borrow first, and of too many always the same.
+        // Groups with burst capacity go first, and a bounded report always has the same groups.
         standing.sort_by_key(|one| (one.per_s == 0, one.group.0));
-        standing.truncate(TELEMETRY_LENDING_MAX);
+        standing.truncate(TELEMETRY_GRANTS_MAX);
         self.standing = standing;
-        self.telling += 1;
-        self.is_told = true;
+        self.report += 1;
+        self.is_new = true;
     }
 
-    /// The last telling, if it was not taken: also that nothing is so any more.
+    /// The last report, if it was not taken; an empty one, too.
     pub fn take_standing(&mut self) -> Option<Vec<Standing>> {
-        std::mem::take(&mut self.is_told).then(|| std::mem::take(&mut self.standing))
+        std::mem::take(&mut self.is_new).then(|| std::mem::take(&mut self.standing))
     }
 
     pub fn take(&mut self) -> Vec<Change> {
         self.waiting.drain(..).collect()
     }
 
-    /// The oldest, as many as one entry holds; they stay until [`LendingBook::sent`].
+    /// The oldest changes, as many as fit one entry; they stay until [`LendingBook::sent`].
     pub fn pending(&self, server_id: u32) -> Option<LendingEntry> {
         let oldest = self.waiting.iter().take(TELEMETRY_RECORDS_PER_ENTRY_MAX);
         let changes: Vec<Change> = oldest.copied().collect();
-        // Behind all changes: of two that are told of a group the later counts.
+        // The report follows all changes: the later of two reports about a group counts.
         let room = if changes.is_empty() {
             TELEMETRY_RECORDS_PER_ENTRY_MAX
         } else {
@@ -133,16 +133,16 @@ impl LendingBook {
             dropped: self.dropped,
             changes,
             now,
-            telling: self.telling,
+            report: self.report,
         })
     }
 
-    /// The entry was taken. Meanwhile its oldest changes may have been dropped here.
+    /// Redis took the entry. Its oldest changes may have been dropped here meanwhile.
     pub fn sent(&mut self, entry: &LendingEntry) {
         let dropped_since = (self.dropped - entry.dropped) as usize;
         let left = entry.changes.len().saturating_sub(dropped_since);
         self.waiting.drain(..left);
-        if entry.telling == self.telling {
+        if entry.report == self.report {
             self.standing.drain(..entry.now.len());
         }
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_so_is_told_behind_what_changed_and_only_the_last_telling() {
+    fn the_last_report_alone_follows_all_changes() {
         let mut book = LendingBook::default();
         assert_eq!(book.take_standing(), None);
         book.tell((0..300).map(standing).collect());
@@ -197,13 +197,17 @@ mod tests {
         book.sent(&first);
         let rest = book.pending(2).unwrap();
         assert_eq!(rest.now[0].per_s, TELEMETRY_RECORDS_PER_ENTRY_MAX as u64 + 1);
-        assert_eq!(rest.now.last().unwrap().per_s, 0, "who only lends comes last");
-        // What is told anew while that is on its way is sent whole.
+        assert_eq!(
+            rest.now.last().unwrap().per_s,
+            0,
+            "groups without burst capacity come last"
+        );
+        // A new report during the sending of the old one is sent whole.
         book.tell(vec![standing(77)]);
         book.sent(&rest);
         assert_eq!(book.pending(2).unwrap().now, [standing(77)]);
-        book.tell((0..2 * TELEMETRY_LENDING_MAX as u64).map(standing).collect());
-        assert_eq!(book.take_standing().unwrap().len(), TELEMETRY_LENDING_MAX);
+        book.tell((0..2 * TELEMETRY_GRANTS_MAX as u64).map(standing).collect());
+        assert_eq!(book.take_standing().unwrap().len(), TELEMETRY_GRANTS_MAX);
         assert_eq!(book.pending(2), None);
         book.tell(Vec::new());
         assert_eq!(
@@ -213,16 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sent_stays_in_order_and_bounded() {
+    fn unsent_changes_stay_in_order_and_bounded() {
         let mut book = LendingBook::default();
-        for per_s in 0..TELEMETRY_LENDING_MAX as u64 + 10 {
+        for per_s in 0..TELEMETRY_GRANTS_MAX as u64 + 10 {
             book.note(change(per_s));
         }
         let first = book.pending(2).unwrap();
         assert_eq!((first.dropped, first.changes[0].per_s), (10, 10));
         assert_eq!(first.changes.len(), TELEMETRY_RECORDS_PER_ENTRY_MAX);
         assert_eq!(book.pending(2).unwrap(), first, "until it was sent");
-        // Three of those on their way lose their places meanwhile.
+        // Three changes of the entry on its way are dropped meanwhile.
         (0..3).for_each(|n| book.note(change(90_000 + n)));
         book.sent(&first);
         let next = book.pending(2).unwrap();
@@ -232,13 +236,13 @@ mod tests {
             last = entry.changes.last().unwrap().per_s;
             book.sent(&entry);
             entries += 1;
-            assert!(entries <= TELEMETRY_LENDING_MAX / TELEMETRY_RECORDS_PER_ENTRY_MAX);
+            assert!(entries <= TELEMETRY_GRANTS_MAX / TELEMETRY_RECORDS_PER_ENTRY_MAX);
         }
         assert_eq!(last, 90_002);
     }
 
     #[test]
-    fn an_entry_is_what_the_documentation_says() {
+    fn an_entry_has_the_documented_shape() {
         let mut book = LendingBook::default();
         book.note(change(1_200));
         let json = serde_json::to_value(book.pending(2).unwrap()).unwrap();

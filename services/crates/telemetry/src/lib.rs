@@ -1,39 +1,28 @@
-//! What a server tells about itself: logs, usage and SLIs on their way to the bill, traces and metrics.
+//! Telemetry of a server: logs, usage and SLIs on their way to the bill, traces and metrics.
 
 pub mod lending;
 mod logs;
 pub mod metric_names;
+mod options;
 mod otlp;
 pub mod process;
 pub mod publish;
 pub mod usage;
 
+pub use options::Options;
 pub use otlp::meter::{Meter, ServerCounts};
 pub use otlp::spans::{self, SpanRecord, SpanSender, Tracer};
 
 use crate::otlp::Exporters;
 
-/// How a process tells about itself.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The process's kind, such as `quorate-replica`.
-    pub service: &'static str,
-    /// Which of its kind it is: a server's name.
-    pub instance: String,
-    /// Where traces and metrics go, such as `http://127.0.0.1:4318`; `None`: nowhere.
-    pub otlp_endpoint: Option<String>,
-    /// Logs as one JSON object a line; otherwise for people.
-    pub json: bool,
-}
-
-/// Keeps the exporters; dropping it sends what they still hold, within their time limits.
+/// Keeps the exporters. Dropping it sends their remaining data, within their time limits.
 #[must_use = "dropped at once, it exports nothing"]
 pub struct Guard {
     exporters: Option<Exporters>,
 }
 
-/// Sets up logging and, with an endpoint, the exporters, which tell of the process's memory and CPU by
-/// themselves. Call once, first thing in `main`.
+/// Sets up logging and, with an endpoint, the exporters, which report the process's memory and CPU by themselves. Call
+/// once, first thing in `main`.
 pub fn init(options: Options) -> Guard {
     logs::init(options.json);
     let endpoint = options
@@ -51,12 +40,12 @@ pub fn init(options: Options) -> Guard {
 }
 
 impl Guard {
-    /// For spans; `None` without an endpoint.
+    /// The exporter of spans; `None` without an endpoint.
     pub fn tracer(&self) -> Option<Tracer> {
         self.exporters.as_ref().map(Exporters::tracer)
     }
 
-    /// For a server's metrics; `None` without an endpoint.
+    /// The exporter of a server's metrics; `None` without an endpoint.
     pub fn meter(&self) -> Option<Meter> {
         self.exporters.as_ref().map(Exporters::meter)
     }

@@ -1,12 +1,12 @@
-//! Logs go to stderr: one JSON object a line with `timestamp`, `level`, `target`, `message` and the event's
-//! fields beside them; or text for people.
+//! Logs, on stderr: one JSON object a line with `timestamp`, `level`, `target`, `message` and the event's fields; or text
+//! for people.
 
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Which events are logged: `info`, or a list such as `warn,quorate_replica=debug`.
+/// The variable with the filter of logged events: `info`, or a list such as `warn,quorate_replica=debug`.
 pub const FILTER_VARIABLE: &str = "QUORATE_LOG";
 
 pub fn init(json: bool) {
@@ -21,7 +21,7 @@ pub fn init(json: bool) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
-    // In a test's process somebody may have been first; their choice stands.
+    // Another caller may have been first in a test's process; its choice stands.
     let _was_set = if json {
         builder
             .json()

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     pub name: &'static str,
-    /// UCUM, as OpenTelemetry wants it.
+    /// UCUM's, as OpenTelemetry requires.
     pub unit: &'static str,
     pub description: &'static str,
 }
@@ -37,17 +37,17 @@ pub const THROTTLED: Metric = Metric {
 pub const LENT: Metric = Metric {
     name: "quorate.requests.lent",
     unit: "{request}",
-    description: "Requests, of their group's declared size, that passed above its SLA, on capacity that others do not use.",
+    description: "Requests of their group's declared size that passed above its SLA, on burst capacity.",
 };
 pub const LENDING_GRANTED: Metric = Metric {
     name: "quorate.lending.granted",
     unit: "{request}/s",
-    description: "What groups whose heads are on this server may use above their SLAs now.",
+    description: "Current grants above their SLAs of the groups whose heads are on this server.",
 };
 pub const LENDING_RECALLS: Metric = Metric {
     name: "quorate.lending.recalls",
     unit: "{grant}",
-    description: "Grants that were called back, as an owner of what was lent came back.",
+    description: "Grants that were reclaimed because an owner of the capacity returned.",
 };
 pub const COMMITTED: Metric = Metric {
     name: "quorate.entries.committed",
@@ -62,7 +62,7 @@ pub const COMMIT_DURATION: Metric = Metric {
 pub const JOURNAL_SYNCS: Metric = Metric {
     name: "quorate.journal.syncs",
     unit: "{sync}",
-    description: "Writes of the journal to stable storage, each of a group of records.",
+    description: "Writes of the journal to stable storage. Each writes a group of records.",
 };
 pub const JOURNAL_BYTES: Metric = Metric {
     name: "quorate.journal.bytes",

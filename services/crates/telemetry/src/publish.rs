@@ -1,7 +1,7 @@
-//! The way to Redis: a task that sends what the book holds, and connects again for ever.
+//! The way to Redis: a task that sends the contents of the books, and reconnects for ever.
 //!
-//! Nothing here waits for Redis but the task itself. While Redis is away the book grows up to its bound, and live
-//! entries are dropped: nobody needs the chart of a past second.
+//! Only the task itself waits for Redis. While Redis is unreachable the books grow up to their bounds, and live entries are
+//! dropped: nobody needs the chart of a past second.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,8 +21,8 @@ use crate::usage::{LiveEntry, LiveMeter, Process, Sample, UsageEntry, WindowBook
 pub const USAGE_STREAM: &str = "quorate:usage";
 pub const LIVE_STREAM: &str = "quorate:live";
 pub const LENDING_STREAM: &str = "quorate:lending";
-/// Redis trims the streams to about these lengths: two days of one server's seconds, five hours of charts, and as
-/// many seconds in which what is lent changed.
+/// Redis trims the streams to about these lengths: two days of one server's seconds, and five hours of charts. The last is
+/// five hours of seconds in which burst capacity changed.
 const USAGE_ENTRIES_MAX: usize = 200_000;
 const LIVE_ENTRIES_MAX: usize = 20_000;
 const LENDING_ENTRIES_MAX: usize = 20_000;
@@ -32,7 +32,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(100);
 const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// Where to publish, and as whom.
+/// The Redis to publish to, and the identity of the publishing server.
 pub struct Publishing {
     client: Client,
     /// The address without its password.
@@ -42,7 +42,7 @@ pub struct Publishing {
 }
 
 impl Publishing {
-    /// Checks the address; does not connect.
+    /// Checks the address, and does not connect.
     pub fn new(redis_url: &str, server_id: ServerId, incarnation: &str) -> Result<Self, RedisUrlInvalid> {
         let invalid = |error: redis::RedisError| RedisUrlInvalid(error.to_string());
         let info = redis_url.into_connection_info().map_err(invalid)?;
@@ -57,15 +57,15 @@ impl Publishing {
     }
 }
 
-/// What was sampled in one second.
+/// The samples of one second.
 #[derive(Debug, Clone)]
 pub struct Round {
     pub at_ms: u64,
     pub process: Process,
     pub samples: Vec<Sample>,
-    /// Of what is lent, since the last round.
+    /// Changes of burst capacity since the last second.
     pub lending: Vec<Change>,
-    /// All that is lent and borrowed, where it is time to tell that.
+    /// The burst capacity of all groups, when its report is due.
     pub standing: Option<Vec<Standing>>,
 }
 
@@ -83,31 +83,32 @@ pub struct Publisher {
 
 struct Shared {
     publishing: Publishing,
-    state: RefCell<State>,
-    news: Notify,
-    /// Told after each attempt to send everything.
+    unsent: RefCell<Unsent>,
+    updated: Notify,
+    /// Notified after each attempt to send everything.
     attempted: Notify,
-    /// Connect now.
+    /// Notified to connect without delay.
     hurry: Notify,
 }
 
+/// Telemetry that waits for Redis.
 #[derive(Default)]
-struct State {
+struct Unsent {
     book: WindowBook,
     meter: LiveMeter,
     live: Option<LiveEntry>,
     lending: LendingBook,
     at_ms: u64,
     process: Process,
-    told_dropped: u64,
+    reported_dropped: u64,
 }
 
 impl Publisher {
     pub fn new(publishing: Publishing) -> Self {
         let shared = Shared {
             publishing,
-            state: RefCell::default(),
-            news: Notify::new(),
+            unsent: RefCell::default(),
+            updated: Notify::new(),
             attempted: Notify::new(),
             hurry: Notify::new(),
         };
@@ -118,64 +119,64 @@ impl Publisher {
 
     /// Takes in one second; [`Publisher::run`] sends it.
     pub fn observe(&self, round: Round) {
-        let mut state = self.shared.state.borrow_mut();
+        let mut unsent = self.shared.unsent.borrow_mut();
         for sample in &round.samples {
-            state.book.observe(sample);
-            state.meter.observe(sample);
+            unsent.book.observe(sample);
+            unsent.meter.observe(sample);
         }
-        state.book.end_round(round.at_ms);
+        unsent.book.end_round(round.at_ms);
         for change in round.lending {
-            state.lending.note(change);
+            unsent.lending.note(change);
         }
         if let Some(standing) = round.standing {
-            state.lending.tell(standing);
+            unsent.lending.tell(standing);
         }
-        (state.at_ms, state.process) = (round.at_ms, round.process);
-        let groups = state.meter.take();
+        (unsent.at_ms, unsent.process) = (round.at_ms, round.process);
+        let groups = unsent.meter.take();
         let (server_id, at_ms) = (self.shared.publishing.server_id.0, round.at_ms);
-        state.live = (!groups.is_empty()).then_some(LiveEntry {
+        unsent.live = (!groups.is_empty()).then_some(LiveEntry {
             v: 1,
             server_id,
             at_ms,
             groups,
         });
-        let dropped = state.book.dropped();
-        if dropped > state.told_dropped {
+        let dropped = unsent.book.dropped();
+        if dropped > unsent.reported_dropped {
             tracing::warn!(
-                windows = dropped - state.told_dropped,
-                "telemetry that could not be sent was dropped"
+                windows = dropped - unsent.reported_dropped,
+                "telemetry windows were dropped before they could be sent"
             );
-            state.told_dropped = dropped;
+            unsent.reported_dropped = dropped;
         }
-        drop(state);
-        self.shared.news.notify_one();
+        drop(unsent);
+        self.shared.updated.notify_one();
     }
 
-    /// Sends, and connects again, for ever.
+    /// Sends, and reconnects, for ever.
     pub async fn run(&self) {
         let mut delay = RETRY_DELAY_MIN;
         let mut is_away = false;
         loop {
-            let trouble = match self.connect().await {
+            let reason = match self.connect().await {
                 Ok(connection) => {
                     if is_away {
                         tracing::info!(redis = self.shared.publishing.address, "telemetry is sent again");
                     }
                     is_away = false;
                     let connected_at = Instant::now();
-                    let trouble = self.send_while_connected(connection).await;
+                    let reason = self.send_while_connected(connection).await;
                     if connected_at.elapsed() > RETRY_DELAY_MAX {
                         delay = RETRY_DELAY_MIN;
                     }
-                    trouble
+                    reason
                 }
-                Err(trouble) => trouble,
+                Err(reason) => reason,
             };
             if !is_away {
                 tracing::warn!(
                     redis = self.shared.publishing.address,
-                    trouble,
-                    "Redis is away; telemetry is kept and sent later"
+                    reason,
+                    "Redis is unreachable; telemetry is kept and sent later"
                 );
             }
             is_away = true;
@@ -187,10 +188,10 @@ impl Publisher {
         }
     }
 
-    /// Waits until everything was sent, or could not be. Bounded by the caller.
+    /// Waits for one attempt to send everything. The caller bounds the time.
     pub async fn flush(&self) {
         let attempted = self.shared.attempted.notified();
-        self.shared.news.notify_one();
+        self.shared.updated.notify_one();
         self.shared.hurry.notify_one();
         attempted.await;
     }
@@ -206,7 +207,7 @@ impl Publisher {
             .get_multiplexed_async_connection_with_config(&config)
             .await;
         let connection = connection.map_err(|e| e.to_string())?;
-        self.shared.state.borrow_mut().book.send_again();
+        self.shared.unsent.borrow_mut().book.send_again();
         Ok(connection)
     }
 
@@ -216,29 +217,29 @@ impl Publisher {
                 return error.to_string();
             }
             self.shared.attempted.notify_waiters();
-            self.shared.news.notified().await;
+            self.shared.updated.notified().await;
         }
     }
 
     async fn send_all(&self, connection: &mut MultiplexedConnection) -> redis::RedisResult<()> {
-        let live = self.shared.state.borrow_mut().live.take();
+        let live = self.shared.unsent.borrow_mut().live.take();
         if let Some(live) = live {
             add(connection, LIVE_STREAM, LIVE_ENTRIES_MAX, &live).await?;
         }
         let server_id = self.shared.publishing.server_id.0;
         loop {
-            let pending = self.shared.state.borrow().lending.pending(server_id);
+            let pending = self.shared.unsent.borrow().lending.pending(server_id);
             let Some(entry) = pending else { break };
             add(connection, LENDING_STREAM, LENDING_ENTRIES_MAX, &entry).await?;
-            self.shared.state.borrow_mut().lending.sent(&entry);
+            self.shared.unsent.borrow_mut().lending.sent(&entry);
         }
         loop {
             let (batch, at_ms, process) = {
-                let mut state = self.shared.state.borrow_mut();
+                let mut unsent = self.shared.unsent.borrow_mut();
                 (
-                    state.book.pending(TELEMETRY_RECORDS_PER_ENTRY_MAX),
-                    state.at_ms,
-                    state.process,
+                    unsent.book.pending(TELEMETRY_RECORDS_PER_ENTRY_MAX),
+                    unsent.at_ms,
+                    unsent.process,
                 )
             };
             if batch.records.is_empty() {
@@ -253,7 +254,7 @@ impl Publisher {
                 records: &batch.records,
             };
             add(connection, USAGE_STREAM, USAGE_ENTRIES_MAX, &entry).await?;
-            self.shared.state.borrow_mut().book.mark_sent(&batch.marks);
+            self.shared.unsent.borrow_mut().book.mark_sent(&batch.marks);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a collector receives: decoded from the protobuf of real HTTP requests.
+//! The data that a collector receives, decoded from the protobuf of real HTTP requests.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ use quorate_telemetry::{Options, ServerCounts, SpanRecord};
 use quorate_types::{GroupId, Role, ServerId};
 use uuid::Uuid;
 
-/// A collector: hands on the path and body of each request, and answers 200 with an empty message.
+/// A collector that forwards the path and body of each request, and answers 200 with an empty message.
 fn collector() -> (String, mpsc::Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let endpoint = format!("http://{}", listener.local_addr().expect("an address"));

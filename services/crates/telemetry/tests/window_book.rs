@@ -15,7 +15,7 @@ fn group(number: u128) -> GroupId {
     GroupId(Uuid::from_u128(number))
 }
 
-/// A group at its head, as its shard would sample it.
+/// A group at its head, with its shard's samples.
 #[derive(Clone)]
 struct Head {
     sample: Sample,
@@ -39,7 +39,7 @@ impl Head {
         Self { sample }
     }
 
-    /// `entries` are offered and committed until `at_ms`, all the while active.
+    /// Offers and commits `entries` until `at_ms`, active all the time.
     fn serve(&mut self, at_ms: u64, entries: u64) {
         let sample = &mut self.sample;
         sample.totals.active_us += (at_ms - sample.at_ms) * 1000;
@@ -60,7 +60,7 @@ impl Head {
 
 type WorkerKey = (GroupId, u32, u64, u64);
 
-/// What the worker's table holds.
+/// The worker's table.
 #[derive(Default)]
 struct Worker {
     windows: BTreeMap<WorkerKey, Record>,
@@ -223,14 +223,14 @@ fn a_change_while_a_batch_is_under_way_is_still_pending() {
 }
 
 #[test]
-fn epochs_are_told_apart_by_cuts() {
+fn epochs_are_separated_by_samples_at_their_ends() {
     let mut book = WindowBook::default();
     let mut worker = Worker::default();
     let mut member = Head::new(1, START_MS);
     member.sample.role = Role::Follower;
     member.sample.committed_entries = 100;
     member.sample(&mut book);
-    // The epoch ends: a cut closes the old one, another opens the new one.
+    // The epoch ends: one sample closes the old one, another opens the new one.
     member.sample.at_ms = START_MS + 400;
     member.sample.committed_entries = 110;
     member.sample(&mut book);
@@ -299,7 +299,7 @@ fn a_clock_set_back_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn beyond_the_bound_the_oldest_windows_go_and_usage_stays() {
+fn the_oldest_windows_beyond_the_bound_go_and_usage_stays() {
     let mut book = WindowBook::with_bound(3);
     let mut worker = Worker::default();
     let mut head = Head::new(1, START_MS);
@@ -311,7 +311,7 @@ fn beyond_the_bound_the_oldest_windows_go_and_usage_stays() {
         assert!(book.len() <= 3);
     }
     assert!(book.dropped() > 0);
-    // The reads of what was dropped go with the group's next sample.
+    // The reads of dropped windows go with the group's next sample.
     head.serve(START_MS + 600_500, 10);
     head.sample(&mut book);
     send(&mut book, &mut worker);
@@ -340,7 +340,7 @@ fn what_redis_took_makes_room_first_and_is_kept_for_a_while() {
     }
     assert_eq!(book.dropped(), 0);
     assert!((15..=18).contains(&book.len()), "{} windows", book.len());
-    // Redis lost all; what is sent again is whole.
+    // Redis lost all data; the repeated records are whole.
     let mut worker = Worker::default();
     book.send_again();
     send(&mut book, &mut worker);
@@ -383,7 +383,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever Redis does, at the end the worker's sums are what was served: nothing lost, nothing doubled.
+    /// The worker's sums are the served amounts, whatever Redis does: nothing is lost, and nothing counted twice.
     #[test]
     fn sums_are_exact(steps in prop::collection::vec(step(), 1..120)) {
         let mut book = WindowBook::default();
@@ -409,7 +409,7 @@ proptest! {
                     }
                 }
                 Step::Reconnect => book.send_again(),
-                // A stop sends what there is; the log, and with it what is committed, stays.
+                // A stop sends all records; the log stays, and with it the committed counts.
                 Step::Restart => {
                     worker.ingest(incarnation, &book.pending(usize::MAX));
                     incarnation += 1;

@@ -1,14 +1,15 @@
-//! Tokens of clients and of peers: JWTs signed with Ed25519, checked with public keys that the coordinator
-//! hands out (`sdk/contract/handle.md`). No database, no call.
+//! Tokens of clients and of peers: JWTs signed with Ed25519, checked with public keys that the coordinator hands out
+//! (`sdk/contract/handle.md`). A check needs no database and no call.
 
 use std::collections::HashMap;
 
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, errors::ErrorKind};
+pub use quorate_types::Permission;
 use quorate_types::{Code, GroupId, ProjectId, ServerId};
 use serde::Deserialize;
 
-/// Longer ones are refused unread.
+/// Longer tokens are refused unread.
 const TOKEN_BYTES_MAX: usize = 8192;
 
 /// Keys of one issuer, by `kid`.
@@ -41,24 +42,13 @@ struct ClientClaims {
     project: Option<ProjectId>,
 }
 
-/// What a client may do with one group, and until when.
-#[derive(Debug, Clone)]
-pub struct Permission {
-    pub may_append: bool,
-    pub may_read: bool,
-    /// Of the grant's group; `None` in tokens of issuers that do not say.
-    pub project: Option<ProjectId>,
-    /// Seconds since 1970.
-    pub expires_at_s: u64,
-}
-
 #[derive(Debug, Clone, Deserialize)]
 struct PeerClaims {
     sub: String,
 }
 
 impl Keys {
-    /// Keys of the set that are Ed25519; others are left out, as no token may use them.
+    /// Takes the readable keys of the set that have a `kid`. Only Ed25519 ones ever verify a token.
     pub fn from_jwks(jwks: &serde_json::Value) -> Result<Self, String> {
         let set: JwkSet = serde_json::from_value(jwks.clone()).map_err(|e| format!("not a JWKS: {e}"))?;
         let mut by_id = HashMap::new();
@@ -76,7 +66,7 @@ impl Keys {
         Ok(Self { by_id })
     }
 
-    /// The permission that `token` gives on `group_id`.
+    /// The permission that `token` grants on `group_id`.
     pub fn check_client(&self, token: &str, group_id: GroupId) -> Result<Permission, Code> {
         let claims: ClientClaims = self.check(token, "quorate-api", "quorate-data")?;
         let grant = claims
@@ -185,18 +175,18 @@ mod tests {
     }
 
     #[test]
-    fn a_token_may_say_whose_the_group_is() {
+    fn a_token_may_name_the_groups_project() {
         assert_eq!(
             check(&token(&header(), &claims(), &key(1))).unwrap().project,
             None
         );
-        let mut said = claims();
-        said["project"] = json!("01930f3c-5f4e-7cc3-98c4-dc0c0c073990");
-        let project = check(&token(&header(), &said, &key(1))).unwrap().project;
+        let mut named = claims();
+        named["project"] = json!("01930f3c-5f4e-7cc3-98c4-dc0c0c073990");
+        let project = check(&token(&header(), &named, &key(1))).unwrap().project;
         assert_eq!(project.map(|of| of.0.as_u128() & 0xff), Some(0x90));
-        said["project"] = json!("mine");
+        named["project"] = json!("mine");
         assert_eq!(
-            check(&token(&header(), &said, &key(1))).unwrap_err(),
+            check(&token(&header(), &named, &key(1))).unwrap_err(),
             Code::TokenInvalid
         );
     }

@@ -1,4 +1,4 @@
-//! What TLS costs: processor time of a handshake, full and resumed, and of a gigabyte, both ends together.
+//! The cost of TLS: processor time of a handshake, full and resumed, and of a gigabyte, both ends together.
 //!
 //! `cargo run --release -p quorate-transport --example tls_bench`
 
@@ -120,7 +120,7 @@ async fn stream((_near_read, write): Halves, (mut read, _far_write): Halves) -> 
     cpu_s() - before
 }
 
-/// Of this process, in hundredths.
+/// Processor time of this process, to a hundredth of a second.
 fn cpu_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();

@@ -16,7 +16,7 @@ pub struct FrameReader {
     frame_bytes_max: u32,
 }
 
-/// Why no more frames come from a stream.
+/// The reason why no more frames come from a stream.
 #[derive(Debug)]
 pub enum ReadFault {
     /// The other side closed between frames.
@@ -38,20 +38,18 @@ impl FrameReader {
         decode_frame(&mut self.buffer, self.frame_bytes_max).map_err(ReadFault::Wire)
     }
 
-    /// Raises the limit, after a greeting.
+    /// Raises the limit, after a handshake.
     pub fn set_frame_bytes_max(&mut self, frame_bytes_max: u32) {
         self.frame_bytes_max = frame_bytes_max;
     }
 
-    /// Waits for bytes and reads them, with one system call for what one call can take: the runtime knows a socket
-    /// to be drained when it gave less than was asked for. Nothing is lost when the future is dropped.
-    /// Answers how many bytes there are now that were not before.
+    /// Waits for bytes and reads them, with one system call: a socket that gives less than was asked for is drained, and
+    /// the runtime knows it. Nothing is lost when the future is dropped. Answers the number of bytes added.
     pub async fn fill_from(&mut self, stream: &mut ReadHalf) -> Result<usize, ReadFault> {
         poll_fn(|context| self.poll_fill_from(context, stream, usize::MAX)).await
     }
 
-    /// As [`FrameReader::fill_from`], with about `bytes_max` from the socket at most; how many there are now that were
-    /// not before.
+    /// As [`FrameReader::fill_from`], with about `bytes_max` from the socket at most.
     pub fn poll_fill_from(
         &mut self,
         context: &mut Context<'_>,
@@ -78,7 +76,7 @@ impl FrameReader {
         }
     }
 
-    /// What was read and not yet handed out, when the stream moves to another reader.
+    /// Bytes read and not yet handed out, for a stream that moves to another reader.
     pub fn into_rest(self) -> Bytes {
         self.buffer.freeze()
     }
@@ -90,8 +88,8 @@ impl FrameReader {
         }
     }
 
-    /// Room for the whole of a large frame at once, so that it is not moved while it arrives. Its length was
-    /// checked against the limit when its header came; before that, the usual amount.
+    /// Reserves room for the whole of a large frame at once, so that it is not moved while it arrives. Its length was
+    /// checked against the limit when its header came. Before that the usual amount is reserved.
     fn reserve(&mut self, margin: usize) {
         let whole = frame::frame_len(&self.buffer)
             .unwrap_or(0)

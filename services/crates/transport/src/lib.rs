@@ -2,9 +2,9 @@
 //!
 //! - [`FrameReader`]: bytes of a stream cut into frames, without copying payloads
 //! - [`Outbox`]: frames waiting to be written, gathered into few vectored writes
-//! - [`stream`]: a connection's halves, plain or TLS; [`tls`]: who is trusted, and by whom
-//! - [`spin`]: looking for what comes before sleeping
-//! - [`bind`], [`prepare`]: sockets as the data plane wants them
+//! - [`stream`]: a connection's halves, plain or TLS; [`tls`]: certificates, and whom they let in
+//! - [`spin`]: looking for events before sleeping
+//! - [`bind`], [`prepare`]: sockets with the data plane's options
 
 mod inbound;
 mod outbox;

@@ -68,7 +68,7 @@ impl Outbox {
         }
     }
 
-    /// Writes as much as the socket takes now. `Ok(true)`: all is written.
+    /// Writes as much as the socket accepts now. `Ok(true)`: all is written.
     pub fn try_write(&mut self, stream: &WriteHalf) -> io::Result<bool> {
         self.close();
         if let Some(session) = stream.session() {

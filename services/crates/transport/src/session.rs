@@ -1,8 +1,8 @@
 //! The TLS state of one connection, between the socket and the frames.
 //!
-//! Both halves of a connection share it: a lock that is never contended within a shard, and that only TLS
-//! connections have. Ciphertext is read into a buffer of the thread and decrypted at once, so an idle connection
-//! holds none; what waits to be written is bounded by [`CIPHERTEXT_BYTES_MAX`], the rest stays in the outbox.
+//! Both halves of a connection share it behind a lock, which is never contended within a shard. Only TLS connections
+//! have it. Ciphertext is read into a buffer of the thread and decrypted at once, so an idle connection holds none.
+//! Ciphertext that waits to be written is bounded by [`CIPHERTEXT_BYTES_MAX`]; the rest stays in the outbox.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, IoSlice, Write};
@@ -17,23 +17,23 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 
-/// What one read takes from the socket at most.
+/// Most bytes of one read from the socket.
 pub(crate) const READ_BYTES: usize = 64 << 10;
-/// A record that had partly arrived before: what one read may yield beyond its own bytes.
+/// Most bytes that one read may yield beyond its own: a record of which a part had arrived before.
 pub(crate) const RECORD_BYTES_MAX: usize = 17 << 10;
-/// Encrypted and not yet taken by the socket. Larger than what one call writes, small against an outbox's bound.
+/// Bytes encrypted and not yet accepted by the socket: more than one call writes, few against an outbox's bound.
 const CIPHERTEXT_BYTES_MAX: usize = 128 << 10;
 
 thread_local! {
     static CIPHERTEXT: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
 }
 
-pub struct Session {
+pub struct TlsSession {
     connection: Mutex<Connection>,
 }
 
-impl Session {
-    /// Of a connection whose handshake is done.
+impl TlsSession {
+    /// The state of a connection whose handshake is done.
     pub(crate) fn new(mut connection: Connection) -> Self {
         connection.set_buffer_limit(Some(CIPHERTEXT_BYTES_MAX));
         Self {
@@ -45,7 +45,7 @@ impl Session {
         self.connection.lock().expect("no holder of the lock panics")
     }
 
-    /// What the other side proved itself with; empty for clients, which prove themselves by token.
+    /// Certificates of the other side; empty for clients, which authenticate by token.
     pub fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
         self.lock()
             .peer_certificates()
@@ -57,9 +57,8 @@ impl Session {
         self.lock().handshake_kind()
     }
 
-    /// Appends decrypted bytes to `plaintext`, which must have room for more than [`RECORD_BYTES_MAX`]; of ciphertext
-    /// `bytes_max` are read at once. 0: the other
-    /// side has closed.
+    /// Appends decrypted bytes to `plaintext`, which must have room for more than [`RECORD_BYTES_MAX`]. Reads at most
+    /// `bytes_max` of ciphertext at once. 0: the other side has closed.
     pub(crate) fn poll_fill(
         &self,
         tcp: &mut OwnedReadHalf,
@@ -81,7 +80,7 @@ impl Session {
                 let taken = take_in(&mut connection, read.filled(), plaintext);
                 if connection.wants_write() {
                     // An answer of the protocol itself: an alert, a key update. If the socket is full, it goes
-                    // with the next round.
+                    // with the next flush.
                     let _best_effort = connection.write_tls(&mut Socket(tcp.as_ref())).is_ok();
                 }
                 match taken {
@@ -96,8 +95,8 @@ impl Session {
         })
     }
 
-    /// Encrypts what `next` offers and writes it, as much as the socket takes now. `next` is told how many bytes of
-    /// what it offered before were taken, and gives slices of the rest. `Ok(true)`: all is written.
+    /// Encrypts the bytes that `source` offers and writes them, as many as the socket accepts now. `Ok(true)`: all is
+    /// written.
     pub(crate) fn try_write(&self, tcp: &TcpStream, source: &mut impl Source) -> io::Result<bool> {
         let mut connection = self.lock();
         loop {
@@ -117,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Says that nothing more will come, if the socket takes it now.
+    /// Says that nothing more will come, if the socket accepts that now.
     pub(crate) fn close(&self, tcp: &TcpStream) {
         let mut connection = self.lock();
         connection.send_close_notify();
@@ -128,7 +127,7 @@ impl Session {
 /// Bytes to be sent, in order.
 pub(crate) trait Source {
     fn is_empty(&self) -> bool;
-    /// Has `take` take from the front what it can, and forgets that.
+    /// Offers the front to `take`, and forgets as many bytes as it took.
     fn offer(&mut self, take: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>) -> io::Result<usize>;
 }
 
@@ -137,7 +136,7 @@ struct Taken {
     closed: bool,
 }
 
-/// All of `ciphertext` goes in: what is left of an unfinished record stays in `connection`.
+/// Takes in all of `ciphertext`: the part of an unfinished record stays in `connection`.
 fn take_in(
     connection: &mut Connection,
     mut ciphertext: &[u8],

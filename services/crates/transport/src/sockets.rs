@@ -1,4 +1,4 @@
-//! Sockets as the data plane wants them: no Nagle, a listening address free for reuse after a restart.
+//! Socket options of the data plane: no Nagle, a listening address free for reuse after a restart.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
-//! Looking for what comes before sleeping.
+//! Looking for events before sleeping.
 //!
-//! A thread that sleeps is woken by an interrupt to its core: tens of microseconds on a virtual machine whose cores
-//! have nothing else to do, against one or two for a look at the sockets.
+//! A thread that sleeps is woken by an interrupt to its core. On a virtual machine whose cores have nothing else to do
+//! that takes tens of microseconds, against one or two for a look at the sockets.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_span_ends_and_what_comes_ends_it_early() {
+    async fn a_span_ends_and_an_event_ends_it_early() {
         let began = Instant::now();
         spin(Duration::from_millis(2)).await;
         assert!(began.elapsed() >= Duration::from_millis(2));

@@ -1,4 +1,4 @@
-//! A connection of the data plane, plain or TLS, in two halves: one task reads, rounds write.
+//! A connection of the data plane, plain or TLS, in two halves: one task reads, flushes write.
 //!
 //! The plain path is what it would be without TLS: the socket reads into the frame buffer, an outbox is one
 //! vectored write. The TLS path adds a decryption into the frame buffer, and an encryption out of the outbox.
@@ -19,10 +19,10 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::prepare;
-use crate::session::{RECORD_BYTES_MAX, Session, Socket, drain};
+use crate::session::{RECORD_BYTES_MAX, Socket, TlsSession, drain};
 
-/// A TLS connection begins with a handshake record: 0x16, then the version 3.1 or 3.3. Read as a frame's length this
-/// is more than 65 535, which no greeting may have, so three bytes tell the two apart; the first alone does not.
+/// A TLS connection begins with a handshake record: 0x16, then the version 3.1 or 3.3. Read as a frame's length this is
+/// more than 65 535, which no first frame may have. So three bytes tell the two apart; the first alone does not.
 const TLS_PREFIX: [u8; 2] = [0x16, 0x03];
 const PEEK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -42,18 +42,18 @@ pub async fn begins_with_tls(tcp: &TcpStream) -> io::Result<bool> {
 
 pub struct ReadHalf {
     tcp: OwnedReadHalf,
-    session: Option<Arc<Session>>,
+    session: Option<Arc<TlsSession>>,
 }
 
 pub struct WriteHalf {
     tcp: OwnedWriteHalf,
-    session: Option<Arc<Session>>,
+    session: Option<Arc<TlsSession>>,
 }
 
 /// A connection on its way from one thread's runtime to another's.
 pub struct Detached {
     tcp: StdTcpStream,
-    session: Option<Arc<Session>>,
+    session: Option<Arc<TlsSession>>,
 }
 
 /// A connection without TLS.
@@ -61,7 +61,7 @@ pub fn plain(tcp: TcpStream) -> (ReadHalf, WriteHalf) {
     halves(tcp, None)
 }
 
-/// Why there is no TLS connection.
+/// The reason why there is no TLS connection.
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
     #[error("the connection was lost in the TLS handshake: {0}")]
@@ -70,8 +70,8 @@ pub enum HandshakeError {
     Tls(#[from] rustls::Error),
 }
 
-/// Runs the handshake of `connection` over the socket. The bytes are what came right behind it, decrypted. Put a
-/// time-out around it.
+/// Runs the handshake of `connection` over the socket. The bytes came right behind it, and are decrypted. Put a time-out
+/// around it.
 pub async fn handshake(
     tcp: TcpStream,
     connection: impl Into<Connection>,
@@ -102,11 +102,11 @@ pub async fn handshake(
     }
     let mut rest = BytesMut::new();
     drain(&mut connection, &mut rest);
-    let (read_half, write_half) = halves(tcp, Some(Arc::new(Session::new(connection))));
+    let (read_half, write_half) = halves(tcp, Some(Arc::new(TlsSession::new(connection))));
     Ok((read_half, write_half, rest))
 }
 
-fn halves(tcp: TcpStream, session: Option<Arc<Session>>) -> (ReadHalf, WriteHalf) {
+fn halves(tcp: TcpStream, session: Option<Arc<TlsSession>>) -> (ReadHalf, WriteHalf) {
     let (read_half, write_half) = tcp.into_split();
     let read_half = ReadHalf {
         tcp: read_half,
@@ -124,7 +124,7 @@ impl ReadHalf {
         self.session.is_some()
     }
 
-    /// See [`Session::peer_certificates`]; empty without TLS.
+    /// See [`TlsSession::peer_certificates`]; empty without TLS.
     pub fn peer_certificates(&self) -> Vec<CertificateDer<'static>> {
         self.session
             .as_ref()
@@ -137,8 +137,8 @@ impl ReadHalf {
         self.session.as_ref().and_then(|session| session.handshake_kind())
     }
 
-    /// Waits for bytes and appends them, no more than there is room for. 0: the other side has closed. Nothing is
-    /// lost when the future is dropped.
+    /// Waits for bytes and appends them, no more than there is room for. 0: the other side has closed. Nothing is lost
+    /// when the future is dropped.
     pub(crate) async fn fill(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         poll_fn(|context| self.poll_fill(context, buffer, usize::MAX)).await
     }
@@ -151,7 +151,7 @@ impl ReadHalf {
         bytes_max: usize,
     ) -> Poll<io::Result<usize>> {
         match &self.session {
-            // Begun anew each time: it keeps nothing between.
+            // Created again each time: it keeps nothing between.
             None => pin!(self.tcp.read_buf(&mut buffer.limit(bytes_max))).poll(context),
             Some(session) => session.poll_fill(&mut self.tcp, context, buffer, bytes_max),
         }
@@ -162,13 +162,13 @@ impl ReadHalf {
         self.tcp.as_ref().poll_read_ready(context)
     }
 
-    /// Reads what comes and forgets it; false when the other side has closed.
+    /// Reads and discards; false when the other side has closed.
     pub async fn discard(&mut self) -> bool {
         let mut buffer = BytesMut::with_capacity(2 * RECORD_BYTES_MAX);
         matches!(self.fill(&mut buffer).await, Ok(1..))
     }
 
-    /// Room that a buffer must have beyond what one read asks for.
+    /// Room that a buffer must have beyond the size of one read.
     pub(crate) fn margin_bytes(&self) -> usize {
         if self.is_tls() { RECORD_BYTES_MAX } else { 0 }
     }
@@ -188,16 +188,16 @@ impl WriteHalf {
         self.tcp.as_ref()
     }
 
-    pub(crate) fn session(&self) -> Option<&Session> {
+    pub(crate) fn session(&self) -> Option<&TlsSession> {
         self.session.as_deref()
     }
 
-    /// Waits until the socket takes more.
+    /// Waits until the socket accepts more.
     pub async fn writable(&self) -> io::Result<()> {
         self.tcp.writable().await
     }
 
-    /// Says that nothing more will come, where the protocol has a word for it. Best effort, without waiting.
+    /// Says that nothing more will come, if the protocol has a message for it. Best effort, without waiting.
     pub fn close(&self) {
         if let Some(session) = &self.session {
             session.close(self.tcp());

@@ -1,4 +1,4 @@
-//! Whom the data plane trusts: TLS 1.3 only, one certificate authority (`docs/internals/links.md`).
+//! Trust of the data plane: TLS 1.3 only, one certificate authority (`docs/internals/links.md`).
 //!
 //! - [`client_config`]: a client, which trusts the handle's authority and proves itself by token
 //! - [`ServerTls`]: a server, for its listener and for the links it dials; mutual between servers
@@ -21,7 +21,7 @@ use rustls::{
     SignatureScheme,
 };
 
-/// What was given as a certificate or a key is not one, or does not fit.
+/// The error of a certificate or key that is malformed or does not fit.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TlsError(pub String);
@@ -51,7 +51,7 @@ pub fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError>
     Ok(found)
 }
 
-/// The authority's certificates as what is trusted, and nothing else.
+/// The authority's certificates as the only trusted ones.
 pub fn roots(ca_pem: &str) -> Result<Arc<RootCertStore>, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(ca_pem)? {
@@ -128,7 +128,7 @@ impl ResolvesClientCert for OwnCertificate {
     }
 }
 
-/// All that a replica server needs for its connections.
+/// A replica server's TLS configurations for its connections.
 #[derive(Debug)]
 pub struct ServerTls {
     own: Arc<OwnCertificate>,
@@ -150,7 +150,7 @@ impl ServerTls {
             .map_err(tls)?
             .with_client_cert_verifier(peers.clone())
             .with_cert_resolver(own.clone());
-        // Sealed tickets, whose keys change by themselves: no memory for clients that went away.
+        // Sealed tickets, whose keys rotate: no memory for clients that went away.
         accepting.ticketer = rustls::crypto::ring::Ticketer::new().map_err(tls)?;
         accepting.send_tls13_tickets = 1;
         accepting.ignore_client_order = true;
@@ -159,7 +159,7 @@ impl ServerTls {
             .map_err(tls)?
             .with_root_certificates(roots)
             .with_client_cert_resolver(own.clone());
-        // A link is opened rarely, and proves who is there each time.
+        // A link is opened rarely, and authenticates its peer each time.
         dialing.resumption = Resumption::disabled();
         Ok(Self {
             own,
@@ -182,7 +182,7 @@ impl ServerTls {
         client_connection(&self.dialing, &server_name(server))
     }
 
-    /// Whether who is there is `server`. Checks the dates again, for sessions that were resumed.
+    /// Whether the peer is `server`. Checks the dates again, for sessions that were resumed.
     pub fn check_peer(
         &self,
         presented: &[CertificateDer<'_>],
@@ -197,7 +197,7 @@ impl ServerTls {
     }
 }
 
-/// Whether the certificate carries the name; whether it may be trusted was checked before.
+/// Whether the certificate carries the name. Its trust was checked before.
 pub fn is_issued_to(certificate: &CertificateDer<'_>, name: &str) -> Result<(), rustls::Error> {
     let name = ServerName::try_from(name).map_err(|_| rustls::Error::General("not a name".into()))?;
     verify_server_name(&ParsedCertificate::try_from(certificate)?, &name)

@@ -1,4 +1,4 @@
-//! Real sockets, real handshakes: who is trusted, what is refused, and that bytes arrive in order.
+//! Real sockets and handshakes: trust, refusals, and the order of bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -166,7 +166,7 @@ fn frames_of_every_size_arrive_in_order_both_ways() {
 }
 
 #[test]
-fn what_the_socket_does_not_take_waits_in_the_outbox() {
+fn bytes_that_the_socket_does_not_accept_wait_in_the_outbox() {
     run(async {
         let fleet = Fleet::new();
         let server = fleet.server(1);
@@ -269,7 +269,7 @@ fn peers_prove_to_each_other_which_server_they_are() {
 }
 
 #[test]
-fn a_renewed_certificate_is_used_at_once_and_cuts_nothing() {
+fn a_renewed_certificate_is_used_at_once_and_closes_nothing() {
     run(async {
         let fleet = Fleet::new();
         let (one, two) = (Arc::new(fleet.server(1)), fleet.server(2));
@@ -282,7 +282,7 @@ fn a_renewed_certificate_is_used_at_once_and_cuts_nothing() {
         let (again, far) = shake(one.dial(ServerId(2)).unwrap(), two.accept().unwrap()).await;
         again.unwrap();
         assert_ne!(far.unwrap().0.peer_certificates(), before);
-        // A key that is not the certificate's is told now, and the old pair stays in use.
+        // A key that is not the certificate's is an error now, and the old pair stays in use.
         assert!(one.own().replace(&certificate, &request::new_key()).is_err());
         let (again, _) = shake(one.dial(ServerId(2)).unwrap(), two.accept().unwrap()).await;
         again.unwrap();
@@ -290,7 +290,7 @@ fn a_renewed_certificate_is_used_at_once_and_cuts_nothing() {
 }
 
 #[test]
-fn tls_is_told_from_plain_greetings_of_every_length() {
+fn tls_is_distinguished_from_plain_handshakes_of_every_length() {
     run(async {
         for len in 0..=64 {
             let (mut near, far) = sockets().await;
@@ -299,7 +299,7 @@ fn tls_is_told_from_plain_greetings_of_every_length() {
                 client: "x".repeat(len),
             };
             let bytes = hello.to_bytes(0, None);
-            // Also when they come one by one; a name of 13 bytes makes the first one 0x16.
+            // They may also come one by one. A name of 13 bytes makes the first one 0x16.
             let (first, rest) = bytes.split_at(1 + len % 3);
             near.write_all(first).await.unwrap();
             let (tls, ()) = tokio::join!(begins_with_tls(&far), async {

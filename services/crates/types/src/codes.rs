@@ -1,14 +1,14 @@
 //! Error codes of the data plane. Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit.
 
-/// What went wrong, as a stable number on the wire.
+/// An error, as a stable number on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Code {
     /// The bytes were not a valid frame of this protocol. Use a current SDK; if you wrote your own client, check it against sdk/contract/vectors.
     ProtocolError = 1,
-    /// The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK tells the limits.
+    /// The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK has the limits.
     FrameTooLarge = 2,
-    /// A CRC did not match what was received. Reconnect and send again; if it repeats, look for a faulty device between client and server.
+    /// A CRC did not match the received bytes. Reconnect and send again; if it repeats, look for a faulty device between client and server.
     ChecksumMismatch = 3,
     /// The server does not speak this version of the protocol. Upgrade the SDK.
     UnsupportedVersion = 4,
@@ -16,39 +16,39 @@ pub enum Code {
     TooManyChannels = 5,
     /// The frame names a channel that was not attached. ATTACH first.
     UnknownChannel = 6,
-    /// The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls says whom to trust.
+    /// The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls names the authority to trust.
     TlsRequired = 7,
     /// The token is malformed or was not signed by this fleet. Get a new handle from the API.
     TokenInvalid = 10,
-    /// The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.
+    /// The token has expired. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key.
     TokenExpired = 11,
     /// The token does not allow this operation on this group. Use a key with the scope that the operation needs.
     PermissionDenied = 12,
     /// This server holds no replica of the group. Get a new handle; the group has moved or was deleted.
     GroupNotHere = 13,
-    /// Appends go to the group's head, and this server is not it. Connect to the address in the answer.
+    /// Appends go to the group's head, and this server is not the head. Connect to the address in the answer.
     NotHead = 20,
-    /// Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is being caught up.
+    /// Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is catching up.
     Paused = 21,
-    /// The group is read-only: a server's disk is full or failing. Retry later; reads go on working.
+    /// The group is read-only: a server's disk is full or failing. Retry later; reads continue to work.
     ReadOnly = 22,
-    /// Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one. The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset.
+    /// Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one. The owner may reset the group, which begins an empty log, in the portal or by POST /v1/groups/{id}/reset.
     GroupLost = 23,
-    /// The replica is joining its chain and cannot answer yet. Retry after the time given.
+    /// The replica is joining its chain and cannot answer yet. Retry after the given time.
     Syncing = 24,
-    /// The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once.
+    /// The group was reconfigured before the batch was ordered. Retry at the named head; the retry is ordered once.
     EpochChanged = 25,
     /// The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.
     CutOff = 26,
-    /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given.
+    /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.
     Throttled = 30,
-    /// The server's queue for this group is full though the rate is within its SLA. Retry after the time given.
+    /// The server's queue for this group is full though the rate is within its SLA. Retry after the given time.
     Overloaded = 31,
     /// The batch was still waiting when its deadline passed; it was not ordered. Retry if it still matters.
     DeadlineExceeded = 32,
     /// An entry is longer than max_entry_bytes. Split the entry, or store it elsewhere and append a reference.
     EntryTooLarge = 40,
-    /// The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK tells the limits.
+    /// The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK has the limits.
     BatchTooLarge = 41,
     /// The entries do not add up to the payload. Check the encoder against sdk/contract/vectors.
     BatchMalformed = 42,
@@ -62,21 +62,21 @@ pub enum Code {
     WindowExceeded = 46,
     /// The session has since been attached on another channel, which alone may append. Nothing, if the connection was replaced; otherwise give each client a session of its own.
     SessionMoved = 47,
-    /// The offset lies before the trim offset. Start at the trim offset given in the message.
+    /// The offset lies before the trim offset. Start at the trim offset in the message.
     Trimmed = 50,
     /// The offset lies beyond the end of the log. Read from the commit offset or before.
     OffsetBeyondEnd = 51,
     /// The credit or cancellation names a subscription that does not exist. Subscribe first.
     UnknownRequest = 52,
-    /// The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS tells it.
+    /// The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS has it.
     TrimBeyondCommit = 53,
-    /// The log does not end at the expected offset. Read what was appended meanwhile, then decide again.
+    /// The log does not end at the expected offset. Read the entries appended meanwhile, then decide again.
     ConditionFailed = 60,
     /// A newer fencing token has been used on this group. Another owner has taken over; stop.
     Fenced = 61,
     /// The server is stopping. Reconnect to another replica; the handle lists them.
     ShuttingDown = 90,
-    /// The server met an error of its own. Retry; report the message if it repeats.
+    /// The server had an internal error. Retry; report the message if it repeats.
     Internal = 91,
 }
 
@@ -84,7 +84,7 @@ pub enum Code {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Never,
-    /// The same server, after the time given.
+    /// The same server, after the given time.
     Here,
     /// The head named in the answer.
     Head,
@@ -223,17 +223,17 @@ impl Code {
         }
     }
 
-    /// What happened and what to do, for people.
+    /// The meaning and the next step, for people.
     pub fn explanation(self) -> &'static str {
         match self {
             Code::ProtocolError => {
                 "The bytes were not a valid frame of this protocol. Use a current SDK; if you wrote your own client, check it against sdk/contract/vectors."
             }
             Code::FrameTooLarge => {
-                "The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK tells the limits."
+                "The frame is longer than max_frame_bytes. Send smaller batches; HELLO_OK has the limits."
             }
             Code::ChecksumMismatch => {
-                "A CRC did not match what was received. Reconnect and send again; if it repeats, look for a faulty device between client and server."
+                "A CRC did not match the received bytes. Reconnect and send again; if it repeats, look for a faulty device between client and server."
             }
             Code::UnsupportedVersion => {
                 "The server does not speak this version of the protocol. Upgrade the SDK."
@@ -243,13 +243,13 @@ impl Code {
             }
             Code::UnknownChannel => "The frame names a channel that was not attached. ATTACH first.",
             Code::TlsRequired => {
-                "The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls says whom to trust."
+                "The server speaks TLS only, and the connection began without it. Use a current SDK with the handle as the API gave it; its field tls names the authority to trust."
             }
             Code::TokenInvalid => {
                 "The token is malformed or was not signed by this fleet. Get a new handle from the API."
             }
             Code::TokenExpired => {
-                "The token's time is over. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key."
+                "The token has expired. Get a new handle from the API; SDKs do it by themselves when they know the API's address and key."
             }
             Code::PermissionDenied => {
                 "The token does not allow this operation on this group. Use a key with the scope that the operation needs."
@@ -258,31 +258,31 @@ impl Code {
                 "This server holds no replica of the group. Get a new handle; the group has moved or was deleted."
             }
             Code::NotHead => {
-                "Appends go to the group's head, and this server is not it. Connect to the address in the answer."
+                "Appends go to the group's head, and this server is not the head. Connect to the address in the answer."
             }
             Code::Paused => {
-                "Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is being caught up."
+                "Fewer replicas than min_replicas are alive, so appends are paused. Retry; a replacement is catching up."
             }
             Code::ReadOnly => {
-                "The group is read-only: a server's disk is full or failing. Retry later; reads go on working."
+                "The group is read-only: a server's disk is full or failing. Retry later; reads continue to work."
             }
             Code::GroupLost => {
-                "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one. The owner may have the group begin anew, with an empty log, in the portal or by POST /v1/groups/{id}/reset."
+                "Nothing of the group's log is left: every replica of an in-memory group was lost, or every disk of a persistent one. The owner may reset the group, which begins an empty log, in the portal or by POST /v1/groups/{id}/reset."
             }
             Code::Syncing => {
-                "The replica is joining its chain and cannot answer yet. Retry after the time given."
+                "The replica is joining its chain and cannot answer yet. Retry after the given time."
             }
             Code::EpochChanged => {
-                "The group was reconfigured before the batch was ordered. Retry at the head named; the retry is ordered once."
+                "The group was reconfigured before the batch was ordered. Retry at the named head; the retry is ordered once."
             }
             Code::CutOff => {
                 "The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves."
             }
             Code::Throttled => {
-                "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the time given."
+                "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time."
             }
             Code::Overloaded => {
-                "The server's queue for this group is full though the rate is within its SLA. Retry after the time given."
+                "The server's queue for this group is full though the rate is within its SLA. Retry after the given time."
             }
             Code::DeadlineExceeded => {
                 "The batch was still waiting when its deadline passed; it was not ordered. Retry if it still matters."
@@ -291,7 +291,7 @@ impl Code {
                 "An entry is longer than max_entry_bytes. Split the entry, or store it elsewhere and append a reference."
             }
             Code::BatchTooLarge => {
-                "The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK tells the limits."
+                "The batch has more bytes or entries than allowed. Send smaller batches; HELLO_OK has the limits."
             }
             Code::BatchMalformed => {
                 "The entries do not add up to the payload. Check the encoder against sdk/contract/vectors."
@@ -312,7 +312,7 @@ impl Code {
                 "The session has since been attached on another channel, which alone may append. Nothing, if the connection was replaced; otherwise give each client a session of its own."
             }
             Code::Trimmed => {
-                "The offset lies before the trim offset. Start at the trim offset given in the message."
+                "The offset lies before the trim offset. Start at the trim offset in the message."
             }
             Code::OffsetBeyondEnd => {
                 "The offset lies beyond the end of the log. Read from the commit offset or before."
@@ -321,10 +321,10 @@ impl Code {
                 "The credit or cancellation names a subscription that does not exist. Subscribe first."
             }
             Code::TrimBeyondCommit => {
-                "The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS tells it."
+                "The trim would discard entries that are not committed. Trim to the commit offset at most; STATUS has it."
             }
             Code::ConditionFailed => {
-                "The log does not end at the expected offset. Read what was appended meanwhile, then decide again."
+                "The log does not end at the expected offset. Read the entries appended meanwhile, then decide again."
             }
             Code::Fenced => {
                 "A newer fencing token has been used on this group. Another owner has taken over; stop."
@@ -332,7 +332,7 @@ impl Code {
             Code::ShuttingDown => {
                 "The server is stopping. Reconnect to another replica; the handle lists them."
             }
-            Code::Internal => "The server met an error of its own. Retry; report the message if it repeats.",
+            Code::Internal => "The server had an internal error. Retry; report the message if it repeats.",
         }
     }
 }

@@ -1,10 +1,10 @@
-//! A group's configuration in one epoch, and the words for roles and states.
+//! A group's configuration in one epoch, with roles and states.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::cost::Budget;
-use crate::sla::Durability;
+use crate::durability::Durability;
 use crate::{Epoch, Offset};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ impl std::fmt::Display for GroupId {
     }
 }
 
-/// Whose a group is. Servers know it from tokens, and only as a number.
+/// The owner of a group. Servers know it from tokens, and only as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProjectId(pub Uuid);
@@ -36,11 +36,11 @@ impl std::fmt::Display for ServerId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub server_id: ServerId,
-    /// Where clients and peers reach the server.
+    /// The address at which clients and peers reach the server.
     pub address: String,
 }
 
-/// Everything a server must know of a group in one epoch. Immutable: a change is a new epoch.
+/// Everything that a server must know of a group in one epoch. Immutable: a change is a new epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupConfig {
     pub group_id: GroupId,
@@ -50,27 +50,27 @@ pub struct GroupConfig {
     pub min_replicas: u8,
     /// The chain, head first, tail last.
     pub replicas: Vec<Member>,
-    /// Being caught up by the tail; not counted for commitment.
+    /// Replicas that the tail feeds until they have caught up; not counted for commitment.
     #[serde(default)]
     pub learners: Vec<Member>,
     pub budget: Budget,
     pub retention_bytes: u64,
-    /// Batches older than this are discarded; `None`: none for their age.
+    /// Batches older than this are discarded; `None`: age discards none.
     #[serde(default)]
     pub retention_age_s: Option<u64>,
-    /// Where the log begins, once the group was lost and its owner had it begin anew.
+    /// The log's beginning, once the lost group was reset by its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beginning: Option<Beginning>,
 }
 
-/// The beginning of a log that follows a lost one (`docs/internals/chain.md`, "Beginning anew").
+/// The beginning of a log that follows a lost one (`docs/internals/chain.md`, "Reset").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beginning {
-    /// The epoch of the reset: whatever was ordered in an earlier one belongs to the lost log.
+    /// The epoch of the reset: batches of earlier epochs belong to the lost log.
     pub epoch: Epoch,
     /// The first entry's offset, above every offset of the lost log.
     pub offset: Offset,
-    /// Entries and bytes that usage had counted before: it goes on from there.
+    /// Entries and bytes that usage had counted before the reset: it goes on from there.
     pub entries_before: u64,
     pub bytes_before: u64,
 }
@@ -99,7 +99,7 @@ pub enum GroupState {
     Paused = 3,
     ReadOnly = 4,
     Lost = 5,
-    /// A replica that is not yet level with its predecessor.
+    /// A replica that does not yet agree with its predecessor for good.
     Syncing = 6,
 }
 
@@ -117,7 +117,7 @@ impl GroupConfig {
         }
     }
 
-    /// The line in which data flows: the replicas, then the learners.
+    /// The servers in the order in which data flows: the replicas, then the learners.
     pub fn line(&self) -> impl Iterator<Item = &Member> {
         self.replicas.iter().chain(&self.learners)
     }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
+use crate::durability::Durability;
 use crate::machine::Machine;
-use crate::sla::Durability;
 use crate::{Epoch, Index, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,20 +45,20 @@ pub struct Register {
     /// Random at each start of the process, as hex.
     pub incarnation: String,
     /// Incarnations that ran on this data folder before, since one that the coordinator had confirmed; empty when the
-    /// folder does not say. When the one that the coordinator knows is not among them, the folder is an older copy:
-    /// what it holds may lack committed entries.
+    /// folder does not say. If the coordinator's incarnation is not among them, the folder is an older copy, and may lack
+    /// committed entries.
     #[serde(default)]
     pub previous_incarnations: Vec<String>,
     pub capacity: ResourceVector,
     pub failure_domain: Option<String>,
     pub region: String,
-    /// What it holds from before: persistent groups found in its journal.
+    /// Persistent groups found in its journal.
     pub held: Vec<HeldGroup>,
     pub version: String,
-    /// What it runs on, so that a cost profile of other machines is noticed. Older servers do not say.
+    /// The server's machine, so that a mismatched cost profile is noticed. Older servers do not say.
     #[serde(default)]
     pub machine: Option<Machine>,
-    /// A certificate signing request for the server's own key, in PEM. Of it only the key counts.
+    /// A certificate signing request for the server's own key, in PEM. Only its key counts.
     #[serde(default)]
     pub certificate_request_pem: Option<String>,
 }
@@ -69,13 +69,13 @@ pub struct HeldGroup {
     pub epoch: Epoch,
     pub durability: Durability,
     pub last_index: Index,
-    /// The last batch of which the disk proves that it was committed: nobody whose log ends before it has kept all.
+    /// The last batch that the disk proves to be committed: a log that ends before it has not kept all.
     #[serde(default)]
     pub committed_epoch: Epoch,
     #[serde(default)]
     pub committed_index: Index,
-    /// Records are missing or fail their checksums: what is left may lack committed entries, so the server may
-    /// learn the group anew, and is no replica of it until then.
+    /// Records are missing or fail their checksums: the log may lack committed entries. The server may learn the group
+    /// again, and is no replica of it until then.
     #[serde(default)]
     pub damaged: bool,
 }
@@ -86,19 +86,19 @@ pub struct Heartbeat {
     pub groups: Vec<GroupReport>,
     /// Peers whose link is broken and did not come back.
     pub unreachable: Vec<ServerId>,
-    /// Why persistent groups on this server are read-only, when they are.
+    /// The reason why persistent groups on this server are read-only, if they are.
     pub storage_fault: Option<String>,
     /// Servers (this one among them) that slow groups here by more than `SLOW_REPORT_MS`.
     #[serde(default)]
     pub slow: Vec<SlowReport>,
 }
 
-/// A server that holds up groups which this server has a part in: seen by what waits for it, not by its
-/// heartbeat. The server that names itself means its own journal.
+/// A server that slows groups of this server, as seen by pending bytes and records rather than by its heartbeat. A server
+/// that names itself means its own journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlowReport {
     pub server: ServerId,
-    /// How long the oldest of what waits for it has waited.
+    /// How long the oldest pending byte or record has waited.
     pub behind_ms: u64,
     pub cause: SlowCause,
 }
@@ -110,7 +110,7 @@ pub enum SlowCause {
     Link,
     /// Records wait for its disk.
     Journal,
-    /// The replica of a group on it does not get on, though what it needs has been sent.
+    /// A group's replica on it makes no progress, though all that it needs has been sent.
     Chain,
 }
 
@@ -155,17 +155,17 @@ pub enum ToServer {
     ClientKeys {
         keys: serde_json::Value,
     },
-    /// Admission promises another share of the server's capacity from now on, as in the welcome: a cost profile with
+    /// Admission promises another share of the server's capacity from now on, as in the welcome. A cost profile with
     /// another safety factor is in use.
     PromisedShare {
         share: f64,
     },
-    /// What has become of the server's drain. It changes nothing in what the server does.
+    /// The state of the server's drain, for information: the server acts as before.
     Drain {
         state: DrainState,
     },
-    /// Nothing of the group's log is left: the server, once a replica of it, answers clients `group_lost`, until
-    /// it is configured for the group again or told to drop it.
+    /// Nothing of the group's log is left. The server, once a replica of it, answers clients `group_lost`, until it is
+    /// configured for the group again or drops it.
     Lost {
         group_id: GroupId,
     },
@@ -178,7 +178,7 @@ pub enum DrainState {
     None,
     /// Replicas leave it one by one.
     Draining,
-    /// Nothing is left on it: it may stop, and its stop is no failure.
+    /// No replica is left on it: it may stop, and its stop is no failure.
     Drained,
 }
 
@@ -205,11 +205,11 @@ pub struct Welcome {
     /// JWKS with the coordinator's Ed25519 key, which signs peer tokens.
     pub peer_keys: serde_json::Value,
     pub peer_token: String,
-    /// What admission promises of the server's capacity, as a share: the profile's safety factor. Absent: servers do
-    /// not know what is free, and lend nothing.
+    /// The share of the server's capacity that admission promises: the profile's safety factor. Absent: servers do not
+    /// know their unallocated capacity, and grant no burst capacity.
     #[serde(default)]
     pub promised_share: Option<f64>,
-    /// When the registration asked for one.
+    /// Present if the registration asked for one.
     #[serde(default)]
     pub certificate_pem: Option<String>,
 }

@@ -1,13 +1,13 @@
-//! What requests cost a server, and the budget that a group's token buckets are filled with
-//! (Filo §3 "rate limiters", Pulsar §3 "virtual request cost").
+//! The cost of requests to a server, and the budget that fills a group's token buckets (Filo §3 "rate limiters", Pulsar
+//! §3 "virtual request cost").
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::LONE_APPENDS_PER_S;
+use crate::limits::SINGLE_ENTRY_APPENDS_PER_S;
 
 /// Tokens of a core-second, a byte and an operation: nanoseconds of CPU, bytes, thousandths of operations.
 pub const TOKENS_PER_UNIT: [f64; 3] = [1e9, 1.0, 1e3];
-/// Token buckets, and what servers lend one another, are counted in thousandths of tokens.
+/// Token buckets and grants between servers are counted in thousandths of tokens.
 pub const MILLI_PER_TOKEN: f64 = 1e3;
 
 /// Amounts of each resource; as a rate, per second. A server's capacity, a replica's demand.
@@ -63,9 +63,9 @@ impl ResourceVector {
     }
 }
 
-/// What one append costs the head in a full batch, as tokens: `fixed + per_byte · entry bytes` of each resource.
-/// Tokens of CPU are nanoseconds, of network bytes, of storage IO thousandths of operations; all are
-/// counted in thousandths, so that buckets are exact integers and a byte has a price in each of them.
+/// The cost of one append to the head in a full batch, as tokens: `fixed + per_byte · entry bytes` of each resource.
+/// Tokens of CPU are nanoseconds, of network bytes, of storage IO thousandths of operations. All are counted in
+/// thousandths, so that buckets are exact integers and a byte has a price in each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendCost {
     pub fixed_milli: [u64; 3],
@@ -82,24 +82,24 @@ impl AppendCost {
     }
 }
 
-/// What a batch costs the head beside its entries when it has fewer than costs were measured with: a batch costs
-/// something itself, which [`AppendCost`] spreads over that many entries. Larger batches are charged as those.
+/// The additional cost of a batch with fewer entries than costs were measured with. A batch itself has a cost, which
+/// [`AppendCost`] spreads over that many entries. Larger batches are charged as those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ShortBatch {
-    /// A batch of so many entries, or more, costs what its entries do.
+    /// A batch of so many entries, or more, costs as much as its entries.
     pub entries: u32,
-    /// For each entry that a batch has less, in thousandths of tokens.
+    /// The cost of each entry that a batch lacks, in thousandths of tokens.
     pub lacking_milli: [u64; 3],
 }
 
 impl ShortBatch {
-    /// Beside the cost of its entries.
+    /// The cost of a batch beside its entries.
     pub fn of(&self, entries: u64) -> [u64; 3] {
         let lacking = u64::from(self.entries).saturating_sub(entries);
         self.lacking_milli.map(|milli| milli.saturating_mul(lacking))
     }
 
-    /// Whether batches cost nothing themselves: an estimate, or a profile from before that was measured.
+    /// Whether batches cost nothing themselves: the profile is an estimate, or older than that measurement.
     pub fn is_free(&self) -> bool {
         *self == Self::default()
     }
@@ -108,22 +108,22 @@ impl ShortBatch {
 /// The rates of a group's token buckets, one per resource, and its cost function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Requests of the declared size each second: what the SLA says.
+    /// The SLA's rate: requests of the declared size each second.
     pub rate_per_s: u64,
     pub request_size_bytes: u32,
     pub cost: AppendCost,
     /// Tokens added each second (thousandths), per resource. The bucket holds one second of it.
     pub tokens_per_s_milli: [u64; 3],
-    /// What one request of the declared size costs each replica, head first, in thousandths of tokens. Empty where
-    /// it is not known: then as much as at the head.
+    /// Cost of one request of the declared size to each replica, head first, in thousandths of tokens. Empty if it is not
+    /// known: then as much as at the head.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replica_milli: Vec<[u64; 3]>,
-    /// What is reserved at each replica, head first, in thousandths of tokens each second: requests of the declared size
-    /// in full batches, and what is kept for batches that have fewer. Empty where nothing is kept for those, and in
-    /// configurations of earlier versions: then [`Budget::reserved_per_s`] requests everywhere.
+    /// Reservation at each replica, head first, in thousandths of tokens each second: for requests of the declared size in
+    /// full batches, and for short batches. Empty where nothing is reserved for short batches, and in configurations of
+    /// earlier versions: then [`Budget::reserved_per_s`] requests everywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replica_reserved_milli: Vec<[u64; 3]>,
-    /// Not there in configurations of earlier versions: then batches cost nothing themselves.
+    /// Absent in configurations of earlier versions: then batches cost nothing themselves.
     #[serde(default, skip_serializing_if = "ShortBatch::is_free")]
     pub short_batch: ShortBatch,
 }
@@ -143,26 +143,26 @@ impl Budget {
         }
     }
 
-    /// What a batch of `entries` entries with `bytes` bytes together takes from the buckets.
+    /// Tokens that a batch of `entries` entries with `bytes` bytes together takes from the buckets.
     pub fn batch_milli(&self, entries: u64, bytes: u64) -> [u64; 3] {
         let (own, beside) = (self.cost.of(entries, bytes), self.short_batch.of(entries));
         std::array::from_fn(|i| own[i].saturating_add(beside[i]))
     }
 
-    /// What is reserved at the head, in requests of the declared size that come in full batches: what is kept for batches
-    /// that have fewer is in it, too. So many pass in the resource that most is kept of; of others, and at other replicas,
-    /// less is reserved: [`Budget::reserved_milli_at`].
+    /// Reservation at the head, in requests of the declared size that come in full batches. The reservation for short
+    /// batches is part of it. So many requests pass in the resource with the largest reservation. Less of the others is
+    /// reserved, and less at other replicas: [`Budget::reserved_milli_at`].
     pub fn reserved_per_s(&self) -> u64 {
         self.requests_of(self.tokens_per_s_milli).max(self.rate_per_s)
     }
 
-    /// What one request of the declared size costs the head, in a full batch.
+    /// Cost of one request of the declared size to the head, in a full batch.
     pub fn request_milli(&self) -> [u64; 3] {
         self.cost.of(1, u64::from(self.request_size_bytes))
     }
 
-    /// What it costs the replica at a position of the chain. A chain that lost replicas is charged by position as if
-    /// it were whole, as placement does.
+    /// Cost of the same request to the replica at a position of the chain. A chain that lost replicas is charged by
+    /// position as if it were whole, as placement does.
     pub fn request_milli_at(&self, position: usize) -> [u64; 3] {
         match self.replica_milli.get(position) {
             Some(cost) => *cost,
@@ -170,7 +170,7 @@ impl Budget {
         }
     }
 
-    /// What is reserved at the replica at a position of the chain, in thousandths of tokens each second.
+    /// Reservation at the replica at a position of the chain, in thousandths of tokens each second.
     pub fn reserved_milli_at(&self, position: usize) -> [u64; 3] {
         match self.replica_reserved_milli.get(position) {
             Some(reserved) => *reserved,
@@ -182,22 +182,22 @@ impl Budget {
         }
     }
 
-    /// The most that a request lent costs the replica at a position of the chain. The head counts requests by what batches
-    /// cost it: one entry alone is several. If what it then costs another replica is more than as many in a full batch, it is
-    /// that; batches between the two are between.
-    pub fn lent_milli_at(&self, position: usize) -> [u64; 3] {
+    /// The most that a request above the reservation costs the replica at a position of the chain. The head counts requests
+    /// by the cost of their batches: a single-entry batch is several requests. At another replica such a batch may cost
+    /// more than as many requests in a full batch; the greater of the two counts. Larger batches lie between.
+    pub fn burst_milli_at(&self, position: usize) -> [u64; 3] {
         let full = self.request_milli_at(position);
         let Some(reserved) = self.replica_reserved_milli.get(position) else {
             return full;
         };
-        let alone_per_s = self.rate_per_s.clamp(1, LONE_APPENDS_PER_S);
+        let alone_per_s = self.rate_per_s.clamp(1, SINGLE_ENTRY_APPENDS_PER_S);
         let alone = |i: usize| {
             let beside = reserved[i].saturating_sub(full[i].saturating_mul(self.rate_per_s));
             u128::from(full[i]) + u128::from(beside.div_ceil(alone_per_s))
         };
         let (head, beside) = (self.request_milli(), self.short_batch.of(1));
         let ratio = |i: usize| (u128::from(head[i]) + u128::from(beside[i]), u128::from(head[i]));
-        // The head holds a group back in the resource in which an entry alone is most requests.
+        // The head limits a group in the resource in which a single-entry batch is most requests.
         let (alone_head, full_head) = (0..3)
             .map(ratio)
             .filter(|(_, full)| *full > 0)
@@ -209,7 +209,7 @@ impl Budget {
         })
     }
 
-    /// So many requests of the declared size cost the head as much as what was counted, in its dearest resource.
+    /// Requests of the declared size that cost the head as much as the given tokens, in the dearest resource.
     pub fn requests_of(&self, milli: [u64; 3]) -> u64 {
         let one = self.request_milli();
         let requests = |i: usize| if one[i] == 0 { 0 } else { milli[i].div_ceil(one[i]) };

@@ -1,7 +1,7 @@
 //! Maps by numbers that identify something: groups, servers, connections, sessions.
 //!
-//! Such a map is looked into for each frame, so its hash is two multiplications; it is keyed for each process, as some of
-//! the numbers are chosen by clients, who must not be able to have many fall together.
+//! Such a map is looked into for each frame, so its hash is two multiplications. The hash is keyed for each process.
+//! Clients choose some of the numbers, and must not be able to make them collide.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};

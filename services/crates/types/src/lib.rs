@@ -1,12 +1,14 @@
-//! Words of the domain, shared by every Rust part: no I/O, no clock, no randomness.
+//! Types of the domain, shared by every Rust part: no I/O, no clock, no randomness.
 //!
-//! - [`sla`]: what a customer asks for, and the answer
+//! - [`sla`]: a customer's request, and the answer
 //! - [`config`]: a group's configuration in one epoch, roles, states
-//! - [`cost`]: what a request costs a server, and budgets
+//! - [`durability`]: the condition under which an entry is committed
+//! - [`cost`]: the cost of a request to a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
 //! - [`ids`]: maps by numbers
-//! - [`machine`]: what a server runs on
+//! - [`machine`]: the machine of a server
 //! - [`names`]: names in certificates, hosts in addresses
+//! - [`permission`]: what a client may do with a group
 //! - [`limits`]: every bound of the data plane, with its reason
 //! - [`planted`]: bugs for the simulator to find, never in a server
 //! - [`codes`]: error codes of the data plane, from `sdk/contract/errors.json`
@@ -15,17 +17,21 @@ pub mod codes;
 pub mod config;
 pub mod control;
 pub mod cost;
+pub mod durability;
 pub mod ids;
 pub mod limits;
 pub mod machine;
 pub mod names;
+pub mod permission;
 pub mod planted;
 pub mod sla;
 
 pub use codes::Code;
 pub use config::{GroupConfig, GroupId, GroupState, Member, ProjectId, Role, ServerId};
+pub use durability::Durability;
 pub use machine::Machine;
-pub use sla::{Durability, Sla};
+pub use permission::Permission;
+pub use sla::Sla;
 
 /// A group's configuration number; grows with each reconfiguration and fences everything older.
 pub type Epoch = u64;

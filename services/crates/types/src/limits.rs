@@ -15,9 +15,9 @@ pub const FRAME_BYTES_MAX: u32 = BATCH_BYTES_MAX + HEAD_BYTES_MAX;
 /// Batches in one ENTRIES frame, so that its head fits 16 bits of length.
 pub const READ_BATCHES_MAX: u32 = 1_024;
 
-/// How long a commitment waits for a batch to carry it to the successor, where only readers wait for it: longer than a
-/// client takes to append again, shorter than a reader there notices.
-pub const NOTICE_HOLD_MS: u64 = 2;
+/// How long a commit notice waits for a batch to carry it to the successor. This is longer than a client takes to append
+/// again, and shorter than a reader at the successor notices.
+pub const COMMIT_NOTICE_HOLD_MS: u64 = 2;
 
 /// Groups attached to one client connection.
 pub const CHANNELS_PER_CONNECTION_MAX: usize = 256;
@@ -25,27 +25,28 @@ pub const CHANNELS_PER_CONNECTION_MAX: usize = 256;
 pub const CONNECTIONS_MAX: usize = 4_096;
 /// Subscriptions of one connection.
 pub const SUBSCRIPTIONS_PER_CONNECTION_MAX: usize = 64;
-/// A peer that does not finish its greeting by then is cut off.
+/// A connection whose handshake takes longer is closed.
 pub const HELLO_TIMEOUT_MS: u64 = 5_000;
-/// Connections that have not said yet who they are. Anybody may hold one for [`HELLO_TIMEOUT_MS`]; an honest one needs
-/// it for a handshake, milliseconds: so this is a burst of clients that all come at once, as after a failover.
-pub const GREETINGS_MAX: usize = 2_048;
-/// Of them, from one address (of IPv6: one /64): a burst of clients behind one NAT, and four such addresses to take all.
-pub const GREETINGS_PER_ADDRESS_MAX: usize = 512;
-/// Beyond those, from addresses of peers: every server of a large fleet dials at once after a restart, whatever
-/// strangers do, or chains would be cut because of them.
-pub const PEER_GREETINGS_MAX: usize = 256;
-/// Bytes waiting to be sent to one client before its reads are paused and, doubled, it is cut off.
+/// Unauthenticated connections. Anybody may hold one for [`HELLO_TIMEOUT_MS`]; an honest handshake takes milliseconds. So
+/// this is a burst of clients that all come at once, as after a failover.
+pub const HANDSHAKES_MAX: usize = 2_048;
+/// Unauthenticated connections of one address (of IPv6: one /64): a burst of clients behind one NAT. It takes four such
+/// addresses to hold all.
+pub const HANDSHAKES_PER_ADDRESS_MAX: usize = 512;
+/// Unauthenticated connections of peers' addresses, beyond those: every server of a large fleet dials at once after a
+/// restart. Unauthenticated connections of others must not keep links from opening.
+pub const PEER_HANDSHAKES_MAX: usize = 256;
+/// Bytes waiting to be sent to one client before its reads are paused. At twice as many its connection is closed.
 pub const CLIENT_OUTBOX_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of one client's requests on their way to groups of other shards before the client is not read from: as many as
-/// a group queues, so that one that keeps up is never waited for.
-pub const CLIENT_CROSSING_BYTES_MAX: usize = 8 << 20;
+/// Bytes of one client's requests on their way to other shards, beyond which its connection is not read: as many as a
+/// group queues. A shard that keeps up is never waited for.
+pub const CLIENT_BACKLOG_BYTES_MAX: usize = 8 << 20;
 
-/// Of an SLA's appends, so many a second may come in batches of their own: what somebody sends who waits for each answer.
-/// Beyond, an SLA holds in batches as the cost profile was measured with. It is reserved for each group, and is about a
-/// millisecond of a core each second.
-pub const LONE_APPENDS_PER_S: u64 = 1_000;
+/// Appends of an SLA that may come as single-entry batches, each second: a client that waits for each answer sends these.
+/// Beyond, an SLA holds in batches like those that the cost profile was measured with. Capacity for it is reserved for
+/// each group, about a millisecond of a core each second.
+pub const SINGLE_ENTRY_APPENDS_PER_S: u64 = 1_000;
 
 /// Batches of one session that may be outstanding, and whose offsets its head remembers for retries.
 pub const SESSION_WINDOW_BATCHES: u32 = 256;
@@ -60,65 +61,65 @@ pub const QUEUE_BYTES_MAX: u64 = 8 << 20;
 pub const QUEUE_BATCHES_MAX: usize = 4_096;
 /// Longest an append may wait for budget before it is throttled, whatever its own deadline.
 pub const QUEUE_WAIT_MS_MAX: u64 = 2_000;
-/// A throttled client is told to come back after this at the least, so that it does not spin …
+/// A throttled client should come back after this at the least, so that it does not spin …
 pub const RETRY_AFTER_MS_MIN: u64 = 1;
-/// … after this when not the budget but the chain holds appends back, …
+/// … after this where the chain, not the budget, holds appends back, …
 pub const RETRY_AFTER_MS_HELD: u64 = 50;
 /// … and after this at most, since budgets change.
 pub const RETRY_AFTER_MS_MAX: u64 = 10_000;
-/// A connection or link that has more is read so far before what it gave is sent on: less, and a batch of large entries is
-/// a round of its own; more, and servers of a chain wait for one another …
-pub const READ_STRETCH_BYTES: usize = 256 << 10;
-/// … and so far while records wait for the disk: each piece is another write, and the disk is what is waited for.
-pub const READ_STRETCH_SYNCED_BYTES: usize = 1 << 20;
-/// Up to so much waits for what is read next, once, to be written and synced with it.
+/// A connection or link is read so far before its frames are sent on: one read batch. With less, a batch of large entries
+/// is a flush of its own. With more, servers of a chain wait for one another …
+pub const READ_BATCH_BYTES: usize = 256 << 10;
+/// … and so far while records wait for the disk: each read batch is another write, and all wait for the disk.
+pub const READ_BATCH_SYNCED_BYTES: usize = 1 << 20;
+/// Up to so many bytes wait once for the next read batch, to be written and synced with it.
 pub const SYNC_HOLD_BYTES: usize = 4 << 20;
-/// A round of the queue between tenants, in time of the shard: what a request waits for others at most when its tenant is
-/// within its share. Longer, a tenant's burst is in others' way; shorter, rounds serve too few requests each.
-pub const FAIR_ROUND_US: u64 = 2_000;
+/// A cycle of the fair queue between tenants, in time of the shard. A request of a tenant within its share waits for
+/// others no longer. With a longer cycle a tenant's burst is in others' way; a shorter one serves too few requests.
+pub const FAIR_CYCLE_US: u64 = 2_000;
 /// While others wait, a connection is not read in smaller pieces: a system call costs about as much as so many bytes.
 pub const FAIR_READ_BYTES_MIN: usize = 16 << 10;
-/// How long a round waits for a tenant that has a share left and does not take its answers, …
+/// How long a cycle waits for a tenant that has a share left and does not take its answers, …
 pub const FAIR_BLOCKED_WAIT_US: u64 = 1_000;
 /// … and how long it is not waited for again: one that never reads takes no more than a sixteenth of the time.
 pub const FAIR_BLOCKED_REST_US: u64 = 16_000;
-/// Lent capacity that a group may use at once after a pause, in time at its rate: others may want it back any moment.
-pub const LENT_DEPTH_MS: u64 = 100;
-/// What lent requests may add to the time that a batch takes from its order to its commitment: a few syncs of a sound disk.
-/// Less, and what waits for one sync ends lending; more, and a client that appends at its SLA with what passes in a few
-/// milliseconds under way has less than that.
-pub const LENT_DELAY_MS: u64 = 4;
+/// Burst capacity that a group may use at once after a pause, in time at its rate: its owners may reclaim it any moment.
+pub const BURST_DEPTH_MS: u64 = 100;
+/// Time that requests above the reservation may add to a batch's way from order to commitment: a few syncs of a sound
+/// disk. With less, one sync would end the burst. With more, a client that appends at its SLA with a few milliseconds of
+/// batches under way would get less than its SLA.
+pub const BURST_DELAY_MS: u64 = 4;
 /// How long the least time that a batch took is remembered, at least: a chain that has become slower for good is not held
 /// to what it was.
-pub const LENT_LEAST_KEPT_MS: u64 = 10_000;
-/// In an interval servers agree on what is lent in five steps; the rest of it is for what is late.
+pub const BURST_LEAST_KEPT_MS: u64 = 10_000;
+/// Steps of an interval: servers agree on grants in five of them. The others leave time for late messages.
 pub const SHARE_STEPS_PER_INTERVAL: u64 = 16;
-/// Others' tenants are told as crowds by the level to which they rise, so many levels at most: sixteen give
-/// out a thousandth more, and cost servers twice the time.
-pub const SHARE_CROWD_LEVELS_MAX: usize = 4;
-/// Crowds of one frame: for each set of three resources those, and one that rises without end. A frame is 1.3 KB at most.
-pub const SHARE_CROWDS_MAX: usize = 8 * (SHARE_CROWD_LEVELS_MAX + 1);
-/// What is lent and not renewed for so many intervals ends: one message may be lost, and the next one too.
+/// Levels by which other servers' tenants are aggregated, at most. Sixteen levels would grant a thousandth more, and cost
+/// servers twice the time.
+pub const SHARE_AGGREGATE_LEVELS_MAX: usize = 4;
+/// Aggregates of one frame: for each set of three resources those levels, and one without end. A frame is 1.3 KB at most.
+pub const SHARE_AGGREGATES_MAX: usize = 8 * (SHARE_AGGREGATE_LEVELS_MAX + 1);
+/// A grant that is not renewed for so many intervals ends: two messages in a row may be lost.
 pub const SHARE_LAPSE_INTERVALS: u64 = 3;
-/// Frames about what is free that wait to be read; beyond, they are lost, which costs no more than one interval.
-pub const SHARE_NEWS_MAX: usize = 4_096;
-/// Of those, what is read at once: owners who come back together are one look at what is lent.
-pub const SHARE_NEWS_AT_ONCE: usize = 256;
+/// SHARE frames that wait to be read. Beyond, they are lost, which costs no more than one interval.
+pub const SHARE_UPDATES_MAX: usize = 4_096;
+/// SHARE frames read at once: owners that come back together cause one reclaim.
+pub const SHARE_UPDATES_AT_ONCE: usize = 256;
 /// Deadline of an append that names none.
 pub const APPEND_TIMEOUT_MS_DEFAULT: u32 = 10_000;
 
 /// Payload in flight from a predecessor to a successor that is catching up.
 pub const CATCHUP_WINDOW_BYTES: u64 = 4 << 20;
-/// A successor that catches up tells how far it is after so many bytes.
+/// A successor that catches up reports its progress after so many bytes.
 pub const CATCHUP_PROGRESS_BYTES: u64 = 1 << 20;
-/// Of a server's network and of its storage, what replicas on it may take to catch up others: little enough that
-/// other groups keep their SLA (the cost profile promises no more than the rest), enough for 1 GB in well under a
-/// minute on a 10 Gbit/s network.
+/// Share of a server's network and of its storage for catching up learners. It is little enough that other groups keep
+/// their SLA: admission promises no more than the rest. It is enough for 1 GB in well under a minute on a 10 Gbit/s
+/// network.
 pub const RECOVERY_SHARE_PERCENT: u64 = 4;
 /// However little a share comes to, catching up gets this much, or it would never end.
 pub const CATCHUP_BYTES_PER_S_MIN: u64 = 1 << 20;
-/// How much catching up may be done at once after a pause, in time at its rate. What is sent at once is in the way
-/// of other groups' batches on the link, and of their syncs at the learner.
+/// How much catching up may be done at once after a pause, in time at its rate. It delays other groups' batches on the
+/// link, and their syncs at the learner.
 pub const CATCHUP_BURST_MS: u64 = 10;
 /// How often allowances are given out.
 pub const CATCHUP_PACE_MS: u64 = 5;
@@ -128,30 +129,30 @@ pub const SYNC_RETRY_MS: u64 = 200;
 /// window of batches back from a busy disk takes.
 pub const SYNC_STALL_MS: u64 = 1_000;
 
-/// A server is reported as slow (`control::SlowReport`) when what waits for it has waited so long: far above any
-/// sync of a sound disk and any round trip, above twice the tick by which an innocent replica shows that it gets on,
-/// and below what a customer would take for an outage.
+/// A server is reported as slow (`control::SlowReport`) when bytes or records have waited for it so long. This is far
+/// above any sync of a sound disk and any round trip. It is above two ticks, by which a replica that is not slow shows its
+/// progress, and below an outage that a customer would notice.
 pub const SLOW_REPORT_MS: u64 = 500;
 
-/// A head that owes its clients what the ring has not told for so long, while the coordinator has not answered for a
-/// lease, sends them elsewhere ([`crate::Code::CutOff`]). Less than a lease, so that the lease decides; more than a
-/// sync of a busy disk takes.
+/// A head whose ring makes no progress for so long while clients wait, and whose coordinator has not answered for a lease,
+/// is isolated: it sends its clients elsewhere ([`crate::Code::CutOff`]). This is less than a lease, so that the lease
+/// decides, and more than a sync of a busy disk takes.
 pub const RING_STALL_MS: u64 = 1_000;
 
 /// Trims and questions for the status that wait for the ring, per group and kind.
 pub const ASKED_WAITING_MAX: usize = 4_096;
-/// A head whose question does not come round the ring by then says that it cannot answer.
+/// A head whose ring pass does not come back by then says that it cannot answer.
 pub const STATUS_WAIT_MS_MAX: u64 = 2_000;
-/// Refusals of conditions that wait until what they rest on is committed, per group: sixteen sessions with full
-/// windows. Beyond, appends with a failed condition are refused as overload.
+/// Refusals of conditions that wait until their premise is certain, per group: sixteen sessions with full windows.
+/// Beyond, appends with a failed condition are refused as overload.
 pub const HELD_REFUSALS_MAX: usize = 4_096;
-/// Batches freed in one round after a trim: milliseconds.
-pub const TRIM_BATCHES_PER_ROUND: u64 = 10_000;
+/// Batches freed in one flush after a trim: milliseconds.
+pub const TRIM_BATCHES_PER_FLUSH: u64 = 10_000;
 
-/// What a group keeps when its SLA names nothing.
+/// Retention of an SLA that names none.
 pub const RETENTION_BYTES_DEFAULT: u64 = 256 << 20;
 pub const RETENTION_BYTES_MIN: u64 = 1 << 20;
-/// Retention by age is looked at each tick by a clock that may be seconds off: below a minute it promises nothing.
+/// Retention by age goes by a clock that may be seconds off, and is applied at each tick: below a minute it means little.
 pub const RETENTION_AGE_S_MIN: u64 = 60;
 /// A century: more is a mistake, and sums in microseconds stay far from overflow.
 pub const RETENTION_AGE_S_MAX: u64 = 100 * 366 * 86_400;
@@ -167,12 +168,12 @@ pub const JOURNAL_BUFFER_BYTES_MAX: usize = 64 << 20;
 /// Free space below which a server turns its persistent groups read-only, leaving room for truncation records.
 pub const DISK_RESERVE_BYTES: u64 = 32 << 20;
 
-/// A group log's file, the unit in which trimming gives space back: small beside what a group retains by default.
+/// A group log's file, the unit in which trimming frees space: small beside a group's default retention.
 pub const GROUP_LOG_FILE_BYTES: u32 = 16 << 20;
 /// Read from the journal, and then synced, at once: with many groups, the more the fewer syncs a byte …
-pub const GROUP_LOG_ROUND_BYTES: u64 = 128 << 20;
+pub const GROUP_LOG_PASS_BYTES: u64 = 128 << 20;
 /// … but no more records than this, of whose new places 24 bytes each are kept until the round ends.
-pub const GROUP_LOG_ROUND_RECORDS_MAX: usize = 512 << 10;
+pub const GROUP_LOG_PASS_RECORDS_MAX: usize = 512 << 10;
 /// Full segments of the journal that are not copied yet: what groups trim meanwhile never is. And for how long at most.
 pub const GROUP_LOG_KEEP_SEGMENTS: usize = 4;
 pub const GROUP_LOG_KEEP_S: u64 = 30;
@@ -186,35 +187,35 @@ pub const GROUP_LOG_SCRUB_BYTES_PER_S: u64 = 2 << 20;
 pub const REPAIRS_PER_SHARD_MAX: usize = 16;
 /// Batches that one shard reads back for peers that repair at once.
 pub const FETCHES_SERVED_PER_SHARD_MAX: usize = 16;
-/// How long one peer is waited for before the next is asked.
+/// How long a repair waits for one peer before it asks the next.
 pub const REPAIR_TRY_MS: u64 = 1_000;
-/// How often all peers are asked before the reader is told that the entries cannot be had for now.
-pub const REPAIR_ROUNDS_MAX: u32 = 3;
-/// When nobody answered for a batch of a group, its others that are to be copied are not asked for until so much later:
-/// a segment may have lost hundreds of thousands, and what is copied damaged is repaired when peers are back.
+/// Attempts of a repair at all peers, before the reader's error that the entries are not available now.
+pub const REPAIR_ATTEMPTS_MAX: u32 = 3;
+/// Pause of a group's repairs while copying, after no peer answered for one of its batches. A segment may have lost
+/// hundreds of thousands of batches. Batches copied damaged are repaired when peers are back.
 pub const REPAIR_REST_MS: u64 = 10_000;
 
-/// Bytes queued to one peer's link before it is opened anew: more than all groups together put there, but for answers
-/// whose number others decide.
+/// Bytes queued to one peer's link before it is opened again. All groups together queue less, except for answers, whose
+/// number others decide.
 pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
-/// Bytes queued to one peer's link before groups that feed it wait, each for the others' batches. Sent in some tens of
-/// milliseconds, and with every group's window of [`CATCHUP_WINDOW_BYTES`] far below the bound above.
+/// Bytes queued to one peer's link before groups that feed it wait for one another's batches. They are sent in some tens
+/// of milliseconds. With every group's window of [`CATCHUP_WINDOW_BYTES`] they stay far below the bound above.
 pub const LINK_FEED_BYTES_MAX: usize = 32 << 20;
 
 /// Telemetry records kept while Redis is away: four hours of minutes for 32 groups.
 pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
-/// Records in one stream entry: keeps an entry below a megabyte, and what a failed send repeats.
+/// Records in one stream entry: keeps an entry, and the repetition of a failed send, below a megabyte.
 pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
-/// Changes of what is lent that wait for Redis; beyond, the oldest are dropped and counted: minutes of a busy server.
-pub const TELEMETRY_LENDING_MAX: usize = 4_096;
-/// So often all that is lent and borrowed is told, and not what changed only: the API shows what was told thrice as long ago.
-pub const TELEMETRY_LENDING_TOLD_S: u64 = 30;
-/// Windows that ended less than this ago are sent again over a new connection to Redis, which may have lost
-/// what it had taken (a replica promoted, a restart from an older file).
+/// Changes of grants that wait for Redis: minutes of a busy server. Beyond, the oldest are dropped and counted.
+pub const TELEMETRY_GRANTS_MAX: usize = 4_096;
+/// How often all grants are published, and not the changed ones only. The API shows grants for three times as long.
+pub const TELEMETRY_GRANTS_PUBLISHED_S: u64 = 30;
+/// Windows that ended less than this ago are sent again over a new connection to Redis. Redis may have lost windows that
+/// it had accepted: a replica was promoted, or it restarted from an older file.
 pub const TELEMETRY_RESEND_S: u64 = 900;
-/// Cuts of a group's counters (at an epoch's end and beginning) that wait for the next sample; beyond, what
-/// they would have told apart is counted for the later epoch.
-pub const TELEMETRY_CUTS_MAX: usize = 64;
+/// Samples of a group's counters at an epoch's end and beginning that wait for the next regular sample. Beyond, usage
+/// of the earlier epoch is counted for the later one.
+pub const TELEMETRY_EPOCH_SAMPLES_MAX: usize = 64;
 /// Spans on their way from the shards to the exporter; beyond, they are dropped and counted.
 pub const TELEMETRY_SPANS_MAX: usize = 4_096;
 /// Traced batches under way in one group; those beyond have no span here.
@@ -222,8 +223,8 @@ pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// Messages waiting for one server: every configuration of a server with the most groups, twice. A server
-/// that falls further behind is disconnected, and gets everything when it registers again.
+/// Messages waiting for one server: every configuration of a server with the most groups, twice. A server that falls
+/// further behind is disconnected, and gets everything when it registers again.
 pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 65_536;
 /// Control connections of one coordinator, registered or not.
 pub const CONTROL_CONNECTIONS_MAX: usize = 16_384;
@@ -233,23 +234,23 @@ pub const COORDINATOR_EVENTS_MAX: usize = 100_000;
 pub const COORDINATOR_EVENTS_PER_ANSWER_MAX: usize = 1_000;
 /// Longest wait for the next event.
 pub const COORDINATOR_EVENTS_WAIT_MS_MAX: u64 = 30_000;
-/// Ids of deleted groups that cannot be used again; older ones are known to nobody any more.
+/// Ids of deleted groups that cannot be used again. Older ids are forgotten everywhere.
 pub const DELETED_GROUPS_MAX: usize = 100_000;
 /// Join tokens that are neither used nor expired.
 pub const JOIN_TOKENS_MAX: usize = 10_000;
 /// An invitation that lies around longer is a risk.
 pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
-/// Groups that a server says it holds: more than any has room for, and what a control message has room for.
+/// Groups that a server reports to hold: more than any has room for, and as many as a control message has room for.
 pub const HELD_GROUPS_MAX: usize = 16_384;
 /// Incarnations that a server remembers while the coordinator has not confirmed one: failed starts in a row.
 pub const INCARNATIONS_KEPT_MAX: usize = 16;
-/// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at
-/// another server, within the window of one catch-up (4 MiB under way): few enough that the rest of a server's
-/// groups do not notice, enough that one slow log does not hold up the others.
+/// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at another
+/// server, within the window of one catch-up (4 MiB under way). The other groups of the servers do not notice so few,
+/// and one slow log does not hold up the others.
 pub const DRAIN_MOVES_MAX: usize = 4;
-/// A group lost and begun anew begins so far above where its offsets had got to. A chain that the coordinator
-/// cannot hear must commit half of it unheard before an offset could be used twice: 1.5 hours at
-/// [`RATE_PER_S_MAX`], 6 days at a million a second. A smaller number would save nothing.
+/// A reset group begins so far above the last known offset of its lost log. A chain that the coordinator cannot hear must
+/// commit half of it before an offset could be used twice. That takes 1.5 hours at [`RATE_PER_S_MAX`], and 6 days at a
+/// million a second. A smaller number would save nothing.
 pub const RESET_GAP_OFFSETS: u64 = 1 << 40;
 /// Offsets are exact in every language's numbers up to here; a group that would pass it cannot be reset again.
 pub const RESET_OFFSET_MAX: u64 = 1 << 53;
@@ -273,17 +274,17 @@ const _: () = assert!(
 const _: () = assert!(RETRY_AFTER_MS_MIN <= RETRY_AFTER_MS_HELD && RETRY_AFTER_MS_HELD <= RETRY_AFTER_MS_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX <= UNCOMMITTED_BYTES_MAX);
 const _: () = assert!(
-    FRAME_BYTES_MAX as usize <= CLIENT_CROSSING_BYTES_MAX,
-    "the largest frame crosses shards"
+    FRAME_BYTES_MAX as usize <= CLIENT_BACKLOG_BYTES_MAX,
+    "the largest frame fits a cross-shard transfer"
 );
-const _: () = assert!(GREETINGS_PER_ADDRESS_MAX * 4 <= GREETINGS_MAX && GREETINGS_MAX <= CONNECTIONS_MAX);
+const _: () = assert!(HANDSHAKES_PER_ADDRESS_MAX * 4 <= HANDSHAKES_MAX && HANDSHAKES_MAX <= CONNECTIONS_MAX);
 const _: () = assert!(
     RESET_GAP_OFFSETS / 2 / RATE_PER_S_MAX >= 3_600,
-    "an hour unheard uses no offset twice"
+    "an hour without the coordinator uses no offset twice"
 );
 const _: () = assert!(
     HELD_GROUPS_MAX * 200 <= CONTROL_MESSAGE_BYTES_MAX,
-    "what a server holds fits its registration"
+    "the groups that a server holds fit its registration"
 );
 const _: () = assert!(
     READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,

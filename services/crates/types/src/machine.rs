@@ -1,4 +1,4 @@
-//! What makes costs comparable: the processor, and how much of it there is.
+//! The machine that costs were measured on: its processor and cores make costs comparable.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Longer names are cut.
+/// Longer names are shortened.
 pub const CPU_NAME_CHARS_MAX: usize = 128;
 
 impl Machine {

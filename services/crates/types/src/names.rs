@@ -1,4 +1,4 @@
-//! Names that certificates carry for who somebody is, whatever the address (`docs/internals/links.md`).
+//! Names by which certificates identify a process, whatever its address (`docs/internals/links.md`).
 
 use crate::config::ServerId;
 

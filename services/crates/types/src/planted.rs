@@ -1,31 +1,30 @@
 //! Bugs planted on purpose: the simulator must catch each of them, or it proves nothing
-//! (`docs/internals/simulator.md`). Without the feature `planted`, which no server is built with, [`on`] is the
-//! constant `false` and costs nothing.
+//! (`docs/internals/simulator.md`). No server is built with the feature `planted`. Without it [`on`] is the constant
+//! `false` and costs nothing.
 
-/// One at a time is on, on the thread that asked for it.
+/// At most one is on at a time, on the thread that asked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// The head commits what it has itself.
+    /// The head commits its own log.
     AckBeforeTail,
-    /// Messages of other epochs are believed.
+    /// Messages of other epochs count.
     EpochUnchecked,
     /// A divergent suffix stays when a replica rejoins.
     SuffixKept,
-    /// After a cut the session table is as before.
+    /// A truncation leaves the session table as it was.
     SessionsNotRebuilt,
     /// The base forgets the session table.
     SessionsLostAtTrim,
     /// A retry is ordered again.
     RetryOrderedAgain,
-    /// A session that may have been forgotten is taken for new. Harms a client whose first batch of a session was
-    /// ordered, and who learns that only after 1 024 other sessions have pushed its own out of the table: it sends the
-    /// batch again, and it is ordered twice.
+    /// A session that may have been forgotten is taken for new. Harms a client whose first batch of a session was ordered
+    /// without its knowledge. Later 1 024 other sessions push its own out of the table. Its retry is then ordered again.
     FloorIgnored,
-    /// What was given to the journal counts as durable.
+    /// Records given to the journal count as durable.
     DurableAheadOfSync,
-    /// The head counts what others say that they have, and not whether its own disk has it.
+    /// The head counts the others' acknowledgements, and not its own disk.
     OwnDiskIgnored,
-    /// Of a persistent chain, too, the tail is taken to speak for all before it.
+    /// The tail acknowledges for the whole chain in persistent groups, too.
     FollowersIgnored,
     /// The head commits below `min_replicas`.
     MinReplicasIgnored,
@@ -35,33 +34,33 @@ pub enum Bug {
     NoNewAgreement,
     /// A learner joins though the ring has not waited for it.
     LearnerNotWaitedFor,
-    /// A learner that lacks one batch counts as level.
+    /// A learner that lacks one batch counts as caught up.
     CatchUpOneShort,
-    /// A cut is not written to the journal: after a restart the replica holds again what it had cut.
-    CutNotWritten,
-    /// A replica stands before its cut is on the disk. Harms when a head that came back without its unsynced end has a
-    /// follower cut that, tells a client that the ring has closed without its batch, and both are killed before the
-    /// follower's next sync: if the follower is back first, it brings the batch back and commits it.
-    CutNotWaitedFor,
-    /// A group that was dropped and comes again stands before the note of the drop is on the disk. Harms when it joins a
-    /// chain that has nothing yet, is killed before its next sync, and leads with what it held before it was dropped.
+    /// A truncation is not written to the journal: a restart brings the truncated batches back.
+    TruncationNotWritten,
+    /// A replica is settled before its truncation is on the disk. Harms when a head comes back without its unsynced end.
+    /// Its follower truncates that end, and the head tells a client that the chain agrees without its batch. Both are
+    /// killed before the follower's next sync. If the follower is back first, it brings the batch back and commits it.
+    TruncationNotWaitedFor,
+    /// A group that was dropped and comes again is settled before the note of the drop is on the disk. Harms when it joins
+    /// a chain that has nothing yet, is killed before its next sync, and leads with the log from before the drop.
     DropNotWaitedFor,
-    /// Completions from before a cut count. Harms while the journal holds a batch, a cut of it and the very same batch
-    /// again: so when a replica that came back without its unsynced end has its successor, whose sync still runs, cut what
-    /// it gets itself once more from its own predecessor, and hands on. The end of that sync then vouches for a batch
-    /// that the cut, which is durable next, takes away.
+    /// Completions from before a truncation count. Harms while the journal holds a batch, its truncation and the very same
+    /// batch again. A replica comes back without its unsynced end, and its successor, whose sync still runs, truncates
+    /// that end. The replica gets the batch again from its predecessor and hands it on. The end of the sync then counts
+    /// for a batch that the truncation, which is durable next, takes away.
     OldCompletionsTaken,
-    /// Clients are attached before the ring has closed. Harms when a head came back without its unsynced end: it tells a
-    /// client that its batch is not ordered, and is killed again before the followers, who hold the batch, have agreed
-    /// with it. The next head is one of them.
+    /// Clients are attached before the chain agrees. Harms when a head comes back without its unsynced end, and tells a
+    /// client that its batch is not ordered. The followers hold the batch. The head is killed again before they have
+    /// agreed with it, and the next head is one of them.
     AttachedBeforeRing,
-    /// A head answers where the log ends without asking the ring.
+    /// A head says where the log ends without a ring pass.
     StaleTail,
-    /// Trims what is not committed.
+    /// Uncommitted batches are trimmed.
     TrimBeyondCommit,
     /// A trim is answered before the ring has it.
-    TrimToldEarly,
-    /// Readers are served what is not committed.
+    TrimAnsweredEarly,
+    /// Readers are served uncommitted batches.
     UncommittedRead,
     /// An older fencing token is let through.
     FencingIgnored,
@@ -69,11 +68,11 @@ pub enum Bug {
     ExpectedOffsetIgnored,
     /// A record whose checksum is wrong is taken.
     TornRecordTaken,
-    /// Damage is taken for a torn end.
-    DamageCut,
-    /// A report of an earlier epoch promotes a learner. Commitment waits for a learner that was reported only to the end
-    /// of the epoch. So it harms when the report is on its way while a member is restarted: the next epoch has the same
-    /// tail and learner and commits without the learner, which the report then puts into the chain.
+    /// Damage is taken for a torn end of the journal.
+    DamageTruncated,
+    /// A report of an earlier epoch promotes a learner. Commitment waits for a reported learner only to the end of the
+    /// epoch. So it harms when the report is on its way while a member is restarted. The next epoch has the same tail and
+    /// learner, and commits without the learner. The late report then puts the learner into the chain.
     StalePromotion,
     /// A learner joins the chain and stays a learner.
     DoubleJoin,
@@ -81,7 +80,34 @@ pub enum Bug {
     RestartKeepsEpoch,
     /// A member that lost its memory keeps its place.
     EmptyMemberKept,
-    /// What follows from a command leaves before the command is on the disk.
+    /// A channel whose session was attached elsewhere since may still append.
+    FormerOwnerAppends,
+    /// A batch that waited is ordered though its session was attached elsewhere since. Harms a client that learned from
+    /// ATTACHED that the batch is not in the log, and gave its seq to another batch.
+    FormerOwnerOrders,
+    /// A channel that goes takes its session along, though that was attached on another channel since. The client is then
+    /// refused for ever on its present channel.
+    DetachEndsSession,
+    /// A client that may only read appends.
+    PermissionIgnored,
+    /// A batch that may have been ordered before is taken for a new one by all checks before the replica. Its refusal says
+    /// that it did not happen.
+    RetryRefusedOutright,
+    /// A deposed head says that batches under way did not happen.
+    UnknownRefusedOutright,
+    /// A batch behind a refused one takes budget and room, though it cannot be ordered.
+    RefusedOvertaken,
+    /// The queue of a deposed head stays. Harms when it leads again: it orders batches that their clients have abandoned.
+    QueueOutlivesHead,
+    /// An isolated head attaches clients.
+    IsolatedHeadAttaches,
+    /// A page of a log is sent though the log was reset meanwhile.
+    FormerLogServed,
+    /// A peer's batch is taken for a repair though its header is another.
+    RepairUnchecked,
+    /// A subscription is fed without credit.
+    CreditIgnored,
+    /// Effects of a command leave before the command is on the disk.
     ActsBeforeLog,
 }
 
@@ -102,23 +128,35 @@ impl Bug {
         Bug::NoNewAgreement,
         Bug::LearnerNotWaitedFor,
         Bug::CatchUpOneShort,
-        Bug::CutNotWritten,
-        Bug::CutNotWaitedFor,
+        Bug::TruncationNotWritten,
+        Bug::TruncationNotWaitedFor,
         Bug::DropNotWaitedFor,
         Bug::OldCompletionsTaken,
         Bug::AttachedBeforeRing,
         Bug::StaleTail,
         Bug::TrimBeyondCommit,
-        Bug::TrimToldEarly,
+        Bug::TrimAnsweredEarly,
         Bug::UncommittedRead,
         Bug::FencingIgnored,
         Bug::ExpectedOffsetIgnored,
         Bug::TornRecordTaken,
-        Bug::DamageCut,
+        Bug::DamageTruncated,
         Bug::StalePromotion,
         Bug::DoubleJoin,
         Bug::RestartKeepsEpoch,
         Bug::EmptyMemberKept,
+        Bug::FormerOwnerAppends,
+        Bug::FormerOwnerOrders,
+        Bug::DetachEndsSession,
+        Bug::PermissionIgnored,
+        Bug::RetryRefusedOutright,
+        Bug::UnknownRefusedOutright,
+        Bug::RefusedOvertaken,
+        Bug::QueueOutlivesHead,
+        Bug::IsolatedHeadAttaches,
+        Bug::FormerLogServed,
+        Bug::RepairUnchecked,
+        Bug::CreditIgnored,
         Bug::ActsBeforeLog,
     ];
 }
@@ -128,7 +166,7 @@ thread_local! {
     static ON: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
 }
 
-/// Whether this bug is on here.
+/// Whether this bug is on in this thread.
 #[cfg(feature = "planted")]
 pub fn on(bug: Bug) -> bool {
     ON.get() == Some(bug)
@@ -140,7 +178,7 @@ pub const fn on(_: Bug) -> bool {
     false
 }
 
-/// From here on this bug, or none, is on in this thread.
+/// Turns this bug on in this thread, or all off.
 #[cfg(feature = "planted")]
 pub fn plant(bug: Option<Bug>) {
     ON.set(bug);

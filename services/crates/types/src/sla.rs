@@ -1,20 +1,11 @@
-//! What a customer asks for, and the answer. JSON shapes: `docs/internals/coordinator.md`.
+//! A customer's request, and the answer. JSON shapes: `docs/internals/coordinator.md`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::Role;
 use crate::cost::ResourceVector;
+use crate::durability::Durability;
 use crate::limits;
-
-/// When an entry counts as committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// Every replica holds it in memory.
-    InMemory,
-    /// Every replica has it on stable storage.
-    Persistent,
-}
 
 /// The admission request (Filo §3, equation 1): durability mode, degree, request size, throughput.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +13,7 @@ pub enum Durability {
 pub struct Sla {
     pub durability: Durability,
     pub replication_degree: u8,
-    /// Fewest replicas that must hold an entry for appends to go on; `None` is a majority of the degree.
+    /// Fewest replicas with which appends go on; `None`: a majority of the degree.
     #[serde(default)]
     pub min_replicas: Option<u8>,
     pub request_size_bytes: u32,
@@ -32,7 +23,7 @@ pub struct Sla {
     pub region: String,
     #[serde(default = "default_retention_bytes")]
     pub retention_bytes: u64,
-    /// Entries older than this are discarded, however few bytes there are; `None`: none for their age.
+    /// Entries older than this are discarded, however few bytes there are; `None`: age discards none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_age_s: Option<u64>,
 }
@@ -90,10 +81,10 @@ impl Sla {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quote {
     pub admissible: bool,
-    /// What each replica would be promised, head first.
+    /// Demand of each replica, head first.
     pub demand: Vec<ReplicaDemand>,
     pub total_demand: ResourceVector,
-    /// The resource of which the group would take the largest share of what is free.
+    /// The resource of which the group would take the largest share of the unallocated capacity.
     pub dominant_resource: ScarceResource,
     pub refusal: Option<Refusal>,
     pub profile_version: String,
@@ -107,12 +98,12 @@ pub struct ReplicaDemand {
     pub demand: ResourceVector,
 }
 
-/// Why an SLA was not admitted, and what would be.
+/// The reason why an SLA was not admitted, and the largest one that would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub reason: RefusalReason,
     pub scarce_resource: ScarceResource,
-    /// For people: what was asked, what there is.
+    /// For people: the amount asked for, and the amount there is.
     pub message: String,
     /// The same SLA at a rate that would be admitted now; `None` when none was found.
     pub largest_sla_that_fits: Option<Sla>,

@@ -1,5 +1,5 @@
-//! The header of a batch: 96 bytes that the head makes when it orders the batch. Followers forward it and
-//! the journal stores it as it is; the payload behind it is the client's, untouched.
+//! The header of a batch: 96 bytes that the head makes when it orders the batch. Followers forward it and the journal
+//! stores it as it is. The payload behind it is the client's, untouched.
 //!
 //! ```text
 //!  0 u32 header_crc (over 4..96)   4 u32 payload_len   8 u32 payload_crc   12 u32 entry_count
@@ -24,7 +24,7 @@ pub struct BatchHeader {
     pub epoch: Epoch,
     pub index: Index,
     pub base_offset: Offset,
-    /// Bytes of all entries of the log up to and with this batch: usage is read off the log itself.
+    /// Bytes of all entries of the log up to and with this batch, from which usage is read.
     pub cumulative_bytes: u64,
     pub session: u64,
     pub seq: u64,
@@ -37,7 +37,7 @@ pub struct BatchHeader {
     pub payload_crc: u32,
 }
 
-/// A batch and, while it is on its way, the trace it belongs to.
+/// A batch and, while it is on its way, its trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     pub header: BatchHeader,
@@ -113,7 +113,7 @@ impl BatchHeader {
 }
 
 impl Batch {
-    /// Whether the payload is the one that the header was made for.
+    /// An error unless the payload is the one that the header was made for.
     pub fn verify(&self) -> Result<(), WireError> {
         if self.payload.len() != self.header.payload_len as usize {
             return Err(WireError::Malformed {

@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
             .map_err(|_| WireError::Malformed { what })
     }
 
-    /// A count that is followed by at least `item_len` bytes for each item: refuses what cannot be there.
+    /// A count that is followed by at least `item_len` bytes for each item: refuses counts beyond the bytes there.
     pub fn count(&mut self, item_len: usize) -> Result<usize, WireError> {
         let count = self.u32()? as usize;
         if count
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Cuts `text` to what its length field can say, at a character boundary.
+/// Shortens `text` to the longest that its length field can express, at a character boundary.
 fn clip(text: &str, max: usize) -> &str {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {
@@ -112,7 +112,7 @@ pub fn put_str8(out: &mut BytesMut, text: &str) {
     out.put_slice(text.as_bytes());
 }
 
-/// Longer texts are cut at 8192 bytes: they are tokens (at most that long) and messages for people.
+/// Longer texts are shortened to 8192 bytes: they are tokens (at most that long) and messages for people.
 pub fn put_str16(out: &mut BytesMut, text: &str) {
     let text = clip(text, 8192);
     out.put_u16_le(text.len() as u16);

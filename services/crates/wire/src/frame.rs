@@ -4,8 +4,8 @@
 //!  0 u32 len   4 u8 kind   5 u8 flags   6 u16 head_len   8 u32 channel   12 u32 head_crc   16 body
 //! ```
 //!
-//! `head_crc` covers bytes 0..12 and the head. The payload behind the head has a CRC of its own inside
-//! the head, made by whoever made the payload: no byte is summed twice on a server.
+//! `head_crc` covers bytes 0..12 and the head. The payload behind the head has a CRC of its own inside the head, made
+//! where the payload was made: no byte is summed twice on a server.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -16,7 +16,7 @@ pub const HEADER_LEN: usize = 16;
 pub const FLAG_TRACE: u8 = 1;
 pub const TRACE_LEN: usize = 25;
 
-/// W3C trace context as it travels with an append.
+/// The W3C trace context of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     pub trace_id: [u8; 16],
@@ -35,7 +35,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// For kinds that carry no payload.
+    /// An error where a kind without payload carries one.
     pub fn expect_no_payload(&self, what: &'static str) -> Result<(), WireError> {
         if self.payload.is_empty() {
             Ok(())
@@ -92,7 +92,7 @@ pub fn decode_frame(stream: &mut BytesMut, frame_bytes_max: u32) -> Result<Optio
     }))
 }
 
-/// How many bytes the frame at the front needs in all, when its header is there: to reserve them at once.
+/// Length of the whole frame at the front, once its header is there: to reserve it at once.
 pub fn frame_len(stream: &[u8]) -> Option<usize> {
     let len = u32::from_le_bytes(*stream.first_chunk::<4>()?);
     Some(HEADER_LEN + len as usize)

@@ -1,12 +1,13 @@
 //! Frames between clients, servers and peers: pure encoding and decoding.
 //!
-//! `sdk/contract/wire.md` is the contract for clients; `docs/internals/chain.md` describes what peers say.
+//! `sdk/contract/wire.md` is the contract for clients; `docs/internals/chain.md` describes the messages of peers.
 //! Nothing here reads a socket: bytes in, messages out, and back.
 //!
 //! - [`frame`]: the 16-byte header, its checksum, cutting a stream into frames
 //! - [`batch`]: the header of a batch, as it is replicated and stored
 //! - [`client`]: messages between client and server
 //! - [`peer`]: messages between servers
+//! - [`share`]: messages between servers about burst capacity
 //! - [`cursor`]: reading and writing little-endian fields
 
 pub mod batch;
@@ -22,7 +23,7 @@ pub use frame::{Frame, TraceContext, decode_frame, encode_frame};
 use quorate_types::Code;
 use thiserror::Error;
 
-/// Why received bytes were refused. The connection cannot go on: what follows has no known boundary.
+/// The reason why received bytes were refused. The connection cannot go on: the next frame's beginning is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum WireError {
     #[error("frame of {len} bytes is longer than the {max} allowed")]

@@ -10,7 +10,8 @@ use crate::client::MAGIC;
 use crate::cursor::{Reader, put_str8, put_str16};
 use crate::frame::{Frame, encode_frame};
 
-/// Of these messages; a server links with those of its own version only. In version 1 levels went down the chain.
+/// Version of these messages: a server links only with servers of its own. In version 1 acknowledgements went down the
+/// chain.
 pub const LINK_VERSION: u16 = 2;
 
 pub mod kind {
@@ -28,66 +29,66 @@ pub mod kind {
     pub const SHARE: u8 = 75;
 }
 
-/// What one replica tells another of one group, in one epoch.
+/// A message between two replicas of one group, in one epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// Predecessor → successor: the next batch of the log.
     Replicate(Replicate),
-    /// A replica of the chain → head, closing the ring: what it has.
+    /// A replica of the chain → head: its acknowledgement, which closes the ring.
     ChainAck(ChainAck),
-    /// Predecessor → successor, when no batch carries it: what a Replicate would have said besides, and what is
-    /// told too seldom to travel with every batch.
+    /// Predecessor → successor: commit index and storage fault where no batch carries them, and fields that change too
+    /// seldom to travel with every batch.
     ChainNotice(ChainNotice),
-    /// Successor → predecessor, in a new epoch or after a broken link: where my log stands.
+    /// Successor → predecessor, in a new epoch or after a broken link: the state of the sender's log.
     SyncRequest(SyncRequest),
-    /// Predecessor → successor: cut your log to `common_index` (or start from the base); batches follow.
+    /// Predecessor → successor: truncate your log to `common_index`, or begin behind the base. Batches follow.
     SyncReply(SyncReply),
-    /// Successor → predecessor: what has arrived, so that the sender's window opens.
+    /// Successor → predecessor: the batches that have arrived, to open the window.
     Progress(Progress),
-    /// Between any two replicas of a group: my record of this batch is damaged, send me yours.
+    /// Between any two replicas of a group: the sender's record of this batch is damaged, and it asks for another.
     Fetch { index: Index },
-    /// The answer; `None`: it is not to be had here.
+    /// The answer; `None`: the batch is not available here.
     Fetched { index: Index, batch: Option<Batch> },
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChainAck {
     /// The sender holds (durably, in persistent mode) up to this.
-    pub level: Index,
+    pub acknowledged_index: Index,
     pub storage_fault: bool,
-    /// The sender has taken in (durably, in persistent mode) that clients trimmed up to this.
-    pub trim_level: Index,
-    /// The last of the head's rounds that has reached the sender.
-    pub round: u64,
+    /// The sender has taken in clients' trims (durably, in persistent mode) up to this.
+    pub trim_index: Index,
+    /// The last ring pass that has reached the sender.
+    pub ring_pass: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChainNotice {
     pub commit_index: Index,
     pub storage_fault: bool,
-    /// All up to this may be discarded: the head's decision.
+    /// The trim point, by the head's decision: batches up to this may be discarded.
     pub trim_index: Index,
-    /// Of that, what a client asked for: it must outlast this process before the client is told.
+    /// The part of it that clients asked for: it must be durable everywhere before they are answered.
     pub trim_asked: Index,
-    /// The head's last question, numbered in each epoch from 1, whether it is still the head.
-    pub round: u64,
+    /// The head's last ring pass, numbered in each epoch from 1.
+    pub ring_pass: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// What has arrived; at a learner of a persistent group, what is on stable storage.
+    /// Batches up to this have arrived; at a learner of a persistent group, are on stable storage.
     pub index: Index,
-    pub level_with_sender: bool,
-    /// The last round that has reached the sender.
-    pub round: u64,
-    /// What the sender has taken in (durably, in persistent mode) of what clients trimmed.
-    pub trim_level: Index,
+    pub is_caught_up: bool,
+    /// The last ring pass that has reached the sender.
+    pub ring_pass: u64,
+    /// The sender has taken in clients' trims (durably, in persistent mode) up to this.
+    pub trim_index: Index,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replicate {
     pub commit_index: Index,
-    /// The sender's last index when it sent this: equal to the batch's when nothing is behind it.
+    /// The sender's last index when it sent this: equal to the batch's if that is the last.
     pub last_index: Index,
     pub storage_fault: bool,
     pub batch: Batch,
@@ -99,7 +100,7 @@ pub struct SyncRequest {
     pub nonce: u32,
     pub last_index: Index,
     pub commit_index: Index,
-    /// (epoch, index at which it begins), oldest first, of what the log still holds.
+    /// (epoch, index of its first batch), oldest first, for the epochs that the log still holds.
     pub history: Vec<(Epoch, Index)>,
 }
 
@@ -113,7 +114,7 @@ pub struct SyncReply {
     pub base: Option<Bytes>,
 }
 
-/// A message with the group and the sender's epoch: every one is fenced.
+/// A message with the group and the sender's epoch, which fences it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub group_id: GroupId,
@@ -121,9 +122,9 @@ pub struct Envelope {
     pub message: Message,
 }
 
-/// What opens a link; the rest of the connection is [`Envelope`]s and ALIVE.
+/// A handshake opens a link; the rest of the connection is [`Envelope`]s and ALIVE.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Greeting {
+pub enum Handshake {
     Hello {
         version: u16,
         server_id: u32,
@@ -136,11 +137,11 @@ pub enum Greeting {
     },
 }
 
-impl Greeting {
+impl Handshake {
     pub fn to_bytes(&self) -> Bytes {
         let mut out = BytesMut::new();
         match self {
-            Greeting::Hello {
+            Handshake::Hello {
                 version,
                 server_id,
                 incarnation,
@@ -155,7 +156,7 @@ impl Greeting {
                     put_str16(out, token);
                 });
             }
-            Greeting::HelloOk {
+            Handshake::HelloOk {
                 server_id,
                 incarnation,
             } => {
@@ -168,9 +169,9 @@ impl Greeting {
         out.freeze()
     }
 
-    pub fn decode(frame: &Frame) -> Result<Greeting, WireError> {
-        frame.expect_no_payload("greeting")?;
-        let mut r = Reader::new(&frame.head, "peer greeting");
+    pub fn decode(frame: &Frame) -> Result<Handshake, WireError> {
+        frame.expect_no_payload("handshake")?;
+        let mut r = Reader::new(&frame.head, "peer handshake");
         match frame.kind {
             kind::HELLO => {
                 let magic_ok = r.bytes(4)? == MAGIC;
@@ -178,7 +179,7 @@ impl Greeting {
                 r.u16()?;
                 if !magic_ok {
                     return Err(WireError::Malformed {
-                        what: "peer greeting",
+                        what: "peer handshake",
                     });
                 }
                 if version != LINK_VERSION {
@@ -187,14 +188,14 @@ impl Greeting {
                         ours: LINK_VERSION,
                     });
                 }
-                Ok(Greeting::Hello {
+                Ok(Handshake::Hello {
                     version,
                     server_id: r.u32()?,
                     incarnation: r.str8()?,
                     token: r.str16()?,
                 })
             }
-            kind::HELLO_OK => Ok(Greeting::HelloOk {
+            kind::HELLO_OK => Ok(Handshake::HelloOk {
                 server_id: r.u32()?,
                 incarnation: r.str8()?,
             }),
@@ -203,14 +204,14 @@ impl Greeting {
     }
 }
 
-/// A frame that says that the sender lives, and which version of SHARE it takes (0: none).
+/// An ALIVE frame, with the version of SHARE that the sender takes (0: none).
 pub fn alive_frame(share_version: u8) -> Bytes {
     let mut out = BytesMut::new();
     encode_frame(&mut out, kind::ALIVE, 0, None, 0, |out| out.put_u8(share_version));
     out.freeze()
 }
 
-/// The version of SHARE that the sender of an ALIVE takes; servers that did not know of it say nothing.
+/// The version of SHARE that the sender of an ALIVE takes; servers without SHARE name none.
 pub fn share_version_of(alive: &Frame) -> u8 {
     alive.head.first().copied().unwrap_or(0)
 }
@@ -226,25 +227,25 @@ impl Envelope {
         let message = match frame.kind {
             kind::REPLICATE => decode_replicate(&mut r, frame)?,
             kind::CHAIN_ACK => Message::ChainAck(ChainAck {
-                level: r.position()?,
+                acknowledged_index: r.position()?,
                 storage_fault: r.u8()? != 0,
-                trim_level: r.position()?,
-                round: r.u64()?,
+                trim_index: r.position()?,
+                ring_pass: r.u64()?,
             }),
             kind::CHAIN_NOTICE => Message::ChainNotice(ChainNotice {
                 commit_index: r.position()?,
                 storage_fault: r.u8()? != 0,
                 trim_index: r.position()?,
                 trim_asked: r.position()?,
-                round: r.u64()?,
+                ring_pass: r.u64()?,
             }),
             kind::SYNC_REQUEST => decode_sync_request(&mut r)?,
             kind::SYNC_REPLY => decode_sync_reply(&mut r, frame)?,
             kind::PROGRESS => Message::Progress(Progress {
                 index: r.position()?,
-                level_with_sender: r.u8()? != 0,
-                round: r.u64()?,
-                trim_level: r.position()?,
+                is_caught_up: r.u8()? != 0,
+                ring_pass: r.u64()?,
+                trim_index: r.position()?,
             }),
             kind::FETCH => Message::Fetch { index: r.position()? },
             kind::FETCHED => decode_fetched(&mut r, frame)?,
@@ -268,8 +269,7 @@ impl Envelope {
         }
     }
 
-    /// As [`Envelope::encode`], for a message that is not sent to anybody else: nobody counts one more user of the
-    /// payload, and then one less.
+    /// As [`Envelope::encode`], for a message that is sent to one server only: it saves counting the payload's users.
     pub fn into_frame(self, out: &mut BytesMut) -> Option<Bytes> {
         self.put_frame(out);
         match self.message {
@@ -322,15 +322,15 @@ impl Message {
                 out.put_slice(&m.batch.header.encode());
             }
             Message::ChainAck(m) => {
-                out.put_u64_le(m.level);
+                out.put_u64_le(m.acknowledged_index);
                 out.put_u8(u8::from(m.storage_fault));
-                out.put_u64_le(m.trim_level);
-                out.put_u64_le(m.round);
+                out.put_u64_le(m.trim_index);
+                out.put_u64_le(m.ring_pass);
             }
             Message::ChainNotice(m) => {
                 out.put_u64_le(m.commit_index);
                 out.put_u8(u8::from(m.storage_fault));
-                for field in [m.trim_index, m.trim_asked, m.round] {
+                for field in [m.trim_index, m.trim_asked, m.ring_pass] {
                     out.put_u64_le(field);
                 }
             }
@@ -354,9 +354,9 @@ impl Message {
             }
             Message::Progress(m) => {
                 out.put_u64_le(m.index);
-                out.put_u8(u8::from(m.level_with_sender));
-                out.put_u64_le(m.round);
-                out.put_u64_le(m.trim_level);
+                out.put_u8(u8::from(m.is_caught_up));
+                out.put_u64_le(m.ring_pass);
+                out.put_u64_le(m.trim_index);
             }
             Message::Fetch { index } => out.put_u64_le(*index),
             Message::Fetched { index, batch } => {

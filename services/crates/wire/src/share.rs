@@ -1,10 +1,10 @@
-//! SHARE: what servers tell one another about free capacity (`docs/internals/chain.md`, "Sharing what is free").
+//! SHARE: messages between servers about burst capacity (`docs/internals/chain.md`, "Sharing idle capacity").
 //!
-//! It concerns no log: whatever of it is lost, late or not understood, groups keep what they reserved.
+//! SHARE concerns no log: groups keep their reservations though any frame may be lost, late or not understood.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_types::cost::RESOURCES;
-use quorate_types::limits::SHARE_CROWDS_MAX;
+use quorate_types::limits::SHARE_AGGREGATES_MAX;
 use quorate_types::{Epoch, GroupId};
 use uuid::Uuid;
 
@@ -13,54 +13,57 @@ use crate::cursor::Reader;
 use crate::frame::{Frame, encode_frame};
 use crate::peer::kind;
 
-/// Of this format. Servers tell theirs in ALIVE, and send SHARE only to those who told one; frames of a version that
-/// is not known are ignored.
+/// Version of this format. Servers name theirs in ALIVE, and send SHARE only to servers that named one. Frames of an
+/// unknown version are ignored.
 pub const SHARE_VERSION: u8 = 1;
 
-/// Entries of one frame, so that its head fits 16 bits of length. What is more goes into another one.
+/// Entries of one frame, so that its head fits 16 bits of length. More entries go into another frame.
 pub const SHARE_ENTRIES_MAX: usize = 1_024;
 
 const ENTRY_LEN: usize = 16 + 8 + 8 + 8 + 1;
-const CROWD_LEN: usize = 4 * 8;
+const AGGREGATE_LEN: usize = 4 * 8;
 
-/// What is told; what the numbers of entries mean. 5 to 7 were bounds, which nobody tells any more.
+/// The subject of a frame, which gives the numbers of its entries their meaning. 5 to 7 are not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum What {
-    /// No entries: `free` is what the sender has free.
+    /// No entries: `free` is the sender's idle capacity.
     Free = 1,
     /// `number`: requests/s wanted above the reservation.
     Wants = 2,
     /// `number`: requests/s, to be taken whole or refused.
     Proposals = 3,
-    /// The proposals taken. `used_up`: as in [`What::Promise`].
+    /// The accepted proposals. `used_up`: as in [`What::Commitment`].
     Accepted = 4,
-    /// `number`: requests/s that the sender keeps for the group. `used_up`: of which resource it has no more then, for
-    /// people.
-    Promise = 8,
-    /// From heads: `number` is the interval of the grant in use, if there is one; others are over.
+    /// A commitment. `number`: requests/s that the sender keeps for the group. `used_up`: the resource that its commitments
+    /// use up, for people.
+    Commitment = 8,
+    /// From heads: `number` is the interval of the grant in use, if there is one; other grants are over.
     Using = 9,
-    /// To heads: the sender's word for these groups is void.
+    /// To heads: the sender's commitments for these groups are void.
     Recall = 10,
     /// From heads: the group uses more of its reservation than was assumed.
     Returned = 11,
-    /// From heads: `number` is what the group uses of its reservation without saying so; the rest may be lent.
+    /// From heads: `number` is the part of its reservation that the group uses without announcing it; the rest may be
+    /// granted.
     Assumed = 12,
     /// To heads: the sender keeps `number` of the group's reservation free.
     Kept = 13,
-    /// `free`: what the sender has free; `number`, of groups whose head it is: requests/s wanted above the reservation.
+    /// `free`: the sender's idle capacity. `number`, for groups that it heads: requests/s wanted above the reservation.
     Has = 14,
-    /// No entries: `crowds` are the sender's groups that the receiver does not host.
-    Crowds = 15,
+    /// No entries: the sender's groups that the receiver does not host, as aggregates.
+    Aggregates = 15,
 }
 
 impl What {
     fn of(byte: u8) -> Option<Self> {
         use What::{
-            Accepted, Assumed, Crowds, Free, Has, Kept, Promise, Proposals, Recall, Returned, Using, Wants,
+            Accepted, Aggregates, Assumed, Commitment, Free, Has, Kept, Proposals, Recall, Returned, Using,
+            Wants,
         };
         let all = [
-            Free, Wants, Proposals, Accepted, Promise, Using, Recall, Returned, Assumed, Kept, Has, Crowds,
+            Free, Wants, Proposals, Accepted, Commitment, Using, Recall, Returned, Assumed, Kept, Has,
+            Aggregates,
         ];
         all.into_iter().find(|what| *what as u8 == byte)
     }
@@ -71,16 +74,16 @@ pub struct ShareEntry {
     pub group_id: GroupId,
     pub epoch: Epoch,
     pub number: Option<u64>,
-    /// In the order of [`quorate_types::cost::RESOURCES`]; of none, or not told: `None`.
+    /// In the order of [`quorate_types::cost::RESOURCES`]; `None`: no resource, or none named.
     pub used_up: Option<usize>,
 }
 
-/// Groups as one: what they take while their dominant share, the *level*, rises.
+/// An aggregate of groups: the amounts that they take while their dominant share, the *level*, rises.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ShareCrowd {
-    /// Of each resource, in thousandths of tokens each second, at level 1: finite, not negative.
+pub struct ShareAggregate {
+    /// Amount of each resource at level 1, in thousandths of tokens each second: finite, not negative.
     pub per_level: [f64; 3],
-    /// They rise no further: not negative, may be infinite.
+    /// The level at which they stop: not negative, may be infinite.
     pub until_level: f64,
 }
 
@@ -91,8 +94,8 @@ pub struct Share {
     /// CPU, network, storage IO, in thousandths of tokens each second.
     pub free: [u64; 3],
     pub entries: Vec<ShareEntry>,
-    /// Of [`What::Crowds`] only.
-    pub crowds: Vec<ShareCrowd>,
+    /// In [`What::Aggregates`] only.
+    pub aggregates: Vec<ShareAggregate>,
 }
 
 impl Share {
@@ -102,9 +105,10 @@ impl Share {
             "more goes into another frame"
         );
         assert!(
-            self.crowds.len() <= SHARE_CROWDS_MAX && (self.crowds.is_empty() || self.what == What::Crowds),
-            "{} crowds",
-            self.crowds.len()
+            self.aggregates.len() <= SHARE_AGGREGATES_MAX
+                && (self.aggregates.is_empty() || self.what == What::Aggregates),
+            "{} aggregates",
+            self.aggregates.len()
         );
         let mut out = BytesMut::new();
         encode_frame(&mut out, kind::SHARE, 0, None, 0, |out| {
@@ -121,21 +125,21 @@ impl Share {
                 out.put_u8(u8::from(entry.number.is_some()));
                 out.put_u64_le(entry.number.unwrap_or(0));
             }
-            if self.what == What::Crowds {
-                out.put_u32_le(self.crowds.len() as u32);
-                for crowd in &self.crowds {
-                    crowd
+            if self.what == What::Aggregates {
+                out.put_u32_le(self.aggregates.len() as u32);
+                for aggregate in &self.aggregates {
+                    aggregate
                         .per_level
                         .iter()
                         .for_each(|amount| out.put_u64_le(amount.to_bits()));
-                    out.put_u64_le(crowd.until_level.to_bits());
+                    out.put_u64_le(aggregate.until_level.to_bits());
                 }
             }
         });
         out.freeze()
     }
 
-    /// `None`: of a version, or about something, that this server does not know.
+    /// `None`: this server does not know the version or the subject.
     pub fn decode(frame: &Frame) -> Result<Option<Share>, WireError> {
         frame.expect_no_payload("SHARE")?;
         let mut r = Reader::new(&frame.head, "SHARE");
@@ -153,8 +157,8 @@ impl Share {
         let entries = (0..count)
             .map(|_| decode_entry(&mut r))
             .collect::<Result<_, WireError>>()?;
-        let crowds = match what {
-            What::Crowds => decode_crowds(&mut r)?,
+        let aggregates = match what {
+            What::Aggregates => decode_aggregates(&mut r)?,
             _ => Vec::new(),
         };
         Ok(Some(Share {
@@ -162,7 +166,7 @@ impl Share {
             what,
             free,
             entries,
-            crowds,
+            aggregates,
         }))
     }
 }
@@ -180,23 +184,23 @@ fn decode_entry(r: &mut Reader<'_>) -> Result<ShareEntry, WireError> {
     })
 }
 
-fn decode_crowds(r: &mut Reader<'_>) -> Result<Vec<ShareCrowd>, WireError> {
-    let count = r.count(CROWD_LEN)?;
-    if count > SHARE_CROWDS_MAX {
+fn decode_aggregates(r: &mut Reader<'_>) -> Result<Vec<ShareAggregate>, WireError> {
+    let count = r.count(AGGREGATE_LEN)?;
+    if count > SHARE_AGGREGATES_MAX {
         return Err(WireError::Malformed { what: "SHARE" });
     }
-    (0..count).map(|_| decode_crowd(r)).collect()
+    (0..count).map(|_| decode_aggregate(r)).collect()
 }
 
-fn decode_crowd(r: &mut Reader<'_>) -> Result<ShareCrowd, WireError> {
+fn decode_aggregate(r: &mut Reader<'_>) -> Result<ShareAggregate, WireError> {
     let mut real = || Ok::<f64, WireError>(f64::from_bits(r.u64()?));
     let (per_level, until_level) = ([real()?, real()?, real()?], real()?);
-    // Nobody who computes with it has to ask again.
+    // Later computations rely on it.
     let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
     if !per_level.iter().all(is_amount) || until_level.is_nan() || until_level < 0.0 {
         return Err(WireError::Malformed { what: "SHARE" });
     }
-    Ok(ShareCrowd {
+    Ok(ShareAggregate {
         per_level,
         until_level,
     })
@@ -219,19 +223,19 @@ mod tests {
             what,
             free: [1, u64::MAX, 3],
             entries: (1..=SHARE_ENTRIES_MAX as u128).map(entry).collect(),
-            crowds: Vec::new(),
+            aggregates: Vec::new(),
         }
     }
 
-    fn crowds(per_level: f64, until_level: f64) -> Share {
-        let crowd = ShareCrowd {
+    fn aggregates(per_level: f64, until_level: f64) -> Share {
+        let aggregate = ShareAggregate {
             per_level: [per_level, 0.0, 7.5],
             until_level,
         };
         Share {
             entries: Vec::new(),
-            crowds: vec![crowd; SHARE_CROWDS_MAX],
-            ..share(What::Crowds, None)
+            aggregates: vec![aggregate; SHARE_AGGREGATES_MAX],
+            ..share(What::Aggregates, None)
         }
     }
 
@@ -246,8 +250,8 @@ mod tests {
             share(What::Has, Some(u64::MAX)),
             share(What::Using, Some(76)),
             share(What::Returned, None),
-            crowds(0.25, f64::INFINITY),
-            crowds(f64::MAX, 0.0),
+            aggregates(0.25, f64::INFINITY),
+            aggregates(f64::MAX, 0.0),
         ];
         for sent in sent {
             assert_eq!(Share::decode(&frame(&sent.to_bytes())), Ok(Some(sent)));
@@ -255,29 +259,29 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_is_used_up_comes_back_and_one_that_is_none_is_not_told() {
-        let mut sent = share(What::Promise, Some(12));
+    fn a_used_up_resource_survives_and_an_unknown_one_is_dropped() {
+        let mut sent = share(What::Commitment, Some(12));
         for resource in [None, Some(0), Some(1), Some(2)] {
             sent.entries[0].used_up = resource;
             assert_eq!(Share::decode(&frame(&sent.to_bytes())), Ok(Some(sent.clone())));
         }
         sent.entries[0].used_up = Some(3);
-        let told = Share::decode(&frame(&sent.to_bytes())).unwrap().unwrap();
-        assert_eq!(told.entries[0].used_up, None);
+        let decoded = Share::decode(&frame(&sent.to_bytes())).unwrap().unwrap();
+        assert_eq!(decoded.entries[0].used_up, None);
     }
 
     #[test]
     fn what_no_sum_can_use_is_refused() {
         for real in [f64::NAN, -1.0, f64::NEG_INFINITY] {
-            for sent in [crowds(real, 1.0), crowds(1.0, real)] {
+            for sent in [aggregates(real, 1.0), aggregates(1.0, real)] {
                 assert!(Share::decode(&frame(&sent.to_bytes())).is_err(), "{real}");
             }
         }
-        assert!(Share::decode(&frame(&crowds(f64::INFINITY, 1.0).to_bytes())).is_err());
+        assert!(Share::decode(&frame(&aggregates(f64::INFINITY, 1.0).to_bytes())).is_err());
     }
 
     #[test]
-    fn what_is_not_told_any_more_is_ignored() {
+    fn a_retired_subject_is_ignored() {
         for what in 5..=7 {
             let mut old = frame(&share(What::Wants, None).to_bytes());
             let mut head = BytesMut::from(&old.head[..]);

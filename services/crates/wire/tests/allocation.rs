@@ -1,4 +1,4 @@
-//! Nobody makes a receiver allocate by naming a large number: what is reserved follows what has arrived.
+//! A large number in a frame does not make a receiver allocate: buffers follow the bytes that have arrived.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Whatever is encoded is decoded to the same, alone and in a stream, and no damage to it is taken for a message.
+//! Each message is decoded as it was encoded, alone and in a stream. No damaged frame is taken for a message.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use proptest::collection::vec;
@@ -10,7 +10,7 @@ use quorate_wire::client::{
 };
 use quorate_wire::cursor::{POSITION_MAX, check_entries, entries, payload_of};
 use quorate_wire::peer::{
-    self, ChainAck, ChainNotice, Envelope, Greeting, Progress, Replicate, SyncReply, SyncRequest,
+    self, ChainAck, ChainNotice, Envelope, Handshake, Progress, Replicate, SyncReply, SyncRequest,
 };
 use quorate_wire::{Batch, BatchHeader, Frame, TraceContext, WireError, decode_frame};
 use uuid::Uuid;
@@ -231,23 +231,23 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
             })
         }),
         (position(), any::<bool>(), position(), any::<u64>()).prop_map(
-            |(level, storage_fault, trim_level, round)| {
+            |(acknowledged_index, storage_fault, trim_index, ring_pass)| {
                 peer::Message::ChainAck(ChainAck {
-                    level,
+                    acknowledged_index,
                     storage_fault,
-                    trim_level,
-                    round,
+                    trim_index,
+                    ring_pass,
                 })
             }
         ),
         ([position(), position(), position()], any::<bool>(), any::<u64>()).prop_map(
-            |(n, storage_fault, round)| {
+            |(n, storage_fault, ring_pass)| {
                 peer::Message::ChainNotice(ChainNotice {
                     commit_index: n[0],
                     storage_fault,
                     trim_index: n[1],
                     trim_asked: n[2],
-                    round,
+                    ring_pass,
                 })
             }
         ),
@@ -274,18 +274,18 @@ fn any_peer() -> impl Strategy<Value = Envelope> {
                 base,
             })),
         (position(), any::<bool>(), any::<u64>(), position()).prop_map(
-            |(index, level_with_sender, round, trim_level)| {
+            |(index, is_caught_up, ring_pass, trim_index)| {
                 peer::Message::Progress(Progress {
                     index,
-                    level_with_sender,
-                    round,
-                    trim_level,
+                    is_caught_up,
+                    ring_pass,
+                    trim_index,
                 })
             }
         ),
         position().prop_map(|index| peer::Message::Fetch { index }),
         (position(), proptest::option::of(batch())).prop_map(|(index, batch)| {
-            // What repairs a disk belongs to nobody's request.
+            // A repair belongs to no request, so it carries no trace.
             let batch = batch.map(|batch| Batch { trace: None, ..batch });
             peer::Message::Fetched { index, batch }
         }),
@@ -309,7 +309,7 @@ fn only_frame(bytes: &[u8]) -> Frame {
 fn understood(frame: &Frame) -> bool {
     client::Message::decode(frame).is_ok()
         || Envelope::decode(frame).is_ok()
-        || Greeting::decode(frame).is_ok()
+        || Handshake::decode(frame).is_ok()
 }
 
 proptest! {
@@ -339,12 +339,12 @@ proptest! {
     }
 
     #[test]
-    fn greetings(version in Just(peer::LINK_VERSION), server_id: u32, incarnation in "[0-9a-f]{0,32}", token in ".{0,400}") {
-        for greeting in [
-            Greeting::Hello { version, server_id, incarnation: incarnation.clone(), token },
-            Greeting::HelloOk { server_id, incarnation },
+    fn handshakes(version in Just(peer::LINK_VERSION), server_id: u32, incarnation in "[0-9a-f]{0,32}", token in ".{0,400}") {
+        for handshake in [
+            Handshake::Hello { version, server_id, incarnation: incarnation.clone(), token },
+            Handshake::HelloOk { server_id, incarnation },
         ] {
-            prop_assert_eq!(Greeting::decode(&only_frame(&greeting.to_bytes())), Ok(greeting));
+            prop_assert_eq!(Handshake::decode(&only_frame(&handshake.to_bytes())), Ok(handshake));
         }
     }
 
@@ -373,7 +373,7 @@ proptest! {
         prop_assert_eq!(found, messages);
     }
 
-    /// Every prefix of a frame is either incomplete or refused, whoever reads it.
+    /// Every prefix of a frame is either incomplete or refused, by clients and peers alike.
     #[test]
     fn truncated(envelope in any_peer(), message in any_client()) {
         for bytes in [envelope.to_bytes(), message.to_bytes(3, None)] {
@@ -394,7 +394,7 @@ proptest! {
         }
     }
 
-    /// Whatever arrives, nothing panics.
+    /// No bytes make a decoder panic.
     #[test]
     fn garbage(bytes in vec(any::<u8>(), 0..300)) {
         if let Ok(Some(frame)) = decode_frame(&mut BytesMut::from(&bytes[..]), FRAME_BYTES_MAX) {
@@ -453,14 +453,14 @@ fn a_frame_over_the_limit_is_refused_by_its_header() {
 
 #[test]
 fn a_peer_of_another_version_of_links_is_refused_by_name() {
-    let of = |version| Greeting::Hello {
+    let of = |version| Handshake::Hello {
         version,
         server_id: 3,
         incarnation: "i1".to_string(),
         token: "t".to_string(),
     };
     for theirs in [0, 1, peer::LINK_VERSION + 1] {
-        let refused = Greeting::decode(&only_frame(&of(theirs).to_bytes())).unwrap_err();
+        let refused = Handshake::decode(&only_frame(&of(theirs).to_bytes())).unwrap_err();
         let ours = peer::LINK_VERSION;
         assert_eq!(refused, WireError::LinkVersion { theirs, ours });
         assert!(refused.to_string().contains("same release"), "{refused}");
@@ -472,7 +472,7 @@ fn absurd_positions_are_refused() {
     let (group_id, storage_fault) = (GroupId(Uuid::nil()), false);
     for message in [
         peer::Message::ChainAck(ChainAck {
-            level: u64::MAX,
+            acknowledged_index: u64::MAX,
             storage_fault,
             ..ChainAck::default()
         }),
@@ -482,7 +482,7 @@ fn absurd_positions_are_refused() {
         }),
         peer::Message::Progress(Progress {
             index: POSITION_MAX,
-            level_with_sender: true,
+            is_caught_up: true,
             ..Progress::default()
         }),
         peer::Message::SyncRequest(SyncRequest {

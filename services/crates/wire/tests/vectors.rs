@@ -301,7 +301,7 @@ fn frames_of_later_versions() {
     }
 }
 
-/// What a receiver answers: the frame and message layers here, then the checks that the shell makes of payloads.
+/// A receiver's answer: of the frame and message layers here, then of the shell's checks of payloads.
 fn refused_with(bytes: &[u8], max: u32) -> Option<Code> {
     let mut stream = BytesMut::from(bytes);
     let frame = match decode_frame(&mut stream, max) {

@@ -1,4 +1,4 @@
-//! Whose connection is read next, on real sockets: one tenant floods, another is served as if it did not.
+//! Turns between tenants, on real sockets: one tenant floods, another is served as if it did not.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -7,17 +7,18 @@ use std::net::TcpStream as StdTcpStream;
 use std::time::Instant;
 
 use bytes::BytesMut;
-use quorate_tokens::Permission;
+use quorate_qos::Tenant;
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
-use quorate_types::{Durability, GroupConfig, ServerId};
+use quorate_types::{Durability, GroupConfig, Permission, ServerId};
 use quorate_wire::client::{Append, NO_EXPECTED_OFFSET};
 use tokio::net::TcpListener;
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use uuid::Uuid;
 
 use super::*;
-use crate::shard::lone_shard::lone_shard;
+use crate::shard::run::let_next_read;
+use crate::shard::test_shard::test_shard;
 
 const FLOOD: GroupId = GroupId(Uuid::from_u128(7));
 const OTHER: GroupId = GroupId(Uuid::from_u128(8));
@@ -59,7 +60,7 @@ fn config(group_id: GroupId) -> GroupConfig {
 }
 
 fn shard(dir: &std::path::Path) -> Shard {
-    let mut shard = lone_shard(dir, |_| {});
+    let mut shard = test_shard(dir, |_| {}).shard;
     shard.configure(config(FLOOD));
     shard.configure(config(OTHER));
     shard.flush();
@@ -71,18 +72,17 @@ async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpS
     let client = StdTcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.set_nonblocking(true).unwrap();
     let (accepted, _) = listener.accept().await.unwrap();
-    let before: HashSet<u64> = shard.borrow().io.connections.keys().copied().collect();
-    let slot = shard.borrow().io.shared.connection_slot().unwrap();
+    let before: HashSet<u64> = shard.borrow().executor.clients.ids().collect();
+    let slot = shard.borrow().shared().connections.take().unwrap();
     let halves = quorate_transport::plain(accepted);
     spawn_local(run(shard.clone(), halves, Bytes::new(), slot));
     loop {
         let new = shard
             .borrow()
-            .io
-            .connections
-            .keys()
-            .find(|id| !before.contains(id))
-            .copied();
+            .executor
+            .clients
+            .ids()
+            .find(|id| !before.contains(id));
         match new {
             Some(id) => return (client, id),
             None => yield_now().await,
@@ -92,25 +92,22 @@ async fn connect(shard: &Rc<RefCell<Shard>>, listener: &TcpListener) -> (StdTcpS
 
 /// As an ATTACH whose token was good.
 fn attach(shard: &mut Shard, connection: u64, group_id: GroupId, tenant: Tenant) {
-    let terms = shard.io.shared.terms_of(group_id);
-    let of = shard.io.connections.get_mut(&connection).unwrap();
-    let number = of.channels.attach(CHANNEL, group_id, terms);
-    of.tenant = Some(tenant);
-    shard.io.fair.join(connection, tenant);
+    let cost = shard.shared().append_costs.get(group_id);
+    let client = ClientRef {
+        connection,
+        channel: CHANNEL,
+    };
+    let number = shard.executor.clients.attach_as(client, group_id, tenant, cost);
     let permission = Permission {
         may_append: true,
         may_read: true,
         project: None,
         expires_at_s: u64::MAX,
     };
-    let request = ClientRequest::Attach {
+    let request = Request::Attach {
         number,
         session: connection,
         permission,
-    };
-    let client = ClientRef {
-        connection,
-        channel: CHANNEL,
     };
     shard.group_request(group_id, client, request);
 }
@@ -158,7 +155,7 @@ fn answers(client: &mut StdTcpStream, reader: &mut BytesMut) -> (u64, u64) {
 }
 
 fn offered(shard: &Rc<RefCell<Shard>>, group_id: GroupId) -> u64 {
-    shard.borrow().groups[&group_id].counters.totals.offered_entries
+    shard.borrow().groups[&group_id].core.totals().offered_entries
 }
 
 /// Forty connections have their sockets full of appends that will all be refused; then another's come on one connection,
@@ -182,7 +179,7 @@ fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
         }
         let (mut calm, id) = connect(&shard, &listener).await;
         attach(&mut shard.borrow_mut(), id, OTHER, other);
-        shard.borrow_mut().weigh_tenants();
+        shard.borrow_mut().executor.clients.weigh_tenants();
         // From here on nothing runs before all that is to be read is in sockets.
         let bytes = appends(APPENDS_EACH);
         for client in &mut flood {
@@ -201,7 +198,7 @@ fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
         }
         let (acked, refused) = answers(&mut flood[0], &mut BytesMut::new());
         assert!(acked == 0 && refused > 0, "{acked} and {refused}");
-        assert_eq!(shard.borrow().io.connections.len(), FLOODING + 1);
+        assert_eq!(shard.borrow().executor.clients.ids().count(), FLOODING + 1);
     });
     drop(shard);
     std::fs::remove_dir_all(dir).unwrap();
@@ -210,15 +207,15 @@ fn read_before(name: &str, flooding: Tenant, other: Tenant) -> u64 {
 
 /// As the shard's own, and notes how far the flood is when the other's appends are committed.
 async fn flush(shard: Rc<RefCell<Shard>>, before: Rc<Cell<Option<u64>>>) {
-    let wake = shard.borrow().io.wake.clone();
+    let wake = shard.borrow().flush_wake.clone();
     loop {
-        wake.notified().await;
+        wake.woken().await;
         shard.borrow_mut().flush();
-        let committed = shard.borrow().groups[&OTHER].replica.commit_offset();
+        let committed = shard.borrow().groups[&OTHER].core.replica().commit_offset();
         if before.get().is_none() && committed == APPENDS_EACH {
             before.set(Some(offered(&shard, FLOOD)));
         }
-        crate::shard::fair::let_next_read(&shard).await;
+        let_next_read(&shard).await;
     }
 }
 

@@ -1,378 +1,640 @@
 //! A shard: one thread that owns some of the server's groups, connections and links, and all their state.
 //!
-//! Tasks of the shard's runtime (readers, timers, the inbox) borrow the [`Shard`] for one synchronous step
-//! at a time and never across an await. What a step makes dirty is carried out by one flush task, which the
-//! runtime runs after all readers that were ready: so one round serves many groups, and each socket gets
-//! one vectored write (`docs/internals/replica.md`).
+//! Tasks of the shard's runtime (readers, timers, the inbox) borrow the [`Shard`] for one synchronous step at a time
+//! and never across an await. One flush task carries out what steps have changed. The runtime runs it after all
+//! readers that were ready, so one flush serves many groups, and each socket gets one vectored write
+//! (`docs/internals/replica.md`).
+//!
+//! Imports go down this list, never up:
+//!
+//! - [`run`]: the thread, its runtime, its inbox. `client_task`, `link_task`, `disk_task`: one task for each
+//!   connection, link, and piece of work that blocks. `read_batch`: how far a reader goes before a flush
+//! - [`Shard`]: groups, and their events
+//! - `executor`: what groups want done, to the handlers
+//! - `clients`, `links`, `disk`, `wakeups`: handlers, each with its own state
+//! - `hosted`, `connection`, `remote_connections`, `flush_wake`: what they consist of
 
-pub mod clients;
-pub mod crossing;
-pub mod fair;
-pub mod group;
-pub mod io;
-pub mod lending;
-pub mod links;
-#[cfg(test)]
-mod lone_shard;
-pub mod reads;
-pub mod repair;
+mod client_task;
+mod clients;
+mod connection;
+mod disk;
+mod disk_task;
+mod executor;
+mod flush_wake;
+mod hosted;
+mod link_task;
+mod links;
+mod read_batch;
+mod remote_connections;
 pub mod run;
-pub mod serve;
-pub mod slow;
-pub mod stretch;
-pub mod traced;
+mod slow;
+mod wakeups;
+
+#[cfg(test)]
+mod shard_tests;
+#[cfg(test)]
+mod test_shard;
 
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use quorate_chain::{ClientRef, Event, Replica};
+use quorate_chain::{ClientRef, Replica, ReplicaEvent};
+use quorate_group::{Event, Group, Outputs, Request, Turn, refuse_absent};
+use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
-use quorate_replica_log::{Entry, Places};
+use quorate_qos::Pace;
+use quorate_recovery::Places;
+use quorate_telemetry::ServerCounts;
 use quorate_telemetry::usage::Sample;
-use quorate_transport::Detached;
-use quorate_types::control::GroupReport;
+use quorate_types::control::ToCoordinator;
 use quorate_types::ids::IdMap;
-use quorate_types::{Epoch, GroupConfig, GroupId, ServerId};
-use quorate_wire::{TraceContext, client, peer};
-use tokio::sync::oneshot;
+use quorate_types::limits::CATCHUP_BURST_MS;
+use quorate_types::{Durability, Epoch, GroupConfig, GroupId, Micros, ServerId};
+use quorate_wire::peer::Envelope;
+use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::shard::crossing::Backlog;
-use crate::shard::group::Group;
-use crate::shard::io::Io;
-use crate::shared::Slot;
-use crate::usage::{self, ShardSample};
-use quorate_tokens::Permission;
-
-/// What reaches a shard from other threads.
-///
-/// The channel is unbounded; what goes through it is bounded where it begins: by windows of clients and
-/// peers, by the journal's buffer, by one message for each epoch, by the backlog of each client ([`crossing`]).
-pub enum ShardMessage {
-    Configure(GroupConfig),
-    /// Of a group that is in a later epoch here, it means nothing.
-    Drop {
-        group_id: GroupId,
-        epoch: Epoch,
-    },
-    /// Nothing of the group is left anywhere; its clients shall hear so.
-    Lost(GroupId),
-    Recovered {
-        group_id: GroupId,
-        replica: Box<Replica>,
-        places: Places,
-        /// It may lack what had been durable.
-        is_damaged: bool,
-    },
-    Journal(quorate_journal::Event),
-    /// A client's connection whose HELLO was read; `rest` was read beyond it.
-    Client {
-        stream: Detached,
-        rest: Bytes,
-        slot: Slot,
-    },
-    /// A link opened by a peer, or by this server's dialer.
-    Link {
-        server: ServerId,
-        stream: Detached,
-        rest: Bytes,
-    },
-    /// Open a link to this peer and keep it, while any group needs it.
-    Dial(ServerId),
-    LinkUp(ServerId),
-    LinkDown(ServerId),
-    /// For a group of this shard, from a link of another.
-    FromPeer {
-        from: ServerId,
-        envelope: peer::Envelope,
-    },
-    /// For a link of this shard, from a group of another.
-    ToPeer {
-        to: ServerId,
-        envelope: peer::Envelope,
-    },
-    /// For a group of this shard, from a connection of another; `weight` was added to the connection's backlog.
-    FromClient {
-        group_id: GroupId,
-        client: ClientRef,
-        request: ClientRequest,
-        backlog: Arc<Backlog>,
-        weight: usize,
-    },
-    /// To a connection of this shard: the group, of another, did not take the channel; `number` is its ATTACH's.
-    NotAttached {
-        client: ClientRef,
-        number: u64,
-    },
-    /// For a connection of this shard, from a group of another; `weight` was added to the connection's backlog.
-    ToClient {
-        client: ClientRef,
-        message: client::Message,
-        weight: usize,
-    },
-    /// A connection of this shard costs another too much.
-    Cut {
-        connection: u64,
-    },
-    Sample(oneshot::Sender<ShardSample>),
-    /// Of the task that shares out what is free.
-    Lending(lending::Request),
-    /// Records that lie in their group's log now.
-    Moved {
-        group_id: GroupId,
-        records: Vec<(Lsn, quorate_group_log::Place)>,
-    },
-    /// Records that cannot be read from the journal when they are to be copied.
-    LostInJournal {
-        lsns: Range<Lsn>,
-        answer: std::sync::mpsc::Sender<quorate_group_log::Answer>,
-    },
-    /// A record of a group's log that the scrubber cannot read.
-    DamagedInLog {
-        group_id: GroupId,
-        place: quorate_group_log::Place,
-        answer: std::sync::mpsc::Sender<bool>,
-    },
-    /// Records that said where a log begins or ends were lost: this group's, or some group's.
-    Restate(Option<GroupId>),
-    /// A batch that a peer asked for was read, or not.
-    Fetched {
-        to: ServerId,
-        envelope: peer::Envelope,
-    },
-    Stop,
-}
-
-/// What a client wants of a group.
-pub enum ClientRequest {
-    Attach {
-        /// Tells it from others of its connection.
-        number: u64,
-        session: u64,
-        permission: Permission,
-    },
-    Message {
-        message: client::Message,
-        trace: Option<TraceContext>,
-    },
-    /// The channel was detached, or its connection is gone.
-    Gone,
-}
+use crate::clock;
+use crate::journal_port::JournalPort;
+use crate::messages::{
+    BurstMessage, ClientMessage, Hosting, LinkMessage, LogsMessage, ShardMessage, ShardSample,
+};
+use crate::shared::Shared;
+use clients::Clients;
+use disk::{CopierWait, Disk, DiskWork};
+use executor::Executor;
+use flush_wake::FlushWake;
+use hosted::Hosted;
+use links::Links;
+use wakeups::Wakeups;
 
 pub struct Shard {
-    pub groups: IdMap<GroupId, Group>,
-    pub io: Io,
+    groups: IdMap<GroupId, Hosted>,
+    executor: Executor,
+    turn: Turn,
+    /// Time stands still: work that is done in one go happens at one time. A look at a clock for each frame and group
+    /// would cost a twentieth of short batches.
+    is_in_turn: bool,
+    /// The outputs of the group that is at work: one piece of memory for all groups, which is in the cache.
+    outputs: Outputs,
+    dirty_groups: Vec<GroupId>,
+    flush_wake: FlushWake,
     /// Last samples of groups that left, until they are asked for.
-    pub parted: Vec<Sample>,
+    parted: Vec<Sample>,
     /// Groups that were here and are lost.
-    pub lost: HashSet<GroupId>,
+    lost: HashSet<GroupId>,
+    next_hosting: u64,
 }
 
 impl Shard {
-    /// Runs `act` on the group, if it is here, and has it flushed in this round.
-    pub fn with_group(&mut self, group_id: GroupId, act: impl FnOnce(&mut Group, &mut Io)) -> bool {
-        let Some(group) = self.groups.get_mut(&group_id) else {
-            return false;
+    pub fn new(index: usize, shared: Arc<Shared>, port: JournalPort) -> (Self, UnboundedReceiver<DiskWork>) {
+        let flush_wake = FlushWake::default();
+        let (disk, work) = Disk::new(port);
+        let bytes_per_s = shared.settings.catchup_bytes_per_s / shared.shards.count() as u64;
+        let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
+        let pace = Pace::new(bytes_per_s, burst_bytes, clock::now_us());
+        let (shards, settings) = (shared.shards.clone(), shared.settings.clone());
+        let mut turn = Turn::new();
+        turn.exports_spans = shared.spans.is_some();
+        let executor = Executor {
+            shard: index,
+            clients: Clients::new(index, shards, settings, flush_wake.clone()),
+            links: Links::new(flush_wake.clone()),
+            disk,
+            wakeups: Wakeups::new(pace),
+            shared,
         };
-        act(group, &mut self.io);
-        group.mark(&mut self.io);
-        true
+        let shard = Self {
+            groups: IdMap::default(),
+            executor,
+            turn,
+            is_in_turn: false,
+            outputs: Outputs::default(),
+            dirty_groups: Vec::new(),
+            flush_wake,
+            parted: Vec::new(),
+            lost: HashSet::new(),
+            next_hosting: 1,
+        };
+        (shard, work)
     }
 
+    fn shared(&self) -> &Arc<Shared> {
+        &self.executor.shared
+    }
+
+    /// Until [`Shard::end_turn`], time stands still for what the shard does. To be ended before anything is awaited.
+    fn begin_turn(&mut self) {
+        self.look_at_clocks();
+        self.is_in_turn = true;
+    }
+
+    fn end_turn(&mut self) {
+        self.is_in_turn = false;
+    }
+
+    fn look_at_clocks(&mut self) {
+        (self.turn.now_us, self.turn.wall_us) = (clock::now_us(), clock::wall_us());
+    }
+
+    /// The turn as a group may see it now.
+    fn prepare_turn(&mut self) {
+        if !self.is_in_turn {
+            self.look_at_clocks();
+        }
+        let shared = &self.executor.shared;
+        self.turn.is_unmetered = shared.settings.is_unmetered();
+        self.turn.is_burst_stopped = shared.burst.is_stopped(self.turn.now_us);
+        self.turn.shares_burst = shared.burst.share_version() > 0;
+        self.turn.journal_waiting_bytes = self.executor.disk.port.waiting_bytes();
+    }
+
+    /// Takes an event in, if the group is here, carries out what follows at once, and has the group flushed.
     pub fn event(&mut self, group_id: GroupId, event: Event) {
-        self.with_group(group_id, |group, io| group.step(io, event));
+        let _not_here = self.event_unless_absent(group_id, event);
     }
 
-    pub fn configure(&mut self, config: GroupConfig) {
-        let group_id = config.group_id;
-        self.lost.remove(&group_id);
-        self.io.note_peers(&config);
-        self.io.shared.set_terms(&config);
-        let me = self.io.shared.server_id();
-        let now = crate::clock::now_us();
-        self.groups.entry(group_id).or_insert_with(|| {
-            let mut replica = Replica::new(me, config.durability);
-            if self.io.journal.is_dropping(group_id) {
-                replica.stand_behind_drop();
-            }
-            Group::new(group_id, replica, Places::default(), self.io.new_life(), now)
-        });
-        self.with_group(group_id, |group, io| group.configure(io, config));
-        // A group that comes while the disk is full was not there when that was told.
-        if self
-            .io
-            .shared
-            .storage_fault
-            .lock()
-            .expect("storage fault")
-            .is_some()
-        {
-            self.event(group_id, Event::StorageFault(true));
+    /// The event, where the group is not here.
+    fn event_unless_absent(&mut self, group_id: GroupId, event: Event) -> Option<Event> {
+        self.prepare_turn();
+        let Some(hosted) = self.groups.get_mut(&group_id) else {
+            return Some(event);
+        };
+        hosted.core.step(&mut self.turn, event, &mut self.outputs);
+        if !self.outputs.is_empty() {
+            self.executor
+                .carry_out(group_id, hosted, &mut self.outputs, self.turn.now_us);
+        }
+        Self::mark(group_id, hosted, &mut self.dirty_groups, &self.flush_wake);
+        None
+    }
+
+    fn replica_event(&mut self, group_id: GroupId, event: ReplicaEvent) {
+        self.event(group_id, Event::Replica(event));
+    }
+
+    fn all_groups(&mut self, event: impl Fn() -> Event) {
+        for group_id in self.group_ids() {
+            self.event(group_id, event());
         }
     }
 
-    pub fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
-        let now = crate::clock::now_us();
-        let mut group = Group::new(group_id, replica, places, self.io.new_life(), now);
-        if is_damaged {
-            // Before anything else of the group: whoever reads the disk again must not go by what was lost.
-            let last_index = group.replica.log().last_index();
-            self.io.journal.write(Entry::mended(group_id, last_index, true));
-            self.io.wake.notify_one();
-        }
-        group.is_damaged = is_damaged;
-        self.groups.insert(group_id, group);
+    fn group_ids(&self) -> Vec<GroupId> {
+        self.groups.keys().copied().collect()
     }
 
-    fn moved(&mut self, group_id: GroupId, records: &[(Lsn, quorate_group_log::Place)]) {
-        if let Some(group) = self.groups.get_mut(&group_id) {
-            group.places.moved(records);
-        }
-    }
-
-    pub fn restate(&mut self, group_id: Option<GroupId>) {
-        let ids: Vec<GroupId> = group_id.map_or_else(|| self.groups.keys().copied().collect(), |id| vec![id]);
-        for id in ids {
-            self.with_group(id, |group, io| group.restate(io));
-        }
-    }
-
-    /// Forgets a group and, once the journal has the note, its data.
-    pub fn drop_group(&mut self, group_id: GroupId, epoch: Epoch) {
-        let here = self
-            .groups
-            .get(&group_id)
-            .map_or(0, |group| group.replica.epoch());
-        if here > epoch {
-            return tracing::info!(%group_id, epoch, here, "told to drop what came back since: it stays");
-        }
-        self.lost.remove(&group_id);
-        if let Some(mut group) = self.groups.remove(&group_id) {
-            group.abandon(&mut self.io);
-            self.parted.append(&mut group.cuts);
-            self.parted.extend(usage::sample(&mut group));
-            self.io.journal.write(Entry::dropped(group_id));
-            self.io.wake.notify_one();
-        }
-        self.io.forget_peers_of(group_id);
-        self.io.shared.terms.lock().expect("terms").remove(&group_id);
-        self.io.shared.reports.lock().expect("reports").remove(&group_id);
-        self.io
-            .shared
-            .tell_coordinator(quorate_types::control::ToCoordinator::Dropped { group_id });
-    }
-
-    pub fn storage_fault(&mut self, fault: bool) {
-        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
-        for id in ids {
-            self.event(id, Event::StorageFault(fault));
-        }
-    }
-
-    pub fn links_changed(&mut self, server: ServerId, up: bool) {
-        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
-        for id in ids {
-            let event = if up {
-                Event::LinkUp { server }
-            } else {
-                Event::LinkDown { server }
-            };
-            self.event(id, event);
-        }
-    }
-
-    /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
-    pub fn tick(&mut self) {
-        let ids: Vec<GroupId> = self.groups.keys().copied().collect();
-        let (now, wall_us) = (crate::clock::now_us(), crate::clock::wall_us());
-        let is_silent = self.io.shared.is_coordinator_silent(now);
-        for id in ids {
-            self.with_group(id, |group, io| {
-                group.account_time(now);
-                group.step(io, Event::CoordinatorSilent(is_silent));
-                group.step(io, Event::Tick { wall_us });
-                group.turn_away(io);
-                group.advance_repairs(io);
-            });
-        }
-        let is_persistent =
-            |group: &Group| group.replica.durability() == quorate_types::Durability::Persistent;
-        self.io.journal.may_hold_up = self.groups.values().all(is_persistent);
-        self.report_slow(now);
-        let reports: Vec<GroupReport> = self.groups.values().filter_map(Group::report).collect();
-        let mut shared = self.io.shared.reports.lock().expect("reports");
-        for report in reports {
-            shared.insert(report.group_id, report);
-        }
-    }
-
-    /// Tells successors what no batch has carried to them.
-    pub fn tell_late(&mut self) {
-        for group_id in std::mem::take(&mut self.io.owing) {
-            let Some(group) = self.groups.get_mut(&group_id) else {
-                continue;
-            };
-            group.is_owing = false;
-            if group.replica.owes_notice() {
-                group.step(&mut self.io, Event::NoticeDue);
-                group.mark(&mut self.io);
+    /// Has the group flushed.
+    fn mark(group_id: GroupId, hosted: &mut Hosted, dirty_groups: &mut Vec<GroupId>, flush_wake: &FlushWake) {
+        if !std::mem::replace(&mut hosted.is_dirty, true) {
+            dirty_groups.push(group_id);
+            // The first one's wake-up serves all.
+            if dirty_groups.len() == 1 {
+                flush_wake.wake();
             }
         }
     }
 
-    /// One round: everything that was made dirty is carried out.
+    /// Everything that was made dirty is carried out.
     pub fn flush(&mut self) {
-        // What it makes dirty it writes itself.
-        self.io.is_flushing = true;
-        self.io.begin_turn();
-        for group_id in std::mem::take(&mut self.io.released) {
-            if let Some(group) = self.groups.get_mut(&group_id) {
-                group.is_held = false;
-                group.mark(&mut self.io);
+        self.flush_wake.begin();
+        self.begin_turn();
+        for group_id in self.executor.links.take_released() {
+            if let Some(hosted) = self.groups.get_mut(&group_id) {
+                hosted.is_held = false;
+                Self::mark(group_id, hosted, &mut self.dirty_groups, &self.flush_wake);
             }
         }
-        let mut dirty = std::mem::take(&mut self.io.dirty_groups);
+        let mut dirty = std::mem::take(&mut self.dirty_groups);
         let is_alone = dirty.len() <= 1;
         for group_id in dirty.drain(..) {
-            if let Some(group) = self.groups.get_mut(&group_id) {
-                group.is_dirty = false;
-                group.flush(&mut self.io);
-            }
+            self.flush_group(group_id);
         }
         // Nothing was pushed meanwhile: a flush makes no group dirty. The allocation is kept.
-        assert!(self.io.dirty_groups.is_empty(), "a flush makes no group dirty");
-        self.io.dirty_groups = dirty;
-        self.io.end_turn();
+        assert!(self.dirty_groups.is_empty(), "a flush makes no group dirty");
+        self.dirty_groups = dirty;
+        self.end_turn();
         self.submit_to_journal();
-        let is_held = self.io.sync_hold.holds(self.io.journal.placed_bytes());
-        // A sync in this thread holds up what else the shard does; not the batch's way down the chain.
-        let is_here = is_alone && !is_held && self.io.journal.suits_here();
-        if !is_here && !is_held {
-            self.io.journal.commit();
+        let syncs_here = self.executor.disk.commit(is_alone);
+        self.executor.clients.write_dirty();
+        self.executor.links.write_dirty();
+        if syncs_here {
+            self.executor.disk.commit_here();
         }
-        self.io.write_dirty();
-        if is_here {
-            self.io.journal.commit_here();
+        self.flush_wake.end();
+    }
+
+    fn flush_group(&mut self, group_id: GroupId) {
+        self.prepare_turn();
+        let Some(hosted) = self.groups.get_mut(&group_id) else {
+            return;
+        };
+        hosted.is_dirty = false;
+        if let Some(successor) = hosted.core.feeds() {
+            hosted.is_held = self.executor.links.is_held(successor, group_id, hosted.is_held);
+            hosted.core.hold(hosted.is_held);
         }
-        self.io.is_flushing = false;
+        hosted.core.flush(&mut self.turn, &mut self.outputs);
+        self.executor
+            .carry_out(group_id, hosted, &mut self.outputs, self.turn.now_us);
     }
 
     fn submit_to_journal(&mut self) {
-        let (placed, refusal) = self.io.journal.submit();
+        let (placed, refusal) = self.executor.disk.submit();
         for placed in placed {
-            if let Some(group) = self.groups.get_mut(&placed.durable.group_id) {
-                group.placed(placed);
+            if let Some(hosted) = self.groups.get_mut(&placed.durable.group_id) {
+                hosted.records.placed(placed);
             }
         }
         use quorate_journal::SubmitError;
         match refusal {
             None | Some(SubmitError::Busy | SubmitError::Closing) => {}
-            Some(error) => self.io.storage_refused(&error.to_string()),
+            Some(error) => self.executor.storage_refused(&error.to_string()),
+        }
+    }
+
+    /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
+    pub fn tick(&mut self) {
+        self.begin_turn();
+        let now = self.turn.now_us;
+        let is_coordinator_silent = self.shared().coordinator.is_silent(now);
+        self.all_groups(|| Event::Tick {
+            is_coordinator_silent,
+        });
+        self.end_turn();
+        let is_persistent = |hosted: &Hosted| hosted.core.replica().durability() == Durability::Persistent;
+        self.executor.disk.port.may_hold_up = self.groups.values().all(is_persistent);
+        let slow = slow::reports(&self.groups, &mut self.executor, now);
+        self.shared().coordinator.note_slow(self.executor.shard, slow);
+        let reports = self.groups.values().filter_map(|hosted| hosted.core.report());
+        self.executor.shared.coordinator.note_groups(reports);
+    }
+
+    /// Sends successors the commit notices that no batch has carried to them.
+    pub fn send_commit_notices(&mut self) {
+        for group_id in self.executor.wakeups.take_notices_pending() {
+            let Some(hosted) = self.groups.get_mut(&group_id) else {
+                continue;
+            };
+            hosted.is_notice_pending = false;
+            if hosted.core.owes_commit_notice() {
+                self.replica_event(group_id, ReplicaEvent::CommitNoticeDue);
+            }
+        }
+    }
+
+    /// Flushes the groups in which something has its time; when the next has.
+    pub fn wake_timed(&mut self, now: Micros) -> Option<Micros> {
+        let mut next = None;
+        for group_id in self.executor.wakeups.take_timed() {
+            let Some(hosted) = self.groups.get_mut(&group_id) else {
+                continue;
+            };
+            let Some(at) = hosted.core.next_wake(now) else {
+                continue;
+            };
+            self.executor.wakeups.keep_timed(group_id);
+            if at <= now {
+                Self::mark(group_id, hosted, &mut self.dirty_groups, &self.flush_wake);
+            }
+            next = Some(next.map_or(at, |next: Micros| next.min(at)));
+        }
+        next
+    }
+
+    /// Shares what the pace allows among the groups whose learners wait, evenly.
+    pub fn allow_catchup(&mut self) {
+        let waiting = self.executor.wakeups.take_catching_up();
+        let now = clock::now_us();
+        let mut waiters = waiting.len() as u64;
+        for group_id in waiting {
+            let wanted = self
+                .groups
+                .get(&group_id)
+                .map_or(0, |hosted| hosted.core.catchup_wanted_bytes());
+            let bytes = self.executor.wakeups.allowance(now, wanted, waiters);
+            waiters -= 1;
+            if bytes > 0 {
+                self.replica_event(group_id, ReplicaEvent::CatchupAllowance { bytes });
+            } else if wanted > 0 {
+                self.executor.wakeups.keep_catching_up(group_id);
+            }
+        }
+    }
+
+    /// Counters of all groups, and of the shard.
+    pub fn sample(&mut self) -> ShardSample {
+        self.look_at_clocks();
+        let mut groups = std::mem::take(&mut self.parted);
+        let mut counts = ServerCounts {
+            links_up: self.executor.links.len() as u64,
+            ..ServerCounts::default()
+        };
+        for hosted in self.groups.values_mut() {
+            groups.extend(hosted.core.take_samples(&self.turn));
+            let (totals, burst_requests) = hosted.core.take_counts();
+            counts.appends += totals.offered_batches;
+            counts.entries += totals.offered_entries;
+            counts.bytes += totals.offered_bytes;
+            counts.refused += totals.refused_entries;
+            counts.throttled += totals.throttled_entries;
+            counts.lent += burst_requests;
+            counts.roles.push(hosted.core.replica().role());
+        }
+        for sample in &groups {
+            counts.latency.merge(&sample.latency);
+        }
+        ShardSample { groups, counts }
+    }
+}
+
+/// Messages from other threads.
+impl Shard {
+    fn message(&mut self, message: ShardMessage) {
+        self.begin_turn();
+        match message {
+            ShardMessage::Hosting(message) => self.hosting(message),
+            ShardMessage::Journal(event) => self.journal_event(event),
+            ShardMessage::Logs(message) => self.logs(message),
+            ShardMessage::Link(message) => self.link(message),
+            ShardMessage::Client(message) => self.client(message),
+            ShardMessage::Burst(message) => self.burst(message),
+            ShardMessage::Sample(answer) => {
+                let _gone = answer.send(self.sample()).is_err();
+            }
+            ShardMessage::Stop => unreachable!("handled by the inbox"),
+        }
+        self.end_turn();
+    }
+}
+
+/// Groups that come and go.
+impl Shard {
+    fn hosting(&mut self, message: Hosting) {
+        match message {
+            Hosting::Configure(config) => self.configure(*config),
+            Hosting::Drop { group_id, epoch } => self.drop_group(group_id, epoch),
+            Hosting::Lost(group_id) => {
+                self.lost.insert(group_id);
+            }
+            Hosting::Recovered {
+                group_id,
+                replica,
+                places,
+                is_damaged,
+            } => {
+                self.recovered(group_id, *replica, places, is_damaged);
+            }
+        }
+    }
+
+    fn new_hosting(&mut self) -> u64 {
+        self.next_hosting += 1;
+        self.next_hosting
+    }
+
+    pub fn configure(&mut self, config: GroupConfig) {
+        let group_id = config.group_id;
+        self.lost.remove(&group_id);
+        self.shared().note_config(&config);
+        if !self.groups.contains_key(&group_id) {
+            let is_dropping = self.executor.disk.port.is_dropping(group_id);
+            let (me, hosting) = (self.shared().server_id(), self.new_hosting());
+            let core = Group::new(
+                group_id,
+                me,
+                config.durability,
+                is_dropping,
+                hosting,
+                clock::now_us(),
+            );
+            self.groups.insert(group_id, Hosted::new(core, Places::default()));
+        }
+        self.event(group_id, Event::Configure(config));
+        // A group that comes while the disk is full was not there when that was told.
+        if self.shared().coordinator.has_storage_fault() {
+            self.replica_event(group_id, ReplicaEvent::StorageFault(true));
+        }
+    }
+
+    fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
+        let (me, hosting, now) = (self.shared().server_id(), self.new_hosting(), clock::now_us());
+        let core = Group::recovered(group_id, me, replica, is_damaged, hosting, now, &mut self.outputs);
+        let mut hosted = Hosted::new(core, places);
+        self.executor
+            .carry_out(group_id, &mut hosted, &mut self.outputs, now);
+        if is_damaged {
+            self.flush_wake.wake_again();
+        }
+        self.groups.insert(group_id, hosted);
+    }
+
+    /// Forgets a group and, once the journal has the note, its data.
+    fn drop_group(&mut self, group_id: GroupId, epoch: Epoch) {
+        let here = self
+            .groups
+            .get(&group_id)
+            .map_or(0, |hosted| hosted.core.replica().epoch());
+        if here > epoch {
+            return tracing::info!(%group_id, epoch, here, "told to drop what came back since: it stays");
+        }
+        self.lost.remove(&group_id);
+        self.event(group_id, Event::Leave);
+        self.prepare_turn();
+        if let Some(mut hosted) = self.groups.remove(&group_id) {
+            self.parted.extend(hosted.core.take_samples(&self.turn));
+            self.executor.disk.write_dropped(group_id);
+            self.flush_wake.wake_again();
+        }
+        let shared = self.shared();
+        shared.peers.forget(group_id);
+        shared.append_costs.forget(group_id);
+        shared.coordinator.forget_group(group_id);
+        shared.coordinator.send(ToCoordinator::Dropped { group_id });
+    }
+}
+
+/// Clients and peers.
+impl Shard {
+    fn client(&mut self, message: ClientMessage) {
+        match message {
+            ClientMessage::Accepted { .. } => unreachable!("the inbox begins its task"),
+            ClientMessage::Request {
+                group_id,
+                client,
+                request,
+                backlog,
+                weight,
+            } => {
+                backlog.taken(weight);
+                self.executor.clients.note_remote(client, &request, backlog);
+                self.group_request(group_id, client, request);
+            }
+            ClientMessage::Answer {
+                client,
+                message,
+                weight,
+            } => {
+                self.executor.clients.send_from_remote(client, message, weight);
+            }
+            ClientMessage::NotAttached { client, number } => {
+                self.executor.clients.free_channel(client, number)
+            }
+            ClientMessage::Close { connection } => self.executor.clients.close_for_remote(connection),
+        }
+    }
+
+    /// A client's request to a group of this shard.
+    pub fn group_request(&mut self, group_id: GroupId, client: ClientRef, request: Request) {
+        let absent = self.event_unless_absent(group_id, Event::Request { client, request });
+        if let Some(Event::Request { client, request }) = absent {
+            let is_lost = self.lost.contains(&group_id);
+            refuse_absent(client, &request, is_lost, &mut self.outputs);
+            self.executor.answer(&mut self.outputs);
+        }
+    }
+
+    fn link(&mut self, message: LinkMessage) {
+        match message {
+            LinkMessage::Accepted { .. } | LinkMessage::Dial(_) => {
+                unreachable!("the inbox begins their tasks")
+            }
+            LinkMessage::Up(server) => self.all_groups(|| Event::Replica(ReplicaEvent::LinkUp { server })),
+            LinkMessage::Down(server) => {
+                self.all_groups(|| Event::Replica(ReplicaEvent::LinkDown { server }))
+            }
+            LinkMessage::FromPeer { from, envelope } => self.peer_envelope(from, envelope),
+            LinkMessage::ToPeer { to, envelope } => self.executor.send_peer(to, envelope),
+        }
+    }
+
+    /// A peer's message to a group, on whichever shard it is.
+    pub fn peer_envelope(&mut self, from: ServerId, envelope: Envelope) {
+        let shards = &self.executor.shared.shards;
+        let owner = shards.of_group(envelope.group_id);
+        if owner != self.executor.shard {
+            let message = LinkMessage::FromPeer { from, envelope };
+            return shards.send(owner, ShardMessage::Link(message));
+        }
+        let Envelope {
+            group_id,
+            epoch,
+            message,
+        } = envelope;
+        self.event(group_id, Event::Peer { from, epoch, message });
+    }
+
+    fn burst(&mut self, message: BurstMessage) {
+        match message {
+            BurstMessage::Loads(answer) => {
+                let now = clock::now_us();
+                let loads = self
+                    .groups
+                    .values_mut()
+                    .filter_map(|hosted| hosted.core.take_load(now));
+                let _gone = answer.send(loads.collect()).is_err();
+            }
+            BurstMessage::Grant { group_id, grant } => self.event(group_id, Event::Grant(grant)),
+            BurstMessage::Assume {
+                group_id,
+                epoch,
+                rate_per_s,
+            } => {
+                self.event(group_id, Event::Assume { epoch, rate_per_s });
+            }
+            BurstMessage::Frame { to, bytes } => self.executor.links.send_share(to, bytes),
         }
     }
 }
 
-#[cfg(test)]
-#[path = "again_tests.rs"]
-mod tests;
+/// The disk.
+impl Shard {
+    fn journal_event(&mut self, event: quorate_journal::Event) {
+        use quorate_journal::Event as JournalEvent;
+        match event {
+            JournalEvent::Durable { tag, .. } => {
+                for durable in self.executor.disk.completed(tag) {
+                    self.durable(&durable);
+                }
+                self.flush_wake.wake_again();
+            }
+            // Records that wait are submitted again by the next flush.
+            JournalEvent::Room => self.flush_wake.wake_again(),
+            JournalEvent::DiskFree => {
+                if self.shared().coordinator.end_storage_fault() {
+                    tracing::info!("the disk takes records again");
+                }
+                self.all_groups(|| Event::Replica(ReplicaEvent::StorageFault(false)));
+                self.flush_wake.wake_again();
+            }
+            JournalEvent::Failed { reason } => {
+                self.executor.disk.port.died();
+                self.storage_fault(reason.to_string());
+            }
+            JournalEvent::DiskFull { reason } => self.storage_fault(reason.to_string()),
+        }
+    }
+
+    fn durable(&mut self, durable: &quorate_recovery::Durable) {
+        let group_id = durable.group_id;
+        if let Some(hosted) = self.groups.get_mut(&group_id) {
+            hosted
+                .records
+                .durable(group_id, durable, || self.executor.shared.group_logs());
+        }
+        if let Some(event) = durable.event() {
+            self.replica_event(group_id, event);
+        }
+    }
+
+    fn storage_fault(&mut self, reason: String) {
+        self.shared().coordinator.set_storage_fault(reason);
+        self.all_groups(|| Event::Replica(ReplicaEvent::StorageFault(true)));
+    }
+
+    fn logs(&mut self, message: LogsMessage) {
+        match message {
+            LogsMessage::Moved { group_id, records } => {
+                if let Some(hosted) = self.groups.get_mut(&group_id) {
+                    hosted.records.places.moved(&records);
+                }
+            }
+            LogsMessage::LostInJournal { lsns, answer } => self.lost_in_journal(lsns, answer),
+            LogsMessage::DamagedInLog {
+                group_id,
+                place,
+                answer,
+            } => self.damaged_in_log(group_id, place, &answer),
+            LogsMessage::Restate(Some(group_id)) => self.event(group_id, Event::Restate),
+            LogsMessage::Restate(None) => self.all_groups(|| Event::Restate),
+        }
+    }
+
+    /// The journal's copier has come upon records that it cannot read.
+    fn lost_in_journal(&mut self, lsns: Range<Lsn>, answer: std::sync::mpsc::Sender<Answer>) {
+        let wait = CopierWait::new(lsns, answer);
+        for group_id in self.group_ids() {
+            let records = &self.groups[&group_id].records;
+            let damaged = self.executor.disk.wait_for_repairs(records, &wait);
+            if !damaged.is_empty() {
+                self.event(group_id, Event::Damaged(damaged));
+            }
+        }
+    }
+
+    /// The scrubber has come upon a record that it cannot read.
+    fn damaged_in_log(
+        &mut self,
+        group_id: GroupId,
+        place: LogLocation,
+        answer: &std::sync::mpsc::Sender<bool>,
+    ) {
+        let Some(hosted) = self.groups.get(&group_id) else {
+            return;
+        };
+        let index = hosted.records.places.index_at(place.file, place.position);
+        let _gone = answer.send(index.is_some()).is_err();
+        if let Some(index) = index {
+            self.event(group_id, Event::Damaged(vec![(index, None)]));
+        }
+    }
+}

@@ -29,10 +29,10 @@ variables {
 run "what_a_fleet_takes" {
   assert {
     condition     = output.for_the_fleet.coordinator == "10.65.1.4:7300" && output.for_the_fleet.subnet_id == aws_subnet.quorate["servers"].id
-    error_message = "a fleet is told of its network and of the coordinator"
+    error_message = "a fleet gets its network and the coordinator's address"
   }
   assert {
     condition     = alltrue([for key, association in aws_route_table_association.quorate : association.route_table_id == aws_route_table.quorate[startswith(key, "public") ? "public" : "private"].id])
-    error_message = "only the load balancer's subnets are reached from outside"
+    error_message = "only the load balancer's subnets are reachable from outside"
   }
 }

@@ -22,6 +22,6 @@ run "three_servers" {
   variables { server_count = 3 }
   assert {
     condition     = keys(output.quorate_fleet.servers) == ["s1", "s2", "s3"]
-    error_message = "the last one goes"
+    error_message = "the last one is removed"
   }
 }

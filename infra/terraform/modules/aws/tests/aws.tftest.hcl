@@ -48,11 +48,11 @@ run "a_fleet" {
   }
   assert {
     condition     = alltrue([for rule in [aws_vpc_security_group_ingress_rule.peers, aws_vpc_security_group_egress_rule.peers] : rule.ip_protocol == "-1" && rule.referenced_security_group_id == aws_security_group.servers.id])
-    error_message = "EFA needs everything between its machines, both ways"
+    error_message = "EFA needs all traffic between its machines, both ways"
   }
   assert {
     condition     = alltrue([for template in aws_launch_template.servers : template.metadata_options[0].http_tokens == "required" && template.metadata_options[0].http_put_response_hop_limit == 1])
-    error_message = "user data holds a join token, so that metadata needs a session of the machine's own"
+    error_message = "user data holds a join token, so metadata requires a session of the machine's own"
   }
   assert {
     condition     = strcontains(base64decode(aws_launch_template.servers["s2"].user_data), "qjt_two") && !strcontains(base64decode(aws_launch_template.servers["s2"].user_data), "qjt_one")
@@ -64,11 +64,11 @@ run "a_fleet" {
   }
   assert {
     condition     = strcontains(base64decode(aws_launch_template.servers["s1"].user_data), "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0")
-    error_message = "the disk is known by its volume"
+    error_message = "the machine finds the disk by its volume"
   }
   assert {
     condition     = aws_vpc_security_group_ingress_rule.clients == {} && aws_vpc_security_group_ingress_rule.admins == {}
-    error_message = "nobody is let in who was not named"
+    error_message = "only the named networks are admitted"
   }
   assert {
     condition     = output.rdma.kind == "efa" && !output.rdma.ordered

@@ -40,7 +40,7 @@ run "a_fleet" {
   }
   assert {
     condition     = alltrue([for machine in azurerm_linux_virtual_machine.servers : startswith(machine.size, "Standard_HB") && strcontains(machine.size, "rs_")])
-    error_message = "an r in the size says that the machine has RDMA"
+    error_message = "an r in the size means RDMA"
   }
   assert {
     condition     = alltrue([for machine in azurerm_linux_virtual_machine.servers : startswith(base64decode(machine.custom_data), "#cloud-config\n")])
@@ -52,7 +52,7 @@ run "a_fleet" {
   }
   assert {
     condition     = keys(azurerm_network_security_rule.inbound) == []
-    error_message = "nobody is let in who was not named"
+    error_message = "only the named networks are admitted"
   }
   assert {
     condition     = azurerm_network_security_rule.nobody_else.access == "Deny" && azurerm_network_security_rule.nobody_else.priority < 65000
@@ -77,7 +77,7 @@ run "clients_and_admins" {
   }
   assert {
     condition     = azurerm_network_security_rule.inbound["admins"].source_address_prefixes == toset(["192.0.2.0/24"])
-    error_message = "admins come from where was said"
+    error_message = "admins connect from the named networks"
   }
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# install-collector RELEASE PROGRAM [FOLDER]: puts the program of the archive that the file RELEASE names at PROGRAM, if
-# it takes the configuration in FOLDER (/etc/quorate), or leaves what is there and fails.
+# install-collector RELEASE PROGRAM [FOLDER]: installs the program of the archive that the file RELEASE names as PROGRAM,
+# if it accepts the configuration in FOLDER (/etc/quorate). Else it keeps the existing program and fails.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 

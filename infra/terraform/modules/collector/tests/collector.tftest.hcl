@@ -9,7 +9,7 @@ variables {
 run "files" {
   assert {
     condition     = output.otlp_endpoint == "http://127.0.0.1:4318"
-    error_message = "servers on the machine reach it, and nobody from outside"
+    error_message = "only servers on the machine reach it"
   }
   assert {
     condition     = length(distinct([for file in output.files : file.path])) == 5

@@ -17,7 +17,7 @@ run "a_fleet" {
   }
   assert {
     condition     = quorate_local_server.servers["s2"].failure_domain == "rack-7" && quorate_local_server.servers["s1"].state_dir == "/tmp/quorate/trial"
-    error_message = "servers are as they were asked for"
+    error_message = "servers have the requested settings"
   }
   assert {
     condition     = output.rdma.kind == "none"

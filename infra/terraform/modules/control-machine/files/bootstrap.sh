@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs once, when the machine starts for the first time.
+# Runs once, at the machine's first start.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 
@@ -7,6 +7,6 @@ here=$(dirname "$(readlink -f "$0")")
 "$here/install-api" /etc/quorate/api.release /opt/quorate
 systemctl daemon-reload
 systemctl enable --now quorate-coordinator quorate-api quorate-worker
-# Last: they serve also where nobody watches them.
+# Last, because the others serve without it.
 "$here/install-collector" /etc/quorate/collector.release /usr/local/bin/otelcol-contrib
 systemctl enable --now quorate-collector

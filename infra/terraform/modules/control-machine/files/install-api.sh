@@ -1,6 +1,6 @@
 #!/bin/bash
-# install-api RELEASE FOLDER: unpacks the archive that the file RELEASE names into FOLDER, with a Python environment of
-# what its requirements.txt pins by hash.
+# install-api RELEASE FOLDER: unpacks the archive that the file RELEASE names into FOLDER. Creates a Python environment
+# there from its requirements.txt, by hash.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# make-secrets FOLDER: the keys that are not there yet. They are made here and leave this machine's disk only in backups.
+# make-secrets FOLDER: creates the absent keys. They leave this machine's disk only in backups.
 set -euo pipefail
 umask 077
 

@@ -35,26 +35,26 @@ variables {
 run "data" {
   assert {
     condition     = aws_db_instance.control.multi_az && aws_db_instance.control.storage_encrypted && aws_db_instance.control.deletion_protection && aws_db_instance.control.backup_retention_period >= 7
-    error_message = "PostgreSQL is in two zones, encrypted, backed up, and not deleted by mistake"
+    error_message = "PostgreSQL is in two zones, encrypted, backed up, and protected from deletion"
   }
   assert {
     condition     = aws_elasticache_replication_group.control.automatic_failover_enabled && one([for p in aws_elasticache_parameter_group.control.parameter : p.value]) == "noeviction"
-    error_message = "Redis fails over, and forgets no usage"
+    error_message = "Redis fails over, and loses no usage"
   }
   assert {
     condition     = output.coordinator == "10.65.8.4:7300" && output.redis_url == "redis://quorate.example.cache.amazonaws.com:6379/0"
-    error_message = "servers are told where coordinator and Redis are"
+    error_message = "servers get the addresses of coordinator and Redis"
   }
 }
 
 run "who_reaches_what" {
   assert {
     condition     = alltrue([for rule in aws_vpc_security_group_ingress_rule.networks : rule.cidr_ipv4 == "10.65.0.0/24" || contains([80, 443], rule.from_port)])
-    error_message = "the world reaches the load balancer alone"
+    error_message = "only the load balancer is reachable from the world"
   }
   assert {
     condition     = alltrue([for key, rule in aws_vpc_security_group_ingress_rule.networks : rule.from_port != 22])
-    error_message = "nobody logs in who was not named"
+    error_message = "nobody logs in without a named key"
   }
   assert {
     condition     = aws_vpc_security_group_ingress_rule.groups["database"].referenced_security_group_id == aws_security_group.roles["machine"].id && !contains([for rule in aws_vpc_security_group_ingress_rule.networks : rule.from_port], 5432)
@@ -62,7 +62,7 @@ run "who_reaches_what" {
   }
   assert {
     condition     = aws_lb_listener.https.protocol == "HTTPS" && aws_lb_listener.http.default_action[0].redirect[0].status_code == "HTTP_301"
-    error_message = "the API is reached by https alone"
+    error_message = "the API is reachable by https only"
   }
   assert {
     condition     = aws_lb_target_group.api.health_check[0].path == "/v1/ready"
@@ -73,7 +73,7 @@ run "who_reaches_what" {
 run "the_machine" {
   assert {
     condition     = aws_instance.control.metadata_options[0].http_tokens == "required"
-    error_message = "user data holds a password, so that metadata needs a session of the machine's own"
+    error_message = "user data holds a password, so metadata requires a session of the machine's own"
   }
   assert {
     condition     = length(aws_instance.control.user_data_base64) * 3 / 4 < 16384

@@ -30,6 +30,6 @@ run "one_fewer" {
   variables { instances = { s1 = "machine-1" } }
   assert {
     condition     = keys(quorate_server.fleet) == ["s1"]
-    error_message = "a machine that goes takes its server with it"
+    error_message = "deleting a machine deletes its server"
   }
 }

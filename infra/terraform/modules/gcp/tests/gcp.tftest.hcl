@@ -58,7 +58,7 @@ run "a_fleet" {
   }
   assert {
     condition     = google_compute_firewall.inbound == {}
-    error_message = "nobody is let in who was not named"
+    error_message = "only the named networks are admitted"
   }
   assert {
     condition     = output.rdma.kind == "falcon" && output.rdma.ordered
@@ -75,7 +75,7 @@ run "clients_and_admins" {
   }
   assert {
     condition     = { for name, rule in google_compute_firewall.inbound : name => one(rule.source_ranges) } == { clients = "10.9.0.0/16", admins = "192.0.2.0/24", metrics = "10.8.0.0/24" }
-    error_message = "clients, admins and Prometheus come from where was said"
+    error_message = "clients, admins and Prometheus connect from the named networks"
   }
 }
 

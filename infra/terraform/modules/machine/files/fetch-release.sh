@@ -1,13 +1,13 @@
 #!/bin/bash
-# fetch-release RELEASE FILE: fetches what the file RELEASE names (its address on the first line, its SHA-256 on the
-# second) to FILE, or leaves no file there and fails.
+# fetch-release RELEASE FILE: fetches a release to FILE, or leaves no file there and fails. The file RELEASE has its
+# address on the first line, its SHA-256 on the second.
 set -euo pipefail
 
 { read -r url; read -r sha256; } <"$1"
 file=$2
 trap 'rm -f "$file"' ERR
 
-# Through a configuration on standard input: an address may be signed, and a command line is seen by all.
+# The address goes to standard input: it may be signed, and every user sees command lines.
 printf 'url = "%s"\n' "$url" |
   curl --config - --proto '=https' --fail --silent --show-error --location --proto-redir '=https' \
     --retry "${INSTALL_RETRIES:-8}" --retry-all-errors --connect-timeout 20 --max-time 600 --output "$file"

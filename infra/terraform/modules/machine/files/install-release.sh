@@ -1,6 +1,6 @@
 #!/bin/bash
-# install-release RELEASE PROGRAM: puts the program that the file RELEASE names at PROGRAM, or leaves what is there and
-# fails.
+# install-release RELEASE PROGRAM: installs the program that the file RELEASE names as PROGRAM, or keeps the existing one
+# and fails.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# prepare-disk DEVICE FOLDER: waits for the device, formats it if there is nothing on it, and mounts it.
-# Clouds may attach it after the machine has started. What is on it is never overwritten: a machine that takes the place
-# of another goes on with the other's journal.
+# prepare-disk DEVICE FOLDER: waits for the device, formats it if it is blank, and mounts it.
+# Clouds may attach it after the machine's start. Data on it is never overwritten: a replacement machine continues with
+# the journal of the replaced one.
 set -euo pipefail
 
 device=$1 folder=$2 deadline=$((SECONDS + ${DISK_WAIT_S:-600}))
@@ -9,7 +9,7 @@ until [ -b "$device" ]; do
   [ "$SECONDS" -lt "$deadline" ] || { echo "$device did not appear" >&2; exit 1; }
   sleep 1
 done
-# blkid answers 2 when it knows nothing that is on the device, and 0 when it does; other answers are failures.
+# blkid exits with 2 if it recognises nothing on the device, with 0 if it does. Other codes are failures.
 found=0
 type=$(blkid --probe --match-tag TYPE --output value "$device") || found=$?
 case $found in

@@ -13,7 +13,7 @@ variables {
 run "cloud_config" {
   assert {
     condition     = startswith(output.user_data, "#cloud-config\n") && can(yamldecode(output.user_data))
-    error_message = "cloud-init knows its configuration by the first line"
+    error_message = "cloud-init recognises its configuration by the first line"
   }
 }
 

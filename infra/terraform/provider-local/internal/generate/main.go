@@ -1,5 +1,5 @@
-// Command generate writes the reference of the provider, which is checked in. With -check it changes nothing and says
-// whether that is out of date.
+// Command generate writes the checked-in reference of the provider. With -check it changes nothing and reports a stale
+// reference.
 package main
 
 import (

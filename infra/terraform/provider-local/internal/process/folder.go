@@ -1,5 +1,5 @@
-// Package process runs a replica server as a process of this machine that outlives Terraform: in a folder of its own,
-// under a supervisor that ends it once nobody needs it any more.
+// Package process runs a replica server as a process of this machine that outlives Terraform. It has a folder of its own,
+// and a supervisor that ends it when its fleet is gone.
 package process
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Spec is what a server is started with. It is kept in the folder, so that an interrupted apply is found again.
+// Spec holds a server's start arguments. The folder keeps it, so that the next apply finds an interrupted one.
 type Spec struct {
 	Name             string   `json:"name"`
 	Binary           string   `json:"binary"`
@@ -28,7 +28,7 @@ type Spec struct {
 	LeaseAddress     *string  `json:"lease_address,omitempty"`
 }
 
-// Folder holds one server: what it was started with, who it is, its log and its data.
+// Folder holds one server: its arguments, its identity, its log and its data.
 type Folder string
 
 func (f Folder) data() string      { return filepath.Join(string(f), "data") }
@@ -38,13 +38,13 @@ func (f Folder) joinToken() string { return filepath.Join(string(f), "join-token
 func (f Folder) ready() string     { return filepath.Join(f.data(), "ready.json") }
 func (f Folder) lock() string      { return filepath.Join(string(f), "lock") }
 
-// Log is where the server's output goes.
+// Log is the file of the server's output.
 func (f Folder) Log() string { return filepath.Join(string(f), "log") }
 
-// Spec is what the server here was started with last; nil where there is none.
+// Spec holds the arguments of the server's last start; nil without one.
 func (f Folder) Spec() (*Spec, error) { return read[Spec](f.spec()) }
 
-// Registered tells whether the server here has joined: its data are worth something.
+// Registered: the server here has joined, so its data must be kept.
 func (f Folder) Registered() bool {
 	_, err := os.Stat(filepath.Join(f.data(), "identity.json"))
 	return err == nil
@@ -55,7 +55,7 @@ type running struct {
 	Supervisor Identity `json:"supervisor"`
 }
 
-// ready is what the server says of itself once it has joined.
+// ready is the server's report after it has joined.
 type ready struct {
 	Address string `json:"address"`
 	PID     int    `json:"pid"`
@@ -75,7 +75,7 @@ func read[T any](path string) (*T, error) {
 	return value, json.Unmarshal(text, value)
 }
 
-// write puts it there as a whole or not at all, for its owner's eyes only.
+// write creates the file whole or not at all, readable by its owner only.
 func write(path string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Identity is one run of one process, unique on this machine also after a reboot. A pid alone is none: the kernel uses
-// it again.
+// Identity is one run of one process, unique on this machine even after a reboot. A pid alone does not identify a process,
+// because the kernel uses it again.
 type Identity struct {
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
@@ -17,11 +17,11 @@ type Identity struct {
 }
 
 const (
-	fieldState = 0 // of /proc/<pid>/stat after the command's name, which may hold spaces
+	fieldState = 0 // index in /proc/<pid>/stat after the command's name, which may hold spaces
 	fieldStart = 19
 )
 
-// IdentityOf is who runs under this pid now.
+// IdentityOf is the identity of the process that has this pid now.
 func IdentityOf(pid int) (Identity, error) {
 	state, start, err := statOf(pid)
 	if err != nil {
@@ -34,7 +34,7 @@ func IdentityOf(pid int) (Identity, error) {
 	return Identity{pid, start, boot}, err
 }
 
-// Alive tells whether this very process runs; one that has ended and was not waited for does not.
+// Alive: this process runs. An ended process that was not waited for does not run.
 func (i Identity) Alive() bool {
 	state, start, err := statOf(i.PID)
 	if err != nil || start != i.StartTicks || !runs(state) {
@@ -44,8 +44,8 @@ func (i Identity) Alive() bool {
 	return err == nil && boot == i.BootID
 }
 
-// Signal goes to this very process or to nobody: the handle is taken before the start time is compared, and sees to it
-// that a pid that is used again in between is not meant.
+// Signal reaches this process or none. The handle is taken before the start time is compared, so that a pid that is used
+// again in between gets no signal.
 func (i Identity) Signal(signal syscall.Signal) {
 	if i.PID <= 0 {
 		return

@@ -149,7 +149,7 @@ func TestAKilledServerComesBackWithItsDataAndAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "it is missed", func() bool { found, _ := process.Find(folder); return found == nil })
-	second, err := process.Start(context.Background(), folder, spec, "", wait) // without a token: its disk knows who it is
+	second, err := process.Start(context.Background(), folder, spec, "", wait) // without a token: its disk has its identity
 	if err != nil || second.PID == first.PID || second.Address != first.Address {
 		t.Errorf("%v came back as %v: %v", first, second, err)
 	}
@@ -260,7 +260,7 @@ func TestAPidThatIsUsedAgainIsNobodysBusiness(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	if !now.Alive() {
-		t.Fatal("a stranger was killed")
+		t.Fatal("a foreign process was killed")
 	}
 	now.Signal(syscall.SIGKILL)
 	until(t, "a process that was meant ends, although nobody waited for it", func() bool { return !now.Alive() })

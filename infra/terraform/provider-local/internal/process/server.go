@@ -15,7 +15,7 @@ import (
 
 const (
 	pollEvery   = 50 * time.Millisecond
-	killWait    = 5 * time.Second // for what was killed to be gone
+	killWait    = 5 * time.Second // bound on a killed process's end
 	logTailSize = 1500
 )
 
@@ -25,25 +25,25 @@ type Running struct {
 	Address string
 }
 
-// Taken means that another server than the one asked for runs in the folder.
+// Taken: another server than the requested one runs in the folder.
 type Taken struct{ Folder Folder }
 
 func (t *Taken) Error() string {
 	return fmt.Sprintf("a server that was started with other arguments runs in %s", t.Folder)
 }
 
-// NotReady means that the server was started and did not join.
+// NotReady: the server was started and did not join.
 type NotReady struct {
 	Why string
-	Log string // its end
+	Log string // its last lines
 }
 
 func (n *NotReady) Error() string { return n.Why }
 
-// Interrupted means that nobody waited for the server any more.
+// Interrupted: the caller stopped waiting for the server.
 type Interrupted struct {
-	Runs  bool // it ran before, as asked, and goes on
-	Known bool // it has joined before: what its disk holds is as it was
+	Runs  bool // it ran before, as requested, and continues
+	Known bool // it has joined before: its disk is unchanged
 }
 
 func (i *Interrupted) Error() string {
@@ -56,12 +56,11 @@ func (i *Interrupted) Error() string {
 	return "what was started was ended again"
 }
 
-// Unwrap makes it the interruption of a context.
+// Unwrap makes it a context's error.
 func (i *Interrupted) Unwrap() error { return context.Canceled }
 
-// Start starts the server of a folder, or finds it running there as asked, and waits until it has joined the fleet.
-// What an earlier server of the folder kept is used again. Of a server that does not join nothing stays but what an
-// earlier one had.
+// Start starts the server of a folder, or finds it running there as requested, and waits until it has joined the fleet.
+// It uses the data of an earlier server of the folder. A server that does not join leaves nothing but such earlier data.
 func Start(ctx context.Context, folder Folder, spec Spec, joinToken string, wait time.Duration) (*Running, error) {
 	if before, err := folder.Spec(); err != nil {
 		return nil, err
@@ -80,9 +79,9 @@ func Start(ctx context.Context, folder Folder, spec Spec, joinToken string, wait
 	if err == nil {
 		found, err = untilReady(ctx, folder, ended, wait)
 	}
-	_ = os.Remove(folder.joinToken()) // it is used up, or worth nothing without its server
+	_ = os.Remove(folder.joinToken()) // it is used, or useless without its server
 	if err != nil {
-		known(folder, ended, stopGrace) // or nobody would find what is just being started
+		known(folder, ended, stopGrace) // else no later call would find the starting server
 		Stop(folder, stopGrace)
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = &Interrupted{Known: folder.Registered()}
@@ -120,7 +119,7 @@ func launch(folder Folder, spec Spec, joinToken string) (<-chan struct{}, error)
 	command := exec.Command(me, superviseWord, string(folder))
 	command.Stdout, command.Stderr = log, log
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "QUORATE_LOG=" + os.Getenv("QUORATE_LOG")}
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives Terraform, also when that is interrupted
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives Terraform, even an interrupted one
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
@@ -144,14 +143,14 @@ func untilReady(ctx context.Context, folder Folder, ended <-chan struct{}, wait 
 		case <-deadline:
 			return nil, &NotReady{fmt.Sprintf("it has not joined after %.0f s", wait.Seconds()), logTail(folder)}
 		case <-time.After(pollEvery):
-			if ended == nil && who == nil { // somebody else's child
+			if ended == nil && who == nil { // the child of another process
 				return nil, &NotReady{"it ended before it had joined", logTail(folder)}
 			}
 		}
 	}
 }
 
-// known waits until the supervisor has written down what it started, or has ended.
+// known waits until the supervisor has stored the started server's identity, or has ended.
 func known(folder Folder, ended <-chan struct{}, wait time.Duration) {
 	deadline := time.After(wait)
 	for ended != nil && live(folder) == nil {
@@ -165,7 +164,7 @@ func known(folder Folder, ended <-chan struct{}, wait time.Duration) {
 	}
 }
 
-// live is who runs in the folder; nil when the server does not.
+// live is the identity of the folder's running server; nil without one.
 func live(folder Folder) *running {
 	who, err := read[running](folder.running())
 	if err != nil || who == nil || !who.Server.Alive() {
@@ -174,7 +173,7 @@ func live(folder Folder) *running {
 	return who
 }
 
-// Find is the server that runs in the folder; nil when none does.
+// Find returns the folder's running server; nil without one.
 func Find(folder Folder) (*Running, error) {
 	who := live(folder)
 	if who == nil {
@@ -187,8 +186,8 @@ func Find(folder Folder) (*Running, error) {
 	return &Running{who.Server.PID, said.Address}, nil
 }
 
-// Stop ends the server and its supervisor: asked first, killed after `grace`. Nobody else is meant, whatever became of
-// their pids.
+// Stop ends the server and its supervisor: by a request first, killed after `grace`. It never ends another process that has
+// one of their pids.
 func Stop(folder Folder, grace time.Duration) {
 	who, err := read[running](folder.running())
 	if err != nil || who == nil {
@@ -206,7 +205,7 @@ func Stop(folder Folder, grace time.Duration) {
 	_ = os.Remove(folder.running())
 }
 
-// Remove stops the server and removes all that it had.
+// Remove stops the server and removes its folder.
 func Remove(folder Folder, grace time.Duration) error {
 	Stop(folder, grace)
 	return os.RemoveAll(string(folder))

@@ -20,7 +20,7 @@ const (
 	stopGrace     = 5 * time.Second
 )
 
-// SuperviseAsked tells whether this process was started to supervise a server, and in which folder.
+// SuperviseAsked: this process was started to supervise a server. It returns the server's folder.
 func SuperviseAsked(arguments []string) (Folder, bool) {
 	if len(arguments) == 3 && arguments[1] == superviseWord {
 		return Folder(arguments[2]), true
@@ -28,8 +28,8 @@ func SuperviseAsked(arguments []string) (Folder, bool) {
 	return "", false
 }
 
-// Supervise starts the server of a folder, waits for its end, and ends it when its fleet has been gone for the lease or
-// the folder was removed: what a test leaves behind does not stay. It runs until then; the answer is its exit code.
+// Supervise starts the server of a folder and waits for its end. It ends the server when its fleet has been gone for the
+// lease, or when the folder was removed, so that a test leaves no process behind. It returns the exit code.
 func Supervise(folder Folder) int {
 	code, err := supervise(folder)
 	if err != nil {
@@ -48,10 +48,10 @@ func supervise(folder Folder) (int, error) {
 	if err != nil || spec == nil {
 		return 1, errors.Join(err, errors.New("nothing says what to start"))
 	}
-	// The server is to end with its supervisor, and "the parent" is the thread that started it.
+	// The server must end with its supervisor, and its "parent" is the thread that started it.
 	runtime.LockOSThread()
 	command := commandOf(folder, spec)
-	_ = os.Remove(folder.ready()) // of an earlier run, which may have had this one's pid
+	_ = os.Remove(folder.ready()) // an earlier run's, which may have had this one's pid
 	if err := command.Start(); err != nil {
 		return 1, err
 	}
@@ -64,7 +64,7 @@ func supervise(folder Folder) (int, error) {
 	return watch(folder, spec, command.Process, ended), nil
 }
 
-// takeLock keeps a folder to one supervisor; the lock goes with its process.
+// takeLock allows one supervisor for a folder. The lock ends with its process.
 func takeLock(folder Folder) (*os.File, error) {
 	lock, err := os.OpenFile(folder.lock(), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -97,7 +97,7 @@ func commandOf(folder Folder, spec *Spec) *exec.Cmd {
 	}
 	command := exec.Command(spec.Binary, arguments...)
 	command.Dir = string(folder)
-	// Its own environment: every flag has a variable, and Terraform's holds credentials that are none of a server's business.
+	// Its own environment: every flag has a variable, and Terraform's environment holds credentials that a server must not get.
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "QUORATE_LOG=" + os.Getenv("QUORATE_LOG")}
 	if spec.RedisURL != nil {
 		command.Env = append(command.Env, "QUORATE_REDIS_URL="+*spec.RedisURL) // it holds a password, and arguments are public
@@ -107,8 +107,8 @@ func commandOf(folder Folder, spec *Spec) *exec.Cmd {
 	return command
 }
 
-// listenAgain is the address that the server had before, where any port will do and that one is free: what clients
-// know of it stays true.
+// listenAgain is the server's former address, if any port is allowed and that one is free. Clients then still know the
+// right address.
 func listenAgain(folder Folder, spec *Spec) string {
 	before, err := folder.readiness()
 	if err != nil || before == nil {

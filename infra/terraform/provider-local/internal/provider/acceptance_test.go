@@ -22,7 +22,7 @@ import (
 	"quorate/infra/terraform/provider-local/internal/standin"
 )
 
-// What runs here is Terraform itself (TF_ACC=1), with this provider in the test's process.
+// These tests run Terraform itself (TF_ACC=1), with this provider in the test's process.
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
 	"quorate-local": providerserver.NewProtocol6WithError(New()),
 }
@@ -53,7 +53,7 @@ resource "quorate_local_server" %[1]q {
 `, name, w.stateDir, binary, w.fleet.Address(), more)
 }
 
-// mark leaves something among the server's data, as a replica that no other server has.
+// mark adds a file to the server's data, as a replica that no other server has.
 func (w world) mark(t *testing.T, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(w.folder(name), "data", "replica"), []byte("its only copy"), 0o600); err != nil {
@@ -119,7 +119,7 @@ func TestAccServersLiveDieAndAreRestarted(t *testing.T) {
 					resource.TestCheckResourceAttrWith(one, "address", func(value string) error { address = value; return nil }),
 				),
 			},
-			{ // killed: the plan misses it, and the apply brings back what its disk holds
+			{ // killed: it is missing in the plan, and the apply starts it again on its disk
 				PreConfig:        func() { kill(t, first) },
 				Config:           both(""),
 				ConfigPlanChecks: actions(plancheck.ResourceActionCreate, plancheck.ResourceActionNoop),
@@ -136,12 +136,12 @@ func TestAccServersLiveDieAndAreRestarted(t *testing.T) {
 				ConfigPlanChecks: actions(plancheck.ResourceActionUpdate, plancheck.ResourceActionNoop),
 				Check:            pidOf(one, &restarted),
 			},
-			{ // replaced: it goes on with its folder, for which its join token is used up
+			{ // replaced: it continues with its folder, for which its join token is used
 				Taint: []string{one}, PreConfig: func() { w.mark(t, "s1") }, Config: w.server("s1", "cpu = 1.5") + w.server("s2", ""),
 				ConfigPlanChecks: actions(plancheck.ResourceActionDestroyBeforeCreate, plancheck.ResourceActionNoop),
 				Check:            resource.ComposeTestCheckFunc(pidOf(one, &restarted), w.marked("s1")),
 			},
-			{ // how long to wait is no reason to restart it
+			{ // a changed timeout does not restart it
 				Config: both("cpu = 1.5\n  stop_timeout_s = 3"),
 				Check: func(state *terraform.State) error {
 					same := restarted
@@ -182,7 +182,7 @@ func TestAccWhatIsWrongIsSaid(t *testing.T) {
 	})
 }
 
-// left: no server's folder, but that of one that had joined and was ended since.
+// left: only the folder of a server that had joined and has ended since.
 func (w world) left() resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		entries, err := os.ReadDir(w.stateDir)
@@ -195,7 +195,7 @@ func (w world) left() resource.TestCheckFunc {
 	}
 }
 
-// An apply that was cut off after it had started the server, and before Terraform wrote it down.
+// An apply that was interrupted after it had started the server, and before Terraform stored it.
 func TestAccAnInterruptedCreateIsTakenOver(t *testing.T) {
 	w := newWorld(t)
 	var first, second int

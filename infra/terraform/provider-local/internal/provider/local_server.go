@@ -19,7 +19,7 @@ import (
 	"quorate/infra/terraform/provider-local/internal/process"
 )
 
-// destroyedKey of the private state says that a Delete was planned as such.
+// destroyedKey of the private state marks a Delete that was planned as such.
 const destroyedKey = "destroyed"
 
 type localServer struct{}
@@ -81,7 +81,7 @@ func (l *localServer) Create(ctx context.Context, asked resource.CreateRequest, 
 	}
 }
 
-// Update restarts the server on what its disk holds: its flags are read at its start only.
+// Update restarts the server on its disk, because it reads its flags at its start only.
 func (l *localServer) Update(ctx context.Context, asked resource.UpdateRequest, answer *resource.UpdateResponse) {
 	var before, after localServerModel
 	answer.Diagnostics.Append(asked.State.Get(ctx, &before)...)
@@ -161,15 +161,15 @@ func (*localServer) Read(ctx context.Context, asked resource.ReadRequest, answer
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// ModifyPlan marks a destruction as what was planned: of a replacement Terraform asks for none, only for a Delete.
+// ModifyPlan marks a planned destruction. Terraform plans a Delete in it, but none in a replacement.
 func (*localServer) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
 	if asked.Plan.Raw.IsNull() {
 		answer.Diagnostics.Append(answer.Private.SetKey(ctx, destroyedKey, []byte("true"))...)
 	}
 }
 
-// Delete ends the server. A replacement goes on with its folder: nothing has been drained for it, so its disk may hold what
-// no other has, and its join token is used up.
+// Delete ends the server. A replacement continues with its folder: it was not drained, so its disk may hold entries that no
+// other server has, and its join token is used.
 func (*localServer) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
 	var model localServerModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
@@ -187,10 +187,10 @@ func (*localServer) Delete(ctx context.Context, asked resource.DeleteRequest, an
 		answer.Diagnostics.AddError("Removing the server "+model.Name.ValueString(), err.Error())
 		return
 	}
-	_ = os.Remove(model.StateDir.ValueString()) // the last one takes the folder of all with it; any other fails here
+	_ = os.Remove(model.StateDir.ValueString()) // the last server removes the common folder; for any other this fails
 }
 
-// ImportState finds in the folder what the server was started with.
+// ImportState reads the server's arguments from its folder.
 func (*localServer) ImportState(ctx context.Context, asked resource.ImportStateRequest, answer *resource.ImportStateResponse) {
 	folder := process.Folder(filepath.Clean(asked.ID))
 	spec, err := folder.Spec()

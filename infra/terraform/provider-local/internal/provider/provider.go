@@ -24,8 +24,8 @@ func (quorateLocal) Metadata(_ context.Context, _ provider.MetadataRequest, answ
 
 func (quorateLocal) Schema(_ context.Context, _ provider.SchemaRequest, answer *provider.SchemaResponse) {
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "Replica servers as processes of the machine that runs Terraform, for development and tests: what a " +
-			"cloud's machines are elsewhere. It has no settings. Its resource's name does not begin with the provider's, so say " +
+		MarkdownDescription: "Replica servers as processes of the machine that runs Terraform, for development and tests. They replace " +
+			"a cloud's machines. It has no settings. Its resource's name does not begin with the provider's, so set " +
 			"`provider = quorate-local` in it. Needs Terraform 1.11 and Linux.",
 	}
 }

@@ -48,8 +48,8 @@ func (*localServer) Schema(_ context.Context, _ resource.SchemaRequest, answer *
 	}
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "A replica server as a process on loopback. It outlives Terraform, and ends by itself when its fleet " +
-			"has not answered for `lease_s`. A server that died is missing from the plan, and started again on what its disk " +
-			"holds. Changed arguments restart it; another `name` or `state_dir` is another server. Destroying ends it and " +
+			"has not answered for `lease_s`. A dead server is missing in the plan, and the apply starts it again on its " +
+			"disk. Changed arguments restart it; another `name` or `state_dir` is another server. Destroying ends it and " +
 			"removes its folder: drain it first, by a `quorate_server` that depends on it. Replacing it (`-replace`) starts it again on " +
 			"its folder; that of another name or `state_dir` stays. Import by the absolute path of its folder.",
 		Attributes: map[string]schema.Attribute{
@@ -62,7 +62,7 @@ func (*localServer) Schema(_ context.Context, _ resource.SchemaRequest, answer *
 				Validators: []validator.String{stringvalidator.RegexMatches(nameRule, "must be letters, digits, `_`, `.` and `-`, at most 63")},
 			},
 			"state_dir": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Absolute path of the folder in which the server has its own, called by its name.",
+				Required: true, MarkdownDescription: "Absolute path of the folder for the server's own folder, which has its name.",
 				PlanModifiers: replace, Validators: absolute,
 			},
 			"server_binary": schema.StringAttribute{
@@ -73,28 +73,28 @@ func (*localServer) Schema(_ context.Context, _ resource.SchemaRequest, answer *
 			},
 			"join_token": schema.StringAttribute{
 				Optional: true, Sensitive: true, WriteOnly: true,
-				MarkdownDescription: "Needed until the server has joined. It is not kept, and not seen among the arguments of the process.",
+				MarkdownDescription: "Needed until the server has joined. It is not stored, and not visible in the process's arguments.",
 			},
 			"listen": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(listenDefault),
-				MarkdownDescription: "Loopback address for clients and peers. Port 0: a free one, kept over restarts if it can be.",
+				MarkdownDescription: "Loopback address for clients and peers. Port 0: a free one, kept over restarts if possible.",
 				Validators:          []validator.String{stringvalidator.RegexMatches(loopbackRule, "must be a loopback address with a port")},
 			},
 			"region": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString("local"), MarkdownDescription: "Its region.",
 			},
 			"failure_domain": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "What fails together with it. By default it fails alone: its name.",
+				Optional: true, MarkdownDescription: "The set of servers that fail together with it; default: its name, as it fails alone.",
 			},
 			"shards": number(1, 64, 1, "Threads that serve groups."),
 			"cpu": schema.Float64Attribute{
-				Optional: true, MarkdownDescription: "Cores that admission may promise; all of the machine's by default.",
+				Optional: true, MarkdownDescription: "Cores that admission may promise; default: all of the machine's.",
 				Validators: []validator.Float64{float64validator.AtLeast(0.001)},
 			},
 			"network_bytes_per_s": resourceOf("Network bytes a second, in plus out, that admission may promise."),
 			"storage_io_per_s":    resourceOf("Storage operations a second that admission may promise."),
 			"redis_url": schema.StringAttribute{
-				Optional: true, Sensitive: true, MarkdownDescription: "Where telemetry goes; without it none is sent.",
+				Optional: true, Sensitive: true, MarkdownDescription: "Address of Redis, which takes telemetry; without it none is sent.",
 			},
 			"allow_plaintext": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
@@ -102,14 +102,14 @@ func (*localServer) Schema(_ context.Context, _ resource.SchemaRequest, answer *
 			},
 			"lease_s": number(2, 86_400, leaseDefaultS, "How long its fleet may not answer before it ends itself."),
 			"lease_address": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Whose answer counts, host:port; the coordinator's by default.", Validators: address,
+				Optional: true, MarkdownDescription: "Address whose answers renew the lease, host:port; default: the coordinator's.", Validators: address,
 			},
 			"ready_timeout_s": number(1, 3600, readyDefaultS, "How long it may take to join."),
 			"stop_timeout_s":  number(1, 3600, stopDefaultS, "How long it may take to end, before it is killed."),
 			"pid":             schema.Int64Attribute{Computed: true, MarkdownDescription: "Its process."},
-			"address":         schema.StringAttribute{Computed: true, MarkdownDescription: "Where clients and peers reach it."},
+			"address":         schema.StringAttribute{Computed: true, MarkdownDescription: "Address for clients and peers."},
 			"log_file": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "Where its output goes.",
+				Computed: true, MarkdownDescription: "File of its output.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
 		},

@@ -1,5 +1,5 @@
-// Package standin is a replica server for tests of what starts servers: it takes the flags, joins nobody, says that it is
-// ready as the real one does, and ends when it is asked to. Its name decides what it does otherwise.
+// Package standin is a replica server for tests of programs that start servers. It accepts the flags, joins no fleet,
+// reports that it is ready as the real one does, and ends on request. Its name selects other behaviour.
 package standin
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Refused is the name of a server that the coordinator does not let join.
+	// Refused is the name of a server whose join the coordinator refuses.
 	Refused = "refused"
 	// Stubborn ends only when it is killed.
 	Stubborn = "stubborn"
@@ -86,7 +86,7 @@ func serve(arguments []string) int {
 	return 0
 }
 
-// Fleet is an address at which something answers until the test ends or Stop is called.
+// Fleet is an address that answers until the test ends or Stop is called.
 type Fleet struct {
 	net.Listener
 }

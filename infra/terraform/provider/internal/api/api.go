@@ -1,6 +1,5 @@
-// Package api speaks with Quorate's API: the generated client, and around it what every call needs. Each has a
-// deadline, is repeated while that is harmless, and ends in the answer that the contract promises or in an error that
-// says whose fault it is.
+// Package api calls Quorate's API with the generated client. Every call has a deadline and is repeated while that is
+// harmless. It ends with the contract's answer, or with an error that says whose fault it is.
 package api
 
 import (
@@ -37,7 +36,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s (%s, request %s)", p.Detail, p.Code, p.RequestId)
 }
 
-// Unreachable: nobody answered. `Sent` says whether the request may have taken effect.
+// Unreachable: no answer. `Sent`: the request may have taken effect.
 type Unreachable struct {
 	Address string
 	Sent    bool
@@ -48,7 +47,7 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("%s does not answer: %v", u.Address, u.Cause)
 }
 
-// NotTheAPI: somebody answered, and not as the contract says.
+// NotTheAPI: the answer does not follow the contract.
 type NotTheAPI struct {
 	Address string
 	Status  int
@@ -59,16 +58,16 @@ func (n *NotTheAPI) Error() string {
 	return fmt.Sprintf("%s answered with status %d and %s", n.Address, n.Status, n.What)
 }
 
-// NotFound tells whether the API said that there is no such thing.
+// NotFound: the API answered that the resource does not exist.
 func NotFound(err error) bool { return HasCode(err, "not_found") }
 
-// HasCode tells whether the API refused with this code.
+// HasCode: the API refused with this code.
 func HasCode(err error, code string) bool {
 	var problem *Problem
 	return errors.As(err, &problem) && string(problem.Code) == code
 }
 
-// Passing tells whether it may go better in a while: whoever waits for something goes on waiting.
+// Passing: the error may pass by itself, so that a waiting caller continues to wait.
 func Passing(err error) bool {
 	var problem *Problem
 	var unreachable *Unreachable
@@ -82,25 +81,25 @@ type Client struct {
 	address string
 }
 
-// New makes a client of the API at `address` (http or https). `credential` goes into every request: over http only on this
+// New makes a client of the API at `address` (http or https). Every request carries `credential`: over http only on this
 // machine, unless `allowHTTP`.
 func New(address, credential, version string, allowHTTP bool) (*Client, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		return nil, fmt.Errorf("%q is no address of an API: it should be https://host or http://host:port", address)
+		return nil, fmt.Errorf("%q is not an API's address: it should be https://host or http://host:port", address)
 	}
 	if parsed.Scheme == "http" && !allowHTTP && !isLoopback(parsed.Hostname()) {
-		return nil, fmt.Errorf("%q would have the credential sent unencrypted: use https, or set allow_http if nobody can listen there", address)
+		return nil, fmt.Errorf("%q would get the credential unencrypted: use https, or set allow_http if nobody can listen there", address)
 	}
 	sign := func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Authorization", "Bearer "+credential)
 		request.Header.Set("User-Agent", "terraform-provider-quorate/"+version)
-		request.GetBody = nil // repeated by Ask, which knows of it, and not by the transport behind its back
+		request.GetBody = nil // Ask repeats requests. The transport must not do so without its knowledge.
 		return nil
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	doer := &http.Client{Timeout: callTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a credential goes where it was meant to go
+		return http.ErrUseLastResponse // a redirect must not carry the credential elsewhere
 	}}
 	client, err := gen.NewClient(strings.TrimRight(address, "/"), gen.WithHTTPClient(doer), gen.WithRequestEditorFn(sign))
 	return &Client{client, address}, err
@@ -111,7 +110,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || (address != nil && address.IsLoopback())
 }
 
-// NewIdempotencyKey for one POST and its repetitions.
+// NewIdempotencyKey makes a key for one POST and its repetitions.
 func NewIdempotencyKey() *string {
 	var random [16]byte
 	_, _ = rand.Read(random[:])
@@ -119,14 +118,14 @@ func NewIdempotencyKey() *string {
 	return &key
 }
 
-// Ask makes a call until it has an answer, and reads it. Only calls that may be repeated go through here: GET, DELETE,
-// and POST with an Idempotency-Key.
+// Ask repeats a call until it has an answer, and reads it. It is for repeatable calls only: GET, DELETE, and POST with an
+// Idempotency-Key.
 func Ask[Answer any](ctx context.Context, c *Client, call func(context.Context) (*http.Response, error)) (*Answer, error) {
 	_, answer, err := AskWithHeader[Answer](ctx, c, call)
 	return answer, err
 }
 
-// AskWithHeader is Ask, with the answer's header.
+// AskWithHeader is Ask that also returns the answer's header.
 func AskWithHeader[Answer any](
 	ctx context.Context, c *Client, call func(context.Context) (*http.Response, error),
 ) (http.Header, *Answer, error) {
@@ -176,7 +175,7 @@ func (c *Client) once(ctx context.Context, call func(context.Context) (*http.Res
 	if err != nil {
 		var transport *url.Error
 		if errors.As(err, &transport) {
-			err = transport.Err // without the address, which is said anyway
+			err = transport.Err // without the address, which the message already has
 		}
 		return nil, nil, &Unreachable{c.address, !isDialError(err), err}
 	}
@@ -204,7 +203,7 @@ func (c *Client) once(ctx context.Context, call func(context.Context) (*http.Res
 	return nil, nil, &NotTheAPI{c.address, response.StatusCode, describe(kind, body)}
 }
 
-// isGateways tells statuses by which whatever stands before the API says that it did not get its answer.
+// isGateways: statuses with which a gateway reports that it got no answer from the API.
 func isGateways(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }

@@ -1,5 +1,5 @@
-// Package fakeapi is a strict stand-in for the API: it takes what the contract takes, answers what the contract answers,
-// checks credentials as the API does, and has faults on request. Anything else fails the test.
+// Package fakeapi is a strict stand-in for the API. It accepts and answers as the contract says, checks credentials as the
+// API does, and has faults on demand. Anything else fails the test.
 package fakeapi
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Credentials that the API knows.
+// Credentials known to the API.
 const (
 	APIKey        = "qk_organization"
 	OperatorToken = "qo_operator"
-	RateMax       = 10_000 // what the fleet can promise in all
+	RateMax       = 10_000 // rate that the fleet can promise in all
 )
 
 type object = map[string]any
@@ -43,12 +43,12 @@ type API struct {
 	answers    map[string]stored
 	calls      []string
 
-	loseAnswers   int // of POSTs: the work is done, and the connection breaks
+	loseAnswers   int // number of POSTs whose work is done before the connection breaks
 	refuseResizes bool
-	gateway       int            // how many requests a gateway answers in its place
-	gatewayAt     map[string]int // the same of this path alone
-	deletesSlowly int            // looks at a group until its deletion ends
-	garbage       string         // what is answered instead, as HTML
+	gateway       int            // number of requests that a gateway answers in its place
+	gatewayAt     map[string]int // the same for this path only
+	deletesSlowly int            // number of reads until a group's deletion ends
+	garbage       string         // HTML page answered instead
 }
 
 type stored struct {
@@ -69,16 +69,16 @@ func Start(t *testing.T) *API {
 	return fake
 }
 
-// Stop has nobody answer any more.
+// Stop ends the server, so that requests get no answer.
 func (f *API) Stop() { f.server.Close() }
 
-// LoseAnswers of the next POSTs that make something, after their work was done.
+// LoseAnswers of the next creating POSTs, after their work was done.
 func (f *API) LoseAnswers(n int) { f.with(func() { f.loseAnswers = n }) }
 
-// Garble answers everything with this page; "" ends it.
+// Garble answers every request with this page; "" ends it.
 func (f *API) Garble(page string) { f.with(func() { f.garbage = page }) }
 
-// Register has a server join the fleet.
+// Register adds a server to the fleet.
 func (f *API) Register(name string) {
 	f.with(func() {
 		f.registered++
@@ -103,10 +103,10 @@ func (f *API) Register(name string) {
 // StopServer ends a server's process.
 func (f *API) StopServer(name string) { f.with(func() { f.servers[name]["alive"] = false }) }
 
-// LoseGateway has a gateway answer the next requests: the API behind it is away.
+// LoseGateway: a gateway answers the next requests, because the API behind it is away.
 func (f *API) LoseGateway(requests int) { f.with(func() { f.gateway = requests }) }
 
-// DeleteSlowly begins to delete all groups, behind Terraform's back; they are gone after so many looks.
+// DeleteSlowly begins to delete all groups without Terraform. They are gone after so many reads.
 func (f *API) DeleteSlowly(looks int) {
 	f.with(func() {
 		f.deletesSlowly = looks
@@ -116,12 +116,12 @@ func (f *API) DeleteSlowly(looks int) {
 	})
 }
 
-// LoseGatewayAt is LoseGateway for one path alone.
+// LoseGatewayAt is LoseGateway for one path only.
 func (f *API) LoseGatewayAt(path string, requests int) {
 	f.with(func() { f.gatewayAt = map[string]int{path: requests} })
 }
 
-// ExpireJoinTokens that can still be used.
+// ExpireJoinTokens ends every usable join token.
 func (f *API) ExpireJoinTokens() {
 	f.with(func() {
 		for _, token := range f.tokens {
@@ -132,7 +132,7 @@ func (f *API) ExpireJoinTokens() {
 	})
 }
 
-// KillServer has it die with replicas of which `waiting` groups have no other.
+// KillServer ends it. `waiting` groups have no other replica.
 func (f *API) KillServer(name string, waiting int) {
 	f.with(func() { f.servers[name]["alive"], f.servers[name]["replicas"] = false, waiting })
 }
@@ -140,19 +140,19 @@ func (f *API) KillServer(name string, waiting int) {
 // ReviveServer starts it again.
 func (f *API) ReviveServer(name string) { f.with(func() { f.servers[name]["alive"] = true }) }
 
-// GiveUp does so behind Terraform's back.
+// GiveUp removes a server from the fleet without Terraform.
 func (f *API) GiveUp(name string) { f.with(func() { delete(f.servers, name) }) }
 
-// DeleteGroups behind Terraform's back.
+// DeleteGroups without Terraform.
 func (f *API) DeleteGroups() { f.with(func() { clear(f.groups) }) }
 
-// Count of what is there, by kind.
+// Count of resources, by kind.
 func (f *API) Count() (projects, groups, keys, servers int) {
 	f.with(func() { projects, groups, keys, servers = len(f.projects), len(f.groups), len(f.keys), len(f.servers) })
 	return projects, groups, keys, servers
 }
 
-// Calls so far, as `METHOD path`, of which the path ends so.
+// Calls so far, as `METHOD path`, with this end of the path.
 func (f *API) Calls(method, suffix string) (count int) {
 	f.with(func() {
 		for _, call := range f.calls {
@@ -330,7 +330,7 @@ func (f *API) alive() (count int) {
 	return count
 }
 
-// shape of a path: what is in an id's place is a star.
+// shape of a path, with a star in place of each id.
 func shape(parts []string) string {
 	shown := append([]string(nil), parts...)
 	for i, part := range parts {
@@ -343,7 +343,7 @@ func shape(parts []string) string {
 	return strings.Join(shown, "/")
 }
 
-// fields of a body; one that the API does not know fails the test, as the API refuses it.
+// fields of a body. An unknown one fails the test, as the API refuses it.
 func (f *API) fields(body string, known ...string) object {
 	var given object
 	if err := json.Unmarshal([]byte(body), &given); err != nil {
@@ -442,10 +442,10 @@ func (f *API) resizeGroup(id string, asked object) (int, any) {
 	return 200, known
 }
 
-// RefuseResizes has the next resize be refused, although there was room when it was quoted.
+// RefuseResizes refuses the next resize, although its quote was admissible.
 func (f *API) RefuseResizes() { f.with(func() { f.refuseResizes = true }) }
 
-// RevokeJoinTokens behind Terraform's back.
+// RevokeJoinTokens without Terraform.
 func (f *API) RevokeJoinTokens() {
 	f.with(func() {
 		for _, token := range f.tokens {
@@ -534,7 +534,7 @@ func (f *API) listServers(name string) (int, any) {
 			continue
 		}
 		items = append(items, server)
-		if drain, ok := server["drain"].(object); ok && server["alive"] == true { // one leaves at each look
+		if drain, ok := server["drain"].(object); ok && server["alive"] == true { // one leaves at each read
 			server["replicas"] = max(0, server["replicas"].(int)-1)
 			if server["replicas"] == 0 {
 				drain["state"], drain["drained_at"] = "drained", now()

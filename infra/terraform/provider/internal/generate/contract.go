@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// client writes Go for the API's contract. The generator knows OpenAPI 3.0, and the contract is 3.1: the one difference
-// that it uses, `anyOf` with null, is said in 3.0's words first.
+// client writes Go for the API's contract. The generator knows OpenAPI 3.0, and the contract is 3.1. Its one 3.1 feature,
+// `anyOf` with null, is translated to 3.0 first.
 func client(contract string) ([]byte, error) {
 	text, err := os.ReadFile(contract)
 	if err != nil {
@@ -49,7 +49,7 @@ func in30(value any) any {
 			value[name] = in30(value[name])
 		}
 		if value["type"] == "number" {
-			value["format"] = "double" // JSON's numbers, not half of their digits
+			value["format"] = "double" // keeps all digits of JSON's numbers
 		}
 		return nullable(value)
 	}

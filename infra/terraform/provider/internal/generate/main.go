@@ -1,5 +1,5 @@
-// Command generate writes what is generated here and checked in: the API's client and the reference of the provider.
-// With -check it changes nothing and says what is out of date.
+// Command generate writes the checked-in generated files: the API's client and the reference of the provider. With -check
+// it changes nothing and names the stale ones.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"quorate/infra/terraform/provider/internal/fakeapi"
 )
 
-// What runs here is Terraform itself (TF_ACC=1), with this provider in the test's process.
+// These tests run Terraform itself (TF_ACC=1), with this provider in the test's process.
 var factories = map[string]func() (tfprotov6.ProviderServer, error){
 	"quorate": providerserver.NewProtocol6WithError(New()),
 }
@@ -102,7 +102,7 @@ func TestAccProjectGroupAndKey(t *testing.T) {
 			},
 			{ResourceName: "quorate_group.g", ImportState: true, ImportStateId: "orders", ExpectError: regexp.MustCompile(`project_id/id`)},
 			{Config: to(fake) + projectAndGroup(1000, "") + key("2"), Check: secret(&after)},
-			{ // deleted by somebody else: the next apply makes it again
+			{ // deleted without Terraform: the next apply creates it again
 				PreConfig: fake.DeleteGroups,
 				Config:    to(fake) + projectAndGroup(1000, "") + key("2"),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
@@ -122,7 +122,7 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 	var id string
 	same := resource.TestCheckResourceAttrWith("quorate_group.g", "id", func(value string) error {
 		if id != "" && id != value {
-			return fmt.Errorf("%s was %s: it was made anew", value, id)
+			return fmt.Errorf("%s was %s: it was made again", value, id)
 		}
 		id = value
 		return nil
@@ -144,7 +144,7 @@ func TestAccAGroupIsResizedInPlace(t *testing.T) {
 				Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true,
 				ExpectError: regexp.MustCompile(`(?s)cannot promise.*rate_per_s = 99000.*Scarce: cpu.*would fit now:\s+rate_per_s\s+=\s+10000`),
 			},
-			{ // what was free when planning is not any more
+			{ // the capacity that was free when planning is taken
 				PreConfig:   fake.RefuseResizes,
 				Config:      to(fake) + projectAndGroup(9500, ""),
 				ExpectError: regexp.MustCompile(`(?s)Resizing.*rate_per_s = 9500.*Scarce: cpu`),
@@ -199,19 +199,19 @@ func TestAccAJoinTokenThatWasRevokedIsMadeAnew(t *testing.T) {
 					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionCreate),
 				}},
 			},
-			{ // nobody joined with it in time, as the apply was cut off
+			{ // no server joined with it in time, because the apply was interrupted
 				PreConfig: fake.ExpireJoinTokens, Config: config,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionCreate),
 				}},
 			},
-			{ // it can be used: another life is another token
+			{ // it is usable: another lifetime is another token
 				Config: longer,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionDestroyBeforeCreate),
 				}},
 			},
-			{ // it was used: its life is over anyway
+			{ // it was used, so its lifetime does not matter
 				PreConfig: func() { fake.Register("s1") }, Config: config,
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectResourceAction("quorate_join_token.s1", plancheck.ResourceActionUpdate),
@@ -278,13 +278,13 @@ func TestAccANewGroupIsRefusedWhenPlanning(t *testing.T) {
 		ProtoV6ProviderFactories: factories, CheckDestroy: none,
 		Steps: []resource.TestStep{
 			{Config: customer + projectAndGroup(99_000, ""), PlanOnly: true, ExpectError: says},
-			// Nobody serves yet: the plan cannot know, and the apply asks again.
+			// No server serves yet: the plan cannot know, and the apply asks again.
 			{Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true, ExpectNonEmptyPlan: true},
 			{Config: to(fake) + projectAndGroup(99_000, ""), ExpectError: regexp.MustCompile(`(?s)Making the group.*Scarce: cpu`)},
 			{PreConfig: func() { fake.Register("s1") }, Config: to(fake) + projectAndGroup(99_000, ""), PlanOnly: true, ExpectError: says},
 			// More servers come with the same plan.
 			{Config: to(fake) + servers(1, "s2") + afterItsServers, PlanOnly: true, ExpectNonEmptyPlan: true},
-			{ // nobody can tell now
+			{ // the answer is not known now
 				PreConfig: func() { fake.LoseGatewayAt("/v1/quotes", 1000) },
 				Config:    customer + projectAndGroup(99_000, ""), PlanOnly: true, ExpectNonEmptyPlan: true,
 			},
@@ -302,7 +302,7 @@ func TestAccAGatewayThatLosesTheAPIIsBridged(t *testing.T) {
 				ExpectError: regexp.MustCompile(`(?s)does not answer.*gateway.*status 50[234].*unknown`),
 			},
 			{PreConfig: func() { fake.LoseGateway(2) }, Config: to(fake) + projectAndGroup(1000, "")},
-			{ // longer than one call is repeated: who waits for a server goes on waiting
+			{ // longer than one call is repeated: a resource that waits for a server continues to wait
 				PreConfig: func() { fake.Register("s1"); fake.LoseGatewayAt("/v1/operator/servers", 6) },
 				Config:    to(fake) + projectAndGroup(1000, "") + servers(30, "s1"),
 				Check:     func(*terraform.State) error { fake.KillServer("s1", 0); return nil },
@@ -325,9 +325,9 @@ func TestAccWhatIsWrongIsSaid(t *testing.T) {
 		"a key as a token":  {connected(fake.URL, "", fakeapi.APIKey) + fleet, `credential is wrong`},
 		"no token":          {connected(fake.URL, fakeapi.APIKey, "") + fleet, `(?s)credential is missing.*operator_token`},
 		"nobody there":      {to(away) + one, `(?s)does not answer.*Nothing was changed`},
-		"somebody else":     {to(garbled) + one, `(?s)not Quorate's API.*text/html.*Log in.*endpoint`},
-		"http elsewhere":    {connected("http://api.example.com", "qk_x", "") + one, `(?s)Where is the API.*unencrypted.*allow_http`},
-		"no address at all": {connected("api.example.com", "qk_x", "") + one, `(?s)Where is the API`},
+		"somebody else":     {to(garbled) + one, `(?s)not from Quorate's API.*text/html.*Log in.*endpoint`},
+		"http elsewhere":    {connected("http://api.example.com", "qk_x", "") + one, `(?s)API's address.*not valid.*unencrypted.*allow_http`},
+		"no address at all": {connected("api.example.com", "qk_x", "") + one, `(?s)API's address.*not valid`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource.Test(t, resource.TestCase{
@@ -338,7 +338,7 @@ func TestAccWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
-// The answers of a create are lost for good: Terraform knows nothing of what was made. The next apply does.
+// The answers of a create are lost for good: Terraform does not know the resource. The next apply finds it.
 func TestAccAnInterruptedCreateIsRepaired(t *testing.T) {
 	fake := fakeapi.Start(t)
 	ours := owned(fake, "shop")
@@ -379,7 +379,7 @@ func TestAccAnInterruptedCreateIsRepaired(t *testing.T) {
 	})
 }
 
-// Without an owner nobody can tell an interrupted apply from another configuration: no log gets two masters.
+// Without an owner an interrupted apply looks like another configuration, and no log gets two owners.
 func TestAccNoConfigurationTakesAnothersGroup(t *testing.T) {
 	fake := fakeapi.Start(t)
 	resource.Test(t, resource.TestCase{
@@ -395,7 +395,7 @@ resource "quorate_group" "again" {
 ` + slaOfTest + "}\n",
 				ExpectError: regexp.MustCompile(`(?s)name is taken.*terraform import\s+ADDRESS\s+[0-9a-f-]{36}/[0-9a-f-]{36}`),
 			},
-			{ // one lost answer is repeated within the same apply all the same
+			{ // one lost answer is still repeated within the same apply
 				PreConfig: func() { fake.DeleteGroups(); fake.LoseAnswers(1) }, Config: to(fake) + projectAndGroup(1000, ""),
 				Check: func(*terraform.State) error {
 					if _, groups, _, _ := fake.Count(); groups != 1 {
@@ -408,7 +408,7 @@ resource "quorate_group" "again" {
 	})
 }
 
-// Its answer is still remembered: what it told of is on its way out, and a new one is made when it is gone.
+// The stored answer names a group under deletion. A new group is created when that one is gone.
 func TestAccAGroupThatIsBeingDeletedIsNotTakenOver(t *testing.T) {
 	fake := fakeapi.Start(t)
 	var first, second string
@@ -458,7 +458,7 @@ func TestAccServersJoinAndAreDrained(t *testing.T) {
 					"output \"alive\" { value = data.quorate_capacity.c.servers_alive }\n",
 				Check: resource.TestCheckOutput("alive", "2"),
 			},
-			{ // s2 goes: drained; its machine ends; its name is free
+			{ // s2 is removed: drained, its machine ends, its name is free
 				Config: to(fake) + servers(5, "s1") + `resource "quorate_join_token" "s2" { name = "s2" }`,
 				Check: func(*terraform.State) error {
 					if drains := fake.Calls("POST", "/drain"); drains != 1 {
@@ -508,7 +508,7 @@ func TestAccADeadServerIsRemoved(t *testing.T) {
 				PreConfig: func() { fake.Register("s1"); fake.Register("s2"); fake.Register("s3") },
 				Config:    to(fake) + servers(5, "s1", "s2") + kept,
 			},
-			{ // no group needs it: it is given up, without a drain
+			{ // no group needs it: it is removed from the fleet without a drain
 				PreConfig: func() { fake.KillServer("s2", 0) }, Config: to(fake) + servers(5, "s1") + kept + token("s2"), Check: left(2),
 			},
 			{
@@ -523,7 +523,7 @@ func TestAccADeadServerIsRemoved(t *testing.T) {
 				PreConfig: func() { fake.ReviveServer("s3") }, Config: to(fake) + servers(5, "s1") + token("s3"), Check: left(2),
 			},
 			{PreConfig: func() { fake.StopServer("s3") }, Config: to(fake) + servers(5, "s1"), Check: left(1)},
-			{ // given up by somebody else: the plan shows it, and the apply waits for it
+			{ // removed from the fleet without Terraform: the plan shows it, and the apply waits for it
 				PreConfig: func() { fake.GiveUp("s1") }, Config: to(fake) + servers(1, "s1"),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 					plancheck.ExpectResourceAction("quorate_server.s1", plancheck.ResourceActionCreate),
@@ -544,7 +544,7 @@ func TestAccADeadServerIsRemoved(t *testing.T) {
 	}
 }
 
-// Its machine depends on the token: one that serves is not made anew because a token ran out that nobody needed.
+// Its machine depends on the token: an expired token that no server needs must not replace a serving machine.
 func TestAccAnExpiredTokenOfAServerThatJoinedOtherwiseStays(t *testing.T) {
 	fake := fakeapi.Start(t)
 	fake.Register("s1")

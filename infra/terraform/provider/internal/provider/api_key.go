@@ -40,20 +40,20 @@ func (*apiKey) Metadata(_ context.Context, _ resource.MetadataRequest, answer *r
 func (*apiKey) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "A project's API key. Its secret stands in the state, which is therefore a secret itself. " +
-			"Rotate by changing `rotation`, with `lifecycle { create_before_destroy = true }` so that there is always one. " +
-			"If an apply is cut off while it makes a key, that key may stay behind, unused: the next apply makes another. " +
+		MarkdownDescription: "A project's API key. The state holds its secret, and is therefore secret itself. " +
+			"Rotate it by changing `rotation`, with `lifecycle { create_before_destroy = true }` so that one is always valid. " +
+			"An apply that is interrupted while it creates a key may leave that key unused: the next apply creates another. " +
 			"Import by `PROJECT_ID/KEY_ID`; the secret of an imported key is not known.",
 		Attributes: map[string]schema.Attribute{
 			"id":         idAttribute("The key's id."),
-			"project_id": schema.StringAttribute{Required: true, MarkdownDescription: "The project that it is for.", PlanModifiers: replace},
+			"project_id": schema.StringAttribute{Required: true, MarkdownDescription: "The key's project.", PlanModifiers: replace},
 			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "For people; need not be unique.",
+				Required: true, MarkdownDescription: "A name for people. It need not be unique.",
 				Validators: []validator.String{stringvalidator.LengthBetween(1, nameLengthMax)}, PlanModifiers: replace,
 			},
 			"scopes": schema.SetAttribute{
 				Required: true, ElementType: types.StringType,
-				MarkdownDescription: "Of `append`, `read`, `manage`, `billing`.",
+				MarkdownDescription: "Any of `append`, `read`, `manage`, `billing`.",
 				Validators: []validator.Set{
 					setvalidator.SizeAtLeast(1),
 					setvalidator.ValueStringsAre(stringvalidator.OneOf("append", "read", "manage", "billing")),
@@ -61,7 +61,7 @@ func (*apiKey) Schema(_ context.Context, _ resource.SchemaRequest, answer *resou
 				PlanModifiers: []planmodifier.Set{setplanmodifier.RequiresReplace()},
 			},
 			"rotation": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Anything: when it changes, the key is replaced by a new one.", PlanModifiers: replace,
+				Optional: true, MarkdownDescription: "Any value. A change replaces the key with a new one.", PlanModifiers: replace,
 			},
 			"secret": schema.StringAttribute{
 				Computed: true, Sensitive: true, MarkdownDescription: "The key itself, `qk_…`.",
@@ -82,7 +82,7 @@ func (k *apiKey) Create(ctx context.Context, asked resource.CreateRequest, answe
 	if answer.Diagnostics.HasError() {
 		return
 	}
-	// Not found again after an interruption, as groups are: two keys alike are two keys, and a rotation wants the second.
+	// Unlike groups, a key is not found again after an interruption: equal keys are two keys, and a rotation needs the second.
 	parameters := &gen.CreateKeyParams{IdempotencyKey: api.NewIdempotencyKey()}
 	made, err := api.Ask[gen.CreatedKey](ctx, k.api, func(ctx context.Context) (*http.Response, error) {
 		return k.api.CreateKey(ctx, projectID, parameters, gen.NewKey{Name: model.Name.ValueString(), Scopes: &scopes})

@@ -10,7 +10,7 @@ import (
 	"quorate/infra/terraform/provider/internal/api/gen"
 )
 
-// What is written here of the API is held against its contract.
+// The provider's copy of the API's bounds is compared with the contract.
 const contract = "../../../../../sdk/contract/"
 
 func read(t *testing.T, file string, into any) {

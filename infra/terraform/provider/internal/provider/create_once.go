@@ -14,24 +14,23 @@ import (
 	"quorate/infra/terraform/provider/internal/api"
 )
 
-// creation of what has a unique name.
+// creation of a resource with a unique name.
 type creation[Answer any] struct {
 	doing    string
-	identity []any // what tells it from all else that one owner may ask for
+	identity []any // identifies it among all requests of one owner
 	create   func(context.Context, *string) (*http.Response, error)
-	// current is how it is by now; nil when it is no more.
+	// current is its present state; nil when it does not exist any more.
 	current func(context.Context, *Answer) (*Answer, error)
 }
 
-// createOnce makes it, and finds again what an interrupted apply of the same owner made.
+// createOnce creates the resource, or finds the one that an interrupted apply of the same owner created.
 //
-// Terraform keeps nothing of a create whose answer it never saw. The API does: for a day, by Idempotency-Key and
-// credential. So the key is derived from whose configuration it is and what is asked for, and its next apply gets the same
-// answer. Without an owner nobody can tell an interrupted apply from another configuration, which would come to share, and
-// one day delete, what it did not make: then the key is random, and the next apply hears that the name is taken.
+// Terraform stores nothing of a create whose answer it never received. The API stores the answer for a day, by
+// Idempotency-Key and credential. The key is therefore derived from the owner and the request, so that the owner's next
+// apply gets the same answer. Without an owner an interrupted apply looks like another configuration, which must not share
+// the resource and one day delete it. The key is random then, and the next apply fails because the name is taken.
 //
-// An answer that was given before is worth something only while the thing still exists; otherwise it is asked for anew,
-// as something new.
+// A stored answer counts only while the resource still exists. Otherwise a new one is requested with a new key.
 func createOnce[Answer any](
 	ctx context.Context, c *customers, diagnostics *diag.Diagnostics, asked creation[Answer],
 ) (*Answer, error) {
@@ -43,14 +42,14 @@ func createOnce[Answer any](
 		calls++
 		return asked.create(ctx, key)
 	})
-	// A not_found is of the thing that this key made once and that was deleted since, or of its project: a new key tells.
+	// not_found is about this key's resource, which was deleted since, or about its project. A new key finds out.
 	if err == nil && header.Get("Idempotency-Replayed") == "" {
 		return made, nil
 	}
 	if err == nil {
 		var now *Answer
 		if now, err = asked.current(ctx, made); err == nil && now != nil {
-			if calls == 1 { // otherwise this very apply made it, and the answer was lost
+			if calls == 1 { // else this apply created it, and the answer was lost
 				diagnostics.AddWarning(asked.doing+": it was there already",
 					"An apply of the last day made it and did not come to write it down. It was taken over.")
 			}
@@ -64,14 +63,14 @@ func createOnce[Answer any](
 	return api.Ask[Answer](ctx, c.api, func(ctx context.Context) (*http.Response, error) { return asked.create(ctx, fresh) })
 }
 
-// nameTaken says how to go on when there is something of that name, whose import id is known or "".
+// nameTaken explains how to proceed when a resource has the name. Its import id is known, or "".
 func nameTaken(diagnostics *diag.Diagnostics, doing, importID string, err error) {
 	if importID == "" {
 		importID = "ID"
 	}
 	diagnostics.AddAttributeError(path.Root("name"), doing+": the name is taken",
-		fmt.Sprintf("If it is this very thing, which an interrupted apply made and could not write down, take it over: "+
-			"terraform import ADDRESS %s, with this resource's address. Applies find it again by themselves when the provider has "+
+		fmt.Sprintf("If an interrupted apply created it and could not store it, take it over: "+
+			"terraform import ADDRESS %s, with this resource's address. Applies find it by themselves if the provider has "+
 			"an `owner`. If another configuration has it, choose another name.\n\n%v.", importID, err))
 }
 

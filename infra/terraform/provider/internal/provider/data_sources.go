@@ -40,17 +40,17 @@ func (*quote) Schema(_ context.Context, _ datasource.SchemaRequest, answer *data
 			Optional: true, MarkdownDescription: "A group of yours whose own reservation does not count against the SLA.",
 		},
 		"admissible": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the fleet can promise it now."},
-		"refusal":    schema.StringAttribute{Computed: true, MarkdownDescription: "Why not, for people; null if admissible."},
+		"refusal":    schema.StringAttribute{Computed: true, MarkdownDescription: "The reason of a refusal, for people; null if admissible."},
 		"scarce_resource": schema.StringAttribute{
-			Computed: true, MarkdownDescription: "What is scarce: `cpu`, `network`, `storage_io`, `servers` or `shard`; null if admissible.",
+			Computed: true, MarkdownDescription: "The scarce resource: `cpu`, `network`, `storage_io`, `servers` or `shard`; null if admissible.",
 		},
 		"rate_per_s_that_fits": schema.Int64Attribute{
-			Computed: true, MarkdownDescription: "A rate that would be admitted, and a greater one may be, too; null if admissible, or if none is.",
+			Computed: true, MarkdownDescription: "A rate that would be admitted (a greater one may be, too); null if admissible, or if no rate is.",
 		},
 		"monthly_micros": schema.Int64Attribute{
-			Computed: true, MarkdownDescription: "Price of the reservation for 730 hours, in millionths of `currency`; usage comes on top.",
+			Computed: true, MarkdownDescription: "Price of the reservation for 730 hours, in millionths of `currency`, without usage.",
 		},
-		"currency": schema.StringAttribute{Computed: true, MarkdownDescription: "Of the price."},
+		"currency": schema.StringAttribute{Computed: true, MarkdownDescription: "Currency of the price."},
 	}
 	for _, field := range slaFields {
 		if field.text != nil {
@@ -64,7 +64,7 @@ func (*quote) Schema(_ context.Context, _ datasource.SchemaRequest, answer *data
 		}
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "What an SLA costs, and whether the fleet can promise it. In a precondition of a group it refuses " +
+		MarkdownDescription: "The price of an SLA, and whether the fleet can promise it. In a precondition of a group it refuses " +
 			"an over-ask when planning. Nothing is reserved.",
 		Attributes: attributes,
 	}
@@ -137,7 +137,7 @@ func (*capacity) Schema(_ context.Context, _ datasource.SchemaRequest, answer *d
 		}
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "What the fleet's live servers may promise. Needs `operator_token`.",
+		MarkdownDescription: "Capacity that the fleet's live servers may promise. Needs `operator_token`.",
 		Attributes: map[string]schema.Attribute{
 			"servers_alive": schema.Int64Attribute{Computed: true, MarkdownDescription: "Servers that are alive."},
 			"promisable":    vector("What may be promised: what there is, times the safety factor."),

@@ -15,8 +15,8 @@ import (
 	"quorate/infra/terraform/provider/internal/api/gen"
 )
 
-// explain says in Terraform's words what became of a call, at the attribute at fault where there is one.
-// `attributes` are those of the resource that the API calls by the same name.
+// explain reports a failed call as a diagnostic, at the attribute at fault if there is one.
+// `attributes` are those of the resource that have the same name in the API.
 func explain(diagnostics *diag.Diagnostics, doing string, err error, attributes ...string) {
 	var problem *api.Problem
 	var unreachable *api.Unreachable
@@ -27,12 +27,12 @@ func explain(diagnostics *diag.Diagnostics, doing string, err error, attributes 
 	case errors.As(err, &unreachable):
 		detail := fmt.Sprintf("%s.\n\nNothing was changed.", sentence(err))
 		if unreachable.Sent {
-			detail = fmt.Sprintf("%s.\n\nWhether the API did what was asked is unknown. Apply again: what it did is found "+
-				"again, or named, and not done twice.", sentence(err))
+			detail = fmt.Sprintf("%s.\n\nWhether the request took effect is unknown. Apply again: an effect is found "+
+				"again, or named, and not repeated.", sentence(err))
 		}
 		diagnostics.AddError(doing+": the API does not answer", detail)
 	case errors.As(err, &other):
-		diagnostics.AddError(doing+": what answers is not Quorate's API",
+		diagnostics.AddError(doing+": the answer is not from Quorate's API",
 			fmt.Sprintf("%s.\n\nCheck `endpoint`: it may lead to a proxy, a portal's login page or another service.", sentence(err)))
 	default:
 		diagnostics.AddError(doing, err.Error())
@@ -70,17 +70,17 @@ func explainProblem(diagnostics *diag.Diagnostics, doing string, problem *api.Pr
 	}
 }
 
-// explainRefusal names what is scarce, at the attribute that asks for too much of it.
+// explainRefusal names the scarce resource, at the attribute that asks for too much of it.
 func explainRefusal(diagnostics *diag.Diagnostics, doing string, problem *api.Problem, detail string) {
 	attribute, text := refusalInWords(problem.Refusal)
 	diagnostics.AddAttributeError(path.Root(attribute), doing+": the fleet cannot promise this SLA", text+"\n\n"+detail)
 }
 
-// refusalInWords also answers the attribute at fault.
+// refusalInWords returns the attribute at fault, and a text.
 func refusalInWords(refusal *gen.Refusal) (string, string) {
 	attribute := "rate_per_s"
 	switch {
-	case refusal.Reason == "unknown_region": // where servers are scarce, too
+	case refusal.Reason == "unknown_region": // servers are scarce then, too
 		attribute = "region"
 	case refusal.Reason == "too_few_servers" || refusal.ScarceResource == "servers":
 		attribute = "replication_degree"
@@ -99,7 +99,7 @@ func noCredential(diagnostics *diag.Diagnostics, attribute, variable string) {
 		fmt.Sprintf("This needs `%s` in the provider block, or the environment variable %s.", attribute, variable))
 }
 
-// customers is embedded in what belongs to an organization.
+// customers is embedded in the resources of an organization.
 type customers struct {
 	api    *api.Client
 	shared *connection
@@ -118,7 +118,7 @@ func (c *customers) connect(data any, diagnostics *diag.Diagnostics) {
 	}
 }
 
-// operators is embedded in what belongs to the fleet.
+// operators is embedded in the resources of the fleet.
 type operators struct {
 	api    *api.Client
 	shared *connection

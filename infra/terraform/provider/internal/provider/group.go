@@ -54,30 +54,30 @@ func (*group) Schema(_ context.Context, _ resource.SchemaRequest, answer *resour
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	attributes := map[string]schema.Attribute{
 		"id":         idAttribute("The group's id."),
-		"project_id": schema.StringAttribute{Required: true, MarkdownDescription: "The project that it belongs to.", PlanModifiers: replace},
+		"project_id": schema.StringAttribute{Required: true, MarkdownDescription: "The group's project.", PlanModifiers: replace},
 		"name": schema.StringAttribute{
 			Required: true, MarkdownDescription: "Unique in the project. Another name is another group, with an empty log.",
 			Validators: []validator.String{stringvalidator.LengthBetween(1, nameLengthMax)}, PlanModifiers: replace,
 		},
 		"on_sla_change": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(onChangeStop),
-			MarkdownDescription: "What a changed `durability`, `replication_degree` or `region` does, which a group has for life. " +
+			MarkdownDescription: "Effect of a changed `durability`, `replication_degree` or `region`, which a group keeps for life. " +
 				"`refuse` (default): it is an error of the plan. " +
-				"`replace`: the group is deleted with its log, and another is made. All else of the SLA is changed in place.",
+				"`replace`: the group is deleted with its log, and another is created. Other fields of the SLA change in place.",
 			Validators: []validator.String{stringvalidator.OneOf(onChangeStop, onChangeLose)},
 		},
 		"monthly_micros": schema.Int64Attribute{
 			Computed:            true,
-			MarkdownDescription: "Price of the reservation for 730 hours, in millionths of the currency, as agreed when it was made or resized last.",
+			MarkdownDescription: "Price of the reservation for 730 hours, in millionths of the currency, as agreed at its creation or last resize.",
 		},
 	}
 	for _, field := range slaFields {
 		attributes[field.name] = groupAttribute(field)
 	}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "An SLA and its log. A refusal names what is scarce, at the attribute that asks for it: of the plan already, " +
-			"unless the fleet is empty or the same plan brings servers. A changed " +
-			"SLA resizes the group in place, while appends go on; where its servers have no room for that, nothing changes. " +
+		MarkdownDescription: "An SLA and its log. A refusal names the scarce resource, at the attribute that asks for it. The plan already " +
+			"refuses, unless the fleet is empty or the same plan brings servers. A changed " +
+			"SLA resizes the group in place, while appends continue. If its servers have no room for that, nothing changes. " +
 			"Import by `PROJECT_ID/GROUP_ID`.",
 		Attributes: attributes,
 	}
@@ -104,8 +104,8 @@ func groupAttribute(field slaField) schema.Attribute {
 	return attribute
 }
 
-// ModifyPlan refuses a change of what a group has for life, unless losing the log was agreed to: Terraform would otherwise
-// replace a group as it replaces anything. Of a new group, and of a resize, it says whether there is room.
+// ModifyPlan refuses a change of a lifelong attribute, unless the configuration accepts the loss of the log: Terraform
+// would otherwise replace the group. It also reports whether there is room for a new group or a resize.
 func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
 	if asked.Plan.Raw.IsNull() {
 		return
@@ -138,8 +138,8 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 			answer.RequiresReplace = append(answer.RequiresReplace, path.Root(name))
 			continue
 		}
-		answer.Diagnostics.AddAttributeError(path.Root(name), "A group has its "+name+" for life",
-			fmt.Sprintf("Replacing %s would delete its log. Put %s back, make a second group and move to it, or agree to losing "+
+		answer.Diagnostics.AddAttributeError(path.Root(name), "A group keeps its "+name+" for life",
+			fmt.Sprintf("Replacing %s would delete its log. Restore %s, create a second group and move to it, or accept the loss of "+
 				"the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
 	}
 	if forLife == 0 {
@@ -147,8 +147,8 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 	}
 }
 
-// refuseIfNoRoom asks for a quote, so that a resize that has no room is an error of the plan. A quote as a data source could
-// not tell in time: it waits for the apply when it names a group that is to change.
+// refuseIfNoRoom asks for a quote, so that a resize without room is an error of the plan. A quote as a data source would be
+// too late: it waits for the apply if it names a group that is to change.
 func (g *group) refuseIfNoRoom(ctx context.Context, before, after *groupModel, diagnostics *diag.Diagnostics) {
 	id, err := uuid.Parse(before.ID.ValueString())
 	if err != nil || g.api == nil || !after.known() {
@@ -164,7 +164,7 @@ func (g *group) refuseIfNoRoom(ctx context.Context, before, after *groupModel, d
 	if found.Refusal != nil {
 		attribute, text := refusalInWords(found.Refusal)
 		diagnostics.AddAttributeError(path.Root(attribute), "The fleet cannot promise this SLA now", text+
-			"\n\nNothing of the group was changed. If another change of this plan is to make room, apply that one first.")
+			"\n\nThe group is unchanged. If another change of this plan is to make room, apply that one first.")
 	}
 }
 
@@ -174,8 +174,8 @@ func (g *group) quote(ctx context.Context, request gen.QuoteRequest) (*gen.Quote
 	})
 }
 
-// refuseNewIfNoRoom has an over-ask be an error of the plan. Where the plan cannot know, as its servers come with the same
-// apply, it is a warning: the apply asks again.
+// refuseNewIfNoRoom makes an over-ask an error of the plan. It is a warning if the servers come with the same apply, because
+// the plan cannot know their capacity: the apply asks again.
 func (g *group) refuseNewIfNoRoom(ctx context.Context, planned *groupModel, diagnostics *diag.Diagnostics) {
 	if g.api == nil || !planned.known() {
 		return
@@ -265,14 +265,14 @@ func (g *group) Create(ctx context.Context, asked resource.CreateRequest, answer
 		return
 	}
 	model.take(made)
-	answer.Diagnostics.Append(answer.State.Set(ctx, model)...) // whatever comes now, it exists
+	answer.Diagnostics.Append(answer.State.Set(ctx, model)...) // from here on the group exists
 	if status := g.untilReady(ctx, made); status == gen.GroupStatusProvisioning {
 		answer.Diagnostics.AddWarning("The group is admitted and not active yet",
 			"Its servers have not taken up their configuration. The reservation stands; the portal shows what it waits for.")
 	}
 }
 
-// unlessLeaving reads a group. One that is being deleted has its name until it is gone: that is waited for.
+// unlessLeaving reads a group. It waits for the end of a deletion, because a group keeps its name until then.
 func (g *group) unlessLeaving(ctx context.Context, id uuid.UUID) (*gen.Group, error) {
 	found, err := g.read(ctx, id)
 	if err != nil || found.Status != gen.GroupStatusDeleting {
@@ -280,12 +280,12 @@ func (g *group) unlessLeaving(ctx context.Context, id uuid.UUID) (*gen.Group, er
 	}
 	gone, err := g.untilGone(ctx, id)
 	if err == nil && !gone {
-		err = errors.New("the group that had this name is being deleted, which takes its time: apply again")
+		err = errors.New("the former group of this name is being deleted, which takes a while: apply again")
 	}
 	return nil, err
 }
 
-// importID finds a group by its name; "" when that fails: it is for a hint.
+// importID finds a group by its name, for a hint; "" when that fails.
 func (g *group) importID(ctx context.Context, projectID uuid.UUID, name string) string {
 	limit := pageLimit
 	var cursor *string
@@ -328,7 +328,7 @@ func (g *group) untilReady(ctx context.Context, found *gen.Group) gen.GroupStatu
 	return found.Status
 }
 
-// pause waits; false when there is no more time.
+// pause waits. False when there is no more time.
 func pause(ctx context.Context, duration time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -364,7 +364,7 @@ func (g *group) Read(ctx context.Context, asked resource.ReadRequest, answer *re
 	}
 	if found.Status == gen.GroupStatusLost {
 		answer.Diagnostics.AddWarning("The group "+found.Name+" is lost",
-			"Every replica of its log is gone. Its owner may have it begin anew (`POST /v1/groups/{id}/reset`); Terraform does not.")
+			"Every replica of its log is gone. Its owner may reset it (`POST /v1/groups/{id}/reset`); Terraform does not.")
 	}
 	model.take(found)
 	if model.OnSlaChange.IsNull() {
@@ -414,12 +414,12 @@ func (g *group) Delete(ctx context.Context, asked resource.DeleteRequest, answer
 	if !gone && err != nil {
 		explain(&answer.Diagnostics, "Deleting the group", err)
 	} else if !gone {
-		answer.Diagnostics.AddError("Deleting the group: it takes its time",
-			"The deletion is noted and goes on; apply again to see its end.")
+		answer.Diagnostics.AddError("Deleting the group: it takes a while",
+			"The deletion is stored and continues. Apply again to see its end.")
 	}
 }
 
-// untilGone waits for the end of a deletion that is noted. An error is no passing one.
+// untilGone waits for the end of a stored deletion. It returns errors that do not pass by themselves.
 func (g *group) untilGone(ctx context.Context, id uuid.UUID) (bool, error) {
 	for deadline := time.Now().Add(groupGoneMax); time.Now().Before(deadline); {
 		_, err := g.read(ctx, id)
@@ -445,7 +445,7 @@ func importPair(
 ) {
 	left, right, found := strings.Cut(asked.ID, "/")
 	if !found || left == "" || right == "" {
-		answer.Diagnostics.AddError("This is no id to import by", fmt.Sprintf("%q should be %s/%s.", asked.ID, first, second))
+		answer.Diagnostics.AddError("This is not an import id", fmt.Sprintf("%q should be %s/%s.", asked.ID, first, second))
 		return
 	}
 	answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root(first), left)...)

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	joinTokenTTLDefault = 86_400 // the machines of a large plan boot one after the other, and applies are cut off
+	joinTokenTTLDefault = 86_400 // the machines of a large plan boot one after the other, and applies may be interrupted
 	joinTokenTTLMax     = 30 * 86_400
 )
 
@@ -45,9 +45,9 @@ func (*joinToken) Metadata(_ context.Context, _ resource.MetadataRequest, answer
 func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "With it one machine joins the fleet, once, under its name. The machine depends on it. One that has " +
-			"joined needs it no more, whatever becomes of it. One that expired or was revoked before is made anew. Destroying " +
-			"it, after the machine, revokes it and gives the drained server up, so that its name is free. It cannot be imported: " +
+		MarkdownDescription: "A token with which one machine joins the fleet, once, under its name. The machine depends on it. A machine that has " +
+			"joined no longer needs the token. A token that expired or was revoked before is replaced. Destroying " +
+			"it, after the machine, revokes it and removes the drained server from the fleet, so that its name is free. It cannot be imported: " +
 			"nobody knows it but its machine.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
@@ -57,7 +57,7 @@ func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *re
 			},
 			"ttl_s": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(joinTokenTTLDefault),
-				MarkdownDescription: "How long it can be used, once it is made. A change replaces it while it can be used.",
+				MarkdownDescription: "How long it can be used after its creation. A change replaces it while it can be used.",
 				Validators:          []validator.Int64{int64validator.Between(1, joinTokenTTLMax)},
 			},
 			"auxiliary": schema.BoolAttribute{
@@ -65,7 +65,7 @@ func (*joinToken) Schema(_ context.Context, _ resource.SchemaRequest, answer *re
 				MarkdownDescription: "The server takes replacements of failed replicas only.",
 				PlanModifiers:       []planmodifier.Bool{boolplanmodifier.RequiresReplace()},
 			},
-			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "By which operators list and revoke it.", PlanModifiers: keep},
+			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "Operators list and revoke it by this id.", PlanModifiers: keep},
 			"token":      schema.StringAttribute{Computed: true, Sensitive: true, MarkdownDescription: "The token, `qjt_…`.", PlanModifiers: keep},
 			"expires_at": schema.StringAttribute{Computed: true, MarkdownDescription: "RFC 3339.", PlanModifiers: keep},
 		},
@@ -92,8 +92,8 @@ func (j *joinToken) Create(ctx context.Context, asked resource.CreateRequest, an
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Read notices that nobody can join with it, and nobody has. The API does not remember tokens for ever: one that it does not
-// know stays, and so does one of a server that is registered, however it joined: its machine is not to be made anew.
+// Read removes an unused token with which no server can join any more. The API does not keep tokens for ever, so an unknown
+// token stays. So does one of a registered server, however that joined: its machine must not be replaced.
 func (j *joinToken) Read(ctx context.Context, asked resource.ReadRequest, answer *resource.ReadResponse) {
 	var model joinTokenModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
@@ -116,7 +116,7 @@ func (j *joinToken) Read(ctx context.Context, asked resource.ReadRequest, answer
 	}
 }
 
-// state of a token; "" when the API does not know it any more.
+// state of a token; "" when the API no longer knows it.
 func (j *joinToken) state(ctx context.Context, id string) (gen.KnownJoinTokenState, error) {
 	known, err := api.Ask[gen.JoinTokens](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
 		return j.api.ListJoinTokens(ctx)
@@ -132,7 +132,7 @@ func (j *joinToken) state(ctx context.Context, id string) (gen.KnownJoinTokenSta
 	return "", nil
 }
 
-// ModifyPlan replaces a token that can still be used, if it is to live longer or shorter. Of any other the change means nothing.
+// ModifyPlan replaces a usable token if its lifetime changes. For any other token the change has no effect.
 func (j *joinToken) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
 	if asked.State.Raw.IsNull() || asked.Plan.Raw.IsNull() || j.api == nil {
 		return
@@ -152,7 +152,7 @@ func (j *joinToken) ModifyPlan(ctx context.Context, asked resource.ModifyPlanReq
 	}
 }
 
-// revoke has nobody join with it any more.
+// revoke prevents any join with it.
 func (j *joinToken) revoke(ctx context.Context, id types.String) error {
 	if id.IsNull() {
 		return nil
@@ -172,7 +172,7 @@ func (*joinToken) Update(ctx context.Context, asked resource.UpdateRequest, answ
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Delete revokes the token, and gives up the server that joined with it, if it was drained and its machine is gone.
+// Delete revokes the token. It removes the server that joined with it, if that was drained and its machine is gone.
 func (j *joinToken) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
 	var model joinTokenModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
@@ -190,7 +190,7 @@ func (j *joinToken) Delete(ctx context.Context, asked resource.DeleteRequest, an
 			continue
 		}
 		if err != nil {
-			explain(&answer.Diagnostics, "Giving the server "+name+" up", err)
+			explain(&answer.Diagnostics, "Removing the server "+name, err)
 			return
 		}
 		drained := found != nil && found.Drain != nil && found.Drain.State == gen.Drained
@@ -199,14 +199,14 @@ func (j *joinToken) Delete(ctx context.Context, asked resource.DeleteRequest, an
 			return
 		case !drained:
 			answer.Diagnostics.AddWarning("The server "+name+" stays registered",
-				"It was not drained, so its disk may hold what no other has. Give it up yourself once that is settled.")
+				"It was not drained, so its disk may hold entries that no other server has. Remove it yourself once that is settled.")
 			return
 		case !found.Alive:
 			_, err := api.Ask[struct{}](ctx, j.api, func(ctx context.Context) (*http.Response, error) {
 				return j.api.GiveUpServer(ctx, found.ServerId)
 			})
 			if err != nil && !api.NotFound(err) {
-				explain(&answer.Diagnostics, "Giving the server "+name+" up", err)
+				explain(&answer.Diagnostics, "Removing the server "+name, err)
 			}
 			return
 		}

@@ -34,7 +34,7 @@ func (*project) Metadata(_ context.Context, _ resource.MetadataRequest, answer *
 
 func (*project) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
 	answer.Schema = schema.Schema{
-		MarkdownDescription: "A project: what groups and keys are sorted by. Import by its id.",
+		MarkdownDescription: "A project, which contains groups and keys. Import by its id.",
 		Attributes: map[string]schema.Attribute{
 			"id": idAttribute("The project's id."),
 			"name": schema.StringAttribute{
@@ -86,7 +86,7 @@ func (p *project) read(ctx context.Context, id uuid.UUID) (*gen.Project, error) 
 	})
 }
 
-// idOf finds a project by its name; "" when that fails: it is for a hint.
+// idOf finds a project by its name, for a hint; "" when that fails.
 func (p *project) idOf(ctx context.Context, name string) string {
 	limit := pageLimit
 	var cursor *string
@@ -158,7 +158,7 @@ func (*project) ImportState(ctx context.Context, asked resource.ImportStateReque
 func parseID(value types.String, at path.Path, diagnostics *diag.Diagnostics) uuid.UUID {
 	id, err := uuid.Parse(value.ValueString())
 	if err != nil {
-		diagnostics.AddAttributeError(at, "This is no id", value.ValueString()+" is not an id of Quorate: a UUID.")
+		diagnostics.AddAttributeError(at, "This is not an id", value.ValueString()+" is not an id of Quorate: a UUID.")
 	}
 	return id
 }

@@ -34,11 +34,11 @@ type settings struct {
 	AllowHTTP     types.Bool   `tfsdk:"allow_http"`
 }
 
-// connection is what resources get.
+// connection: the clients and settings that resources get.
 type connection struct {
-	customer *api.Client // of the credential; nil where there is none
+	customer *api.Client // clients, nil without their credentials
 	operator *api.Client
-	owner    string      // whose configuration this is; "" when it does not say
+	owner    string      // the configuration's owner; "" if not given
 	joining  atomic.Bool // this plan brings servers
 }
 
@@ -49,7 +49,7 @@ func (quorate) Metadata(_ context.Context, _ provider.MetadataRequest, answer *p
 func (quorate) Schema(_ context.Context, _ provider.SchemaRequest, answer *provider.SchemaResponse) {
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "Quorate: ordered, durable logs with an SLA. Customers' resources need `api_key`, operators' " +
-			"need `operator_token`; neither credential opens the other's.",
+			"need `operator_token`. Neither credential is valid for the other kind.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint": schema.StringAttribute{
 				Optional:            true,
@@ -57,7 +57,7 @@ func (quorate) Schema(_ context.Context, _ provider.SchemaRequest, answer *provi
 			},
 			"api_key": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "An organization's key, `qk_…`, made by `POST /v1/organization/keys`. A project's key makes " +
+				MarkdownDescription: "An organization's key, `qk_…`, created by `POST /v1/organization/keys`. A project's key creates " +
 					"groups in its project, and neither projects nor keys. Or `QUORATE_API_KEY`.",
 			},
 			"operator_token": schema.StringAttribute{
@@ -67,12 +67,12 @@ func (quorate) Schema(_ context.Context, _ provider.SchemaRequest, answer *provi
 			},
 			"owner": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 200)},
-				MarkdownDescription: "Which configuration this is: a word that no other with the same credential says, the same at each " +
-					"apply, as `\"shop-${terraform.workspace}\"`. By it the next apply finds again what an interrupted one made of projects " +
-					"and groups; without it that is an error which names what to import. Or `QUORATE_OWNER`.",
+				MarkdownDescription: "The configuration's name, unique among the configurations with the same credential and equal at each " +
+					"apply, as `\"shop-${terraform.workspace}\"`. By it the next apply finds projects and groups of an interrupted one. " +
+					"Without it that is an error which names the resource to import. Or `QUORATE_OWNER`.",
 			},
 			"allow_http": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Send credentials unencrypted, to an `endpoint` with `http` that is not on this machine.",
+				Optional: true, MarkdownDescription: "Send credentials unencrypted to an `endpoint` with `http` on another machine.",
 			},
 		},
 	}
@@ -85,11 +85,11 @@ func (quorate) Configure(ctx context.Context, asked provider.ConfigureRequest, a
 		return
 	}
 	if given.Endpoint.IsUnknown() || given.APIKey.IsUnknown() || given.OperatorToken.IsUnknown() || given.Owner.IsUnknown() || given.AllowHTTP.IsUnknown() {
-		return // what depends on it is planned as unknown, and configured again at apply
+		return // resources are planned as unknown then, and the provider is configured again at apply
 	}
 	endpoint := orEnvironment(given.Endpoint, "QUORATE_ENDPOINT")
 	if endpoint == "" {
-		answer.Diagnostics.AddAttributeError(path.Root("endpoint"), "Where is the API?",
+		answer.Diagnostics.AddAttributeError(path.Root("endpoint"), "The API's address is missing or not valid",
 			"Set `endpoint` in the provider block, or the environment variable QUORATE_ENDPOINT.")
 		return
 	}
@@ -106,7 +106,7 @@ func (quorate) Configure(ctx context.Context, asked provider.ConfigureRequest, a
 		}
 		client, err := api.New(endpoint, each.value, Version, given.AllowHTTP.ValueBool())
 		if err != nil {
-			answer.Diagnostics.AddAttributeError(path.Root("endpoint"), "Where is the API?", err.Error())
+			answer.Diagnostics.AddAttributeError(path.Root("endpoint"), "The API's address is missing or not valid", err.Error())
 			return
 		}
 		*each.client = client

@@ -28,7 +28,7 @@ const (
 	registrationDefaultS = 600 // a machine boots, installs and tests itself
 	drainDefaultS        = 3600
 	serverPollEvery      = 500 * time.Millisecond
-	stoppedMax           = 30 * time.Second // a lease, and a machine that takes its time to end
+	stoppedMax           = 30 * time.Second // a lease, and the time of a slow machine's end
 )
 
 type server struct{ operators }
@@ -56,30 +56,30 @@ func (*server) Schema(_ context.Context, _ resource.SchemaRequest, answer *resou
 	}
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "A machine's membership in the fleet. Creating waits for the server to register itself, " +
-			"destroying drains it and waits until it holds nothing. One that was given up is waited for anew by the next apply. Let it depend on its machine (through `instance_id`): then " +
-			"Terraform's own order is drain first, stop after. Import by the server's name.",
+			"destroying drains it and waits until it holds no replica. The next apply waits again for a server that was removed from the fleet. " +
+			"Let it depend on its machine (through `instance_id`): then Terraform drains first and stops afterwards. Import by the server's name.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "The name that the server registers under.",
+				Required: true, MarkdownDescription: "The name under which the server registers.",
 				Validators:    []validator.String{stringvalidator.LengthBetween(1, 63)},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"instance_id": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "The machine's id. When it changes, the server is waited for again.",
+				Optional: true, MarkdownDescription: "The machine's id. After a change the next apply waits for the server again.",
 			},
 			"registration_timeout_s": seconds(registrationDefaultS, "How long the server may take to register."),
 			"drain_timeout_s": seconds(drainDefaultS, "How long a drain may take. After it, destroying fails and the drain goes on: "+
 				"apply again to wait further."),
 			"give_up_if_dead": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "What destroying does with a server that does not run and that no group needs any more. `true`: it is " +
-					"given up; others have all that it held, and it could only come back with a new join token. `false`: that is an error.",
+				MarkdownDescription: "Destroying a server that does not run and that no group needs any more. `true`: it is removed from the " +
+					"fleet; others have all its entries, and it could only return with a new join token. `false`: that is an error.",
 			},
 			"server_id": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "The fleet's number for it.",
 				PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 			},
-			"address": schema.StringAttribute{Computed: true, MarkdownDescription: "Where clients and peers reach it."},
+			"address": schema.StringAttribute{Computed: true, MarkdownDescription: "Address for clients and peers."},
 		},
 	}
 }
@@ -104,14 +104,14 @@ func (s *server) Update(ctx context.Context, asked resource.UpdateRequest, answe
 	}
 }
 
-// ModifyPlan notes for groups of the same plan, which depend on their servers, that there will be more room.
+// ModifyPlan records for groups of the same plan that new servers bring more room.
 func (s *server) ModifyPlan(_ context.Context, asked resource.ModifyPlanRequest, _ *resource.ModifyPlanResponse) {
 	if asked.State.Raw.IsNull() && !asked.Plan.Raw.IsNull() && s.shared != nil {
 		s.shared.joining.Store(true)
 	}
 }
 
-// untilAlive waits for the server, and takes it into service if it was draining.
+// untilAlive waits for the server, and cancels its drain if there is one.
 func (s *server) untilAlive(ctx context.Context, model *serverModel, diagnostics *diag.Diagnostics) bool {
 	name := model.Name.ValueString()
 	deadline := time.Now().Add(time.Duration(model.RegistrationS.ValueInt64()) * time.Second)
@@ -144,7 +144,7 @@ func (s *server) untilAlive(ctx context.Context, model *serverModel, diagnostics
 	}
 }
 
-// intoService calls a drain off.
+// intoService cancels a drain.
 func (s *server) intoService(ctx context.Context, found *gen.Server) error {
 	if !found.Draining {
 		return nil
@@ -155,7 +155,7 @@ func (s *server) intoService(ctx context.Context, found *gen.Server) error {
 	return err
 }
 
-// findServer answers nil when there is none of this name.
+// findServer returns nil if no server has this name.
 func findServer(ctx context.Context, client *api.Client, name string) (*gen.Server, error) {
 	found, err := api.Ask[gen.Servers](ctx, client, func(ctx context.Context) (*http.Response, error) {
 		return client.ListServers(ctx, &gen.ListServersParams{Name: &name})
@@ -189,12 +189,12 @@ func (s *server) Read(ctx context.Context, asked resource.ReadRequest, answer *r
 	}
 	if !found.Alive {
 		answer.Diagnostics.AddWarning("The server "+found.Name+" does not run",
-			"The fleet does without it. Its machine's resource shows what became of the machine.")
+			"The fleet serves without it. The machine's resource shows its state.")
 	}
 	answer.Diagnostics.Append(answer.State.Set(ctx, model)...)
 }
 
-// Delete drains, and waits until the server holds nothing.
+// Delete drains, and waits until the server holds no replica.
 func (s *server) Delete(ctx context.Context, asked resource.DeleteRequest, answer *resource.DeleteResponse) {
 	var model serverModel
 	if answer.Diagnostics.Append(asked.State.Get(ctx, &model)...); answer.Diagnostics.HasError() {
@@ -221,26 +221,26 @@ func (s *server) Delete(ctx context.Context, asked resource.DeleteRequest, answe
 			if found != nil && found.Drain != nil {
 				left, message = found.Replicas, " "+found.Drain.Message
 			}
-			answer.Diagnostics.AddError("The drain of "+name+" takes its time",
-				fmt.Sprintf("%d replicas are left after %d s:%s The drain goes on; apply again to wait further.",
+			answer.Diagnostics.AddError("The drain of "+name+" takes a while",
+				fmt.Sprintf("%d replicas are left after %d s:%s The drain continues; apply again to wait further.",
 					left, model.DrainS.ValueInt64(), message))
 			return
 		}
 	}
 }
 
-// leaving is one server on its way out of the fleet.
+// leaving is one server that leaves the fleet.
 type leaving struct {
 	api         *api.Client
 	diagnostics *diag.Diagnostics
 	name        string
 	drain       *gen.DrainServerParams
-	drains      bool // it was told to
+	drains      bool // its drain was requested
 	keepIfDead  bool
 	deadSince   time.Time
 }
 
-// look answers how the server is, nil when it is gone. One that has something to give is told to drain.
+// look returns the server's state, nil when it is gone. It drains a server that holds replicas.
 func (l *leaving) look(ctx context.Context) (*gen.Server, error) {
 	found, err := findServer(ctx, l.api, l.name)
 	if err != nil || found == nil || l.drains || (!found.Alive && found.Replicas == 0) {
@@ -257,10 +257,10 @@ func (l *leaving) look(ctx context.Context) (*gen.Server, error) {
 	return found, err
 }
 
-// isOver tells whether nothing is left to wait for, and says so where that is no success.
+// isOver: the wait is over. It reports an error if that is no success.
 //
-// A server that does not run drains no further: what it is to drop waits for it. If no chain has it, others have all that it
-// held, and nothing is lost by giving it up.
+// A server that does not run drains no further: its replicas wait for it. If no chain has it, others have all its entries,
+// and removing it loses nothing.
 func (l *leaving) isOver(ctx context.Context, found *gen.Server, isLate bool) bool {
 	if found.Alive {
 		l.deadSince = time.Time{}
@@ -273,18 +273,18 @@ func (l *leaving) isOver(ctx context.Context, found *gen.Server, isLate bool) bo
 		return true
 	case !found.Alive && found.Replicas == 0 && l.keepIfDead:
 		l.diagnostics.AddError("The server "+l.name+" does not run, and was not drained",
-			"No group needs it: others have replaced it. Start it again, so that it drains, or give it up ("+call+
+			"No group needs it: others have replaced it. Start it again, so that it drains, or remove it ("+call+
 				", or give_up_if_dead = true). Then apply again.")
 		return true
 	case !found.Alive && found.Replicas == 0:
 		return l.giveUp(ctx, found)
 	case !found.Alive && (isLate || time.Since(l.deadSince) > stoppedMax):
 		l.diagnostics.AddError("The server "+l.name+" does not run, and groups wait for its disk",
-			fmt.Sprintf("%d groups have no other replica to go on with. Start it again with its disk; then apply again. If the disk is "+
-				"gone for good, say so (%s): what only it held is lost then.", found.Replicas, call))
+			fmt.Sprintf("%d groups have no other replica to go on with. Start it again with its disk, then apply again. If the disk is "+
+				"gone for good, remove the server (%s): entries that only it held are lost then.", found.Replicas, call))
 		return true
 	case l.drains && found.Drain == nil:
-		l.diagnostics.AddError("The drain of "+l.name+" was called off", "By somebody else. Apply again to drain it.")
+		l.diagnostics.AddError("The drain of "+l.name+" was cancelled", "Another operator did so. Apply again to drain it.")
 		return true
 	}
 	return false
@@ -295,10 +295,10 @@ func (l *leaving) giveUp(ctx context.Context, found *gen.Server) bool {
 		return l.api.GiveUpServer(ctx, found.ServerId)
 	})
 	if api.HasCode(err, "server_alive") || api.Passing(err) {
-		return false // it is back, or the next look tells
+		return false // it is back, or the next look finds out
 	}
 	if err != nil && !api.NotFound(err) {
-		explain(l.diagnostics, "Giving the server "+l.name+" up", err)
+		explain(l.diagnostics, "Removing the server "+l.name, err)
 	}
 	return true
 }

@@ -12,7 +12,7 @@ import (
 	"quorate/infra/terraform/provider/internal/api/gen"
 )
 
-// sla is what a customer asks for: the same attributes in a group and in a quote, named as in the API.
+// sla is a customer's request: the same attributes in a group and in a quote, named as in the API.
 type sla struct {
 	Durability        types.String `tfsdk:"durability"`
 	ReplicationDegree types.Int64  `tfsdk:"replication_degree"`
@@ -29,10 +29,10 @@ const (
 	retentionBytesDefault = 256 << 20
 )
 
-// slaField is one attribute of an SLA; bounds are the API's, which a test compares (sdk/contract/openapi.json).
+// slaField is one attribute of an SLA. A test compares its bounds with the API's (sdk/contract/openapi.json).
 type slaField struct {
 	name, description string
-	text              []string // the values it may have, of a string; nil of a number
+	text              []string // allowed values of a string; nil for a number
 	least, most       int64
 	required          bool
 	textDefault       string
@@ -41,23 +41,23 @@ type slaField struct {
 
 var slaFields = []slaField{
 	{name: "durability", required: true, text: []string{"persistent", "in_memory"},
-		description: "When an entry is acknowledged: `persistent`, on stable storage of every replica, or `in_memory`, in its memory."},
+		description: "Place of an entry on every replica before its acknowledgement: `persistent`, stable storage, or `in_memory`, memory."},
 	{name: "replication_degree", required: true, least: 1, most: 7, description: "Copies of the log, each on another server."},
 	{name: "min_replicas", least: 1, most: 7, description: "Appends pause with fewer live replicas; left out: a majority."},
 	{name: "request_size_bytes", required: true, least: 1, most: 1 << 20, description: "Size of a typical entry."},
 	{name: "rate_per_s", required: true, least: 1, most: 100_000_000,
 		description: "Reserved appends of `request_size_bytes`, each second."},
-	{name: "region", text: []string{}, textDefault: regionDefault, description: "Where the servers are."},
+	{name: "region", text: []string{}, textDefault: regionDefault, description: "Region of the servers."},
 	{name: "retention_bytes", least: 1 << 20, most: 1 << 50, numberDefault: retentionBytesDefault,
-		description: "The log keeps its newest so many bytes."},
+		description: "How many of its newest bytes the log keeps."},
 	{name: "retention_age_s", least: 60, most: 100 * 366 * 86_400,
-		description: "Entries older than so many seconds are discarded as well; left out: none for their age."},
+		description: "Age at which entries are discarded as well; left out: no limit on age."},
 }
 
 // slaForLife are attributes that a group keeps.
 var slaForLife = []string{"durability", "replication_degree", "region"}
 
-// resized is the body of a resize. It says null of what was left out, which the generated type cannot.
+// resized is the body of a resize. It sends null for left-out fields, which the generated type cannot.
 func (s sla) resized() []byte {
 	text, err := json.Marshal(map[string]any{
 		"rate_per_s": s.RatePerS.ValueInt64(), "request_size_bytes": s.RequestSizeBytes.ValueInt64(),
@@ -70,7 +70,7 @@ func (s sla) resized() []byte {
 	return text
 }
 
-// known tells whether nothing of it is left to be known at the apply.
+// known: no attribute is left to be known at the apply.
 func (s sla) known() bool {
 	for _, each := range []attr.Value{
 		s.Durability, s.ReplicationDegree, s.MinReplicas, s.RequestSizeBytes, s.RatePerS, s.Region, s.RetentionBytes, s.RetentionAgeS,

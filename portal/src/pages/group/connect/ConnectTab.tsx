@@ -14,7 +14,7 @@ export function ConnectTab() {
   const group = useGroup()
   usePageTitle('Connect', group.name)
   const { welcome } = route.useSearch()
-  // The secret lives in this page alone; the service keeps only a hash of it.
+  // The secret is in this page alone. The service stores only a hash of it.
   const [secret, setSecret] = useState<string | null>(null)
   const place = { apiUrl: window.location.origin, apiKey: secret ?? KEY_PLACEHOLDER, groupId: group.id }
   return (

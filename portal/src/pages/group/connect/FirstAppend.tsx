@@ -6,7 +6,7 @@ import { useLive } from '@/live/LiveProvider'
 import { buttonClass } from '@/ui/Button'
 import { Card } from '@/ui/Surface'
 
-/** Waits for the group's first committed entry, and is glad when it comes. */
+/** Waits for the group's first committed entry, and shows its arrival. */
 export function FirstAppend(props: { projectId: string; groupId: string; isNew: boolean }) {
   const { projectId, groupId, isNew } = props
   const { samples, state } = useLive()

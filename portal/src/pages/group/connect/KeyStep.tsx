@@ -9,7 +9,7 @@ import { Card } from '@/ui/Surface'
 
 interface Props {
   projectId: string
-  /** A name for the key, so that one click is enough; it can be told from others later. */
+  /** A default name for the key, so that one click is enough and the key is recognisable later. */
   suggestion: string
   secret: string | null
   onSecret: (secret: string) => void

@@ -1,11 +1,11 @@
-/** What a developer copies. Each is a whole program: paste, run, and the first entry is committed. */
+/** Programs for developers to copy. Each is complete: paste, run, and the first entry is committed. */
 export interface Place {
   apiUrl: string
   apiKey: string
   groupId: string
 }
 
-/** Stands where the key goes until one is made, and after the page was left. */
+/** Placeholder of the key before one is created, and after the page was left. */
 export const KEY_PLACEHOLDER = 'YOUR_API_KEY'
 
 export const LANGUAGES = [

@@ -13,7 +13,7 @@ const COLOURS: Record<string, string> = {
   provisioning: 'bg-info',
 }
 
-/** What happened to the group, newest first. */
+/** The group's events, newest first. */
 export function EventsSection({ groupId }: { groupId: string }) {
   const events = useInfiniteQuery(eventsQuery(groupId))
   const items = events.data?.pages.flatMap((page) => page.items) ?? []

@@ -2,7 +2,7 @@ import type { Placement, Replica } from '@/api'
 import { word } from '@/format/words'
 import { arc, CENTRE, NODE_R, nodeAt, type Point, viewBox } from './ringGeometry'
 
-/** The group's replicas in chain order, clockwise from the head at the top. Learners wait outside. */
+/** The group's replicas in chain order, clockwise from the head at the top. Learners are outside. */
 export function Ring({ placement, flowing }: { placement: Placement; flowing: boolean }) {
   const { replicas, learners, epoch } = placement
   const total = replicas.length
@@ -78,7 +78,7 @@ function Link({ index, total, broken }: { index: number; total: number; broken: 
   )
 }
 
-/** One append on its way round; only while there are any. */
+/** One append on its ring pass. Shown only while there are appends. */
 function Flow({ total }: { total: number }) {
   const path = Array.from({ length: total }, (_, index) => arc(index, total, 0)).join(' ')
   return (
@@ -142,7 +142,7 @@ function Learner({ learner, at, from }: { learner: Replica; at: Point; from: Poi
   )
 }
 
-/** A node has room for six letters; the table beside it has the whole name. */
+/** A node has room for six letters. The table beside it has the whole name. */
 function short(name: string): string {
   return name.length <= 6 ? name : `${name.slice(0, 2)}…${name.slice(-3)}`
 }

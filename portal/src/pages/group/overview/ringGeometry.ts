@@ -1,4 +1,4 @@
-/** Where things are in the drawing of the ring. Pure; units are those of the SVG's view box. */
+/** Geometry of the ring's drawing. Pure. Units are those of the SVG's view box. */
 export const CENTRE = 150
 export const RING_R = 92
 export const NODE_R = 27
@@ -8,7 +8,7 @@ export interface Point {
   y: number
 }
 
-/** What the drawing needs: the ring and its nodes, and more around it when learners wait outside. */
+/** The drawing's extent: the ring and its nodes, and a margin if learners are outside. */
 export function viewBox(withLearners: boolean): string {
   const reach = withLearners ? RING_R * 1.68 + NODE_R : RING_R + NODE_R + 3
   return `${CENTRE - reach} ${CENTRE - reach} ${2 * reach} ${2 * reach}`
@@ -19,7 +19,7 @@ export function nodeAt(index: number, total: number, reach = 1): Point {
   return onRing(angleOf(index, total), RING_R * reach)
 }
 
-/** The arc from a node to the next, leaving out what the nodes themselves cover (all of it for gap 0). */
+/** The arc from a node to the next, without the part that the nodes cover (nothing is left out for gap 0). */
 export function arc(index: number, total: number, gap = NODE_R + 5): string {
   const margin = 2 * Math.asin(gap / (2 * RING_R))
   const from = onRing(angleOf(index, total) + margin, RING_R)

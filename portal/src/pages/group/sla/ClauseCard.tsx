@@ -44,7 +44,7 @@ function Row({ term, children }: { term: string; children: string }) {
   )
 }
 
-/** Beyond ten times, percentages stop telling anything. */
+/** Beyond ten times the budget a percentage has no meaning for readers. */
 const TIMES_OVER = 10
 
 function budgetText(used: number): string {

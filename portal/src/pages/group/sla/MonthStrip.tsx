@@ -5,7 +5,7 @@ import { CLAUSE_NAMES, CLAUSE_TOKENS } from './clauses'
 const WIDTH = 1_000
 const ROWS = ['availability', 'throughput', 'latency'] as const
 const ROW_HEIGHT = 16
-/** An incident of a minute must still be seen. */
+/** Least width of an incident, so that one of a minute is visible. */
 const WIDTH_MIN = 3
 
 /** The month as a line for each clause, with its incidents marked. */

@@ -14,8 +14,8 @@ export const CLAUSE_TOKENS: Record<Clause['clause'], string> = {
 }
 
 /**
- * The share of the error budget that is used up: 1 is all that the target allows, more is a missed clause.
- * Null while nothing was counted. A target of 100 % has no budget: any miss uses it up.
+ * The used share of the error budget: 1 is the whole budget, more is a missed clause. Null while nothing was counted. A
+ * target of 100 % has no budget: any miss uses it up.
  */
 export function budgetUsed(clause: Pick<Clause, 'target' | 'attained'>): number | null {
   if (clause.attained === null) return null

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/v1", tags=["accounts"], route_class=ScopedRoute)
 async def sign_up(
     asked: SignUp, request: Request, response: Response, work: Transaction, services: Environment
 ) -> SignedUp:
-    """Make an account with an organization and its first project, and log in."""
+    """Create an account with an organization and its first project, and log in."""
     address = client_address(request, services.settings.trusted_proxies)
     opened = await service.sign_up(work, services, asked, address)
     _set_cookie(response, services, opened.session_token)
@@ -48,7 +48,7 @@ async def log_out(request: Request, work: Transaction, services: Environment, ca
 
 @router.get("/me")
 async def get_me(work: Transaction, caller: Caller) -> Me:
-    """Who is asking, and what they may do."""
+    """The caller, its organization and its permissions."""
     return await service.me(work, caller)
 
 

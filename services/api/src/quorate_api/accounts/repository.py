@@ -13,7 +13,7 @@ from quorate_api.database.tables import memberships, organizations, sessions, us
 
 
 class UserRepository:
-    """Users belong to no organization: one person may be a member of several."""
+    """Users belong to no organization, because one person may be a member of several."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -49,10 +49,6 @@ class OrganizationRepository:
 
     async def get(self) -> Row[Any]:
         return (await self._scope.connection.execute(self._scope.select(organizations))).one()
-
-    async def lock(self) -> None:
-        """Whoever counts against a quota and then adds to it does so one at a time."""
-        await self._scope.connection.execute(self._scope.select(organizations).with_for_update())
 
     async def add_member(self, user_id: UUID, role: str, now: datetime) -> None:
         statement = self._scope.insert(memberships, user_id=user_id, role=role, created_at=now)

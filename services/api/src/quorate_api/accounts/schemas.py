@@ -62,9 +62,9 @@ class SignedUp(Output):
 
 
 class Me(Output):
-    user: User | None = Field(description="null when an API key asks.")
+    user: User | None = Field(description="null for an API key.")
     organization: Organization
-    role: str | None = Field(description="owner, admin, developer, billing or viewer; null when an API key asks.")
+    role: str | None = Field(description="owner, admin, developer, billing or viewer; null for an API key.")
     permissions: list[str]
     projects: list[Project] = Field(description="Newest first, at most 200.")
-    csrf_token: str | None = Field(description="null when an API key asks.")
+    csrf_token: str | None = Field(description="null for an API key.")

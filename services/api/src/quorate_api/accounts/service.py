@@ -21,7 +21,7 @@ FIRST_PROJECT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A new session: what the body says, and the secret for the cookie."""
+    """A new session: the body of the answer, and the secret for the cookie."""
 
     body: SignedUp | Me
     session_token: str
@@ -29,7 +29,7 @@ class Opened:
 
 async def sign_up(work: Work, services: Services, asked: SignUp, address: str) -> Opened:
     await services.rates.signup(address)
-    async with work.outside():  # half a second of argon2 needs no connection
+    async with work.outside():  # argon2 takes half a second and needs no connection
         password_hash = await services.passwords.hash(asked.password)
     now = datetime.now(UTC)
     user_id, organization_id, project_id = new_id(), new_id(), new_id()

@@ -1,7 +1,7 @@
 """Lines of invoices and credit notes, and the ledger entries that belong to them. Pure, in integers.
 
-An invoice bills what was metered over a group's whole life less what was billed before, so that telemetry that comes
-late is billed once, in a later month, and never twice.
+An invoice bills everything metered since the group began, less everything billed before. Late telemetry is therefore
+billed once, in a later month.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from quorate_api.billing import prices
+from quorate_api.pricing import prices
 
 RESERVATION = "reservation"
 SLA_CREDIT = "sla_credit"
@@ -18,16 +18,16 @@ RECEIVABLE = "accounts_receivable"
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a group had reserved for a time of its life."""
+    """A reservation that a group had for a time."""
 
-    until_s: int | None  # seconds since the group began; None: still
+    until_s: int | None  # seconds since the group began; None: it is current
     hourly_micros: int
     words: str  # the SLA
 
 
 @dataclass(frozen=True, slots=True)
 class BilledGroup:
-    """What an invoice needs to know of a group."""
+    """A group as an invoice shows it."""
 
     group_id: UUID
     name: str
@@ -48,7 +48,7 @@ class Line:
 
 
 def invoice_lines(group: BilledGroup, metered: Mapping[str, int], billed: Mapping[str, int]) -> list[Line]:
-    """`metered` and `billed` are quantities by kind since the group began; kinds without news have no line."""
+    """`metered` and `billed` are quantities by kind since the group began. A kind without new use has no line."""
     lines = _reservation_lines(group, metered.get(RESERVATION, 0), billed.get(RESERVATION, 0))
     for price in prices.USAGE:
         quantity = metered.get(price.kind, 0) - billed.get(price.kind, 0)
@@ -65,7 +65,7 @@ def invoice_lines(group: BilledGroup, metered: Mapping[str, int], billed: Mappin
 
 
 def _reservation_lines(group: BilledGroup, metered_s: int, billed_s: int) -> list[Line]:
-    """One for each price. Seconds are billed in the order in which they passed: those billed are the first so many."""
+    """One line for each price. Seconds are billed in the order in which they passed."""
     lines = []
     start_s = billed_s
     for reservation in group.reservations:
@@ -84,7 +84,7 @@ def _reservation_lines(group: BilledGroup, metered_s: int, billed_s: int) -> lis
 
 
 def credit_lines(lines: Iterable[Line], missed: Iterable[tuple[str, int, str]]) -> list[Line]:
-    """Credits of one group for clauses that were missed: (clause, percent, what was attained), at most its fee."""
+    """Credits of one group for `missed` clauses: (clause, percent, attained value). They are at most its fee."""
     owned = list(lines)
     fee = sum(line.amount_micros for line in owned)
     left = fee
@@ -106,7 +106,7 @@ def credit_lines(lines: Iterable[Line], missed: Iterable[tuple[str, int, str]]) 
 
 
 def ledger(lines: Iterable[Line]) -> dict[str, int]:
-    """Amounts by account, debits positive. They add up to zero."""
+    """Amounts by account, debits positive. Their sum is zero."""
     accounts: Counter[str] = Counter()
     for line in lines:
         accounts[RECEIVABLE] += line.amount_micros

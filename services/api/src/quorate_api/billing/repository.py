@@ -17,7 +17,7 @@ class BillingRepository:
         self._scope = scope
 
     async def billable_groups(self, before: datetime) -> list[Row[Any]]:
-        """Groups that were ever admitted, until `before`; deleted ones too: their last days are owed."""
+        """Groups admitted until `before`. Deleted ones count too: their last days are owed."""
         statement = (
             self._scope.select(groups)
             .where(groups.c.created_at < before, or_(groups.c.active_at.is_not(None), groups.c.deleted_at.is_not(None)))
@@ -40,7 +40,7 @@ class BillingRepository:
         return found
 
     async def former_slas(self) -> dict[UUID, list[Row[Any]]]:
-        """What groups were promised before they were resized."""
+        """Former SLAs of resized groups, by group."""
         found: dict[UUID, list[Row[Any]]] = defaultdict(list)
         for row in (await self._scope.connection.execute(self._scope.select(former_slas))).all():
             found[row.group_id].append(row)
@@ -79,7 +79,7 @@ class BillingRepository:
         return list((await self._scope.connection.execute(statement)).all())
 
     async def lock(self) -> int:
-        """Take the organization's counter, so that one close runs at a time; answer its last number."""
+        """Lock the organization's counter, so that one close runs at a time. Returns its last number."""
         await self._scope.connection.execute(
             self._scope.upsert(invoice_counters, last_sequence=0).on_conflict_do_nothing()
         )

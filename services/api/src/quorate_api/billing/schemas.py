@@ -16,7 +16,7 @@ class InvoiceLine(Output):
     description: str
     quantity: int
     unit: str = Field(description="second, entry, megabyte_second or percent")
-    price_quantity: int = Field(description="unit_price_micros is the price of so many units.")
+    price_quantity: int = Field(description="How many units unit_price_micros buys.")
     unit_price_micros: int
     amount_micros: int = Field(
         description="quantity · unit_price_micros / price_quantity, rounded half up; negative for credits."
@@ -33,7 +33,7 @@ class InvoiceHead(Output):
     issued_at: datetime | None
     currency: str
     total_micros: int = Field(description="Negative for credit notes.")
-    corrects_invoice_id: UUID | None = Field(description="Of credit notes: the invoice that they correct.")
+    corrects_invoice_id: UUID | None = Field(description="The invoice that a credit note corrects.")
 
 
 class Invoice(InvoiceHead):

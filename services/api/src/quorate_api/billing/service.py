@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.billing import calculator, prices
+from quorate_api.billing import calculator
 from quorate_api.billing.calculator import RESERVATION, BilledGroup, Line, Reservation
 from quorate_api.billing.repository import BillingRepository
 from quorate_api.billing.schemas import Invoice, InvoiceHead, InvoiceLine
@@ -18,6 +18,7 @@ from quorate_api.groups.periods import periods
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
+from quorate_api.pricing import prices
 from quorate_api.sla import service as sla
 from quorate_api.sla.calculator import Attainment
 from quorate_api.telemetry.windows import WINDOW_S
@@ -25,7 +26,7 @@ from quorate_api.usage.repository import UsageRepository
 
 
 async def current(work: Work, principal: Principal) -> Invoice:
-    """The invoice of the month that runs, as of now."""
+    """The invoice of the current month, as of now."""
     principal.require(Permission.BILLING)
     now = datetime.now(UTC)
     start, end = sla.month_bounds(None, now)
@@ -64,9 +65,9 @@ async def get(work: Work, principal: Principal, invoice_id: UUID) -> Invoice:
 
 
 async def close_months(scope: Scope, until: datetime) -> int:
-    """Issue what is not issued yet of the months that ended by `until`; answer how many documents that made.
+    """Issue the missing documents of the months that ended by `until`. Returns their number.
 
-    Idempotent: the counter's row lock lets one close run at a time, and a month that has its invoice is passed over.
+    Idempotent: the counter's row lock lets one close run at a time, and a month with an invoice is skipped.
     """
     billing = BillingRepository(scope)
     sequence = await billing.lock()
@@ -121,7 +122,7 @@ async def _close(scope: Scope, start: datetime, end: datetime, sequence: int) ->
 
 
 async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
-    """What is owed by `at` and not on an invoice yet."""
+    """Lines for everything that is owed by `at` and is on no invoice yet."""
     billing = BillingRepository(scope)
     usage = await UsageRepository(scope).metered(usage_until_s)
     billed = await billing.billed()
@@ -148,7 +149,7 @@ async def _lines(scope: Scope, at: datetime, usage_until_s: int) -> list[Line]:
 
 
 def reserved_seconds(group: Row[Any], at: datetime) -> int:
-    """Whole seconds since the group was admitted, until it was to be deleted."""
+    """Whole seconds from the group's admission until its deletion was requested."""
     if group.active_at is None:
         return 0
     stop = min(at, group.delete_requested_at) if group.delete_requested_at else at
@@ -156,7 +157,7 @@ def reserved_seconds(group: Row[Any], at: datetime) -> int:
 
 
 async def _credits(scope: Scope, lines: list[Line], start: datetime, end: datetime, now: datetime) -> list[Line]:
-    """A credit for each clause that was missed, without anybody asking for it."""
+    """A credit for each missed clause. No customer has to ask for it."""
     credits: list[Line] = []
     usage = UsageRepository(scope)
     for row in await BillingRepository(scope).billable_groups(end):

@@ -1,4 +1,4 @@
-"""The coordinator's HTTP interface. Every call has a deadline; calls that may be repeated are, once."""
+"""The coordinator's HTTP interface. Every call has a deadline. A call that may be repeated is repeated once."""
 
 import time
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class CoordinatorUnavailable(Exception):
-    """No usable answer. `sent` tells whether the request may have taken effect."""
+    """No usable answer. `sent`: the request may have taken effect."""
 
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class CoordinatorUnavailable(Exception):
 
 
 class Refused(Exception):
-    """Admission said no."""
+    """Admission refused the SLA."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -42,7 +42,7 @@ class Refused(Exception):
 
 
 class RequestInvalid(Exception):
-    """The coordinator takes this for no valid request; the text says which field and why."""
+    """The coordinator rejected the request as invalid. The text names the field and the reason."""
 
     def __init__(self, text: str, code: str = "", field: str = "") -> None:
         super().__init__(text)
@@ -62,7 +62,7 @@ class Coordinator:
             trust_env=False,
             transport=transport,
         )
-        self._authority: tuple[str, float] | None = None  # its certificate, and when it was asked for
+        self._authority: tuple[str, float] | None = None  # its certificate, and the time it was fetched
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -72,7 +72,7 @@ class Coordinator:
         return dict(answer.json())
 
     async def authority_pem(self) -> str:
-        """The fleet's certificate authority in PEM: as of the last minute, or older while the coordinator is away."""
+        """The fleet's certificate authority in PEM, at most a minute old, or older while the coordinator is away."""
         if self._authority is not None and time.monotonic() - self._authority[1] < limits.AUTHORITY_AGE_S_MAX:
             return self._authority[0]
         try:
@@ -123,7 +123,7 @@ class Coordinator:
         return self._server(await self._call("DELETE", f"/v1/servers/{server_id}/drain", repeatable=True))
 
     async def forget_server(self, server_id: int) -> bool:
-        """Give a failed server up. False: no such server. Raises `RequestInvalid` with `server_alive`."""
+        """Forget a failed server. False: no such server. Raises `RequestInvalid` with `server_alive`."""
         answer = await self._call("DELETE", f"/v1/servers/{server_id}", repeatable=True)
         return answer.status_code != 404
 
@@ -131,7 +131,7 @@ class Coordinator:
         return self._parse(await self._call("GET", "/v1/capacity"), FleetView)
 
     async def join_token(self, ttl_s: int, name: str | None, *, auxiliary: bool) -> IssuedToken:
-        """Not repeated: each answer is another token."""
+        """Never repeated, because each answer is another token."""
         body = {"ttl_s": ttl_s, "name": name, "auxiliary": auxiliary}
         return self._parse(await self._call("POST", "/v1/join-tokens", body), IssuedToken)
 
@@ -144,14 +144,14 @@ class Coordinator:
         return answer.status_code != 404
 
     async def reset_group(self, group_id: UUID, epoch: int) -> GroupView:
-        """Have a group that was lost in `epoch` begin anew. Raises `Refused`, and `RequestInvalid` if it is not lost.
+        """Reset a group that was lost in `epoch`. Raises `Refused`, and `RequestInvalid` if it is not lost.
         Repeating it is harmless."""
         answer = await self._call("POST", f"/v1/groups/{group_id}/reset", {"epoch": epoch}, repeatable=True)
         return self._parse(answer, GroupView)
 
     async def resize_group(self, group_id: UUID, sla: ObservedSla, revision: int) -> GroupView | None:
-        """Have a group's SLA be this one, its `revision`-th; None: no such group. Raises `Refused`, and
-        `RequestInvalid` with `group_lost`, `sla_revision`, … Repeating it is harmless."""
+        """Set a group's SLA, its `revision`-th. None: no such group. Raises `Refused`, and `RequestInvalid` with
+        `group_lost`, `sla_revision`, … Repeating it is harmless."""
         body = {"sla": _said(sla), "revision": revision}
         answer = await self._call("PUT", f"/v1/groups/{group_id}/sla", body, repeatable=True, may_be_absent=True)
         return None if answer.status_code == 404 else self._parse(answer, GroupView)
@@ -182,7 +182,7 @@ class Coordinator:
                 raise CoordinatorUnavailable(f"cannot connect: {error}", sent=False) from error
             except httpx2.TransportError as error:
                 if again and not isinstance(error, httpx2.TimeoutException):
-                    continue  # a kept connection that the other side had closed
+                    continue  # the coordinator had closed the kept connection
                 raise CoordinatorUnavailable(f"{type(error).__name__}: {error}", sent=True) from error
             return self._checked(answer, method, path, may_be_absent or method in ("GET", "DELETE"))
         raise AssertionError("the loop returns or raises")
@@ -198,7 +198,7 @@ class Coordinator:
         if answer.status_code == 409 and problem.get("refusal"):
             raise Refused(Refusal.model_validate(problem["refusal"]))
         detail = str(problem.get("detail") or problem.get("title") or answer.text[:200])
-        if answer.status_code in (400, 409, 422):  # 409 without a refusal: the id is another group's, or was deleted
+        if answer.status_code in (400, 409, 422):  # 409 without a refusal: another group has the id, or had it
             errors = problem.get("errors") or [{}]
             raise RequestInvalid(detail, str(problem.get("code") or ""), str(errors[0].get("field") or ""))
         raise CoordinatorUnavailable(f"{method} {path}: {answer.status_code}: {detail}", sent=True)
@@ -220,5 +220,5 @@ class Coordinator:
 
 
 def _said(sla: ObservedSla) -> dict[str, Any]:
-    """Without what is null: a coordinator that does not know a field yet need not be asked about it."""
+    """Leaves out null fields, so that an older coordinator gets no field that it does not know."""
     return sla.model_dump(mode="json", exclude_none=True)

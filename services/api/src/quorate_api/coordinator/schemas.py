@@ -1,4 +1,4 @@
-"""What is said between the API and the coordinator (docs/internals/coordinator.md), and parts that customers see."""
+"""Messages between the API and the coordinator (docs/internals/coordinator.md). Customers see parts of them."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +23,7 @@ class ObservedSla(BaseModel):
     rate_per_s: int
     region: str
     retention_bytes: int
-    retention_age_s: int | None = Field(None, description="null: nothing is discarded for its age")
+    retention_age_s: int | None = Field(None, description="null: no entry is discarded for its age")
 
 
 class ResourceDemand(BaseModel):
@@ -47,7 +47,7 @@ class ReplicaDemand(ResourceDemand):
 
 
 class Refusal(BaseModel):
-    """Why an SLA cannot be promised, and the nearest that can."""
+    """The reason why an SLA cannot be promised, and the nearest SLA that can."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -55,7 +55,8 @@ class Refusal(BaseModel):
     scarce_resource: str = Field(description="cpu, network, storage_io, servers or shard")
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
-        None, description="One with a lower rate that would fit. Found by halving: a larger one may fit, too."
+        None,
+        description="An SLA with a lower rate that would fit. It is found by halving, so a larger one may fit too.",
     )
 
 
@@ -82,7 +83,7 @@ GroupStatus = Literal["provisioning", "active", "degraded", "paused", "lost", "d
 
 
 class Authority(BaseModel):
-    """The fleet's certificate authority: what clients of the data plane trust."""
+    """The fleet's certificate authority, which clients of the data plane trust."""
 
     ca_pem: str
     sha256: str
@@ -96,7 +97,7 @@ class GroupView(BaseModel):
     epoch: int
     replicas: list[Replica]
     learners: list[Replica] = []
-    sla_since: datetime | None = None  # when the group was given this SLA
+    sla_since: datetime | None = None  # time at which this SLA took effect
     created_at: datetime | None = None
 
 

@@ -21,7 +21,7 @@ def create(database_url: str, role: str) -> AsyncEngine:
         max_overflow=limits.DATABASE_POOL_OVERFLOW,
         pool_timeout=limits.DATABASE_POOL_WAIT_S,
         pool_pre_ping=True,
-        hide_parameters=True,  # errors are logged; values may be secrets
+        hide_parameters=True,  # errors are logged, and values may be secrets
         connect_args={
             "connect_timeout": 5,
             "application_name": role,
@@ -41,7 +41,7 @@ def create(database_url: str, role: str) -> AsyncEngine:
 
 
 async def schema_problem(connection: AsyncConnection, role: str) -> str | None:
-    """Why the database cannot be used as it is, in words; None if it can."""
+    """The reason why the database cannot be used, or None if it can."""
     found = (await connection.execute(text("SELECT to_regclass('alembic_version') IS NOT NULL"))).scalar_one()
     revision = (
         (await connection.execute(text("SELECT version_num FROM alembic_version"))).scalar_one_or_none()
@@ -58,7 +58,7 @@ async def schema_problem(connection: AsyncConnection, role: str) -> str | None:
 
 
 def migrations_dir(configured: Path | None) -> Path:
-    """The folder `migrations/`: as configured, else the repository's this package lies in."""
+    """The folder `migrations/`: the configured one, else that of the repository around this package."""
     if configured is not None:
         return configured
     for parent in Path(__file__).resolve().parents:

@@ -1,4 +1,4 @@
-"""Time-ordered identifiers (UUID version 7, RFC 9562), so that a list ordered by id is ordered by time."""
+"""Time-ordered identifiers (UUID version 7, RFC 9562): a list ordered by id is ordered by time."""
 
 import secrets
 import time

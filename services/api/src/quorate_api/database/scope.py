@@ -1,8 +1,8 @@
 """The one way to query what belongs to an organization.
 
-`Scope` adds `organization_id = …` to every statement, and tells PostgreSQL the organization for its row-level
-security. `EveryOrganization` is the worker's: its reason is part of the call, so that a review finds it. A test
-(`tests/test_scope_lint.py`) fails where a repository builds a statement on an owned table in another way.
+`Scope` adds `organization_id = …` to every statement, and sets the organization for PostgreSQL's row-level security.
+`EveryOrganization` is the worker's. Its reason is part of the call, so that a review finds it.
+`tests/test_scope_lint.py` fails where a repository builds a statement on an owned table in another way.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Scope:
     organization_id: UUID
 
     async def renew(self) -> None:
-        """Tell PostgreSQL again: the setting ends with the transaction."""
+        """Set the organization for row-level security again: the setting ends with the transaction."""
         await self.connection.execute(select(func.set_config("app.organization_id", str(self.organization_id), True)))
 
     def select(self, table: Table, *columns: Any) -> Rows:
@@ -55,7 +55,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class EveryOrganization:
-    """The worker's view. `reason` says why one organization would not do."""
+    """The worker's view. `reason`: why one organization is not enough."""
 
     connection: AsyncConnection
     reason: str

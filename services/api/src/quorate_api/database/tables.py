@@ -1,6 +1,6 @@
-"""The tables as SQLAlchemy sees them. The truth is `migrations/`; a test proves that these agree with it.
+"""The tables as SQLAlchemy sees them. `migrations/` is their source; a test proves that both agree.
 
-A table with a column `organization_id` is owned: query it through `database.scope` only.
+A table with a column `organization_id` is owned. Query it through `database.scope` only.
 """
 
 from typing import Any

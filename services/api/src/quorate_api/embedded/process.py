@@ -1,4 +1,4 @@
-"""What the two embedded servers share: finding them, free ports, passwords, ending by pid."""
+"""Shared by the two embedded servers: finding them, free ports, passwords, stopping by pid."""
 
 import contextlib
 import importlib.util
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class EmbeddedError(RuntimeError):
-    """The server could not be started or stopped; the text is for people."""
+    """The server could not be started or stopped. The text is for people."""
 
 
 def package_dir(package: str, distribution: str) -> Path:
@@ -31,7 +31,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-# A process that was killed is gone before the last of its threads has let go of the port.
+# A killed process is gone before its last thread has released the port.
 PORT_WAIT_S = 2.0
 
 
@@ -46,7 +46,7 @@ def port_in_use(port: int) -> bool:
 
 
 def choose_port(asked: int, remembered: Path) -> int:
-    """The port asked for; else the one used before, so that URLs survive a restart; else a free one."""
+    """The requested port, else the previous one so that URLs survive a restart, else a free one."""
     if asked:
         return asked
     with contextlib.suppress(OSError, ValueError):
@@ -60,7 +60,7 @@ def choose_port(asked: int, remembered: Path) -> int:
 
 
 def secret_file(path: Path) -> str:
-    """The password in `path`, made (0600) if it is not there."""
+    """The password in `path`. Creates the file (0600) if it is absent."""
     with contextlib.suppress(FileNotFoundError):
         return path.read_text().strip()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -71,7 +71,7 @@ def secret_file(path: Path) -> str:
 
 
 def alive(pid: int, command: str) -> bool:
-    """Whether `pid` runs and is a `command`: a pid from a file may belong to somebody else by now."""
+    """Whether `pid` runs `command`: a pid from a file may belong to another process by now."""
     try:
         name = Path(f"/proc/{pid}/comm").read_text().strip()
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -81,7 +81,7 @@ def alive(pid: int, command: str) -> bool:
 
 
 def end(pid: int, command: str, signals: list[tuple[signal.Signals, float]]) -> None:
-    """Send each signal in turn until the process is gone, waiting the seconds given after each."""
+    """Send each signal in turn until the process is gone. Waits the given seconds after each."""
     for signal_number, wait_s in signals:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal_number)

@@ -1,7 +1,7 @@
-"""Embedded Redis 6.2. See the package for how to use it.
+"""Embedded Redis 6.2. The package's docstring shows its use.
 
 `data_dir` gets: `redis.conf` (0600, holds the password), `password`, `port`, `pid`, `server.log`, and an
-append-only file synced every second, so that telemetry on its way survives a restart.
+append-only file. The file is synced every second, so that unread telemetry survives a restart.
 """
 
 import os
@@ -27,7 +27,7 @@ MEMORY_BYTES_MAX = 256 << 20  # full streams (MAXLEN) need about 150 MB
 
 
 def start(data_dir: Path | str, *, port: int = 0) -> str:
-    """Start (or find running) the server on `data_dir`; answer its URL."""
+    """Start the server on `data_dir` unless it runs, and return its URL."""
     directory = Path(data_dir).resolve()
     directory.mkdir(parents=True, exist_ok=True)
     password = secret_file(directory / "password")
@@ -40,14 +40,14 @@ def start(data_dir: Path | str, *, port: int = 0) -> str:
 
 
 def stop(data_dir: Path | str) -> None:
-    """End the server on `data_dir`, if it runs."""
+    """Stop the server on `data_dir`, if it runs."""
     running = pid(data_dir)
     if running is not None:
         end(running, "redis-server", [(signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0)])
 
 
 def pid(data_dir: Path | str) -> int | None:
-    """Process id of the server that runs on `data_dir`, or None."""
+    """Process id of the running server on `data_dir`, or None."""
     try:
         running = int((Path(data_dir) / "pid").read_text())
     except (OSError, ValueError):
@@ -74,7 +74,7 @@ def _launch(directory: Path, password: str, port: int) -> None:
     )
     log, pid_file = directory / "server.log", directory / "pid"
     pid_file.unlink(missing_ok=True)
-    # It detaches itself, so that it outlives us and is nobody's zombie when it ends.
+    # Redis detaches itself: it outlives this process and leaves no zombie.
     done = subprocess.run(  # noqa: S603
         [str(binary()), str(config)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Problems: what went wrong, whose fault it is, whether to retry, whether it happened."""
+"""Problems: the error, whose fault it is, whether to retry, whether it happened."""
 
 from quorate_api.errors.catalogue import Code
 from quorate_api.errors.problem import FieldError, Problem, not_found

@@ -1,5 +1,7 @@
-"""Every problem code of the API: the one source for the OpenAPI enum, `sdk/contract/problems.json`, the pages in
-`docs/operating/errors/`, and the pages that `type` links to. Regenerate with `quorate-api openapi`."""
+"""Every problem code of the API, the one source for the OpenAPI enum and `sdk/contract/problems.json`.
+
+The pages in `docs/operating/errors/` and the pages that `type` links to come from it too. Regenerate them with
+`quorate-api openapi`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -45,10 +47,10 @@ class Fault(StrEnum):
 
 
 class Outcome(StrEnum):
-    """Whether what was asked for happened."""
+    """Whether the request took effect."""
 
     REFUSED = "refused"  # it did not
-    UNKNOWN = "unknown"  # it may have: repeat with the same Idempotency-Key
+    UNKNOWN = "unknown"  # it may have; repeat with the same Idempotency-Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,10 @@ CATALOGUE: dict[Code, Entry] = {
         415, "The body must be JSON", "Send the header `Content-Type: application/json`."
     ),
     Code.CURSOR_INVALID: Entry(
-        400, "The cursor is not one of ours", "Use `next_cursor` of the previous page as it is, with the same list."
+        400, "The cursor is not valid", "Use `next_cursor` of the previous page as it is, with the same list."
     ),
     Code.NOT_AUTHENTICATED: Entry(
-        401, "Who is asking?", "Send `Authorization: Bearer qk_…` with an API key, or log in."
+        401, "Not authenticated", "Send `Authorization: Bearer qk_…` with an API key, or log in."
     ),
     Code.CREDENTIALS_INVALID: Entry(
         401, "Wrong e-mail, password or key", "Check it for typing errors; a revoked key stays revoked."
@@ -84,50 +86,54 @@ CATALOGUE: dict[Code, Entry] = {
         403, "The CSRF token is missing or wrong", "Send `X-CSRF-Token` with the `csrf_token` that `GET /v1/me` gives."
     ),
     Code.PERMISSION_DENIED: Entry(
-        403, "Not permitted", "Ask an owner of the organization for the role, or use a key with the scope, named here."
+        403, "Not permitted", "Ask an owner of the organization for the role, or use a key with the scope named here."
     ),
     Code.QUOTA_EXCEEDED: Entry(
-        403, "A quota is used up", "Delete what is not needed, or ask for more; `GET /v1/quotas` shows limits and use."
+        403,
+        "A quota is used up",
+        "Delete unneeded resources, or request a higher quota. `GET /v1/quotas` shows limits and use.",
     ),
-    Code.NOT_FOUND: Entry(404, "Not found", "Check the id; what belongs to another organization is not found either."),
+    Code.NOT_FOUND: Entry(404, "Not found", "Check the id. Resources of other organizations are not found either."),
     Code.METHOD_NOT_ALLOWED: Entry(405, "Method not allowed", "See the API reference for what this address accepts."),
     Code.EMAIL_TAKEN: Entry(409, "There is an account with this e-mail", "Log in instead."),
     Code.NAME_TAKEN: Entry(409, "The name is taken", "Choose another name."),
     Code.PROJECT_NOT_EMPTY: Entry(409, "The project has groups", "Delete its groups first; that deletes their logs."),
     Code.SERVER_ALIVE: Entry(
-        409, "The server is alive", "Only a server that failed is given up. Drain a living one, and stop it then."
+        409,
+        "The server is alive",
+        "Only a failed server can be removed from the fleet. Drain a living server, then stop it.",
     ),
     Code.TOO_MANY_JOIN_TOKENS: Entry(
-        409, "Too many join tokens wait to be used", "Use those there are, or wait until they expire."
+        409, "Too many join tokens wait to be used", "Use the existing tokens, or wait until they expire."
     ),
     Code.ADMISSION_REFUSED: Entry(
         409,
         "The fleet cannot promise this SLA",
-        "`refusal` names the scarce resource and an SLA that would fit, if there is one; ask for that, or later.",
+        "`refusal` names the scarce resource, and an SLA that would fit if there is one. Request that, or retry later.",
         Fault.NOBODY,
     ),
     Code.GROUP_NOT_READY: Entry(
         409,
         "The group has no servers yet",
-        "Retry in a second; `status` of the group tells.",
+        "Retry in a second. The group's `status` shows when it is placed.",
         Fault.SERVICE,
         retry=True,
     ),
     Code.GROUP_LOST: Entry(
         409,
         "The group’s log is lost",
-        "Every replica of it is gone. Its owner may have it begin anew: `POST /v1/groups/{id}/reset`.",
+        "Every replica of it is gone. Its owner may reset the group: `POST /v1/groups/{id}/reset`.",
         Fault.SERVICE,
     ),
     Code.GROUP_NOT_LOST: Entry(
         409,
         "The group is not lost",
-        "It keeps its log, and there is nothing to begin anew. To empty a group, delete it and create another.",
+        "The group keeps its log, so there is nothing to reset. To empty a group, delete it and create another.",
     ),
     Code.IDEMPOTENCY_IN_PROGRESS: Entry(
         409,
         "A request with this Idempotency-Key is running",
-        "Repeat it after `Retry-After`: you get its answer.",
+        "Repeat the request after `Retry-After` to get its answer.",
         Fault.NOBODY,
         retry=True,
         outcome=Outcome.UNKNOWN,
@@ -136,13 +142,15 @@ CATALOGUE: dict[Code, Entry] = {
         422, "The Idempotency-Key was used for another request", "Use a new random key for each new request."
     ),
     Code.PRECONDITION_FAILED: Entry(
-        412, "It has changed meanwhile", "Read it again, decide again, and send its new ETag in If-Match."
+        412,
+        "The resource has changed meanwhile",
+        "Read the resource again, decide again, and send its new ETag in If-Match.",
     ),
     Code.RATE_LIMITED: Entry(429, "Too many requests", "Wait for `Retry-After` seconds.", retry=True),
     Code.COORDINATOR_UNAVAILABLE: Entry(
         503,
         "The coordinator does not answer",
-        "Repeat with the same Idempotency-Key. Existing groups go on serving.",
+        "Repeat with the same Idempotency-Key. Existing groups continue to serve.",
         Fault.SERVICE,
         retry=True,
         outcome=Outcome.UNKNOWN,
@@ -150,16 +158,18 @@ CATALOGUE: dict[Code, Entry] = {
     Code.DATABASE_UNAVAILABLE: Entry(
         503,
         "The database does not answer",
-        "Repeat with the same Idempotency-Key. Existing groups go on serving.",
+        "Repeat with the same Idempotency-Key. Existing groups continue to serve.",
         Fault.SERVICE,
         retry=True,
         outcome=Outcome.UNKNOWN,
     ),
-    Code.OVERLOADED: Entry(503, "Too much at once", "Wait for `Retry-After` seconds.", Fault.SERVICE, retry=True),
+    Code.OVERLOADED: Entry(
+        503, "The server is overloaded", "Wait for `Retry-After` seconds.", Fault.SERVICE, retry=True
+    ),
     Code.INTERNAL: Entry(
         500,
-        "An error of ours",
-        "Repeat with the same Idempotency-Key; if it stays, report the `request_id`.",
+        "Internal error",
+        "Repeat with the same Idempotency-Key. If the error persists, report the `request_id`.",
         Fault.SERVICE,
         retry=True,
         outcome=Outcome.UNKNOWN,
@@ -170,7 +180,7 @@ assert set(CATALOGUE) == set(Code), "every code has an entry"
 
 
 def as_contract() -> dict[str, object]:
-    """What `sdk/contract/problems.json` holds."""
+    """The content of `sdk/contract/problems.json`."""
     return {
         "comment": "Codes of the API's problems (RFC 9457). Generated from quorate_api.errors.catalogue by "
         "`quorate-api openapi`. outcome: refused (it did not happen) or unknown (it may have).",

@@ -1,4 +1,4 @@
-"""Exceptions to problems, in one place; the only place where an unexpected exception is logged."""
+"""Turns exceptions into problems. Unexpected exceptions are logged here and nowhere else."""
 
 import structlog
 from fastapi import FastAPI, Request
@@ -14,12 +14,12 @@ from quorate_api.errors.problem import FieldError, Problem
 
 log = structlog.get_logger(__name__)
 
-# SQLSTATEs that mean "the server is going away, restarting or full": retry later.
+# SQLSTATEs of a server that is shutting down, restarting or full: the request may be retried.
 _AWAY = ("08", "57P", "53")
 
 
 def from_exception(error: Exception) -> Problem:  # noqa: PLR0911 - one return per kind
-    """The problem that says what `error` means for a client."""
+    """The problem that `error` is for a client."""
     match error:
         case Problem():
             return error

@@ -1,4 +1,4 @@
-"""RFC 9457 problems: the exception that services raise, and the body that clients read."""
+"""RFC 9457 problems: the exception for services, and the body for clients."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from quorate_api.observability import counters
 
 
 class FieldError(BaseModel):
-    field: str = Field(description="Where it is: a field's path, or the name of a parameter or header.")
+    field: str = Field(description="Place of the fault: a field's path, or the name of a parameter or header.")
     message: str
 
 
@@ -23,12 +23,14 @@ class ProblemBody(BaseModel):
     type: str = Field(description="Address of the documentation of this code.")
     title: str
     status: int
-    detail: str = Field(description="What was wrong this time, and what to do next.")
+    detail: str = Field(description="The error in this case, and what to do next.")
     code: Code
     request_id: str
     retryable: bool = Field(description="Whether the same request may succeed later.")
-    errors: list[FieldError] = Field(description="The fields at fault; empty where no field is.")
-    refusal: Refusal | None = Field(None, description="With `admission_refused`: what is scarce and what would fit.")
+    errors: list[FieldError] = Field(description="The fields at fault; empty if no field is.")
+    refusal: Refusal | None = Field(
+        None, description="Set with `admission_refused`: the scarce resource, and an SLA that would fit."
+    )
 
 
 class Problem(Exception):

@@ -31,7 +31,7 @@ async def create_group(
     services: Environment,
     caller: Caller,
 ) -> CreatedGroup:
-    """Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason."""
+    """Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason."""
     row, group = await service.create(work, services, caller, project_id, asked, request.state.operation_id)
     response.headers["ETag"] = service.etag(row)
     response.headers["Location"] = f"/v1/groups/{row.id}"
@@ -44,7 +44,7 @@ async def get_group(
     response: Response,
     work: Transaction,
     caller: Caller,
-    if_none_match: Annotated[str | None, Header(description="An ETag: 304 if it is still that.")] = None,
+    if_none_match: Annotated[str | None, Header(description="An ETag: 304 if the group still has it.")] = None,
 ) -> Group:
     """One group."""
     row = await service.visible(work, caller, group_id)
@@ -65,8 +65,9 @@ async def resize_group(
     caller: Caller,
     if_match: Annotated[str | None, Header(description="An ETag: 412 if the group has changed since.")] = None,
 ) -> Group:
-    """Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-    `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless."""
+    """Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+
+    409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless."""
     row = await resizing.resize(work, services, caller, group_id, asked, if_match)
     response.headers["ETag"] = service.etag(row)
     return service.group_of(row)
@@ -80,7 +81,7 @@ async def delete_group(
     caller: Caller,
     if_match: Annotated[str | None, Header(description="An ETag: 412 if the group has changed since.")] = None,
 ) -> Response:
-    """Delete a group with its log. The reservation ends now; the servers forget the log a little later."""
+    """Delete a group with its log. The reservation ends now. The servers delete the log a little later."""
     await service.delete(work, services, caller, group_id, if_match)
     return Response(status_code=204)
 
@@ -89,8 +90,9 @@ async def delete_group(
 async def reset_group(
     group_id: UUID, asked: Reset, response: Response, work: Transaction, services: Environment, caller: Caller
 ) -> Group:
-    """Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-    log are greater than all of the old."""
+    """Reset a lost group: it begins an empty log under the same SLA.
+
+    The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones."""
     row = await service.reset(work, services, caller, group_id, asked.epoch)
     response.headers["ETag"] = service.etag(row)
     return service.group_of(row)
@@ -98,13 +100,13 @@ async def reset_group(
 
 @router.get("/groups/{group_id}/handle")
 async def get_handle(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> Handle:
-    """Where the group's replicas are, and a token for them."""
+    """The addresses of the group's replicas, and a token for them."""
     return await service.handle(work, services, caller, group_id)
 
 
 @router.get("/groups/{group_id}/placement")
 async def get_placement(group_id: UUID, work: Transaction, services: Environment, caller: Caller) -> Placement:
-    """Which servers hold the group, in the order of the chain."""
+    """The servers that hold the group, in the order of the chain."""
     return await service.placement(work, services, caller, group_id)
 
 
@@ -112,5 +114,5 @@ async def get_placement(group_id: UUID, work: Transaction, services: Environment
 async def list_group_events(
     group_id: UUID, work: Transaction, caller: Caller, paging: PageParameters
 ) -> Page[GroupEvent]:
-    """What happened to the group, newest first."""
+    """The group's events, newest first."""
     return await service.events(work, caller, group_id, paging)

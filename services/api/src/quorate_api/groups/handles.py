@@ -1,4 +1,4 @@
-"""The handle: where a group's replicas are, and a token that they accept (sdk/contract/handle.md)."""
+"""The handle: the addresses of a group's replicas, and a token that they accept (sdk/contract/handle.md)."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -16,8 +16,12 @@ from quorate_api.http.services import Services
 
 
 async def issue(services: Services, principal: Principal, row: Row[Any], view: GroupView) -> Handle:
-    """Raises `permission_denied` for a caller who may neither append nor read, `group_lost`, `group_not_ready` without
-    servers, `coordinator_unavailable` as long as this process has never heard whom clients should trust."""
+    """Issue a handle with a token for `principal`.
+
+    Raises `permission_denied` for a caller without permission to append or read, and `group_lost`. Raises
+    `group_not_ready` for a group without servers. Raises `coordinator_unavailable` until this process has fetched the
+    fleet's certificate authority once.
+    """
     operations = operations_of(principal)
     if not operations:
         principal.require(Permission.READ)
@@ -66,5 +70,5 @@ async def _tls(services: Services) -> HandleTls:
 
 
 def operations_of(principal: Principal) -> list[str]:
-    """What the caller may do on a group's log."""
+    """The caller's operations on a group's log."""
     return [str(operation) for operation in (Permission.APPEND, Permission.READ) if operation in principal.permissions]

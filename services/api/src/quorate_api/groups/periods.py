@@ -1,4 +1,4 @@
-"""Which SLA a group had when: for bills, reports and charts. Pure."""
+"""The SLAs that a group had, with their times, for bills, reports and charts. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """An SLA from `start` until `end`; None: the group was not active yet, it has the SLA still."""
+    """An SLA from `start` (None: the group was not active yet) until `end` (None: it is the current SLA)."""
 
     sla: dict[str, Any]
     hourly_micros: int
@@ -19,7 +19,7 @@ class Period:
 
 
 def periods(group: Row[Any], former: Iterable[Row[Any]]) -> list[Period]:
-    """Oldest first, without gaps; at least the present one. `former` are its rows of `former_slas`."""
+    """Oldest first, without gaps, with at least the current one. `former`: the group's rows of `former_slas`."""
     found = []
     start = group.active_at
     for row in sorted(former, key=lambda each: each.revision):
@@ -30,7 +30,7 @@ def periods(group: Row[Any], former: Iterable[Row[Any]]) -> list[Period]:
 
 
 def rate_at(found: list[Period], start_s: int) -> int:
-    """What was reserved at this time, in appends per second; before the first period, what the first had."""
+    """Reserved appends per second at this time. Before the first period, the first period's rate."""
     for period in found:
         if period.end is None or start_s < period.end.timestamp():
             return int(period.sla["rate_per_s"])

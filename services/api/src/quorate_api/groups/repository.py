@@ -1,4 +1,4 @@
-"""Groups and what happened to them, within one organization."""
+"""Groups and their events, within one organization."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ ADMITTED = ("active", "degraded", "paused")
 
 
 class GroupRepository:
-    """Also used by the worker, with the view of every organization."""
+    """The worker uses it too, with the view of every organization."""
 
     def __init__(self, scope: Scope | EveryOrganization) -> None:
         self._scope = scope
@@ -46,26 +46,10 @@ class GroupRepository:
             statement = statement.where(groups.c.id < before)
         return list((await self._scope.connection.execute(statement)).all())
 
-    async def count(self, project_id: UUID | None) -> int:
-        """Of one project, or the most that any project has."""
-        statement = self._scope.select(groups, func.count()).where(groups.c.deleted_at.is_(None))
-        if project_id is not None:
-            statement = statement.where(groups.c.project_id == project_id)
-        else:
-            statement = statement.group_by(groups.c.project_id).order_by(func.count().desc()).limit(1)
-        return int((await self._scope.connection.execute(statement)).scalar() or 0)
-
-    async def total_rate_per_s(self) -> int:
-        """What is reserved; of a resize that is under way, the greater of both."""
-        resized = cast(groups.c.resize["sla"]["rate_per_s"].astext, BigInteger)
-        rate = func.greatest(groups.c.rate_per_s, func.coalesce(resized, 0))
-        statement = self._scope.select(groups, func.coalesce(func.sum(rate), 0)).where(groups.c.deleted_at.is_(None))
-        return int((await self._scope.connection.execute(statement)).scalar_one())
-
     async def observe(self, view: GroupView, now: datetime) -> bool:
-        """Store what the coordinator says; an older epoch, or a group on its way out, changes nothing.
+        """Store the coordinator's view. An older epoch, or a group under deletion, changes nothing: False.
 
-        `row_version` (the ETag) grows only when something changed; False when nothing did.
+        `row_version` (the ETag) grows only when a value changed.
         """
         replicas = [replica.model_dump() for replica in view.replicas]
         learners = [learner.model_dump() for learner in view.learners]
@@ -113,12 +97,12 @@ class GroupRepository:
         await self._scope.connection.execute(statement)
 
     async def begin_resize(self, group_id: UUID, wanted: dict[str, Any]) -> None:
-        """`wanted`: revision, sla, demand and price of what is asked for. The caller holds the organization's lock."""
+        """`wanted`: revision, sla, demand and price. The caller holds the organization's lock."""
         statement = self._scope.update(groups).where(groups.c.id == group_id, groups.c.resize.is_(None))
         await self._scope.connection.execute(statement.values(resize=wanted))
 
     async def finish_resize(self, group_id: UUID, revision: int, since: datetime) -> None:
-        """The group has the SLA that was asked for, since then; what it had before is on record. Once."""
+        """Give the group its requested SLA as of `since`, and record the former one. A repetition changes nothing."""
         statement = self._scope.select(groups).where(groups.c.id == group_id).with_for_update()
         row = (await self._scope.connection.execute(statement)).one_or_none()
         if row is None or row.resize is None or row.resize["revision"] != revision:
@@ -143,14 +127,14 @@ class GroupRepository:
         )
 
     async def call_off_resize(self, group_id: UUID, revision: int) -> None:
-        """It did not happen."""
+        """Remove the request of a resize that did not happen."""
         statement = self._scope.update(groups).where(
             groups.c.id == group_id, cast(groups.c.resize["revision"].astext, BigInteger) == revision
         )
         await self._scope.connection.execute(statement.values(resize=None))
 
     async def former_slas(self, group_id: UUID) -> list[Row[Any]]:
-        """What the group was promised before, oldest first."""
+        """The group's former SLAs, oldest first."""
         statement = self._scope.select(former_slas).where(former_slas.c.group_id == group_id)
         return list((await self._scope.connection.execute(statement.order_by(former_slas.c.revision))).all())
 

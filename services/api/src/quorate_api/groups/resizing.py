@@ -1,6 +1,7 @@
-"""Changing a group's SLA in place, in three steps as in creating: store what is asked for, ask the coordinator, store
-what became of it. When the answer is lost, what was asked for stays, and the next resize or the worker asks again: the
-coordinator does each revision of an SLA once. The old price ends and the new one begins when it did it.
+"""Changing a group's SLA in place, in three steps: store the request, ask the coordinator, store the outcome.
+
+When the coordinator's answer is lost, the request stays, and the next resize or the worker asks again. The coordinator
+applies each revision of an SLA once. The new price begins at the time at which it did.
 """
 
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.accounts.repository import OrganizationRepository
+from quorate_api.admission import service as admission
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
 from quorate_api.coordinator.schemas import ObservedSla
 from quorate_api.database.work import Work
@@ -19,8 +20,8 @@ from quorate_api.groups.repository import GroupRepository
 from quorate_api.groups.schemas import Resize
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.services import Services
+from quorate_api.pricing.reservation import price_of
 from quorate_api.quotas import service as quotas
-from quorate_api.quotes import service as quotes
 
 
 async def resize(
@@ -36,13 +37,13 @@ async def resize(
     sla = _wanted(row, asked)
     if sla == ObservedSla(**row.sla):
         return row
-    quote = await quotes.ask(work, services, sla, group_id)
+    quote = await admission.quote(work, services, sla, group_id)
     if not quote.admissible:
-        raise service.refused(quote)
-    await OrganizationRepository(work.scope).lock()
+        raise admission.refused(quote)
+    await quotas.lock(work)
     now = await service.visible(work, principal, group_id)
     if (now.sla_revision, now.resize) != (row.sla_revision, None):
-        raise Problem(Code.PRECONDITION_FAILED, "Somebody else resized the group meanwhile.")
+        raise Problem(Code.PRECONDITION_FAILED, "Another request resized the group meanwhile.")
     _require_settled(now)
     if sla.rate_per_s > row.rate_per_s:
         await quotas.check(work, quotas.TOTAL_RATE, adding=sla.rate_per_s - row.rate_per_s)
@@ -50,7 +51,7 @@ async def resize(
         "revision": row.sla_revision + 1,
         "sla": sla.model_dump(mode="json"),
         "demand": quote.total_demand.model_dump(),
-        "price": quotes.price(quote.total_demand).model_dump(),
+        "price": price_of(quote.total_demand).model_dump(),
     }
     await GroupRepository(work.scope).begin_resize(group_id, wanted)
     message = f"The group {row.name} was to be resized: {sla.rate_per_s} appends/s of {sla.request_size_bytes} bytes."
@@ -75,7 +76,7 @@ def _wanted(row: Row[Any], asked: Resize) -> ObservedSla:
 
 
 async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
-    """Ask the coordinator for what is stored as asked for, and store what it says."""
+    """Ask the coordinator for the stored request, and store the outcome."""
     revision, groups = int(row.resize["revision"]), GroupRepository(work.scope)
     try:
         async with work.outside():
@@ -85,7 +86,7 @@ async def _settle(work: Work, services: Services, row: Row[Any]) -> None:
         raise Problem(Code.ADMISSION_REFUSED, error.refusal.message, refusal=error.refusal) from error
     except RequestInvalid as error:
         await _call_off(work, row.id, revision)
-        raise Problem(Code.GROUP_LOST) if error.code == "group_lost" else quotes.invalid_sla(error) from error
+        raise Problem(Code.GROUP_LOST) if error.code == "group_lost" else admission.invalid_sla(error) from error
     except CoordinatorUnavailable as error:
         if not error.sent:
             await _call_off(work, row.id, revision)

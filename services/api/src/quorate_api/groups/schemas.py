@@ -1,4 +1,4 @@
-"""Groups: an SLA and a log; how to reach it; where it is; what happened to it."""
+"""Groups: an SLA and a log, its handle, its placement and its events."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -7,9 +7,10 @@ from uuid import UUID
 from pydantic import Field
 
 from quorate_api import limits
+from quorate_api.admission.schemas import SlaInput
 from quorate_api.coordinator.schemas import ObservedSla, Replica
 from quorate_api.http.schemas import Input, Name, Output
-from quorate_api.quotes.schemas import Price, SlaInput
+from quorate_api.pricing.schemas import Price
 
 Status = Literal["provisioning", "active", "degraded", "paused", "lost", "deleting", "deleted"]
 
@@ -22,33 +23,33 @@ class NewGroup(SlaInput):
 
 
 class Resize(Input):
-    """What of the SLA is to change; the rest stays. Durability, replication degree and region are for life."""
+    """The fields of the SLA to change; the rest stays. Durability, replication degree and region never change."""
 
     rate_per_s: Annotated[int, Field(ge=1, le=limits.RATE_PER_S_MAX)] | None = Field(
-        None, description="Reserved appends of request_size_bytes, each second; null: as it is."
+        None, description="Reserved appends of request_size_bytes, each second; null: unchanged."
     )
     request_size_bytes: Annotated[int, Field(ge=1, le=limits.REQUEST_SIZE_BYTES_MAX)] | None = Field(
-        None, description="Size of a typical entry; null: as it is."
+        None, description="Size of a typical entry; null: unchanged."
     )
     min_replicas: Annotated[int, Field(ge=1, le=limits.REPLICATION_DEGREE_MAX)] | None = Field(
-        None, description="Appends pause with fewer live replicas; null: a majority; left out: as it is."
+        None, description="Appends pause with fewer live replicas; null: a majority; left out: unchanged."
     )
     retention_bytes: Annotated[int, Field(ge=limits.RETENTION_BYTES_MIN, le=limits.RETENTION_BYTES_MAX)] | None = Field(
-        None, description="The log keeps its newest so many bytes; null: as it is."
+        None, description="How many of its newest bytes the log keeps; null: unchanged."
     )
     retention_age_s: Annotated[int, Field(ge=limits.RETENTION_AGE_S_MIN, le=limits.RETENTION_AGE_S_MAX)] | None = Field(
         None,
-        description="Entries older than so many seconds are discarded; null: none for their age; left out: as it is.",
+        description="Age at which entries are discarded; null: no limit on age; left out: unchanged.",
     )
 
     def changes(self) -> dict[str, int | None]:
-        """What was asked for, by name."""
+        """The requested values, by name."""
         given = self.model_dump(include=self.model_fields_set)
         return {name: value for name, value in given.items() if value is not None or name in _NULL_SAYS_SOMETHING}
 
 
 class Reset(Input):
-    """What the owner saw: so that a repetition, or a click on an old page, gives up nothing twice."""
+    """The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice."""
 
     epoch: Annotated[int, Field(ge=1, le=2**53, description="The group's epoch when it was seen lost.")]
 
@@ -75,22 +76,24 @@ class HandleLimits(Output):
 
 class HandleTls(Output):
     required: bool = Field(description="Whether servers refuse connections without TLS.")
-    ca_pem: str = Field(description="The fleet's certificate authority, in PEM: the only one to trust.")
+    ca_pem: str = Field(description="The fleet's certificate authority in PEM, the only one to trust.")
 
 
 class Handle(Output):
-    """All that a client needs to reach the data plane (sdk/contract/handle.md)."""
+    """Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md)."""
 
     group_id: UUID
     name: str
     epoch: int
     endpoints: list[Endpoint]
-    token: str = Field(description="A JWT, signed with Ed25519. A secret: whoever has it may append and read.")
+    token: str = Field(description="A JWT, signed with Ed25519. Keep it secret: its bearer may append and read.")
     token_expires_at: datetime
     sla: HandleSla
     limits: HandleLimits
     tls: HandleTls
-    traceparent: str | None = Field(None, description="Of the request that issued the handle, when it was traced.")
+    traceparent: str | None = Field(
+        None, description="Trace context of the request that issued the handle, if that was traced."
+    )
 
 
 class Group(Output):
@@ -100,14 +103,14 @@ class Group(Output):
     sla: ObservedSla
     status: Status
     epoch: int
-    price: Price = Field(description="As agreed when the group was created, or resized last.")
+    price: Price = Field(description="The price agreed when the group was created or last resized.")
     created_at: datetime
     observed_at: datetime | None = Field(description="When status and epoch were last confirmed.")
 
 
 class CreatedGroup(Group):
     handle: Handle | None = Field(
-        description="null while the group is still provisioning, and for callers who may neither append nor read."
+        description="null while the group is provisioning, and for callers without permission to append or read."
     )
 
 

@@ -1,8 +1,8 @@
 """Creating, finding and deleting groups.
 
-Creating is admission in three steps: store the intent (status `provisioning`), ask the coordinator, store what it
-says. A refusal removes the intent. When the coordinator's answer is lost, the intent stays and the worker's
-reconciler finishes it; the client's repetition with the same Idempotency-Key goes on with the same group.
+Creating has three steps: store the intent (status `provisioning`), ask the coordinator for admission, store its answer.
+A refusal removes the intent. When the coordinator's answer is lost, the intent stays and the worker's reconciler
+finishes it. The client's repetition with the same Idempotency-Key continues with the same group.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
-from quorate_api.accounts.repository import OrganizationRepository
+from quorate_api.admission import service as admission
 from quorate_api.coordinator.client import CoordinatorUnavailable, Refused, RequestInvalid
-from quorate_api.coordinator.schemas import GroupView, ObservedSla, Quote, Replica
+from quorate_api.coordinator.schemas import GroupView, ObservedSla, Replica
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
@@ -27,13 +27,13 @@ from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
 from quorate_api.http.services import Services
+from quorate_api.pricing.reservation import price_of
+from quorate_api.pricing.schemas import Price
 from quorate_api.projects import service as projects
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.quotas import service as quotas
-from quorate_api.quotes import service as quotes
-from quorate_api.quotes.schemas import Price
 
-ACTIVE_WAIT_S = 3.0  # how long a create waits for the replicas' first configuration
+ACTIVE_WAIT_S = 3.0  # bound on a create's wait for the replicas' first configuration
 ACTIVE_POLL_S = 0.05
 
 
@@ -50,8 +50,8 @@ async def create(
     group_id = operation_id or new_id()
     known = await GroupRepository(work.scope).get(group_id)
     if known is not None and known.status in ("deleting", "deleted"):
-        raise Problem(Code.NOT_FOUND, "The group of this Idempotency-Key was made and has been deleted since.")
-    if known is None:  # else: a repetition goes on where it was cut off
+        raise Problem(Code.NOT_FOUND, "The group of this Idempotency-Key was created and has been deleted since.")
+    if known is None:  # else: a repetition continues where the first request stopped
         await _store_intent(work, services, group_id, project_id, asked)
     view = await _admit(work, services, group_id, project_id, asked.sla())
     await GroupRepository(work.scope).observe(view, datetime.now(UTC))
@@ -64,22 +64,22 @@ async def create(
 
 
 async def _store_intent(work: Work, services: Services, group_id: UUID, project_id: UUID, asked: NewGroup) -> None:
-    """Committed when the coordinator is asked, right after."""
+    """The next call to the coordinator commits the intent."""
     groups = GroupRepository(work.scope)
     taken = Problem(
         Code.NAME_TAKEN, errors=[FieldError(field="name", message="Another group of the project has this name.")]
     )
     if await groups.name_taken(project_id, asked.name):
         raise taken
-    quote = await quotes.ask(work, services, asked.sla())
+    quote = await admission.quote(work, services, asked.sla())
     if not quote.admissible:
-        raise refused(quote)
-    await OrganizationRepository(work.scope).lock()
+        raise admission.refused(quote)
+    await quotas.lock(work)
     if await ProjectRepository(work.scope).get(project_id) is None:  # deleted meanwhile
         raise not_found("project")
     await quotas.check(work, quotas.GROUPS_PER_PROJECT, adding=1, project_id=project_id)
     await quotas.check(work, quotas.TOTAL_RATE, adding=asked.rate_per_s)
-    price = quotes.price(quote.total_demand)
+    price = price_of(quote.total_demand)
     stored = await groups.insert(
         id=group_id,
         project_id=project_id,
@@ -111,7 +111,7 @@ async def _admit(work: Work, services: Services, group_id: UUID, project_id: UUI
         raise Problem(Code.ADMISSION_REFUSED, error.refusal.message, refusal=error.refusal) from error
     except RequestInvalid as error:
         await _undo_intent(work, group_id)
-        raise quotes.invalid_sla(error) from error
+        raise admission.invalid_sla(error) from error
     except CoordinatorUnavailable as error:
         if not error.sent:
             await _undo_intent(work, group_id)
@@ -119,14 +119,14 @@ async def _admit(work: Work, services: Services, group_id: UUID, project_id: UUI
 
 
 async def _until_active(services: Services, view: GroupView) -> GroupView:
-    """The first snippet a customer runs should work: give the replicas a moment to take up their configuration."""
+    """Give the replicas a moment to apply their configuration, so that a customer's first append succeeds."""
     deadline = time.monotonic() + ACTIVE_WAIT_S
     while view.status == "provisioning" and time.monotonic() < deadline:
         await asyncio.sleep(ACTIVE_POLL_S)
         try:
             newer = await services.coordinator.group(view.group_id, timeout_s=1.0)
         except CoordinatorUnavailable:
-            return view  # admitted it is; the worker will see the rest
+            return view  # the group is admitted; the worker observes its status later
         view = newer or view
     return view
 
@@ -136,13 +136,8 @@ async def _undo_intent(work: Work, group_id: UUID) -> None:
     await work.checkpoint()
 
 
-def refused(quote: Quote) -> Problem:
-    message = quote.refusal.message if quote.refusal else None
-    return Problem(Code.ADMISSION_REFUSED, message, refusal=quote.refusal)
-
-
 async def visible(work: Work, principal: Principal, group_id: UUID, *, deleted: bool = False) -> Row[Any]:
-    """The group, or a 404: of another organization, or of a project that the API key is not for."""
+    """The group, or a 404 for a group of another organization or outside of the API key's project."""
     row = await GroupRepository(work.scope).get(group_id)
     if row is None or not principal.sees_project(row.project_id) or (row.deleted_at is not None and not deleted):
         raise not_found("group")
@@ -159,7 +154,7 @@ async def page(work: Work, principal: Principal, project_id: UUID, paging: Pagin
 
 
 async def delete(work: Work, services: Services, principal: Principal, group_id: UUID, if_match: str | None) -> None:
-    """Once the intent is stored, it will happen: if the coordinator is away, the worker repeats it."""
+    """A stored intent is carried out: if the coordinator is away, the worker repeats the call."""
     row = await visible(work, principal, group_id)
     principal.require(Permission.MANAGE)
     require_unchanged(row, if_match)
@@ -175,13 +170,13 @@ async def delete(work: Work, services: Services, principal: Principal, group_id:
 
 
 def require_unchanged(row: Row[Any], if_match: str | None) -> None:
-    """Raises `precondition_failed` if the group is not what the caller has seen."""
+    """Raises `precondition_failed` if the group has changed since the caller read it."""
     if if_match is not None and if_match != "*" and etag(row) not in [part.strip() for part in if_match.split(",")]:
         raise Problem(Code.PRECONDITION_FAILED)
 
 
 async def reset(work: Work, services: Services, principal: Principal, group_id: UUID, epoch: int) -> Row[Any]:
-    """A lost group begins anew. Usage is counted for each log by itself, so that nothing is billed twice or lost."""
+    """Reset a lost group. Usage is counted per log, so that no entry is billed twice or left out."""
     row = await visible(work, principal, group_id)
     principal.require(Permission.MANAGE)
     try:
@@ -193,7 +188,7 @@ async def reset(work: Work, services: Services, principal: Principal, group_id: 
     except RequestInvalid as error:
         raise Problem(Code.GROUP_NOT_LOST, str(error)) from error
     groups = GroupRepository(work.scope)
-    await note(work, group_id, "reset_requested", f"The group {row.name} was to begin anew.")
+    await note(work, group_id, "reset_requested", f"The group {row.name} was to be reset.")
     await groups.observe(view, datetime.now(UTC))
     return await visible(work, principal, group_id)
 
@@ -217,7 +212,7 @@ async def placement(work: Work, services: Services, principal: Principal, group_
 
 
 async def _freshest(work: Work, services: Services, row: Row[Any]) -> GroupView:
-    """What the coordinator says now, or what it said last if it does not answer soon."""
+    """The coordinator's view now, or its stored view if it does not answer soon."""
     stored = GroupView(
         group_id=row.id,
         sla=ObservedSla(**row.sla),
@@ -270,7 +265,7 @@ def group_of(row: Row[Any]) -> Group:
 
 
 async def note(work: Work, group_id: UUID, kind: str, message: str) -> None:
-    """An event of the API's own; negative numbers keep clear of the coordinator's."""
+    """Record an event of the API's own. Its negative number never equals one of the coordinator's."""
     seq = -time.time_ns() // 1_000
     await GroupRepository(work.scope).add_event(
         group_id=group_id, seq=seq, at=datetime.now(UTC), kind=kind, message=message

@@ -1,4 +1,4 @@
-"""Is it alive, and what is missing."""
+"""Liveness, and the state of each dependency."""
 
 from typing import Literal
 
@@ -14,11 +14,11 @@ class Health(Output):
 class Dependency(Output):
     name: Literal["postgresql", "redis", "coordinator"]
     state: Literal["ok", "missing"]
-    detail: str = Field(description="What is missing and what it means, for people.")
+    detail: str = Field(description="The fault and its consequence, for people.")
 
 
 class Readiness(Output):
     status: Literal["ok", "degraded", "unavailable"] = Field(
-        description="degraded: what needs the missing part fails, the rest works."
+        description="degraded: calls that need a missing dependency fail; the others work."
     )
     dependencies: list[Dependency]

@@ -1,4 +1,4 @@
-"""Every dependency with its state; each is asked at once and may take two seconds."""
+"""Every dependency with its state. All are probed at once; each probe takes at most two seconds."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Whose address a request counts for, where limits are per address."""
+"""The address to which a request counts, for limits per address."""
 
 from ipaddress import ip_address
 
@@ -6,10 +6,10 @@ from starlette.requests import HTTPConnection
 
 
 def client_address(connection: HTTPConnection, trusted_proxies: int) -> str:
-    """The client's, as the first of so many proxies saw it; the peer's own without proxies.
+    """The client's address as the first trusted proxy saw it, or the peer's own without proxies.
 
-    Each proxy appends whom it saw to X-Forwarded-For, so what the client itself wrote there stands further left than
-    the trusted ones' words. A request with fewer of these came round the proxies: it counts for its peer.
+    Each proxy appends its peer's address to X-Forwarded-For. The client's own text therefore stands left of the
+    trusted addresses. A request with fewer addresses than proxies bypassed them, and counts to its peer.
     """
     peer = connection.client.host if connection.client else "unknown"
     if trusted_proxies == 0:
@@ -22,7 +22,7 @@ def client_address(connection: HTTPConnection, trusted_proxies: int) -> str:
 
 
 def _without_port(hop: str) -> str | None:
-    """Of `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1` or `[2001:db8::1]:80`; None of anything else."""
+    """The address in `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1` or `[2001:db8::1]:80`, else None."""
     if hop.startswith("["):
         hop = hop[1:].partition("]")[0]
     elif hop.count(":") == 1:

@@ -1,4 +1,4 @@
-"""Around every request: its id, a log line, headers that tell browsers to be careful."""
+"""Middleware of every request: its id, a log line, and headers for browsers' security."""
 
 import time
 

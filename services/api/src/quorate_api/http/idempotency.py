@@ -1,9 +1,8 @@
-"""Idempotency-Key: a POST repeated with the same key and body is done once and answered alike.
+"""Idempotency-Key: a POST repeated with the same key and body takes effect once and gets the same answer.
 
-The claim is committed before the work begins, so that a second request sees it; the answer is written in the
-transaction of the work, so that there is never one without the other. A claim's id serves as the id of what the
-request makes where other services are told of it before the commit (groups), so that a repetition after
-a crash goes on with the same thing.
+The claim is committed before the work begins, so that a second request sees it. The answer is stored in the
+transaction of the work, so that both commit or neither. A created group takes the claim's id, because the coordinator
+learns of the group before the commit: a repetition after a crash continues with the same group.
 """
 
 import base64
@@ -28,14 +27,14 @@ _KEPT_HEADERS = ("content-type", "set-cookie", "etag", "location")
 
 @dataclass(slots=True)
 class Claim:
-    """The right to do the work of one key, until `release` or `store`."""
+    """The exclusive right to do the work of one key, until `release` or `store`."""
 
     services: Services
     record_id: UUID
     context: bytes
 
     async def store(self, connection: AsyncConnection, response: Response) -> None:
-        """Within the transaction of the work."""
+        """Store the answer. Call it within the transaction of the work."""
         headers = [
             [name.decode(), value.decode("latin-1")]
             for name, value in response.raw_headers
@@ -47,7 +46,7 @@ class Claim:
         await IdempotencyRepository(connection).store(self.record_id, sealed)
 
     async def release(self, code: Code) -> None:
-        """After a failure: forget the key if nothing happened; if that is unknown, let a repetition go on."""
+        """End the claim after a failure. Deletes the key if nothing happened; else a repetition may continue."""
         async with self.services.engine.begin() as connection:
             repository = IdempotencyRepository(connection)
             if CATALOGUE[code].outcome is Outcome.REFUSED:
@@ -68,7 +67,7 @@ def key_of(request: Request) -> str | None:
 
 
 async def claim(request: Request, services: Services, principal: str, key: str) -> Claim | Response:
-    """The right to run this request, or the answer that it had. Raises 409 and 422 problems."""
+    """A claim to run this request, or its stored answer. Raises 409 and 422 problems."""
     fingerprint = services.keys.mac(
         "idempotency fingerprint",
         request.method.encode(),
@@ -86,7 +85,7 @@ async def claim(request: Request, services: Services, principal: str, key: str) 
         if await repository.insert(record_id, principal, key_hmac, fingerprint, now, until):
             return Claim(services, record_id, context)
         found = await repository.lock(principal, key_hmac)
-        if found is None:  # released between the two statements
+        if found is None:  # another request released it between the two statements
             raise Problem(Code.IDEMPOTENCY_IN_PROGRESS, retry_after_s=1)
         if found.fingerprint != fingerprint:
             raise Problem(Code.IDEMPOTENCY_KEY_REUSED)

@@ -1,4 +1,4 @@
-"""Who runs the fleet: a token from a file, and no organization."""
+"""Operators of the fleet. They authenticate with a token from a file and belong to no organization."""
 
 from fastapi import Request
 
@@ -7,7 +7,7 @@ from quorate_api.http.services import services_of
 
 
 def authenticate(request: Request) -> str:
-    """A name for the operator, or a 401. API keys and sessions are not looked at."""
+    """A name for the operator, or a 401. API keys and sessions count for nothing here."""
     services = services_of(request)
     authorization = request.headers.get("authorization")
     if authorization is None:
@@ -17,7 +17,7 @@ def authenticate(request: Request) -> str:
     if name is None:
         raise Problem(
             Code.CREDENTIALS_INVALID,
-            "This is no operator's token of this API: `qo_…`, from the file that QUORATE_OPERATOR_TOKEN_FILE names. "
-            "API keys are for customers and end here.",
+            "This is not an operator's token of this API (`qo_…`, from the file QUORATE_OPERATOR_TOKEN_FILE). "
+            "API keys are for customers only.",
         )
     return name

@@ -1,4 +1,4 @@
-"""Signed cursors over time-ordered ids: opaque to clients, of no use on another list or for another caller."""
+"""Signed cursors over time-ordered ids. They are opaque, and valid for one list and one caller."""
 
 import base64
 import binascii

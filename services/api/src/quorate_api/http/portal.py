@@ -1,4 +1,4 @@
-"""The built portal at `/`: its files, and `index.html` for every address that the portal routes itself."""
+"""The built portal at `/`: its files, and `index.html` for every address of the portal's router."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ YEAR = "public, max-age=31536000, immutable"
 
 
 class Portal(StaticFiles):
-    """Files with a hash in their name (`assets/`) never change; the rest is asked for again."""
+    """Files with a hash in their name (`assets/`) never change. Browsers revalidate the rest."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         try:
@@ -35,7 +35,7 @@ errors_router = APIRouter(include_in_schema=False)
 
 @errors_router.get("/errors/{code}")
 async def error_page(code: str) -> HTMLResponse:
-    """Where a problem's `type` leads."""
+    """The page behind a problem's `type`."""
     if code not in CATALOGUE:
         raise not_found("code")
     entry = CATALOGUE[Code(code)]

@@ -1,4 +1,4 @@
-"""Who is asking: a person with a session, or an API key; and what they may do."""
+"""The caller (a person with a session, or an API key) and its permissions."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ KEY_USE_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most t
 
 
 class Permission(StrEnum):
-    """What a caller may do. API keys carry the first four as their scopes."""
+    """A caller's permissions. API keys carry the first four as their scopes."""
 
     APPEND = "append"
     READ = "read"
@@ -42,7 +42,7 @@ PERMISSIONS_BY_ROLE: dict[str, frozenset[Permission]] = {
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """`project_id` is set for API keys, which see nothing of other projects."""
+    """An authenticated caller. An API key with a `project_id` sees no other project."""
 
     id: UUID
     kind: str  # "user" or "key"
@@ -69,7 +69,7 @@ class Principal:
 
 
 def cookie_name(services: Services) -> str:
-    # Browsers refuse `__Host-` without https; on loopback there is none.
+    # Browsers refuse `__Host-` without https, which loopback does not have.
     return "__Host-quorate_session" if services.settings.secure else "quorate_session"
 
 
@@ -78,7 +78,7 @@ def csrf_token(services: Services, session_token: str) -> str:
 
 
 async def authenticate(request: Request, work: Work) -> Principal:
-    """The caller, or a 401. From here on the transaction sees the caller's organization."""
+    """The caller, or a 401. The transaction sees the caller's organization from then on."""
     services = services_of(request)
     authorization = request.headers.get("authorization")
     if authorization is not None:

@@ -1,4 +1,4 @@
-"""Rate limits of one process, in its memory: they must hold when Redis is away. n processes allow n times as much."""
+"""Rate limits in one process's memory, so that they hold without Redis. n processes allow n times as much."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from quorate_api.errors import Code, Problem
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a caller stands against a limit."""
+    """A caller's use of one limit."""
 
     allowed: bool
     limit: int

@@ -1,4 +1,4 @@
-"""Finding out who asks, and answers kept for Idempotency-Keys. Neither belongs to an organization yet."""
+"""Lookup of callers, and answers stored for Idempotency-Keys. Neither knows its organization yet."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from quorate_api.database.tables import api_keys, idempotency_keys
 
 
 class PrincipalRepository:
-    """The functions called here are the only way past row-level security, and each answers one row or few."""
+    """The SQL functions called here are the only way past row-level security. Each returns one row or few."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection

@@ -1,7 +1,7 @@
-"""How a request runs: authenticate, count, claim its Idempotency-Key, one transaction, answer.
+"""The steps of a request: authenticate, count, claim its Idempotency-Key, one transaction, answer.
 
-`ScopedRoute` is for everything that belongs to an organization; `PublicRoute` for signing up and logging in;
-`OperatorRoute` for the fleet.
+`ScopedRoute` is for resources of an organization, `PublicRoute` for signing up and logging in, `OperatorRoute` for the
+fleet.
 """
 
 from collections.abc import Callable, Coroutine
@@ -38,7 +38,7 @@ class ScopedRoute(APIRoute):
             run = _Run(request, self.caller)
             try:
                 response = await run.answer(inner)
-            except Exception as error:  # the one place where a request's exceptions become problems
+            except Exception as error:  # the one place that turns a request's exceptions into problems
                 problem = from_exception(error)
                 await run.failed(problem)
                 response = problem.response(services_of(request).settings.origin, request.state.request_id)
@@ -57,7 +57,7 @@ class OperatorRoute(ScopedRoute):
 
 
 class _Run:
-    """One request on its way; holds the claim on its Idempotency-Key, if it has one."""
+    """One running request. It holds the claim on its Idempotency-Key, if it has one."""
 
     def __init__(self, request: Request, caller: Caller) -> None:
         self._request = request
@@ -88,7 +88,7 @@ class _Run:
             return
         try:
             await self._claim.release(problem.code)
-        except SQLAlchemyError as error:  # the claim then ends by itself, after IDEMPOTENCY_LOCK_S
+        except SQLAlchemyError as error:  # the claim then expires after IDEMPOTENCY_LOCK_S
             log.warning("could not release an Idempotency-Key", error=str(error))
 
     async def _who(self, work: Work) -> str:

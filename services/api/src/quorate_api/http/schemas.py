@@ -1,4 +1,4 @@
-"""What every resource's schemas are built from."""
+"""Base classes of every resource's schemas."""
 
 from typing import Annotated, Generic, TypeVar
 
@@ -8,7 +8,7 @@ from quorate_api import limits
 
 
 class Input(BaseModel):
-    """A request's body: unknown fields and wrong types are errors, never guessed at."""
+    """A request's body. Unknown fields and wrong types are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -36,4 +36,4 @@ Item = TypeVar("Item")
 
 class Page(Output, Generic[Item]):
     items: list[Item]
-    next_cursor: str | None = Field(description="For `?cursor=`; null on the last page.")
+    next_cursor: str | None = Field(description="The next page's `cursor`; null on the last page.")

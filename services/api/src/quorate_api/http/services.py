@@ -1,7 +1,6 @@
-"""What one API process has: made once at start, handed to requests as `request.app.state.services`."""
+"""The services of one API process, created once at start. Requests find them as `request.app.state.services`."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fastapi import Request
 from redis.asyncio import Redis
@@ -14,9 +13,7 @@ from quorate_api.security.operator_tokens import OperatorTokens
 from quorate_api.security.passwords import Passwords
 from quorate_api.security.tokens import TokenSigner
 from quorate_api.settings import Settings
-
-if TYPE_CHECKING:
-    from quorate_api.live.hub import Hub
+from quorate_api.telemetry.hub import Hub
 
 
 @dataclass(slots=True)
@@ -30,7 +27,7 @@ class Services:
     signer: TokenSigner
     operators: OperatorTokens
     rates: Rates
-    hub: "Hub"
+    hub: Hub
 
 
 def services_of(request: Request) -> Services:

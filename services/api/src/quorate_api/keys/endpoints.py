@@ -31,7 +31,7 @@ async def list_keys(project_id: UUID, work: Transaction, caller: Caller, paging:
 async def create_key(
     project_id: UUID, asked: NewKey, work: Transaction, services: Environment, caller: Caller
 ) -> CreatedKey:
-    """Make an API key. Its secret is in this answer only."""
+    """Create an API key. Its secret is in this answer only."""
     return await service.create(work, services, caller, project_id, asked)
 
 
@@ -45,7 +45,7 @@ async def list_organization_keys(work: Transaction, caller: Caller, paging: Page
 async def create_organization_key(
     asked: NewOrganizationKey, work: Transaction, services: Environment, caller: Caller
 ) -> CreatedOrganizationKey:
-    """Make a key that administers the organization's projects, groups and keys: for infrastructure as code."""
+    """Create a key for infrastructure as code: it administers the organization's projects, groups and keys."""
     return await service.create_for_organization(work, services, caller, asked)
 
 

@@ -1,4 +1,4 @@
-"""API keys of one organization; a revoked key stays, so that its id in tokens and logs keeps its meaning."""
+"""API keys of one organization. A revoked key stays, so that its id in tokens and logs keeps its meaning."""
 
 from datetime import datetime
 from typing import Any
@@ -38,20 +38,12 @@ class KeyRepository:
         )
         return (await self._scope.connection.execute(statement)).first() is not None
 
-    async def revoke_all(self, project_id: UUID, now: datetime) -> None:
-        """Of a project that goes."""
-        await self._scope.connection.execute(
-            self._scope.update(api_keys)
-            .where(api_keys.c.project_id == project_id, api_keys.c.revoked_at.is_(None))
-            .values(revoked_at=now)
-        )
-
     async def get(self, key_id: UUID) -> Row[Any] | None:
         statement = self._scope.select(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
         return (await self._scope.connection.execute(statement)).one_or_none()
 
     async def organization_page(self, limit: int, before: UUID | None) -> list[Row[Any]]:
-        """Keys that are for no one project, newest first."""
+        """The organization's own keys, newest first."""
         statement = (
             self._scope.select(api_keys)
             .where(api_keys.c.project_id.is_(None), api_keys.c.revoked_at.is_(None))
@@ -67,12 +59,3 @@ class KeyRepository:
             api_keys.c.project_id.is_(None), api_keys.c.revoked_at.is_(None)
         )
         return int((await self._scope.connection.execute(statement)).scalar_one())
-
-    async def count(self, project_id: UUID | None) -> int:
-        """Of one project, or the most that any project has."""
-        statement = self._scope.select(api_keys, func.count()).where(api_keys.c.revoked_at.is_(None))
-        if project_id is not None:
-            statement = statement.where(api_keys.c.project_id == project_id)
-        else:
-            statement = statement.group_by(api_keys.c.project_id).order_by(func.count().desc()).limit(1)
-        return int((await self._scope.connection.execute(statement)).scalar() or 0)

@@ -27,10 +27,10 @@ class Key(Output):
     id: UUID
     project_id: UUID
     name: str
-    prefix: str = Field(description="How the secret begins, to tell keys apart.")
+    prefix: str = Field(description="The first characters of the secret, to distinguish keys.")
     scopes: list[Scope]
     created_at: datetime
-    last_used_at: datetime | None = Field(description="To the minute; null if never used.")
+    last_used_at: datetime | None = Field(description="Exact to the minute; null if never used.")
 
 
 class NewOrganizationKey(Input):
@@ -38,18 +38,18 @@ class NewOrganizationKey(Input):
 
 
 class OrganizationKey(Output):
-    """Of all the organization's projects: what infrastructure as code runs with."""
+    """A key for all of the organization's projects, for infrastructure as code."""
 
     id: UUID
     name: str
-    prefix: str = Field(description="How the secret begins, to tell keys apart.")
+    prefix: str = Field(description="The first characters of the secret, to distinguish keys.")
     created_at: datetime
-    last_used_at: datetime | None = Field(description="To the minute; null if never used.")
+    last_used_at: datetime | None = Field(description="Exact to the minute; null if never used.")
 
 
 class CreatedOrganizationKey(OrganizationKey):
-    secret: str = Field(description="The key itself. It is shown now and never again.")
+    secret: str = Field(description="The key itself. It is shown only now.")
 
 
 class CreatedKey(Key):
-    secret: str = Field(description="The key itself. It is shown now and never again.")
+    secret: str = Field(description="The key itself. It is shown only now.")

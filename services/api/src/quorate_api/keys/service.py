@@ -1,7 +1,7 @@
-"""Making, listing and revoking API keys.
+"""Creating, listing and revoking API keys.
 
-A project's key makes no keys: leaked, it must not outlive its revocation. An organization's key makes keys of projects,
-for infrastructure as code, and none of its own kind: people alone do.
+A project's key creates no keys: a leaked key must not outlive its revocation. An organization's key creates keys of
+projects, for infrastructure as code. Only people create an organization's keys.
 """
 
 from datetime import UTC, datetime
@@ -11,7 +11,6 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from quorate_api import limits
-from quorate_api.accounts.repository import OrganizationRepository
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, Problem, not_found
@@ -32,7 +31,7 @@ from quorate_api.projects import service as projects
 from quorate_api.quotas import service as quotas
 from quorate_api.security import api_keys
 
-# It administers, and neither appends nor reads: whoever only builds sees no entry.
+# Infrastructure as code administers groups. It has no need to see their entries.
 ORGANIZATION_KEY_SCOPES = [str(Permission.ADMINISTER), str(Permission.MANAGE)]
 
 
@@ -40,8 +39,8 @@ async def create(work: Work, services: Services, principal: Principal, project_i
     await projects.visible(work, principal, project_id)
     principal.require(Permission.ADMINISTER)
     user_id = principal.user_id or await _maker_of(work, principal)
-    await OrganizationRepository(work.scope).lock()
-    await projects.visible(work, principal, project_id)  # not deleted while this waited
+    await quotas.lock(work)
+    await projects.visible(work, principal, project_id)  # the project may have been deleted while this waited
     await quotas.check(work, quotas.KEYS_PER_PROJECT, adding=1, project_id=project_id)
     secret = api_keys.generate()
     key = Key(
@@ -67,7 +66,7 @@ async def page(work: Work, principal: Principal, project_id: UUID, paging: Pagin
 
 
 async def revoke(work: Work, principal: Principal, key_id: UUID) -> None:
-    """At once for the API; tokens that the key got before end within the hour (sdk/contract/handle.md)."""
+    """Takes effect at once in the API. Tokens issued before expire within the hour (sdk/contract/handle.md)."""
     principal.require(Permission.ADMINISTER)
     found = await KeyRepository(work.scope).get(key_id)
     if found is not None and found.project_id is None:
@@ -81,7 +80,7 @@ async def create_for_organization(
 ) -> CreatedOrganizationKey:
     user_id = principal.require_person()
     principal.require(Permission.ADMINISTER)
-    await OrganizationRepository(work.scope).lock()
+    await quotas.lock(work)
     if await KeyRepository(work.scope).organization_count() >= limits.ORGANIZATION_KEYS_MAX:
         raise Problem(Code.QUOTA_EXCEEDED, f"An organization has at most {limits.ORGANIZATION_KEYS_MAX} such keys.")
     secret = api_keys.generate()
@@ -117,7 +116,7 @@ async def organization_page(work: Work, principal: Principal, paging: Paging) ->
 
 
 async def _maker_of(work: Work, principal: Principal) -> UUID:
-    """Who made the key that makes a key: a person answers for both."""
+    """The person behind the calling key, who is responsible for the new key too."""
     row = await KeyRepository(work.scope).get(principal.id)
     if row is None:
         raise not_found("API key")

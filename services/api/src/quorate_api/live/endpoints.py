@@ -18,8 +18,8 @@ router = APIRouter(prefix="/v1/groups/{group_id}", tags=["reports"], route_class
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "Server-sent events: `sample` each second, `placement` at first and when it changes, "
-            "`source` when samples stop or resume because the telemetry bus is away or back.",
+            "description": "Server-sent events: `sample` each second, `placement` at the start and after each change, "
+            "`source` when the telemetry bus goes away or comes back, and samples stop or resume.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }
     },

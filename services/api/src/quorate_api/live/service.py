@@ -1,4 +1,4 @@
-"""A group's live stream: samples from the hub, and the placement whenever it changes."""
+"""A group's live stream: samples from the hub, and the placement at each change."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from quorate_api.http.services import Services
 
 
 async def stream(services: Services, principal: Principal, group_id: UUID) -> AsyncIterator[bytes]:
-    """Server-sent events until the client goes, the group is deleted, or the time is over (clients reconnect)."""
+    """Server-sent events until the client disconnects, the group is deleted, or the time is over."""
     end = time.monotonic() + limits.LIVE_CONNECTION_S_MAX
     shown, looked, sent = None, 0.0, time.monotonic()
     async with services.hub.subscribe(str(group_id)) as queue:
@@ -43,7 +43,7 @@ async def stream(services: Services, principal: Principal, group_id: UUID) -> As
                 continue
             sent = time.monotonic()
             if shown is not None and data.get("epoch", 0) > shown["epoch"]:
-                looked = 0.0  # the sample knows of a newer configuration: look at once
+                looked = 0.0  # the sample is of a newer configuration: read the placement at once
             yield _event(name, data)
 
 
@@ -53,7 +53,7 @@ async def _placement(services: Services, principal: Principal, group_id: UUID) -
             await work.enter(principal.organization_id)
             row = await GroupRepository(work.scope).get(group_id)
     except SQLAlchemyError:
-        return None  # charts go on without
+        return None  # charts continue without the placement
     return _shown(row) if row is not None else {"epoch": 0, "status": "deleted", "replicas": [], "learners": []}
 
 

@@ -1,4 +1,4 @@
-"""What API and worker count. Without an OTLP endpoint counting costs a call and goes nowhere."""
+"""Counters of API and worker. Without an OTLP endpoint they cost a call and are not exported."""
 
 from opentelemetry import metrics
 from opentelemetry.metrics import Counter
@@ -21,7 +21,7 @@ close_failures = _counter(names.CLOSE_FAILURES)
 
 
 def begin_worker() -> None:
-    """Counters begin at 0, not with the first failure: an alert on their growth would miss that one."""
+    """Begin the worker's counters at 0: an alert on growth would miss a first failure that created its series."""
     usage_rejected.add(0)
     close_failures.add(0)
     for task in TASKS:

@@ -1,4 +1,4 @@
-"""Logs on stderr: a JSON object a line, with `level`, `message`, `trace_id` where there is one; or text for people."""
+"""Logs on stderr: a JSON object a line with `level`, `message` and any `trace_id`, or text for people."""
 
 import logging
 import sys

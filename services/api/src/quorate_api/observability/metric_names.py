@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`unit` is UCUM's; `processes` says who exports it."""
+    """One metric. `unit` is UCUM's. `processes` export it."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -44,21 +44,21 @@ DEPENDENCY_DURATION = Metric(
     "gauge",
     "s",
     ("api", "worker"),
-    "How long the last probe took.",
+    "Duration of the last probe.",
 )
 DATABASE_CONNECTIONS = Metric(
     "quorate.database.connections",
     "gauge",
     "{connection}",
     ("api", "worker"),
-    "Connections to PostgreSQL that the process uses, and may use at most.",
+    "Connections to PostgreSQL: the used ones, and the allowed maximum.",
 )
 REQUEST_DURATION = Metric(
     "http.server.request.duration",
     "histogram",
     "s",
     ("api",),
-    "Duration of a request to the API. Live charts are streams: theirs is how long somebody looked.",
+    "Duration of a request to the API. Live charts are streams: their duration is that of the view.",
 )
 REFUSALS = Metric(
     "quorate.api.refusals",
@@ -72,15 +72,15 @@ FLEET_SERVERS = Metric(
     "gauge",
     "{server}",
     ("worker",),
-    "Servers that the coordinator knows, each in the gravest state it is in; not those that stopped after"
-    " a drain. None while the coordinator is away.",
+    "Servers that the coordinator knows, each in its most severe state, without those that stopped after "
+    "a drain. None while the coordinator is away.",
 )
 FLEET_PROMISED = Metric(
     "quorate.fleet.promised",
     "gauge",
     "1",
     ("worker",),
-    "Share of what the fleet may promise of a resource that is promised. None while the coordinator is away.",
+    "Promised share of the capacity of a resource that the fleet may promise. None while the coordinator is away.",
 )
 FLEET_GROUPS = Metric(
     "quorate.fleet.groups",
@@ -108,14 +108,14 @@ USAGE_REJECTED = Metric(
     "counter",
     "{entry}",
     ("worker",),
-    "Entries of the usage stream that do not follow the contract, put aside.",
+    "Entries of the usage stream that do not follow the contract and were set aside.",
 )
 TASK_FAILURES = Metric(
     "quorate.worker.task.failures",
     "counter",
     "{failure}",
     ("worker",),
-    "Times that a task of the worker could not go on and waited, as something it needs was away.",
+    "Failures of a task of the worker that waits because a dependency is away.",
 )
 CLOSE_FAILURES = Metric(
     "quorate.billing.close.failures",

@@ -1,4 +1,4 @@
-"""Memory and CPU time of this process, read when they are exported."""
+"""Memory and CPU time of this process, read at each export."""
 
 import os
 import time

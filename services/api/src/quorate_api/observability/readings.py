@@ -1,6 +1,6 @@
-"""Values of the moment: set by whoever takes them, exported as they are whenever an export is due.
+"""Current values: their readers set them, and each export takes them as they are.
 
-What could not be read is dropped, so that nobody sees an old value for a new one: no series says "unknown".
+A value that could not be read is dropped, so that no export shows an old value as a current one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Values = Mapping[str, float]  # value of the metric's one attribute → the metr
 
 
 class Readings:
-    """Gauges, and counters that something else adds up. Make it after telemetry was configured."""
+    """Gauges, and counters whose sums are kept elsewhere. Create it after telemetry is configured."""
 
     def __init__(self, meter: Meter | None = None) -> None:
         self._meter = meter or metrics.get_meter(SCOPE)

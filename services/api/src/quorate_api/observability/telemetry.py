@@ -1,4 +1,4 @@
-"""OpenTelemetry: traces and metrics over OTLP/HTTP when an endpoint is set, nothing at all otherwise."""
+"""OpenTelemetry: traces and metrics over OTLP/HTTP if an endpoint is set, else none."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ def configure(settings: Settings, service_name: str) -> None:
     """Set the global providers. The exporters read their endpoint from OTEL_EXPORTER_OTLP_ENDPOINT."""
     if not settings.otlp_endpoint:
         return
-    # The names that are stable in OpenTelemetry; the instrumentation's own default is the old ones.
+    # OpenTelemetry's stable names; the instrumentation's default is the old ones.
     os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http")
     from opentelemetry import metrics, trace  # noqa: PLC0415 - costs 0.3 s, only where it is wanted
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415
@@ -48,7 +48,7 @@ def instrument(app: FastAPI, settings: Settings, engine: AsyncEngine) -> None:
 
 
 def shutdown(settings: Settings) -> None:
-    """Send what is left; bounded by the exporters' own timeouts."""
+    """Send pending data. The exporters' own timeouts bound it."""
     if not settings.otlp_endpoint:
         return
     from opentelemetry import metrics, trace  # noqa: PLC0415

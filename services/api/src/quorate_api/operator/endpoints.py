@@ -1,4 +1,4 @@
-"""`/v1/operator`: the fleet, for those who run it."""
+"""`/v1/operator`: the fleet, for its operators."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ async def list_servers(
     services: Environment,
     name: Annotated[str | None, Query(max_length=200, description="Only the server of this name.")] = None,
 ) -> Servers:
-    """The fleet's servers, those that failed too; not those that were given up."""
+    """The fleet's servers, failed ones included. Servers removed from the fleet are left out."""
     return await service.servers(work, services, name)
 
 
@@ -33,26 +33,26 @@ async def get_server(server_id: ServerNumber, work: Transaction, services: Envir
 
 @router.delete("/servers/{server_id}", status_code=204)
 async def give_up_server(server_id: ServerNumber, work: Transaction, services: Environment) -> Response:
-    """Say of a failed server that neither it nor its disk will come back. Its name is free then."""
+    """Remove a failed server for good: neither it nor its disk will come back. Its name is free then."""
     await service.give_up(work, services, server_id)
     return Response(status_code=204)
 
 
 @router.post("/servers/{server_id}/drain")
 async def drain_server(server_id: ServerNumber, work: Transaction, services: Environment) -> Server:
-    """Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is."""
+    """Move every replica off the server. `drain` in this answer and in later ones shows the progress."""
     return await service.drain(work, services, server_id)
 
 
 @router.delete("/servers/{server_id}/drain")
 async def call_off_drain(server_id: ServerNumber, work: Transaction, services: Environment) -> Server:
-    """Call a drain off."""
+    """Cancel a drain."""
     return await service.call_off(work, services, server_id)
 
 
 @router.get("/capacity")
 async def get_capacity(work: Transaction, services: Environment) -> Capacity:
-    """What the fleet has, what it may promise, and what of that is free."""
+    """The fleet's capacity: nominal, promisable, allocated and free."""
     return await service.capacity(work, services)
 
 
@@ -65,19 +65,19 @@ async def list_lending(
         int | None, Query(ge=1, le=2**32 - 1, description="Only groups whose head is on this server.")
     ] = None,
 ) -> Lending:
-    """What groups may use above their SLAs now, since when and bounded by which resource, and what they lend."""
+    """Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups."""
     return await service.lending(work, services, server_id, paging)
 
 
 @router.post("/join-tokens", status_code=201)
 async def create_join_token(asked: NewJoinToken, work: Transaction, services: Environment) -> JoinToken:
-    """A token with which one server joins the fleet, once. It is in this answer only."""
+    """Create a token with which one server joins the fleet, once. It is in this answer only."""
     return await service.join_token(work, services, asked)
 
 
 @router.get("/join-tokens")
 async def list_join_tokens(work: Transaction, services: Environment) -> JoinTokens:
-    """Join tokens that were made and are remembered: outstanding, used, expired and revoked ones."""
+    """The join tokens on record: outstanding, used, expired and revoked ones."""
     return await service.join_tokens(work, services)
 
 
@@ -85,6 +85,6 @@ async def list_join_tokens(work: Transaction, services: Environment) -> JoinToke
 async def revoke_join_token(
     token_id: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")], work: Transaction, services: Environment
 ) -> Response:
-    """Nobody joins with this token from now on. A server that has joined with it stays."""
+    """Revoke a join token: no server joins with it from now on. A server that has joined with it stays."""
     await service.revoke_join_token(work, services, token_id)
     return Response(status_code=204)

@@ -1,7 +1,7 @@
-"""What servers lend one another's groups now, read from the newest of the stream `quorate:lending`.
+"""Current grants of burst capacity, read from the newest entries of the stream `quorate:lending`.
 
-Servers tell what changes, and each half minute all that is so and what has ended since; nothing of it is kept here.
-What a server has not told for `LENDING_AGE_S_MAX` has ended with it: grants are not renewed by who is gone.
+Servers publish each change. Every half minute they publish all current grants and those that ended since. A grant that
+no server has published for `LENDING_AGE_S_MAX` has ended: only a running server renews grants. Nothing is stored here.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ Time = Annotated[int, Field(ge=0, le=253_402_300_799_999)]  # milliseconds; a da
 Resource = Literal["cpu", "network", "storage_io"]
 
 
-class Told(BaseModel):
-    """What a head says of its group; `lent_per_s` only where all that is so is told."""
+class Report(BaseModel):
+    """A head's report about its group. `lent_per_s` is set only in reports of all current grants."""
 
-    model_config = ConfigDict(extra="ignore")  # newer servers may say more
+    model_config = ConfigDict(extra="ignore")  # newer servers may send more
 
     at_ms: Time
     group: UUID
@@ -48,34 +48,34 @@ class Entry(BaseModel):
 
     v: Literal[1]
     server_id: Counter
-    changes: Annotated[list[Told], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
-    now: Annotated[list[Told], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
+    changes: Annotated[list[Report], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
+    now: Annotated[list[Report], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`items` by group. `state`: whether they are all."""
+    """`items` by group. `state`: whether they are complete."""
 
     items: list[Lent]
     state: Literal["complete", "partial", "unknown"]
 
 
 async def read(redis: Redis | None, now: datetime, names: dict[int, str]) -> Reading:
-    """`names`: of servers."""
+    """`names`: the servers' names by id."""
     if redis is None:
         return Reading([], "unknown")
     oldest_ms = int((now.timestamp() - limits.LENDING_AGE_S_MAX) * 1_000)
     try:
-        # A server's clock may be ahead: what counts is when Redis took an entry.
+        # A server's clock may be ahead, so the time at which Redis took an entry counts.
         found: Any = await redis.xrevrange(STREAM, min=oldest_ms, count=limits.LENDING_ENTRIES_MAX)
     except AWAY as error:
-        log.warning("what is lent is not known", error=str(error))
+        log.warning("burst capacity is not known", error=str(error))
         return Reading([], "unknown")
     return await asyncio.to_thread(_reading, found, names)
 
 
 def _reading(found: list[Any], names: dict[int, str]) -> Reading:
-    """`found`, newest first: as many as may be read."""
+    """`found`: entries, newest first, as many as may be read."""
     entries: list[Entry] = []
     records = 0
     for _, fields in found:
@@ -91,35 +91,35 @@ def _reading(found: list[Any], names: dict[int, str]) -> Reading:
 
 
 def current(entries: Iterable[Entry], names: dict[int, str]) -> list[Lent]:
-    """`entries`, oldest first: what is so after them, of groups that were lent something or lend something, by id."""
+    """The state after `entries` (oldest first) of groups with a grant or with a lent reservation, by id."""
     groups: dict[UUID, Lent] = {}
     for entry in entries:
-        for told in (*entry.changes, *entry.now):
-            before = groups.get(told.group)
-            if before is not None and told.epoch < before.epoch:
-                continue  # a head of before, which has not heard that there is another
-            groups[told.group] = _lent(entry.server_id, told, before, names)
+        for report in (*entry.changes, *entry.now):
+            before = groups.get(report.group)
+            if before is not None and report.epoch < before.epoch:
+                continue  # a former head that has not learned of its successor
+            groups[report.group] = _lent(entry.server_id, report, before, names)
     some = (one for one in groups.values() if one.borrowed_per_s or one.lent_per_s)
     return sorted(some, key=lambda one: one.group_id.bytes)
 
 
-def _lent(server_id: int, told: Told, before: Lent | None, names: dict[int, str]) -> Lent:
-    is_same_head = before is not None and (before.server_id, before.epoch) == (server_id, told.epoch)
-    lent_per_s = told.lent_per_s
+def _lent(server_id: int, report: Report, before: Lent | None, names: dict[int, str]) -> Lent:
+    is_same_head = before is not None and (before.server_id, before.epoch) == (server_id, report.epoch)
+    lent_per_s = report.lent_per_s
     if lent_per_s is None:
         lent_per_s = before.lent_per_s if before is not None and is_same_head else 0
-    is_borrowing = told.per_s > 0
+    is_borrowing = report.per_s > 0
     return Lent(
-        group_id=told.group,
-        epoch=told.epoch,
+        group_id=report.group,
+        epoch=report.epoch,
         server_id=server_id,
         server_name=names.get(server_id),
-        borrowed_per_s=told.per_s,
-        borrowed_since=_time(told.since_ms) if is_borrowing else None,
-        bounded_by=told.bounded_by if is_borrowing else None,
-        bounded_by_server_id=told.bounded_by_server if is_borrowing else None,
+        borrowed_per_s=report.per_s,
+        borrowed_since=_time(report.since_ms) if is_borrowing else None,
+        bounded_by=report.bounded_by if is_borrowing else None,
+        bounded_by_server_id=report.bounded_by_server if is_borrowing else None,
         lent_per_s=lent_per_s,
-        observed_at=datetime.fromtimestamp(told.at_ms / 1_000, UTC),
+        observed_at=datetime.fromtimestamp(report.at_ms / 1_000, UTC),
     )
 
 
@@ -131,5 +131,5 @@ def _entry(fields: dict[bytes, bytes]) -> Entry | None:
     try:
         return Entry.model_validate_json(fields[b"d"])
     except (KeyError, ValueError) as error:
-        log.warning("an entry about what is lent does not follow the contract", error=str(error))
+        log.warning("an entry about burst capacity does not follow the contract", error=str(error))
         return None

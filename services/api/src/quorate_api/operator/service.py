@@ -1,4 +1,4 @@
-"""The fleet, asked of the coordinator, which alone knows it: nothing of it is kept here."""
+"""The fleet, as the coordinator shows it. The API stores nothing of it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -22,7 +22,7 @@ async def list_projects(work: Transaction, caller: Caller, paging: PageParameter
 
 @router.post("", status_code=201)
 async def create_project(asked: NewProject, work: Transaction, caller: Caller) -> Project:
-    """Make a project."""
+    """Create a project."""
     return await service.create(work, caller, asked)
 
 
@@ -34,6 +34,6 @@ async def get_project(project_id: UUID, work: Transaction, caller: Caller) -> Pr
 
 @router.delete("/{project_id}", status_code=204)
 async def delete_project(project_id: UUID, work: Transaction, caller: Caller) -> Response:
-    """Delete a project that has no groups; its API keys are revoked."""
+    """Delete a project that has no groups, and revoke its API keys."""
     await service.delete(work, caller, project_id)
     return Response(status_code=204)

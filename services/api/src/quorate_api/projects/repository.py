@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Row, func
 
 from quorate_api.database.scope import Scope
-from quorate_api.database.tables import projects
+from quorate_api.database.tables import api_keys, groups, projects
 
 
 class ProjectRepository:
@@ -28,7 +28,7 @@ class ProjectRepository:
         return (await self._scope.connection.execute(statement)).one_or_none()
 
     async def page(self, limit: int, before: UUID | None, only: UUID | None) -> list[Row[Any]]:
-        """Newest first; `only` one project, for API keys."""
+        """Newest first. `only`: one project, for API keys."""
         statement = (
             self._scope.select(projects)
             .where(projects.c.deleted_at.is_(None))
@@ -41,10 +41,17 @@ class ProjectRepository:
             statement = statement.where(projects.c.id == only)
         return list((await self._scope.connection.execute(statement)).all())
 
-    async def delete(self, project_id: UUID, now: datetime) -> None:
-        statement = self._scope.update(projects).where(projects.c.id == project_id).values(deleted_at=now)
-        await self._scope.connection.execute(statement)
-
-    async def count(self) -> int:
-        statement = self._scope.select(projects, func.count()).where(projects.c.deleted_at.is_(None))
+    async def group_count(self, project_id: UUID) -> int:
+        statement = self._scope.select(groups, func.count()).where(
+            groups.c.project_id == project_id, groups.c.deleted_at.is_(None)
+        )
         return int((await self._scope.connection.execute(statement)).scalar_one())
+
+    async def delete(self, project_id: UUID, now: datetime) -> None:
+        """Delete the project and revoke its API keys. The caller has checked that it has no groups."""
+        revocation = self._scope.update(api_keys).where(
+            api_keys.c.project_id == project_id, api_keys.c.revoked_at.is_(None)
+        )
+        await self._scope.connection.execute(revocation.values(revoked_at=now))
+        deletion = self._scope.update(projects).where(projects.c.id == project_id)
+        await self._scope.connection.execute(deletion.values(deleted_at=now))

@@ -1,4 +1,4 @@
-"""Projects: what groups and keys are sorted by."""
+"""Projects, which contain groups and API keys."""
 
 from datetime import datetime
 from uuid import UUID

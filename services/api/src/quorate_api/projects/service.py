@@ -1,4 +1,4 @@
-"""Projects, and the question whether the caller sees one."""
+"""Projects, and their visibility to the caller."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,15 +6,12 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from quorate_api.accounts.repository import OrganizationRepository
 from quorate_api.database.ids import new_id
 from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
-from quorate_api.groups.repository import GroupRepository
 from quorate_api.http.pagination import Paging
 from quorate_api.http.principal import Permission, Principal
 from quorate_api.http.schemas import Page
-from quorate_api.keys.repository import KeyRepository
 from quorate_api.projects.repository import ProjectRepository
 from quorate_api.projects.schemas import NewProject, Project
 from quorate_api.quotas import service as quotas
@@ -22,7 +19,7 @@ from quorate_api.quotas import service as quotas
 
 async def create(work: Work, principal: Principal, asked: NewProject) -> Project:
     principal.require(Permission.ADMINISTER)
-    await OrganizationRepository(work.scope).lock()
+    await quotas.lock(work)
     await quotas.check(work, quotas.PROJECTS, adding=1)
     project_id, now = new_id(), datetime.now(UTC)
     if not await ProjectRepository(work.scope).insert(project_id, asked.name, now):
@@ -32,7 +29,7 @@ async def create(work: Work, principal: Principal, asked: NewProject) -> Project
 
 
 async def visible(work: Work, principal: Principal, project_id: UUID) -> Row[Any]:
-    """The project, or a 404: of another organization, or not the API key's own."""
+    """The project, or a 404 for a project of another organization or other than the API key's own."""
     row = await ProjectRepository(work.scope).get(project_id) if principal.sees_project(project_id) else None
     if row is None:
         raise not_found("project")
@@ -46,13 +43,12 @@ async def get(work: Work, principal: Principal, project_id: UUID) -> Project:
 async def delete(work: Work, principal: Principal, project_id: UUID) -> None:
     await visible(work, principal, project_id)
     principal.require(Permission.ADMINISTER)
-    await OrganizationRepository(work.scope).lock()  # whoever adds a group holds it too
-    groups = await GroupRepository(work.scope).count(project_id)
+    await quotas.lock(work)  # creating a group takes it too
+    projects = ProjectRepository(work.scope)
+    groups = await projects.group_count(project_id)
     if groups:
         raise Problem(Code.PROJECT_NOT_EMPTY, f"The project has {groups} groups; delete them first.")
-    now = datetime.now(UTC)
-    await KeyRepository(work.scope).revoke_all(project_id, now)
-    await ProjectRepository(work.scope).delete(project_id, now)
+    await projects.delete(project_id, datetime.now(UTC))
 
 
 async def page(work: Work, principal: Principal, paging: Paging) -> Page[Project]:

@@ -12,6 +12,6 @@ router = APIRouter(prefix="/v1/quotas", tags=["quotas"], route_class=ScopedRoute
 
 @router.get("")
 async def get_quotas(work: Transaction, caller: Caller) -> Quotas:
-    """What the organization may have at most, and has."""
+    """The organization's quotas and their use."""
     caller.require(Permission.VIEW)
     return await service.all_of(work)

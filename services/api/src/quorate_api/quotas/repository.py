@@ -1,13 +1,47 @@
-"""Limits that differ from the defaults for one organization."""
+"""Use of an organization's quotas, and its limits that differ from the defaults."""
 
-from quorate_api.database.scope import Scope
-from quorate_api.database.tables import quota_overrides
+from uuid import UUID
+
+from sqlalchemy import BigInteger, cast, func
+
+from quorate_api.database.scope import Rows, Scope
+from quorate_api.database.tables import api_keys, groups, organizations, projects, quota_overrides
 
 
 class QuotaRepository:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
+    async def lock(self) -> None:
+        """Lock the organization's row until the transaction ends."""
+        await self._scope.connection.execute(self._scope.select(organizations).with_for_update())
+
     async def overrides(self) -> dict[str, int]:
         rows = (await self._scope.connection.execute(self._scope.select(quota_overrides))).all()
         return {row.code: row.limit_value for row in rows}
+
+    async def projects(self) -> int:
+        return await self._count(self._scope.select(projects, func.count()).where(projects.c.deleted_at.is_(None)))
+
+    async def keys(self, project_id: UUID | None) -> int:
+        """API keys of one project, or the most that any project has."""
+        statement = self._scope.select(api_keys, func.count()).where(api_keys.c.revoked_at.is_(None))
+        if project_id is not None:
+            return await self._count(statement.where(api_keys.c.project_id == project_id))
+        return await self._count(statement.group_by(api_keys.c.project_id).order_by(func.count().desc()).limit(1))
+
+    async def groups(self, project_id: UUID | None) -> int:
+        """Groups of one project, or the most that any project has."""
+        statement = self._scope.select(groups, func.count()).where(groups.c.deleted_at.is_(None))
+        if project_id is not None:
+            return await self._count(statement.where(groups.c.project_id == project_id))
+        return await self._count(statement.group_by(groups.c.project_id).order_by(func.count().desc()).limit(1))
+
+    async def rate_per_s(self) -> int:
+        """Reserved appends of all groups; a group under resize counts with the greater of both rates."""
+        resized = cast(groups.c.resize["sla"]["rate_per_s"].astext, BigInteger)
+        rate = func.greatest(groups.c.rate_per_s, func.coalesce(resized, 0))
+        return await self._count(self._scope.select(groups, func.sum(rate)).where(groups.c.deleted_at.is_(None)))
+
+    async def _count(self, statement: Rows) -> int:
+        return int((await self._scope.connection.execute(statement)).scalar() or 0)

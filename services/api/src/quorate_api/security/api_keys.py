@@ -1,7 +1,7 @@
 """API keys: `qk_` + 32 random characters (190 bits) + 6 of checksum, all base 62.
 
-The checksum (CRC-32 of what is before it) lets leak scanners and SDKs tell a key from noise and a typing error
-from a revoked key without asking. Only an HMAC is stored.
+The checksum is the CRC-32 of the characters before it. With it leak scanners recognise keys, and SDKs report a typing
+error without a request. The database stores only an HMAC.
 """
 
 import secrets
@@ -11,7 +11,7 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PREFIX = "qk_"
 RANDOM_LENGTH = 32
 CHECKSUM_LENGTH = 6
-SHOWN_LENGTH = len(PREFIX) + 6  # what lists show of a key
+SHOWN_LENGTH = len(PREFIX) + 6  # characters of a key that lists show
 
 
 def generate() -> str:

@@ -1,4 +1,4 @@
-"""One secret, a key for each purpose (HKDF), so that no use of it tells anything about another."""
+"""One secret, a key for each purpose (HKDF), so that no key reveals another."""
 
 import hashlib
 import hmac
@@ -14,14 +14,14 @@ class Keys:
     secret: bytes
 
     def mac(self, purpose: str, *parts: bytes) -> bytes:
-        """HMAC-SHA256 over the parts, each with its length in front, so that no two inputs look alike."""
+        """HMAC-SHA256 over the parts. Each has its length in front, so that different parts never look equal."""
         code = hmac.new(self._derive(purpose), digestmod=hashlib.sha256)
         for part in parts:
             code.update(len(part).to_bytes(8, "big") + part)
         return code.digest()
 
     def seal(self, purpose: str, context: bytes, plaintext: bytes) -> bytes:
-        """Encrypt under a key that only who knows `context` can have. Each context seals one value."""
+        """Encrypt under a key derived from `context`, which only the caller knows. Each context seals one value."""
         nonce = self.mac(f"{purpose} nonce", context, plaintext)[:12]
         return nonce + AESGCM(self.mac(f"{purpose} key", context)).encrypt(nonce, plaintext, None)
 

@@ -1,7 +1,7 @@
 """Operators' tokens: `qo_` + 40 random characters (238 bits), in a file, one a line.
 
-They are for the fleet and know no organization; API keys are for an organization and know no fleet. Neither opens the
-other's doors, which `tests/test_operator.py` tries one by one.
+They are valid for the fleet only, and API keys for one organization only. `tests/test_operator.py` tries each kind on
+every call of the other.
 """
 
 import re
@@ -22,7 +22,7 @@ def generate() -> str:
 
 @dataclass(frozen=True, slots=True)
 class OperatorTokens:
-    """Those in force, as HMACs. Two at a time let one be exchanged without a gap."""
+    """The valid tokens, as HMACs. Two valid at a time allow rotation without a gap."""
 
     macs: tuple[bytes, ...]
 
@@ -39,7 +39,7 @@ class OperatorTokens:
         return cls(tuple(macs))
 
     def who(self, keys: Keys, token: str) -> str | None:
-        """A name for the token's holder that tells nothing of the token; None for a stranger."""
+        """A name for the token's holder that reveals nothing of the token. None for an unknown token."""
         given = keys.mac("operator token", token.encode())
         found = [mac for mac in self.macs if same(mac, given)]
         return f"operator {found[0].hex()[:12]}" if found else None

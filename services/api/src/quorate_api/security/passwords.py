@@ -1,4 +1,4 @@
-"""argon2id in threads, a few at a time: a hash takes 64 MiB and half a second, which must not be a weapon."""
+"""argon2id in threads, a few at a time: each hash takes 64 MiB and half a second, so a flood could exhaust both."""
 
 import asyncio
 

@@ -46,7 +46,7 @@ class TokenSigner:
     def sign(
         self, subject: str, group_id: UUID, operations: list[str], now: datetime, *, project_id: UUID | None = None
     ) -> Token:
-        """`project_id`: whose the group is; servers share their time between projects."""
+        """`project_id`: the group's project. Servers divide their time between projects."""
         issued = now.astimezone(UTC).replace(microsecond=0)
         expires = issued + timedelta(seconds=limits.TOKEN_LIFETIME_S)
         claims: dict[str, Any] = {
@@ -71,7 +71,7 @@ def public_jwk(key: Ed25519PublicKey) -> dict[str, Any]:
 
 
 def make_keys(directory: Path) -> list[Path]:
-    """Make the key files that are not there; answer what was made. The JWKS always follows the signing key."""
+    """Create the absent key files, and return their paths. The JWKS always matches the signing key."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = []
     signing = directory / SIGNING_KEY_FILE
@@ -100,7 +100,7 @@ def make_keys(directory: Path) -> list[Path]:
 
 
 def _write(path: Path, text: str, mode: int) -> None:
-    """Whole or not at all: a key cut short by a crash would be worse than none."""
+    """Write the file whole or not at all: a truncated key would be worse than none."""
     draft = path.with_name(path.name + ".new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:

@@ -1,7 +1,7 @@
 """The SLA report of a group from its usage windows. Pure: checked against a brute-force oracle.
 
-A minute without a head's telemetry is bad, unless the same head (server, incarnation, epoch) reported before and
-after it and the log had not grown in between: then the head was there, and the group had no traffic.
+A minute without a head's telemetry is bad, with one exception. The same head (server, incarnation, epoch) reported
+before and after it, and the log had not grown in between: the head was there, and the group had no traffic.
 """
 
 from collections import defaultdict
@@ -18,12 +18,12 @@ WINDOW_MS = WINDOW_S * 1_000
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """One minute, judged. `elapsed_ms` is less than a minute where the group began or ended in it."""
+    """One judged minute. `elapsed_ms` is less than a minute if the group began or ended in it."""
 
     start_s: int
     elapsed_ms: int
     active_ms: int
-    measured: bool  # there is telemetry, or the group shows that it had no traffic
+    measured: bool  # telemetry exists, or shows that the group had no traffic
     throttled_within_sla_entries: int
     latency: dict[int, int]
 
@@ -34,7 +34,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Bad minutes in a row."""
+    """A run of bad minutes."""
 
     clause: str
     start_s: int
@@ -70,7 +70,7 @@ class Report:
 
 
 def report(windows: Iterable[Window], durability: str, from_ms: int, to_ms: int) -> Report:
-    """Over [from_ms, to_ms); `windows` may reach beyond on both sides, which helps to judge gaps at the edges."""
+    """Report on [from_ms, to_ms). `windows` may reach beyond it, which helps to judge gaps at the edges."""
     target_us = LATENCY_P99_US[durability]
     minutes = judge(windows, from_ms, to_ms)
     elapsed = sum(minute.elapsed_ms for minute in minutes)
@@ -100,7 +100,7 @@ def report(windows: Iterable[Window], durability: str, from_ms: int, to_ms: int)
 
 
 def judge(windows: Iterable[Window], from_ms: int, to_ms: int) -> list[Minute]:
-    """Every minute that overlaps [from_ms, to_ms) by at least what telemetry can resolve."""
+    """Every minute that overlaps [from_ms, to_ms) by at least telemetry's resolution."""
     heads: dict[int, list[Window]] = defaultdict(list)
     for window in windows:
         if window.is_head:

@@ -20,5 +20,5 @@ async def get_sla_report(
     caller: Caller,
     month: Annotated[str | None, Query(max_length=20, description="YYYY-MM (UTC); default: this month.")] = None,
 ) -> SlaReport:
-    """Whether the SLA was kept, clause by clause, with what is owed if it was not."""
+    """The SLA's attainment in a month, clause by clause, with the credits owed."""
     return await service.report(work, caller, group_id, month)

@@ -14,13 +14,15 @@ ClauseName = Literal["availability", "throughput", "latency"]
 
 class ClauseReport(Output):
     clause: ClauseName
-    target: float = Field(description="Share: availability of the time, throughput and latency of the minutes.")
-    attained: float | None = Field(description="Share, rounded down to six digits; null if nothing was counted yet.")
+    target: float = Field(
+        description="A share: of the time for availability, of the minutes for throughput and latency."
+    )
+    attained: float | None = Field(description="A share, rounded down to six digits; null if nothing was counted yet.")
     good_minutes: int
     bad_minutes: int
     met: bool
-    credit_percent: int = Field(description="Of the group's fee for the month, as it stands.")
-    target_p99_us: int | None = Field(None, description="Latency only: what p99 of a minute must stay within.")
+    credit_percent: int = Field(description="Credit in percent of the group's fee for the month, as of now.")
+    target_p99_us: int | None = Field(None, description="Latency only: bound on p99 of a minute.")
     p99_us: int | None = Field(None, description="Latency only: p99 of the whole period.")
     active_ms: int | None = Field(None, description="Availability only: time in which appends were accepted.")
     elapsed_ms: int | None = Field(None, description="Availability only: time counted.")
@@ -44,9 +46,9 @@ class SlaReport(Output):
     group_id: UUID
     month: str
     periods: list[SlaPeriod] = Field(
-        description="What was promised, oldest first: each append is judged by what was promised at its time."
+        description="The SLAs in force, oldest first. Each append is judged by the SLA at its time."
     )
     minutes_counted: int
     clauses: list[ClauseReport]
-    credit_percent: int = Field(description="Of all clauses together, at most 100.")
+    credit_percent: int = Field(description="Sum over all clauses, at most 100.")
     incidents: list[SlaIncident] = Field(description="Oldest first, at most 500.")

@@ -22,7 +22,7 @@ from quorate_api.sla.targets import AVAILABILITY, LATENCY, PPM
 from quorate_api.telemetry.windows import WINDOW_S, Window
 from quorate_api.usage.repository import UsageRepository
 
-EDGE_S = 24 * 3_600  # windows read beyond the period, to judge gaps at its edges
+EDGE_S = 24 * 3_600  # windows are read beyond the period, to judge gaps at its edges
 INCIDENTS_MAX = 500
 
 
@@ -41,22 +41,22 @@ def month_bounds(month: str | None, now: datetime) -> tuple[datetime, datetime]:
 async def measure(
     repository: UsageRepository, group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
-    """Over the part of [start, end) in which the group was active and whose minutes are over."""
+    """Measure the part of [start, end) in which the group was active and whose minutes are over."""
     windows = await repository.windows(group.id, int(start.timestamp()) - EDGE_S, int(end.timestamp()) + EDGE_S)
     return judged(windows, group, start, end, now)
 
 
 def settled_s(now: datetime) -> int:
-    """Until when minutes are judged: the one that runs is not yet."""
+    """The end of the last judged minute. The current minute is not judged yet."""
     return int((now.timestamp() - limits.TELEMETRY_SETTLE_S) // WINDOW_S * WINDOW_S)
 
 
 def judged(
     windows: Iterable[Window], group: Row[Any], start: datetime, end: datetime, now: datetime
 ) -> calculator.Report:
-    """As `measure`, of windows that the caller has read."""
+    """As `measure`, from windows that the caller has read."""
     begun = max(start, group.active_at) if group.active_at else end
-    # A deleted group's last minute is over when the group is.
+    # A deleted group's last minute ends with the group.
     stop_ms = min(_ms(end), settled_s(now) * 1_000)
     if group.delete_requested_at is not None:
         stop_ms = min(stop_ms, _ms(group.delete_requested_at))
@@ -92,7 +92,7 @@ async def report(work: Work, principal: Principal, group_id: UUID, month: str | 
 
 
 def _promised(group: Row[Any], former: list[Row[Any]], start: datetime, end: datetime) -> list[SlaPeriod]:
-    """The parts of [start, end) with the SLA that the group had in each."""
+    """The parts of [start, end), each with the group's SLA in it."""
     end = min(end, group.delete_requested_at or end)
     found = []
     for period in periods(group, former):

@@ -1,4 +1,4 @@
-"""What we promise, and what we owe when we did not keep it: the one place. Ratios are in parts per million."""
+"""The SLA's targets, and the credits for missing them: their one place. Ratios are in parts per million."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,18 @@ RESOLUTION_MS = 1_000
 class Clause:
     name: str
     target_ppm: int
-    # (below this share, this many percent of the group's fee), from mild to severe.
+    # (share, credit in percent of the group's fee below that share), from mild to severe.
     tiers: tuple[tuple[int, int], ...]
 
     def credit_percent(self, attained_ppm: int) -> int:
         return max((percent for below, percent in self.tiers if attained_ppm < below), default=0)
 
 
-# Of the time, the head was able to accept appends.
+# Share of the time in which the head was able to accept appends.
 AVAILABILITY = Clause("availability", 999_500, ((999_500, 10), (990_000, 25), (950_000, 50), (900_000, 100)))
-# Of the minutes, nothing was throttled that was within the reservation.
+# Share of the minutes without throttling within the reservation.
 THROUGHPUT = Clause("throughput", 999_000, ((999_000, 10), (990_000, 25), (950_000, 50), (900_000, 100)))
-# Of the minutes, the p99 of commit latency was within its target.
+# Share of the minutes whose p99 of commit latency was within its target.
 LATENCY = Clause("latency", 990_000, ((990_000, 10), (950_000, 25), (900_000, 50), (800_000, 100)))
 CLAUSES = (AVAILABILITY, THROUGHPUT, LATENCY)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 STEPS = 32
-BUCKET_MAX = 32 * 59 + 63  # of the largest 64-bit value
+BUCKET_MAX = 32 * 59 + 63  # the bucket of the largest 64-bit value
 
 
 def bucket_of(value_us: int) -> int:
@@ -15,7 +15,7 @@ def bucket_of(value_us: int) -> int:
 
 
 def upper_edge_us(bucket: int) -> int:
-    """The largest value that falls into the bucket: what a quantile reports."""
+    """The largest value in the bucket, which quantiles report."""
     if bucket < STEPS:
         return bucket
     exponent = bucket // STEPS - 1

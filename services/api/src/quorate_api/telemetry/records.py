@@ -14,7 +14,7 @@ Bucket = Annotated[int, Field(ge=0, le=histogram.BUCKET_MAX)]
 
 
 class Record(BaseModel):
-    model_config = ConfigDict(extra="ignore")  # newer servers may say more
+    model_config = ConfigDict(extra="ignore")  # newer servers may send more
 
     group: UUID
     epoch: Counter
@@ -51,7 +51,7 @@ class Entry(BaseModel):
 
 
 def windows_of(raw: bytes | str) -> list[Window]:
-    """The windows that an entry reports. Raises ValueError where it does not follow the contract."""
+    """The windows in an entry. Raises ValueError if it does not follow the contract."""
     entry = Entry.model_validate_json(raw)
     return [
         Window(

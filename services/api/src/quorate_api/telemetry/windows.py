@@ -1,4 +1,4 @@
-"""A usage window: what one server counted for one group in one minute of one epoch. Pure."""
+"""A usage window: one server's counts for one group in one minute of one epoch. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -11,7 +11,7 @@ Key = tuple[str, int, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Counters only grow; see docs/internals/telemetry.md for each."""
+    """Counters only grow. docs/internals/telemetry.md describes each."""
 
     group_id: str
     server_id: int
@@ -49,9 +49,9 @@ assert COUNTERS[0] == "committed_entries", COUNTERS
 
 
 def greatest(left: Window, right: Window) -> Window:
-    """Of two reports of the same window, the greatest of every counter: order and repetition do not matter.
+    """Merge two reports of one window: the greatest of every counter. Order and repetition do not matter.
 
-    The role is the one of the report that had seen more; within an epoch it changes only from learner to tail.
+    The role comes from the report with the greater progress. Within an epoch it changes only from learner to tail.
     """
     assert left.key == right.key, (left.key, right.key)
     buckets = left.latency_us.keys() | right.latency_us.keys()
@@ -63,12 +63,12 @@ def greatest(left: Window, right: Window) -> Window:
 
 
 def progress(window: Window) -> tuple[int, str]:
-    """How far a report had got; ties are broken by the role's name, so that the order of arrival does not matter."""
+    """A report's progress. The role's name breaks ties, so that the order of arrival does not matter."""
     return (sum(getattr(window, name) for name in COUNTERS) + sum(window.latency_us.values()), window.role)
 
 
 def merged(windows: Iterable[Window]) -> list[Window]:
-    """One window per key, in the order of keys (so that concurrent upserts lock rows alike)."""
+    """One window per key, in the order of keys, so that concurrent upserts lock rows in the same order."""
     found: dict[Key, Window] = {}
     for window in windows:
         known = found.get(window.key)

@@ -1,4 +1,4 @@
-"""Usage of a period from windows: for each log a telescoping sum that equals what it committed exactly. Pure."""
+"""Usage of a period from windows: for each log, a telescoping sum equal to its committed entries. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,8 +23,8 @@ class Minute:
 def minutes(windows: Iterable[Window], before: Mapping[int, tuple[int, int]]) -> list[Minute]:
     """One row for each minute that has a window, oldest first.
 
-    `before` are the greatest committed entries and bytes before the first minute, of each log by its `log_epoch`: a
-    minute's share is by how much it raises the greatest counters seen so far, so the shares add up to the whole.
+    `before`: the greatest committed entries and bytes of each log before the first minute, by `log_epoch`. A minute's
+    share is its rise over the greatest counters seen so far, so the shares add up to the whole.
     """
     reached = dict(before)
     by_minute: dict[int, list[Window]] = defaultdict(list)

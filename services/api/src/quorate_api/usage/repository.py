@@ -1,4 +1,4 @@
-"""Usage windows: read within one organization, written by the worker for all."""
+"""Usage windows. Each organization reads its own; the worker writes them for all."""
 
 from collections import defaultdict
 from typing import Any
@@ -18,8 +18,8 @@ _ROWS = "sent_rows"
 
 
 def _sent() -> Select[Any]:
-    """All rows as one parameter: with one for each value of each row the worker compiled thousands of them anew each
-    second, and two hundred groups took it a third of a core and more."""
+    """All rows as one parameter. With a parameter for each value, compiling them took a third of a core at two hundred
+    groups."""
     sent = func.jsonb_to_recordset(bindparam(_ROWS, type_=JSONB))
     columns = sent.table_valued(*(column(one.name, one.type) for one in _COLUMNS))
     return select(columns.render_derived(name="sent", with_types=True))
@@ -58,8 +58,7 @@ class UsageRepository:
         return found
 
     async def committed_before(self, group_id: UUID, at_s: int) -> dict[int, tuple[int, int]]:
-        """Of each log of the group, by its `log_epoch`: the greatest committed entries and bytes of windows that began
-        before `at_s`."""
+        """The greatest committed entries and bytes before `at_s`, for each log of the group by its `log_epoch`."""
         statement = (
             self._scope.select(
                 usage_windows,
@@ -74,10 +73,10 @@ class UsageRepository:
         return {int(row[0]): (int(row[1]), int(row[2])) for row in rows}
 
     async def metered(self, at_s: int) -> dict[UUID, tuple[int, int, int]]:
-        """Of each group, over its whole life until `at_s`: entries committed, entries read, megabyte-seconds stored.
+        """Entries committed, entries read and megabyte-seconds stored, for each group from its start until `at_s`.
 
-        Committed is the greatest counter of each log, added up: whichever order a lost log's last windows and the next
-        one's first arrive in. Stored is what the fullest replica reports for a minute, times the minute.
+        Committed is the sum over the logs of their greatest counters, so the order in which windows of two logs arrive
+        does not matter. Stored is the fullest replica's report for a minute, times the minute.
         """
         logs = (
             self._scope.select(
@@ -122,14 +121,14 @@ class UsageRepository:
         return {row[0]: row[1] for row in (await self._connection.execute(statement)).all()}
 
     async def upsert(self, windows: list[Window], organizations: dict[UUID, UUID]) -> None:
-        """`windows` must be merged and sorted by key; the greatest of every counter stays."""
+        """Store the greatest of every counter. `windows` must be merged and sorted by key."""
         assert isinstance(self._scope, EveryOrganization)
         for start in range(0, len(windows), UPSERT_ROWS):
             rows = [_row(window, organizations) for window in windows[start : start + UPSERT_ROWS]]
             statement = self._scope.upsert(usage_windows).from_select(list(_COLUMNS.keys()), _SENT)
             new = statement.excluded
-            # One process's histogram of one window only grows, so the one with more values has the greater of
-            # every bucket. The role follows the report that had seen more.
+            # One process's histogram of one window only grows: the one with more values has the greater of every
+            # bucket. The role comes from the report with the greater progress.
             newer = new.latency_count > _COLUMNS.latency_count
             further = _progress(new) > _progress(_COLUMNS)
             await self._connection.execute(

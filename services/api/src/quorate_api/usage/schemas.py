@@ -1,4 +1,4 @@
-"""What a group used, and how it did, per minute."""
+"""A group's usage and metrics per minute."""
 
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from quorate_api.http.schemas import Output
 
 
 class UsageMinute(Output):
-    at: datetime = Field(description="When the minute began.")
+    at: datetime = Field(description="Start of the minute.")
     committed_entries: int
     committed_bytes: int
     read_entries: int
@@ -28,7 +28,7 @@ class Usage(Output):
 
 
 class MetricsMinute(Output):
-    at: datetime = Field(description="When the minute began.")
+    at: datetime = Field(description="Start of the minute.")
     reserved_per_s: int
     offered_per_s: float
     committed_per_s: float

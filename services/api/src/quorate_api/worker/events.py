@@ -1,7 +1,7 @@
 """(b) The coordinator's events: applied in order, each once.
 
 The number of the last applied event is stored in the transaction that applies it. An event says *that* a group
-changed; what it is now is asked for, so that a group is never set back to something older.
+changed. The worker then asks for the group's current state, so that it never stores an older one.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Follower:
             await self.step(limits.EVENTS_WAIT_MS)
 
     async def step(self, wait_ms: int) -> int:
-        """Ask for news once and apply them; answer how many there were."""
+        """Ask for events once and apply them. Returns their number."""
         async with self.engine.connect() as connection:
             after = await WorkerRepository(connection).applied_seq(lock=False)
         answer = await self.coordinator.events(after, wait_ms)
@@ -48,9 +48,9 @@ class Follower:
         return len(answer.events)
 
     async def resynchronise(self, after: int, answer: Events) -> None:
-        """Events are missing: trimmed away while we were away, or gone with the coordinator's data.
+        """Recover from missing events: trimmed during our absence, or lost with the coordinator's data.
 
-        What they did is asked for as a whole; then they are followed from the oldest that there is.
+        Asks for the state of every group, then follows events from the oldest one on record.
         """
         resume = (answer.first or 1) - 1
         log.error("the coordinator's events have a gap", applied=after, first=answer.first, last=answer.last)
@@ -58,14 +58,14 @@ class Follower:
         async with self.engine.begin() as connection:
             repository = WorkerRepository(connection)
             if await repository.applied_seq(lock=True) != after:
-                return  # another worker was quicker
+                return  # another worker has applied it
             groups = GroupRepository(EveryOrganization(connection, "events are the whole fleet's"))
             for view in views:
                 await groups.observe(view, datetime.now(UTC))
             await repository.set_applied_seq(resume)
 
     async def apply(self, events: list[Event], views: list[GroupView]) -> None:
-        """Idempotent: events up to the stored number are passed over."""
+        """Idempotent: events up to the stored number are skipped."""
         async with self.engine.begin() as connection:
             repository = WorkerRepository(connection)
             applied = await repository.applied_seq(lock=True)

@@ -1,7 +1,7 @@
-"""(a) Usage: from the Redis stream into `usage_windows`, as often as it takes, counted once.
+"""(a) Usage: from the Redis stream into `usage_windows`, read at least once, counted once.
 
-Reading is by consumer group: an entry is acknowledged only after the transaction that holds it has committed, so a
-crash between the two means that it is read again — harmless, for the upsert keeps the greatest of every counter.
+Reading is by consumer group. An entry is acknowledged after its transaction has committed, so a crash between the two
+repeats the read. That is harmless, because the upsert keeps the greatest of every counter.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Ingest:
     _recovered: bool = False
 
     async def prepare(self) -> None:
-        """Make the consumer group, from the stream's beginning: what was sent before us counts too."""
+        """Create the consumer group at the stream's beginning: entries sent before count too."""
         try:
             await self.redis.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
         except ResponseError as error:
@@ -48,14 +48,14 @@ class Ingest:
                 raise
 
     async def run(self) -> None:
-        """Forever; raises what Redis and PostgreSQL raise. The caller waits and calls again."""
+        """Ingest for ever. Errors of Redis and PostgreSQL reach the caller, who waits and calls again."""
         self._recovered = False
         await self.prepare()
         while True:
             await self.step(limits.INGEST_BLOCK_MS)
 
     async def step(self, block_ms: int) -> int:
-        """One batch: own unacknowledged entries first, then those of consumers that died, then new ones."""
+        """One batch: own unacknowledged entries first, then those of dead consumers, then new ones."""
         entries = await self._next(block_ms)
         if not entries:
             return 0
@@ -64,13 +64,13 @@ class Ingest:
         return len(entries)
 
     async def store(self, entries: list[StreamEntry]) -> None:
-        """One transaction for the batch."""
+        """Store the batch in one transaction."""
         windows: list[Window] = []
         for entry_id, fields in entries:
             try:
                 windows += windows_of((fields or {})[b"d"])
             except (KeyError, ValueError) as error:
-                if fields is not None:  # None: trimmed away before it was read again
+                if fields is not None:  # None: trimmed before it was read again
                     await self._reject(entry_id, fields, error)
         if not windows:
             return
@@ -80,17 +80,17 @@ class Ingest:
             organizations = await repository.organizations_of({UUID(window.group_id) for window in windows})
             known = [window for window in windows if UUID(window.group_id) in organizations]
             if len(known) < len(windows):
-                # Intent is stored before a group is placed, so these are not customers' (a refused intent, a test).
-                strangers = sorted({window.group_id for window in windows} - {str(known) for known in organizations})
-                log.warning("usage of unknown groups", groups=strangers[:10], count=len(strangers))
+                # Intent is stored before placement, so these belong to no customer (a refused intent, a test).
+                unknown = sorted({window.group_id for window in windows} - {str(known) for known in organizations})
+                log.warning("usage of unknown groups", groups=unknown[:10], count=len(unknown))
             await repository.upsert(merged(known), organizations)
 
     async def backlog(self) -> int:
-        """Entries that are not stored yet: those that nobody has read, and those that are read and not acknowledged."""
+        """Number of entries that are not stored yet: unread ones, and unacknowledged ones."""
         groups: Any = await self.redis.xinfo_groups(STREAM)
         own = next(group for group in groups if group["name"] == GROUP.encode())
         unread = own.get("lag")
-        if unread is None:  # Redis cannot tell after some trims, or is older than 7: then what is there counts
+        if unread is None:  # Redis before 7, or after some trims, does not know it: count the entries
             after = await self.redis.xrange(STREAM, min=b"(" + own["last-delivered-id"], count=BACKLOG_COUNTED_MAX)
             unread = len(after or [])
         return int(own["pending"]) + int(unread)
@@ -115,7 +115,7 @@ class Ingest:
         return list(answer[0][1]) if answer else []
 
     async def _reject(self, entry_id: bytes, fields: dict[bytes, bytes], error: Exception) -> None:
-        """Keep it for people to look at; it must not stop the others."""
+        """Set the entry aside for people, so that it does not block the others."""
         counters.usage_rejected.add(1)
         log.error("a usage entry does not follow the contract", entry=entry_id.decode(), error=str(error)[:500])
         kept: Any = {b"id": entry_id, **fields}

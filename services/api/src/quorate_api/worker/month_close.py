@@ -1,4 +1,4 @@
-"""(d) The month's close: one invoice for every organization that owes something; credits where the SLA was missed."""
+"""(d) The month's close: an invoice for every organization that owes something, and credits for missed SLAs."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limits.MONTH_CLOSE_DELAY_S) -> int:
-    """Close all months that ended `delay_s` ago or earlier; answer how many documents that made. Idempotent."""
+    """Close all months that ended `delay_s` ago or earlier. Returns the number of documents. Idempotent."""
     until = now - timedelta(seconds=delay_s)
     async with engine.connect() as connection:
         organizations = await WorkerRepository(connection).organization_ids()
@@ -28,8 +28,8 @@ async def close_months(engine: AsyncEngine, now: datetime, delay_s: float = limi
                 await scope.renew()
                 made = await billing.close_months(scope, until)
         except (OperationalError, InterfaceError):
-            raise  # PostgreSQL is away, for all alike
-        except Exception:  # one organization's trouble does not hold up the others' invoices; it is tried again
+            raise  # PostgreSQL is away for every organization
+        except Exception:  # one organization's error does not delay the others' invoices; its close is tried again
             counters.close_failures.add(1)
             log.exception("months not closed", organization_id=str(organization_id))
             continue

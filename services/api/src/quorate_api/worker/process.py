@@ -1,4 +1,4 @@
-"""The `worker` process: four tasks, each on its own through whatever is missing; and two that watch, for metrics."""
+"""The `worker` process: four independent tasks that survive missing dependencies, and two for metrics."""
 
 import asyncio
 import signal
@@ -10,13 +10,12 @@ import structlog
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from quorate_api import app, lifecycle, limits
+from quorate_api import app, exit_codes, lifecycle, limits
 from quorate_api.coordinator.client import Coordinator
 from quorate_api.database import engine as database
 from quorate_api.health import service as health
-from quorate_api.main import EXIT_DEPENDENCY, EXIT_FAILED
+from quorate_api.health.dependencies import Dependencies
 from quorate_api.observability import counters, logs, telemetry
-from quorate_api.observability.dependencies import Dependencies
 from quorate_api.observability.readings import Readings
 from quorate_api.settings import ConfigurationError, Settings, load
 from quorate_api.tasks import end_task
@@ -44,7 +43,7 @@ def run() -> int:
 
 
 def close_months_once(at: datetime) -> int:
-    """For the command `close-months`: at once, without the delay for telemetry that is on its way."""
+    """For the command `close-months`: closes at once, without waiting for late telemetry."""
     settings = load()
     logs.configure(settings.log_format)
 
@@ -73,7 +72,7 @@ async def _work(settings: Settings) -> int:
             settings.start_wait_s,
         )
         if not there:
-            return EXIT_DEPENDENCY
+            return exit_codes.DEPENDENCY
         ingest = Ingest(redis, engine, settings.worker_name or socket.gethostname())
         follower, reconciler = Follower(engine, coordinator), Reconciler(engine, coordinator)
 
@@ -98,7 +97,7 @@ async def _work(settings: Settings) -> int:
 
 
 def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, ingest: Ingest) -> list[asyncio.Task[None]]:
-    """Tasks that read what is exported as metrics."""
+    """Tasks that read the exported metrics."""
     counters.begin_worker()
     readings = Readings()
     watch = Watch(readings, engine, coordinator, ingest)
@@ -115,7 +114,7 @@ def _watching(engine: AsyncEngine, redis: Redis, coordinator: Coordinator, inges
 
 
 async def _until_stopped(tasks: list[asyncio.Task[None]]) -> int:
-    """0 on SIGTERM or SIGINT. A task ends only by an error that waiting does not mend: then the process ends too."""
+    """0 on SIGTERM or SIGINT. A task ends only by an error that waiting does not mend, and the process with it."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -126,4 +125,4 @@ async def _until_stopped(tasks: list[asyncio.Task[None]]) -> int:
     await asyncio.gather(*(end_task(task) for task in tasks))
     for task in failed:
         log.error("a task of the worker failed", exc_info=task.exception())
-    return EXIT_FAILED if failed else 0
+    return exit_codes.FAILED if failed else 0

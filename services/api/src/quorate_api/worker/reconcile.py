@@ -1,4 +1,4 @@
-"""(c) Groups whose intent and observed state differ: ask the coordinator again until they agree. Takes no input."""
+"""(c) Groups whose intent and observed state differ: ask the coordinator again until they agree."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,15 +38,15 @@ class Reconciler:
             try:
                 await settle(row)
             except (CoordinatorUnavailable, OperationalError, InterfaceError):
-                raise  # away for all rows alike
-            except Exception:  # one group's trouble does not hold up the others; it is tried again
+                raise  # the coordinator is away for every row
+            except Exception:  # one group's error does not delay the others; it is tried again
                 log.exception("not reconciled", group_id=str(row.id))
 
     async def _admit(self, row: Row[Any]) -> None:
         try:
             view = await self.coordinator.put_group(row.id, row.project_id, ObservedSla(**row.sla))
         except (Refused, RequestInvalid) as error:
-            log.info("an intent that was cut off is refused", group_id=str(row.id), why=str(error))
+            log.info("an unfinished intent is refused", group_id=str(row.id), why=str(error))
             async with self.engine.begin() as connection:
                 await self._groups(connection).forget_intent(row.id)
             return
@@ -63,7 +63,7 @@ class Reconciler:
         try:
             view = await self.coordinator.resize_group(row.id, ObservedSla(**row.resize["sla"]), revision)
         except (Refused, RequestInvalid) as error:
-            log.info("a resize that was cut off is refused", group_id=str(row.id), why=str(error))
+            log.info("an unfinished resize is refused", group_id=str(row.id), why=str(error))
             view = None
         async with self.engine.begin() as connection:
             if view is None:
@@ -75,4 +75,4 @@ class Reconciler:
 
     @staticmethod
     def _groups(connection: Any) -> GroupRepository:
-        return GroupRepository(EveryOrganization(connection, "cut-off requests of all organizations"))
+        return GroupRepository(EveryOrganization(connection, "unfinished requests of all organizations"))

@@ -1,4 +1,4 @@
-"""What the worker reads and writes for every organization."""
+"""The worker's reads and writes for every organization."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -37,7 +37,7 @@ class WorkerRepository:
         await self._connection.execute(update(coordinator_cursor).values(applied_seq=seq))
 
     async def owners(self, group_ids: Iterable[UUID]) -> dict[UUID, UUID]:
-        """Organization of each group that is known."""
+        """The organization of each known group."""
         wanted = list(group_ids)
         if not wanted:
             return {}
@@ -65,7 +65,7 @@ class WorkerRepository:
             await self._connection.execute(statement)
 
     async def unsettled(self, created_before: datetime) -> list[Row[Any]]:
-        """Groups whose intent and observed state differ, and that no running request looks after."""
+        """Groups whose intent and observed state differ, and that no running request works on."""
         statement = (
             self._scope.select(groups)
             .where(
@@ -78,14 +78,13 @@ class WorkerRepository:
         return list((await self._connection.execute(statement)).all())
 
     async def resizing(self) -> list[Row[Any]]:
-        """Groups of which it is not known whether they were resized. A request may still be looking after it; asking
-        once more does no harm."""
+        """Groups with a resize of unknown outcome. A request may still be working on it; asking again is harmless."""
         statement = self._scope.select(groups).where(groups.c.resize.is_not(None), groups.c.deleted_at.is_(None))
         statement = statement.order_by(groups.c.id).limit(limits.RECONCILE_GROUPS_MAX)
         return list((await self._connection.execute(statement)).all())
 
     async def groups_by_status(self) -> dict[str, int]:
-        """How many there are of each status; deleted ones are not counted."""
+        """The number of groups of each status, without deleted ones."""
         statement = (
             self._scope.select(groups, groups.c.status, func.count())
             .where(groups.c.deleted_at.is_(None))
@@ -94,14 +93,14 @@ class WorkerRepository:
         return {str(row[0]): int(row[1]) for row in (await self._connection.execute(statement)).all()}
 
     async def running_groups(self) -> list[Row[Any]]:
-        """Groups that an SLA is kept for now."""
+        """Groups whose SLA is in force now."""
         statement = self._scope.select(
             groups, groups.c.id, groups.c.sla, groups.c.active_at, groups.c.delete_requested_at
         ).where(groups.c.active_at.is_not(None), groups.c.delete_requested_at.is_(None))
         return list((await self._connection.execute(statement)).all())
 
     async def billed_micros(self) -> dict[str, int]:
-        """Sum of all documents of each kind; credits are negative."""
+        """The sum of all documents of each kind. Credits are negative."""
         statement = self._scope.select(invoices, invoices.c.kind, func.sum(invoices.c.total_micros)).group_by(
             invoices.c.kind
         )
@@ -114,6 +113,6 @@ class WorkerRepository:
         return [row.organization_id for row in (await self._connection.execute(statement)).all()]
 
     async def sweep(self, now: datetime, keys_before: datetime) -> None:
-        """Forget sessions that are over and answers that nobody will ask for again."""
+        """Delete expired sessions and expired answers."""
         await self._connection.execute(self._scope.delete(sessions).where(sessions.c.expires_at < now))
         await self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < keys_before))

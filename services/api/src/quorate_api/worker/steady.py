@@ -1,4 +1,4 @@
-"""Keeping a task of the worker running through the absence of whatever it needs, for as long as that takes."""
+"""Keeps a task of the worker running while its dependencies are absent, however long."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ AWAY = (RedisError, SQLAlchemyError, CoordinatorUnavailable, OSError, TimeoutErr
 
 
 async def keep_running(name: str, task: Callable[[], Awaitable[None]], *, every_s: float | None = None) -> None:
-    """Call `task` for ever: again when it fails (backing off, with jitter), or `every_s` when it returns."""
+    """Call `task` for ever: after a failure with backoff and jitter, after a return once `every_s` has passed."""
     delay_s = limits.RETRY_DELAY_S_MIN
     failing = False
     while True:
@@ -27,7 +27,7 @@ async def keep_running(name: str, task: Callable[[], Awaitable[None]], *, every_
             await task()
         except AWAY as error:
             if asyncio.get_running_loop().time() - began > limits.RETRY_DELAY_S_MAX:
-                delay_s = limits.RETRY_DELAY_S_MIN  # it had worked for a while
+                delay_s = limits.RETRY_DELAY_S_MIN  # it worked for a while before it failed
             log.warning("waiting", task=name, error=_line(error), again_in_s=round(delay_s, 1))
             failing = True
             counters.task_failures.add(1, {"quorate.task": name})

@@ -1,6 +1,6 @@
-"""(e) What operators watch: the fleet, groups, SLAs, the usage stream and money, read now and then as metrics.
+"""(e) Metrics for operators: the fleet, groups, SLAs, the usage stream and money, read periodically.
 
-Runs only where metrics are exported. It changes nothing, and a part that cannot be read leaves the others alone.
+It runs only where metrics are exported, and changes nothing. A part that cannot be read does not affect the others.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from quorate_api.usage.repository import UsageRepository
 from quorate_api.worker.ingest import Ingest
 from quorate_api.worker.repository import WorkerRepository
 
-STATES = ("alive", "slow", "draining", "storage_fault", "failed")  # from harmless to grave
+STATES = ("alive", "slow", "draining", "storage_fault", "failed")  # from mild to severe
 RESOURCES = {"cpu": "cpu", "network": "network_bytes_per_s", "storage_io": "storage_io_per_s"}
 MICROS = 1_000_000
 AWAY = (RedisError, SQLAlchemyError, CoordinatorUnavailable, OSError, TimeoutError)
@@ -48,7 +48,7 @@ class Watch:
                 self.readings.add(metric)
 
     async def run(self) -> None:
-        """One pass."""
+        """Read every metric once."""
         now = datetime.now(UTC)
         await self._read(self._fleet, names.FLEET_SERVERS, names.FLEET_PROMISED)
         await self._read(self._groups, names.FLEET_GROUPS)
@@ -59,7 +59,7 @@ class Watch:
             await self._read(self._billed, names.BILLED)
 
     async def _read(self, part: Callable[[], Awaitable[None]], *metrics: Metric) -> None:
-        """The task that needs what is away says so in the log and in `quorate.worker.task.failures`."""
+        """Drops the metrics of an absent dependency. Other tasks log the absence and count it as a failure."""
         try:
             await part()
         except AWAY:
@@ -80,13 +80,13 @@ class Watch:
         self.readings.set(names.USAGE_BACKLOG, await self.ingest.backlog())
 
     async def judge(self, now: datetime) -> None:
-        """Of the last minutes that are judged, by the rules of SLA reports."""
+        """Judge the last minutes by the rules of SLA reports."""
         end_s = sla.settled_s(now)
         start_s = end_s - limits.WATCH_SLA_MINUTES * WINDOW_S
         async with self.engine.connect() as connection:
             groups = await WorkerRepository(connection).running_groups()
-            scope = EveryOrganization(connection, "operators see how the SLAs of the whole fleet fare")
-            # As much again on both sides, to tell a group without traffic from one without a head.
+            scope = EveryOrganization(connection, "operators see the SLAs of the whole fleet")
+            # As much again on both sides, to distinguish a group without traffic from one without a head.
             edge_s = end_s - start_s
             windows = await UsageRepository(scope).heads_windows(start_s - edge_s, end_s + edge_s)
         start, end = datetime.fromtimestamp(start_s, UTC), datetime.fromtimestamp(end_s, UTC)
@@ -105,7 +105,7 @@ class Watch:
 
 
 def by_state(servers: list[ServerView]) -> dict[str, float]:
-    """Of servers that serve, or should: one that has stopped in order is in no state, as nothing is to be done."""
+    """The number of servers in each state. A server that stopped after a drain needs no action and has no state."""
     found = Counter(_state(server) for server in servers)
     return {state: float(found[state]) for state in STATES}
 
@@ -123,7 +123,7 @@ def _state(server: ServerView) -> str:
 
 
 def promised(fleet: FleetView) -> dict[str, float]:
-    """Shares; 1 where nothing may be promised, as nothing is free then either."""
+    """The promised share of each resource; 1 where nothing may be promised, because nothing is free then."""
     shares = {}
     for resource, attribute in RESOURCES.items():
         promisable, free = getattr(fleet.promisable, attribute), getattr(fleet.free, attribute)

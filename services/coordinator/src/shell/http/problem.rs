@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use quorate_types::sla::Refusal;
 use serde::Serialize;
 
-use crate::shell::engine::Unavailable;
+use crate::shell::task::Unavailable;
 
 #[derive(Debug, Serialize)]
 pub struct Problem {
@@ -42,7 +42,7 @@ impl Problem {
         }
     }
 
-    /// `status` is 400 for what cannot be read, 422 for what is not allowed.
+    /// `status` is 400 for an unreadable request, 422 for a value that is not allowed.
     pub fn invalid(status: StatusCode, field: impl Into<String>, message: impl Into<String>) -> Self {
         let (field, message) = (field.into(), message.into());
         let detail = if field.is_empty() {
@@ -120,7 +120,7 @@ impl From<BytesRejection> for Problem {
         Self::new(
             rejection.status(),
             code,
-            "The body cannot be taken",
+            "The body cannot be read",
             rejection.body_text(),
         )
     }

@@ -1,6 +1,6 @@
-//! Commitment: when the ring has told, and on every replica.
+//! Commitment: the ring acknowledges, then every replica commits.
 
-use quorate_chain::{Command, Event};
+use quorate_chain::{ReplicaCommand, ReplicaEvent};
 use quorate_types::{Code, Durability, GroupState};
 use quorate_wire::peer::{ChainAck, Message};
 
@@ -9,24 +9,24 @@ use crate::rig::{Fleet, acks, append, config, peer, refusals};
 #[test]
 fn a_batch_is_acked_when_the_tail_has_it() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.give(1, Event::Append(append(1, 1)));
+    fleet.give(1, ReplicaEvent::Append(append(1, 1)));
     assert_eq!(fleet.commits(&[1, 2, 3]), [0, 0, 0]);
     fleet.settle();
     assert_eq!(
         fleet.commits(&[1, 2, 3]),
         [1, 1, 1],
-        "the commit index is told also when nothing follows"
+        "a notice carries the commit index when no batch follows"
     );
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
 #[test]
 fn nothing_is_acked_while_the_tail_is_away() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.append(1, append(1, 1));
     assert_eq!(
-        (acks(&fleet.take_told()), fleet.commits(&[1, 2])),
+        (acks(&fleet.take_commands()), fleet.commits(&[1, 2])),
         (vec![], vec![0, 0])
     );
 }
@@ -36,67 +36,63 @@ fn a_chain_of_one_acks_itself() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1]);
     fleet.configure(1, &[1], &[]);
     fleet.append(1, append(1, 1));
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
 #[test]
 fn a_lost_tail_commits_what_its_predecessor_holds() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.append(1, append(1, 1));
     fleet.configure(2, &[1, 2], &[]);
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
 #[test]
 fn a_lost_middle_is_resent_around() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.append(1, append(1, 1));
-    fleet.cut.push((1, 2));
+    fleet.unreachable.push((1, 2));
     for seq in 2..=5 {
         fleet.append(1, append(1, seq));
     }
-    fleet.take_told();
+    fleet.take_commands();
     fleet.configure(2, &[1, 3], &[]);
-    assert_eq!(acks(&fleet.take_told()), [(2, 2), (3, 4), (4, 6), (5, 8)]);
+    assert_eq!(acks(&fleet.take_commands()), [(2, 2), (3, 4), (4, 6), (5, 8)]);
     assert_eq!(fleet.commits(&[1, 3]), [5, 5]);
 }
 
 #[test]
-fn a_lost_head_leaves_what_its_successor_has() {
+fn a_lost_heads_successor_commits_all_that_it_has() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.append(1, append(1, 1));
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.append(1, append(1, 2));
-    fleet.cut = vec![(1, 2), (1, 3)];
+    fleet.unreachable = vec![(1, 2), (1, 3)];
     fleet.configure(2, &[2, 3], &[]);
-    assert_eq!(
-        fleet.commits(&[2, 3]),
-        [2, 2],
-        "what the second held is committed by it"
-    );
-    fleet.take_told();
+    assert_eq!(fleet.commits(&[2, 3]), [2, 2], "the second commits its whole log");
+    fleet.take_commands();
     fleet.append(2, append(1, 2));
     assert_eq!(
-        acks(&fleet.take_told()),
+        acks(&fleet.take_commands()),
         [(2, 2)],
         "the retry is not ordered twice"
     );
 }
 
 #[test]
-fn several_lost_at_once_leave_what_the_rest_has() {
+fn the_rest_commits_its_log_when_several_are_lost_at_once() {
     for (rest, server) in [([2, 4], 2), ([1, 5], 1), ([4, 5], 4), ([1, 2], 1)] {
         let mut fleet = Fleet::new(Durability::InMemory, &[1, 2, 3, 4, 5]);
         fleet.configure(1, &[1, 2, 3, 4, 5], &[]);
         fleet.append(1, append(1, 1));
-        fleet.cut.push((3, 4));
+        fleet.unreachable.push((3, 4));
         fleet.append(1, append(1, 2));
-        fleet.take_told();
-        fleet.cut.clear();
+        fleet.take_commands();
+        fleet.unreachable.clear();
         fleet.configure(2, &rest, &[]);
         let last = fleet.node(rest[0]).log().last_index();
-        assert!(last >= 1, "what was acked is in {rest:?}");
+        assert!(last >= 1, "acked batches are in {rest:?}");
         assert_eq!(fleet.commits(&rest), [last; 2], "{rest:?} agree");
         fleet.append(server, append(1, last + 1));
         assert_eq!(fleet.commits(&rest), [last + 1; 2], "and {rest:?} go on");
@@ -104,12 +100,12 @@ fn several_lost_at_once_leave_what_the_rest_has() {
 }
 
 #[test]
-fn only_the_tail_of_this_epoch_closes_the_ring() {
+fn only_the_tail_of_this_epoch_agrees_for_the_ring() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.append(1, append(1, 1));
     let ack = Message::ChainAck(ChainAck {
-        level: 1,
+        acknowledged_index: 1,
         storage_fault: false,
         ..ChainAck::default()
     });
@@ -123,14 +119,14 @@ fn only_the_tail_of_this_epoch_closes_the_ring() {
 }
 
 #[test]
-fn a_ring_level_of_an_earlier_epoch_counts_for_nothing() {
+fn an_acknowledgement_of_an_earlier_epoch_counts_for_nothing() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     let paused = quorate_types::GroupConfig {
         min_replicas: 3,
         ..config(2, &[1, 2], &[])
     };
     for id in [1, 2] {
-        fleet.give(id, Event::Configure(paused.clone()));
+        fleet.give(id, ReplicaEvent::Configure(paused.clone()));
     }
     fleet.settle();
     let head = fleet.nodes.get_mut(&1).expect("head");
@@ -138,14 +134,14 @@ fn a_ring_level_of_an_earlier_epoch_counts_for_nothing() {
         head,
         2,
         Message::ChainAck(ChainAck {
-            level: 9,
+            acknowledged_index: 9,
             storage_fault: false,
             ..ChainAck::default()
         }),
     );
     assert_eq!((head.commit_index(), head.state()), (0, GroupState::Paused));
-    // Alone with another log, the level that was told then must not commit it.
-    fleet.cut = vec![(1, 2), (1, 3)];
+    // Alone with another log, it must not commit by an acknowledgement of that epoch.
+    fleet.unreachable = vec![(1, 2), (1, 3)];
     fleet.configure(3, &[1, 2, 3], &[]);
     fleet.append(1, append(1, 1));
     assert_eq!(fleet.commits(&[1]), [0]);
@@ -155,19 +151,19 @@ fn a_ring_level_of_an_earlier_epoch_counts_for_nothing() {
 fn a_storage_fault_anywhere_makes_the_head_read_only() {
     for id in [1, 2, 3] {
         let mut fleet = Fleet::of_three(Durability::Persistent);
-        fleet.event(id, Event::StorageFault(true));
+        fleet.event(id, ReplicaEvent::StorageFault(true));
         fleet.append(1, append(1, 1));
         assert_eq!(
-            refusals(&fleet.take_told()),
+            refusals(&fleet.take_commands()),
             [(1, Code::ReadOnly)],
             "fault at {id}"
         );
         assert_eq!(fleet.node(1).state(), GroupState::ReadOnly);
-        fleet.event(id, Event::StorageFault(false));
+        fleet.event(id, ReplicaEvent::StorageFault(false));
         fleet.append(1, append(1, 1));
-        let told = fleet.take_told();
+        let taken = fleet.take_commands();
         assert!(
-            !told.iter().any(|c| matches!(c, Command::Refuse { .. })),
+            !taken.iter().any(|c| matches!(c, ReplicaCommand::Refuse { .. })),
             "fault gone at {id}"
         );
         assert_eq!(fleet.node(1).state(), GroupState::Active);
@@ -177,13 +173,13 @@ fn a_storage_fault_anywhere_makes_the_head_read_only() {
 #[test]
 fn an_in_memory_group_does_not_care_for_disks() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.event(2, Event::StorageFault(true));
+    fleet.event(2, ReplicaEvent::StorageFault(true));
     fleet.append(1, append(1, 1));
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
 #[test]
-fn in_a_persistent_group_each_speaks_for_itself() {
+fn in_a_persistent_group_each_acknowledges_for_itself() {
     for missing in [1, 2, 3] {
         let mut fleet = Fleet::of_three(Durability::Persistent);
         for id in [1, 2, 3] {
@@ -194,13 +190,13 @@ fn in_a_persistent_group_each_speaks_for_itself() {
             fleet.sync(id);
         }
         assert_eq!(
-            acks(&fleet.take_told()),
+            acks(&fleet.take_commands()),
             [],
             "the disk of {missing} does not have it"
         );
         fleet.sync(missing);
         assert_eq!(
-            acks(&fleet.take_told()),
+            acks(&fleet.take_commands()),
             [(1, 0)],
             "nor was anything else missing than {missing}"
         );
@@ -208,25 +204,25 @@ fn in_a_persistent_group_each_speaks_for_itself() {
 }
 
 #[test]
-fn a_persistent_ring_is_closed_by_all_of_this_epochs_chain_and_nobody_else() {
+fn a_persistent_ring_needs_all_of_this_epochs_chain_and_nobody_else() {
     let mut head = quorate_chain::Replica::new(quorate_types::ServerId(1), Durability::Persistent);
-    crate::rig::step(&mut head, Event::Configure(config(1, &[1, 2, 3], &[4])));
+    crate::rig::step(&mut head, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[4])));
     let ack = || Message::ChainAck(ChainAck::default());
     for from in [3, 4, 9, 3] {
         peer(&mut head, from, ack());
-        assert!(!head.ring_closed(), "{from} does not speak for 2");
+        assert!(!head.chain_agrees(), "{from} does not speak for 2");
     }
     peer(&mut head, 2, ack());
-    assert!(head.ring_closed());
+    assert!(head.chain_agrees());
 }
 
 #[test]
-fn a_fault_that_one_replica_told_is_not_taken_back_by_another() {
+fn one_replicas_fault_is_not_taken_back_by_another() {
     let mut fleet = Fleet::of_three(Durability::Persistent);
-    fleet.event(2, Event::StorageFault(true));
-    fleet.event(3, Event::StorageFault(true));
-    fleet.event(3, Event::StorageFault(false));
+    fleet.event(2, ReplicaEvent::StorageFault(true));
+    fleet.event(3, ReplicaEvent::StorageFault(true));
+    fleet.event(3, ReplicaEvent::StorageFault(false));
     assert_eq!(fleet.node(1).state(), GroupState::ReadOnly);
-    fleet.event(2, Event::StorageFault(false));
+    fleet.event(2, ReplicaEvent::StorageFault(false));
     assert_eq!(fleet.node(1).state(), GroupState::Active);
 }

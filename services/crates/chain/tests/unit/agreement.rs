@@ -1,26 +1,26 @@
-//! Where two logs part: the successor asks, the predecessor answers with a common index or with a base.
+//! Agreement on two logs: the successor asks, the predecessor answers with a common index or with a base.
 
-use quorate_chain::{Base, Command, Event, Replica};
+use quorate_chain::{Base, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::limits::CATCHUP_WINDOW_BYTES;
 use quorate_types::{Durability, Epoch, GroupConfig, GroupState, Index, ServerId};
 use quorate_wire::peer::{Message, Progress, SyncReply, SyncRequest};
 
 use crate::rig::{Fleet, TICK, append, batch_after, batches, config, payload, peer, sends, step};
 
-/// A head that holds batches of these epochs, all but the last `kept` trimmed, and its successor's question.
+/// A head that holds batches of these epochs, with all but the last `kept` trimmed.
 fn head_with(epochs: &[Epoch], kept: usize) -> Replica {
     let mut replica = Replica::new(ServerId(1), Durability::InMemory);
     for batch in batches(epochs) {
         replica.recover(batch);
     }
-    step(&mut replica, Event::Configure(config(100, &[1], &[])));
+    step(&mut replica, ReplicaEvent::Configure(config(100, &[1], &[])));
     let trimming = GroupConfig {
         retention_bytes: 20 * kept as u64,
         ..config(101, &[1], &[])
     };
-    step(&mut replica, Event::Configure(trimming));
+    step(&mut replica, ReplicaEvent::Configure(trimming));
     step(&mut replica, TICK);
-    step(&mut replica, Event::Configure(config(200, &[1, 2], &[])));
+    step(&mut replica, ReplicaEvent::Configure(config(200, &[1, 2], &[])));
     replica
 }
 
@@ -65,7 +65,7 @@ fn the_common_index_of_whole_logs() {
 }
 
 #[test]
-fn a_log_that_ends_before_the_base_begins_anew() {
+fn a_log_that_ends_before_the_base_begins_again() {
     for (last, history) in [
         (0, vec![]),
         (1, vec![(1, 1)]),
@@ -106,7 +106,7 @@ fn a_log_that_reaches_the_base_goes_on() {
 #[test]
 fn a_question_waits_until_it_can_be_answered() {
     let mut middle = Replica::new(ServerId(2), Durability::InMemory);
-    step(&mut middle, Event::Configure(config(1, &[1, 2, 3], &[])));
+    step(&mut middle, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[])));
     let request = || {
         Message::SyncRequest(SyncRequest {
             nonce: 1,
@@ -133,7 +133,7 @@ fn a_question_waits_until_it_can_be_answered() {
         [Message::SyncReply(_), Message::ChainNotice(_)]
     ));
 
-    let newer = Event::Peer {
+    let newer = ReplicaEvent::Peer {
         from: ServerId(3),
         epoch: 4,
         message: request(),
@@ -142,10 +142,10 @@ fn a_question_waits_until_it_can_be_answered() {
         step(&mut middle, newer).is_empty(),
         "it does not know that epoch yet"
     );
-    let commands = step(&mut middle, Event::Configure(config(4, &[2, 3], &[])));
+    let commands = step(&mut middle, ReplicaEvent::Configure(config(4, &[2, 3], &[])));
     assert!(matches!(sends(&commands, 3)[0], Message::SyncReply(_)));
 
-    let stranger = Event::Peer {
+    let stranger = ReplicaEvent::Peer {
         from: ServerId(7),
         epoch: 4,
         message: request(),
@@ -154,33 +154,33 @@ fn a_question_waits_until_it_can_be_answered() {
 }
 
 #[test]
-fn an_old_heads_suffix_is_cut() {
+fn an_old_heads_suffix_is_truncated() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.append(1, append(1, 1));
-    fleet.cut = vec![(1, 2), (1, 3)];
+    fleet.unreachable = vec![(1, 2), (1, 3)];
     fleet.append(1, append(1, 2));
     fleet.append(1, append(1, 3));
     fleet.configure(2, &[2, 3], &[]);
     fleet.append(2, append(9, 1));
-    fleet.cut.clear();
+    fleet.unreachable.clear();
     fleet.configure(3, &[2, 3], &[1]);
     let (old, new) = (fleet.node(1).log(), fleet.node(2).log());
     assert_eq!((old.last_index(), old.epoch_at(2)), (2, Some(2)));
     assert_eq!(
         old.sessions(),
         new.sessions(),
-        "the table no longer knows what was cut"
+        "the table no longer knows truncated batches"
     );
     assert_eq!(fleet.commits(&[1, 2, 3]), [2, 2, 2]);
 }
 
 #[test]
-#[should_panic(expected = "below what is committed")]
-fn what_is_committed_is_never_cut() {
+#[should_panic(expected = "below the commit index")]
+fn a_committed_batch_is_never_truncated() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.append(1, append(1, 1));
     let follower = fleet.nodes.get_mut(&2).expect("follower");
-    step(follower, Event::LinkUp { server: ServerId(1) });
+    step(follower, ReplicaEvent::LinkUp { server: ServerId(1) });
     let reply = |nonce| SyncReply {
         nonce,
         common_index: 0,
@@ -197,7 +197,7 @@ fn what_is_committed_is_never_cut() {
 fn a_replica_whose_way_down_is_full_sends_its_batches_when_it_is_not() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1, 2]);
     fleet.configure(1, &[1, 2], &[]);
-    let sent = |commands: &[Command]| {
+    let sent = |commands: &[ReplicaCommand]| {
         let indexes = sends(commands, 2).into_iter().filter_map(|m| match m {
             Message::Replicate(r) => Some(r.batch.header.index),
             _ => None,
@@ -208,7 +208,7 @@ fn a_replica_whose_way_down_is_full_sends_its_batches_when_it_is_not() {
     assert_eq!(head.feeds(), Some(ServerId(2)));
     head.hold(true);
     for seq in 1..=3 {
-        assert_eq!(sent(&step(head, Event::Append(append(1, seq)))), [0; 0]);
+        assert_eq!(sent(&step(head, ReplicaEvent::Append(append(1, seq)))), [0; 0]);
     }
     head.hold(false);
     let mut commands = Vec::new();
@@ -217,7 +217,7 @@ fn a_replica_whose_way_down_is_full_sends_its_batches_when_it_is_not() {
 }
 
 #[test]
-fn the_window_bounds_what_is_on_its_way() {
+fn the_window_bounds_batches_on_their_way() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1]);
     fleet.configure(1, &[1], &[]);
     for seq in 1..=20 {
@@ -226,14 +226,14 @@ fn the_window_bounds_what_is_on_its_way() {
         fleet.append(1, request);
     }
     let head = fleet.nodes.get_mut(&1).expect("head");
-    step(head, Event::Configure(config(2, &[1, 2], &[])));
+    step(head, ReplicaEvent::Configure(config(2, &[1, 2], &[])));
     let request = SyncRequest {
         nonce: 1,
         last_index: 0,
         commit_index: 0,
         history: vec![],
     };
-    let count = |commands: &[Command]| {
+    let count = |commands: &[ReplicaCommand]| {
         sends(commands, 2)
             .iter()
             .filter(|m| matches!(m, Message::Replicate(_)))
@@ -247,7 +247,7 @@ fn the_window_bounds_what_is_on_its_way() {
             2,
             Message::Progress(Progress {
                 index: 2,
-                level_with_sender: false,
+                is_caught_up: false,
                 ..Progress::default()
             })
         )),
@@ -259,7 +259,7 @@ fn the_window_bounds_what_is_on_its_way() {
             2,
             Message::Progress(Progress {
                 index: 1,
-                level_with_sender: false,
+                is_caught_up: false,
                 ..Progress::default()
             })
         )),
@@ -271,14 +271,14 @@ fn the_window_bounds_what_is_on_its_way() {
             3,
             Message::Progress(Progress {
                 index: 9,
-                level_with_sender: false,
+                is_caught_up: false,
                 ..Progress::default()
             })
         )),
         0,
-        "a stranger"
+        "not the successor"
     );
-    step(head, Event::LinkDown { server: ServerId(2) });
+    step(head, ReplicaEvent::LinkDown { server: ServerId(2) });
     assert_eq!(count(&step(head, TICK)), 0, "it must ask again");
 }
 
@@ -295,7 +295,7 @@ fn evicted_payloads_are_loaded_for_a_successor() {
         head.payload(1).is_none() && head.payload(24).is_some(),
         "16 MiB stay in memory"
     );
-    step(&mut head, Event::Configure(config(2, &[1, 2], &[])));
+    step(&mut head, ReplicaEvent::Configure(config(2, &[1, 2], &[])));
     let request = SyncRequest {
         nonce: 1,
         last_index: 0,
@@ -303,10 +303,10 @@ fn evicted_payloads_are_loaded_for_a_successor() {
         history: vec![],
     };
     let commands = peer(&mut head, 2, Message::SyncRequest(request));
-    let Some(Command::Load {
+    let Some(ReplicaCommand::Load {
         from_index: 1,
         to_index,
-    }) = commands.iter().find(|c| matches!(c, Command::Load { .. }))
+    }) = commands.iter().find(|c| matches!(c, ReplicaCommand::Load { .. }))
     else {
         panic!("no load in {commands:?}")
     };
@@ -315,20 +315,20 @@ fn evicted_payloads_are_loaded_for_a_successor() {
         "a load is at most a window: {to_index}"
     );
     let loaded = (1..=*to_index).map(|index| (index, payload(1 << 20))).collect();
-    let commands = step(&mut head, Event::Loaded { batches: loaded });
+    let commands = step(&mut head, ReplicaEvent::Loaded { batches: loaded });
     let sent = sends(&commands, 2)
         .iter()
         .filter(|m| matches!(m, Message::Replicate(_)))
         .count() as u64;
     assert_eq!(sent, *to_index);
-    let next = |c: &Command| matches!(c, Command::Load { from_index, .. } if *from_index == to_index + 1);
+    let next = |c: &ReplicaCommand| matches!(c, ReplicaCommand::Load { from_index, .. } if *from_index == to_index + 1);
     assert!(commands.iter().any(next), "the next run: {commands:?}");
-    // What comes for an earlier stream is passed over.
+    // Payloads for an earlier stream are passed over.
     assert!(
         sends(
             &step(
                 &mut head,
-                Event::Loaded {
+                ReplicaEvent::Loaded {
                     batches: vec![(1, payload(1 << 20))]
                 }
             ),
@@ -339,7 +339,7 @@ fn evicted_payloads_are_loaded_for_a_successor() {
 }
 
 #[test]
-fn a_learner_that_feeds_another_begins_anew_without_harm() {
+fn a_learner_that_feeds_another_begins_again_without_harm() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1, 2, 3]);
     fleet.configure(1, &[1], &[2, 3]);
     for seq in 1..=3 {
@@ -348,7 +348,7 @@ fn a_learner_that_feeds_another_begins_anew_without_harm() {
     assert_eq!(fleet.node(3).log().last_index(), 3);
     // The first learner is away while the head goes on and trims beyond it, in one epoch.
     let first = fleet.nodes.get_mut(&2).expect("learner");
-    step(first, Event::LinkUp { server: ServerId(1) });
+    step(first, ReplicaEvent::LinkUp { server: ServerId(1) });
     let mut base = Base::default();
     for batch in batches(&[1, 1, 1, 1, 1]) {
         base.apply(&batch.header);
@@ -365,7 +365,7 @@ fn a_learner_that_feeds_another_begins_anew_without_harm() {
         let epoch = 1;
         fleet.event(
             2,
-            Event::Peer {
+            ReplicaEvent::Peer {
                 from: ServerId(1),
                 epoch,
                 message: Message::SyncReply(reply),
@@ -376,10 +376,6 @@ fn a_learner_that_feeds_another_begins_anew_without_harm() {
     assert_eq!(fleet.node(3).log().last_index(), 3);
     fleet.now = 2_000_000;
     fleet.event(3, TICK);
-    assert_eq!(
-        fleet.node(3).log().first_index(),
-        6,
-        "it saw that it is behind, and asked"
-    );
+    assert_eq!(fleet.node(3).log().first_index(), 6, "it is behind, and asks");
     assert_ne!(fleet.node(3).state(), GroupState::Syncing);
 }

@@ -1,6 +1,6 @@
-//! Every kind of message is fenced: what is of another epoch changes nothing.
+//! Every kind of message is fenced: a message of another epoch changes nothing.
 
-use quorate_chain::{Event, Replica};
+use quorate_chain::{Replica, ReplicaEvent};
 use quorate_types::{Durability, Epoch, ServerId};
 use quorate_wire::peer::{ChainAck, ChainNotice, Message, Progress, Replicate, SyncReply, SyncRequest};
 
@@ -8,7 +8,7 @@ use crate::rig::{Fleet, append, batches, config, step};
 
 fn kinds() -> Vec<Message> {
     let batch = batches(&[5]).remove(0);
-    let (commit_index, level, last_index, storage_fault) = (1, 1, 1, true);
+    let (commit_index, acknowledged_index, last_index, storage_fault) = (1, 1, 1, true);
     let mut kinds = vec![
         Message::Replicate(Replicate {
             commit_index,
@@ -17,7 +17,7 @@ fn kinds() -> Vec<Message> {
             batch,
         }),
         Message::ChainAck(ChainAck {
-            level,
+            acknowledged_index,
             storage_fault,
             ..ChainAck::default()
         }),
@@ -28,7 +28,7 @@ fn kinds() -> Vec<Message> {
         }),
         Message::Progress(Progress {
             index: 1,
-            level_with_sender: true,
+            is_caught_up: true,
             ..Progress::default()
         }),
     ];
@@ -60,7 +60,7 @@ fn other_epochs_change_nothing() {
             let before = state(replica);
             for message in kinds() {
                 for from in [1, 2, 3, 4] {
-                    let event = Event::Peer {
+                    let event = ReplicaEvent::Peer {
                         from: ServerId(from),
                         epoch,
                         message: message.clone(),
@@ -93,7 +93,7 @@ fn a_question_of_an_older_epoch_is_not_answered() {
         assert!(
             step(
                 head,
-                Event::Peer {
+                ReplicaEvent::Peer {
                     from: ServerId(2),
                     epoch,
                     message
@@ -105,10 +105,10 @@ fn a_question_of_an_older_epoch_is_not_answered() {
 }
 
 #[test]
-fn a_head_that_has_not_heard_commits_nothing_against_those_who_have() {
+fn a_deposed_head_that_has_not_heard_commits_nothing() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     for id in [2, 3] {
-        fleet.give(id, Event::Configure(config(2, &[2, 3], &[])));
+        fleet.give(id, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
     }
     fleet.settle();
     fleet.append(1, append(1, 1));
@@ -126,7 +126,7 @@ fn before_any_configuration_nobody_is_believed() {
             assert!(
                 step(
                     &mut replica,
-                    Event::Peer {
+                    ReplicaEvent::Peer {
                         from: ServerId(1),
                         epoch,
                         message

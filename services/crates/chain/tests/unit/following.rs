@@ -1,6 +1,6 @@
 //! A follower takes its predecessor's batches in order, each once.
 
-use quorate_chain::{Command, Event, Replica};
+use quorate_chain::{Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::limits::{CATCHUP_PROGRESS_BYTES, SYNC_RETRY_MS, SYNC_STALL_MS};
 use quorate_types::{Durability, GroupState, Role, ServerId};
 use quorate_wire::Batch;
@@ -10,7 +10,7 @@ use crate::rig::{Fleet, TICK, append, batch_after, batches, config, peer, sends,
 
 fn follower() -> Replica {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
-    step(&mut replica, Event::Configure(config(1, &[1, 2, 3], &[])));
+    step(&mut replica, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[])));
     replica
 }
 
@@ -158,9 +158,9 @@ fn it_asks_again_when_no_answer_comes_or_nothing_more_comes() {
         1,
         "it is behind"
     );
-    let mut level = settled();
+    let mut caught_up = settled();
     assert!(
-        step_at(&mut level, 3_600_000_000, TICK).is_empty(),
+        step_at(&mut caught_up, 3_600_000_000, TICK).is_empty(),
         "it is not behind"
     );
 }
@@ -168,9 +168,9 @@ fn it_asks_again_when_no_answer_comes_or_nothing_more_comes() {
 #[test]
 fn a_new_link_is_a_new_agreement() {
     let mut replica = settled();
-    let commands = step(&mut replica, Event::LinkUp { server: ServerId(3) });
+    let commands = step(&mut replica, ReplicaEvent::LinkUp { server: ServerId(3) });
     assert!(commands.is_empty());
-    let commands = step(&mut replica, Event::LinkUp { server: ServerId(1) });
+    let commands = step(&mut replica, ReplicaEvent::LinkUp { server: ServerId(1) });
     assert!(matches!(&sends(&commands, 1)[..], [Message::SyncRequest(_)]));
 }
 
@@ -179,11 +179,11 @@ fn the_tail_repeats_itself_to_a_head_that_is_back() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.append(1, append(1, 1));
     let tail = fleet.nodes.get_mut(&3).expect("tail");
-    let commands = step(tail, Event::LinkUp { server: ServerId(1) });
+    let commands = step(tail, ReplicaEvent::LinkUp { server: ServerId(1) });
     assert_eq!(
         sends(&commands, 1),
         [Message::ChainAck(ChainAck {
-            level: 1,
+            acknowledged_index: 1,
             storage_fault: false,
             ..ChainAck::default()
         })]
@@ -193,14 +193,14 @@ fn the_tail_repeats_itself_to_a_head_that_is_back() {
 #[test]
 fn progress_opens_the_window_whatever_is_trimmed() {
     let mut replica = Replica::new(ServerId(2), Durability::InMemory);
-    step(&mut replica, Event::Configure(config(1, &[1, 2, 3], &[])));
+    step(&mut replica, ReplicaEvent::Configure(config(1, &[1, 2, 3], &[])));
     peer(&mut replica, 1, reply(1, 0));
-    let (mut last, mut told) = (None, 0);
+    let (mut last, mut sent) = (None, 0);
     for seq in 1..=100 {
         let batch = batch_after(last.as_ref(), 1, 1, seq, 100_000);
         last = Some(batch.header);
         let commands = peer(&mut replica, 1, replicate(&batch, seq));
-        told += sends(&commands, 1)
+        sent += sends(&commands, 1)
             .iter()
             .filter(|m| matches!(m, Message::Progress(_)))
             .count();
@@ -213,28 +213,31 @@ fn progress_opens_the_window_whatever_is_trimmed() {
         assert!(replica.log().payload_bytes() <= 200_000);
     }
     assert!(
-        told as u64 >= 100 * 100_000 / CATCHUP_PROGRESS_BYTES - 1,
-        "{told} times for 10 MB"
+        sent as u64 >= 100 * 100_000 / CATCHUP_PROGRESS_BYTES - 1,
+        "{sent} times for 10 MB"
     );
 }
 
 #[test]
 fn a_configuration_is_adopted_once_and_never_back() {
     let mut replica = follower();
-    let adopted = |commands: &[Command]| {
+    let adopted = |commands: &[ReplicaCommand]| {
         commands
             .iter()
-            .any(|c| matches!(c, Command::Adopted { epoch: 3 }))
+            .any(|c| matches!(c, ReplicaCommand::Adopted { epoch: 3 }))
     };
     assert!(adopted(&step(
         &mut replica,
-        Event::Configure(config(3, &[2], &[]))
+        ReplicaEvent::Configure(config(3, &[2], &[]))
     )));
     assert!(
-        adopted(&step(&mut replica, Event::Configure(config(3, &[1, 2], &[])))),
+        adopted(&step(
+            &mut replica,
+            ReplicaEvent::Configure(config(3, &[1, 2], &[]))
+        )),
         "said again"
     );
     assert_eq!(replica.role(), Role::Sole, "but not changed");
-    assert!(step(&mut replica, Event::Configure(config(2, &[1, 2], &[]))).is_empty());
+    assert!(step(&mut replica, ReplicaEvent::Configure(config(2, &[1, 2], &[]))).is_empty());
     assert_eq!(replica.epoch(), 3);
 }

@@ -1,14 +1,15 @@
 //! A learner catches up behind the tail; before it joins, nothing is committed that it lacks.
 
-use quorate_chain::{Command, Event};
+use quorate_chain::{ReplicaCommand, ReplicaEvent};
 use quorate_types::{Durability, GroupConfig, Role, ServerId};
 
 use crate::rig::{Fleet, TICK, acks, append, config};
 
 fn reports(fleet: &mut Fleet) -> usize {
-    let told = fleet.take_told();
-    told.iter()
-        .filter(|c| matches!(c, Command::LearnerCaughtUp { learner: ServerId(4) }))
+    let taken = fleet.take_commands();
+    taken
+        .iter()
+        .filter(|c| matches!(c, ReplicaCommand::LearnerCaughtUp { learner: ServerId(4) }))
         .count()
 }
 
@@ -18,7 +19,7 @@ fn it_learns_and_is_reported_by_the_tail_once_and_at_ticks() {
     for seq in 1..=5 {
         fleet.append(1, append(1, seq));
     }
-    fleet.take_told();
+    fleet.take_commands();
     fleet.configure(2, &[1, 2, 3], &[4]);
     assert_eq!(fleet.node(4).role(), Role::Learner);
     assert_eq!(
@@ -40,34 +41,34 @@ fn it_learns_and_is_reported_by_the_tail_once_and_at_ticks() {
 }
 
 #[test]
-fn before_it_is_level_it_holds_nobody_up() {
+fn commitment_does_not_wait_while_it_catches_up() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.cut.push((3, 4));
+    fleet.unreachable.push((3, 4));
     fleet.configure(2, &[1, 2, 3], &[4]);
     fleet.append(1, append(1, 1));
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
 #[test]
-fn once_level_nothing_is_committed_without_it() {
+fn once_caught_up_nothing_is_committed_without_it() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.configure(2, &[1, 2, 3], &[4]);
     assert_eq!(reports(&mut fleet), 1);
-    fleet.cut.push((3, 4));
+    fleet.unreachable.push((3, 4));
     fleet.append(1, append(1, 1));
     assert_eq!(
-        acks(&fleet.take_told()),
+        acks(&fleet.take_commands()),
         [],
         "it may be the tail of the next epoch, and lacks it"
     );
-    fleet.event(3, Event::LinkDown { server: ServerId(4) });
+    fleet.event(3, ReplicaEvent::LinkDown { server: ServerId(4) });
     assert_eq!(
-        acks(&fleet.take_told()),
+        acks(&fleet.take_commands()),
         [],
         "also when it is gone: the report cannot be taken back"
     );
     fleet.configure(3, &[1, 2, 3], &[]);
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)], "the next epoch decides");
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)], "the next epoch decides");
 }
 
 #[test]
@@ -91,9 +92,9 @@ fn a_persistent_learner_counts_by_its_disk() {
     for id in [1, 2, 3] {
         fleet.sync(id);
     }
-    assert_eq!(acks(&fleet.take_told()), []);
+    assert_eq!(acks(&fleet.take_commands()), []);
     fleet.sync(4);
-    assert_eq!(acks(&fleet.take_told()), [(3, 4)]);
+    assert_eq!(acks(&fleet.take_commands()), [(3, 4)]);
 }
 
 #[test]
@@ -101,11 +102,11 @@ fn a_learner_of_a_chain_of_one_is_waited_for_too() {
     let mut fleet = Fleet::new(Durability::InMemory, &[1, 4]);
     fleet.configure(1, &[1], &[4]);
     assert_eq!(reports(&mut fleet), 1);
-    fleet.cut.push((1, 4));
+    fleet.unreachable.push((1, 4));
     fleet.append(1, append(1, 1));
-    assert_eq!(acks(&fleet.take_told()), []);
-    fleet.event(1, Event::Configure(config(2, &[1], &[])));
-    assert_eq!(acks(&fleet.take_told()), [(1, 0)]);
+    assert_eq!(acks(&fleet.take_commands()), []);
+    fleet.event(1, ReplicaEvent::Configure(config(2, &[1], &[])));
+    assert_eq!(acks(&fleet.take_commands()), [(1, 0)]);
 }
 
 #[test]
@@ -122,12 +123,12 @@ fn a_learner_too_far_behind_gets_a_base() {
             durability,
             ..config(epoch, &[1], learners)
         };
-        fleet.event(1, Event::Configure(trimming(2, &[])));
+        fleet.event(1, ReplicaEvent::Configure(trimming(2, &[])));
         fleet.event(1, TICK);
         assert_eq!(fleet.node(1).log().first_index(), 8);
-        fleet.take_told();
+        fleet.take_commands();
         for id in [1, 4] {
-            fleet.event(id, Event::Configure(trimming(3, &[4])));
+            fleet.event(id, ReplicaEvent::Configure(trimming(3, &[4])));
         }
         let (head, learner) = (fleet.node(1).log(), fleet.node(4).log());
         assert_eq!((learner.first_index(), learner.last_index()), (8, 10));
@@ -140,7 +141,7 @@ fn a_learner_too_far_behind_gets_a_base() {
             assert_eq!(reports(&mut fleet), 0, "not before the base is on its disk");
             let first = fleet.unsynced[&4].first().cloned();
             assert!(
-                matches!(first, Some(Event::CutPersisted { .. })),
+                matches!(first, Some(ReplicaEvent::TruncationPersisted { .. })),
                 "what was before is void: {first:?}"
             );
             fleet.sync(4);

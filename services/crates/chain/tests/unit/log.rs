@@ -1,6 +1,6 @@
-//! The log: dense, cut from behind, trimmed from the front.
+//! The log: dense, truncated from behind, trimmed from the front.
 
-use quorate_chain::{Base, Event, Log};
+use quorate_chain::{Base, Log, ReplicaEvent};
 use quorate_types::{Durability, GroupConfig};
 
 use crate::rig::{TICK, append, batches, config, payload, sole, step};
@@ -28,7 +28,7 @@ fn offsets_and_bytes_add_up() {
     );
 }
 
-/// What a batch came in would be held as long as the batch.
+/// The buffer that a batch came in would be held as long as the batch.
 #[test]
 fn a_short_payload_does_not_keep_the_buffer_that_it_came_in() {
     let mut log = Log::new(Base::default());
@@ -69,15 +69,15 @@ fn an_older_epoch_is_not_taken() {
 }
 
 #[test]
-#[should_panic(expected = "below what is trimmed")]
-fn what_is_trimmed_is_not_cut() {
+#[should_panic(expected = "below the base")]
+fn a_truncation_below_the_base_is_an_error() {
     let base = Base {
         index: 5,
         epoch: 1,
         ..Base::default()
     };
     let mut log = Log::new(base);
-    // Nothing is held, so a cut before the base has nothing to cut; with a batch it has.
+    // With a batch behind the base, a truncation below the base would remove something.
     let mut next = batches(&[1; 6]).remove(5);
     next.header.base_offset = 0;
     next.header.cumulative_bytes = 12;
@@ -86,24 +86,24 @@ fn what_is_trimmed_is_not_cut() {
 }
 
 #[test]
-fn retention_trims_what_is_committed() {
+fn retention_trims_committed_batches() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     let small = GroupConfig {
         retention_bytes: 2_000,
         ..config(2, &[1], &[])
     };
-    step(&mut replica, Event::Configure(small));
+    step(&mut replica, ReplicaEvent::Configure(small));
     for seq in 1..=10 {
         let mut request = append(1, seq);
         request.payload = payload(500);
-        step(&mut replica, Event::Append(request));
+        step(&mut replica, ReplicaEvent::Append(request));
     }
     assert_eq!(replica.log().first_index(), 1);
     let commands = step(&mut replica, TICK);
     assert!(
         commands
             .iter()
-            .any(|c| matches!(c, quorate_chain::Command::Trimmed { first_index: 7 }))
+            .any(|c| matches!(c, quorate_chain::ReplicaCommand::Trimmed { first_index: 7 }))
     );
     assert_eq!(
         (replica.log().first_index(), replica.log().payload_bytes()),

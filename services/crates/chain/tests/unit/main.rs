@@ -1,20 +1,20 @@
-//! The protocol piece by piece: build a state, give it an event, compare what it wants done.
+//! The protocol piece by piece: build a state, give it an event, compare its commands.
 
 mod acks;
 mod agreement;
-mod beginning;
-mod cut_off;
+mod commit_notices;
 mod durability;
 mod fencing;
 mod following;
+mod isolation;
 mod learners;
 mod log;
-mod notices;
 mod ordering;
 mod pace;
 mod reads;
 mod recovery;
+mod reset;
 mod rig;
-mod rounds;
+mod ring_passes;
 mod sessions;
 mod trim;

@@ -1,6 +1,6 @@
-//! A learner is fed at the rate that is allowed, and no faster than its disk; who falls behind is seen.
+//! A learner is fed at the allowed rate, and no faster than its disk. A replica that falls behind is seen.
 
-use quorate_chain::{Event, Lags, Replica};
+use quorate_chain::{Lags, Replica, ReplicaEvent};
 use quorate_types::limits::CATCHUP_WINDOW_BYTES;
 use quorate_types::{Durability, ServerId};
 
@@ -30,7 +30,7 @@ fn held(fleet: &Fleet) -> u64 {
 }
 
 #[test]
-fn a_learner_is_sent_what_is_allowed() {
+fn a_learner_is_sent_its_allowance() {
     let mut fleet = with_learner(Durability::InMemory, 12, true);
     assert_eq!(held(&fleet), 0);
     let wanted = fleet.node(1).catchup_wanted_bytes();
@@ -39,15 +39,15 @@ fn a_learner_is_sent_what_is_allowed() {
         "a window: {wanted}"
     );
     for allowed in 1..=3 {
-        fleet.event(1, Event::CatchupAllowance { bytes: MIB as u64 });
+        fleet.event(1, ReplicaEvent::CatchupAllowance { bytes: MIB as u64 });
         assert_eq!(held(&fleet), allowed, "a MiB is allowed, a batch is sent");
     }
-    fleet.event(1, Event::CatchupAllowance { bytes: u64::MAX >> 1 });
-    assert_eq!(held(&fleet), 7, "what cannot be sent at once is not saved up");
+    fleet.event(1, ReplicaEvent::CatchupAllowance { bytes: u64::MAX >> 1 });
+    assert_eq!(held(&fleet), 7, "an allowance is not saved up");
 }
 
 #[test]
-fn what_is_appended_meanwhile_does_not_count() {
+fn appends_meanwhile_do_not_count() {
     let mut fleet = with_learner(Durability::InMemory, 3, true);
     let before = held(&fleet);
     for seq in 4..=6 {
@@ -62,7 +62,7 @@ fn what_is_appended_meanwhile_does_not_count() {
 #[test]
 fn a_replica_of_the_chain_and_a_learner_about_to_join_are_not_held_back() {
     let mut fleet = with_learner(Durability::InMemory, 1, true);
-    fleet.event(1, Event::CatchupAllowance { bytes: 1 });
+    fleet.event(1, ReplicaEvent::CatchupAllowance { bytes: 1 });
     assert_eq!((held(&fleet), fleet.node(1).catchup_wanted_bytes()), (1, 0));
     for seq in 2..=20 {
         let mut request = append(1, seq);
@@ -84,7 +84,7 @@ fn a_learner_whose_disk_is_slow_is_not_made_to_buffer_the_log() {
     while held(&fleet) < 14 {
         let before = held(&fleet);
         fleet.sync(4);
-        assert!(held(&fleet) > before, "what is durable opens the window");
+        assert!(held(&fleet) > before, "durable batches open the window");
         assert!(held(&fleet) - before <= window);
         rounds += 1;
         assert!(rounds < 20);
@@ -102,15 +102,15 @@ fn a_successor_that_does_not_get_on_is_seen() {
     fleet.append(1, append(1, 1));
     let head = fleet.nodes.get_mut(&1).expect("head");
     assert_eq!(lags_at(head, 0), Lags::default(), "all is committed");
-    fleet.cut.push((1, 2));
+    fleet.unreachable.push((1, 2));
     fleet.append(1, append(1, 2));
     let head = fleet.nodes.get_mut(&1).expect("head");
     lags_at(head, 100);
     fleet.append(1, append(1, 3));
     let head = fleet.nodes.get_mut(&1).expect("head");
     assert_eq!(lags_at(head, 700).successor, Some((ServerId(2), 600)));
-    fleet.cut.clear();
-    fleet.event(2, Event::LinkUp { server: ServerId(1) });
+    fleet.unreachable.clear();
+    fleet.event(2, ReplicaEvent::LinkUp { server: ServerId(1) });
     let head = fleet.nodes.get_mut(&1).expect("head");
     assert_eq!(head.lags(800), Lags::default());
 }
@@ -118,7 +118,7 @@ fn a_successor_that_does_not_get_on_is_seen() {
 #[test]
 fn only_the_slow_one_is_blamed() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.append(1, append(1, 1));
     for now in [0, 100, 200, 300] {
         fleet.now = now;

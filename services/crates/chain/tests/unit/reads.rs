@@ -1,6 +1,6 @@
 //! Reading: whole committed batches, from any replica.
 
-use quorate_chain::{Event, ReadError, Replica};
+use quorate_chain::{ReadError, Replica, ReplicaEvent};
 use quorate_types::{Code, Durability, GroupConfig};
 
 use crate::rig::{Fleet, TICK, append, config, payload, sole, step};
@@ -8,7 +8,7 @@ use crate::rig::{Fleet, TICK, append, config, payload, sole, step};
 fn with_batches(count: u64) -> Replica {
     let mut replica = sole(Durability::InMemory, &[], 1);
     for seq in 1..=count {
-        step(&mut replica, Event::Append(append(1, seq)));
+        step(&mut replica, ReplicaEvent::Append(append(1, seq)));
     }
     replica
 }
@@ -59,10 +59,10 @@ fn the_next_page_begins_where_one_ended() {
 }
 
 #[test]
-fn only_what_is_committed_is_read() {
+fn only_committed_batches_are_read() {
     let mut fleet = Fleet::of_three(Durability::InMemory);
     fleet.append(1, append(1, 1));
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.append(1, append(1, 2));
     let max = (u32::MAX, u32::MAX, 9);
     for id in [1, 2, 3] {
@@ -81,11 +81,11 @@ fn only_what_is_committed_is_read() {
 }
 
 #[test]
-fn what_is_trimmed_says_so() {
+fn a_read_of_trimmed_entries_is_an_error() {
     let mut replica = with_batches(5);
     step(
         &mut replica,
-        Event::Configure(GroupConfig {
+        ReplicaEvent::Configure(GroupConfig {
             retention_bytes: 40,
             ..config(2, &[1], &[])
         }),
@@ -105,8 +105,8 @@ fn evicted_payloads_are_named_without_their_bytes() {
     for seq in 1..=20 {
         let mut request = append(1, seq);
         request.payload = payload(1 << 20);
-        step(&mut replica, Event::Append(request));
-        step(&mut replica, Event::Persisted { index: seq, epoch: 1 });
+        step(&mut replica, ReplicaEvent::Append(request));
+        step(&mut replica, ReplicaEvent::Persisted { index: seq, epoch: 1 });
     }
     let page = replica.read(0, 1, 1, 1).expect("a page");
     assert_eq!(

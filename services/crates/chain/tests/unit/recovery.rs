@@ -1,6 +1,6 @@
 //! A journal read back, whatever part of it is still there.
 
-use quorate_chain::{Base, Event, RecoverError, Replica};
+use quorate_chain::{Base, RecoverError, Replica, ReplicaEvent};
 use quorate_types::{Durability, Epoch, ServerId};
 use quorate_wire::Batch;
 
@@ -41,7 +41,7 @@ fn batches_alone() {
 }
 
 #[test]
-fn a_batch_ordered_later_replaces_what_was_there() {
+fn a_batch_ordered_later_replaces_an_earlier_one() {
     let held = batches(&[1, 1, 1, 1]);
     let mut replica = empty();
     recover(&mut replica, &held);
@@ -52,10 +52,10 @@ fn a_batch_ordered_later_replaces_what_was_there() {
 }
 
 #[test]
-fn a_cut_stays_cut() {
+fn a_truncation_lasts() {
     let mut replica = empty();
     recover(&mut replica, &batches(&[1, 1, 1, 1]));
-    replica.recover_cut(2);
+    replica.recover_truncation(2);
     assert_eq!(
         (
             replica.recovered_all(),
@@ -125,12 +125,12 @@ fn an_older_base_may_be_met_without_its_batches() {
 }
 
 #[test]
-fn a_log_that_began_anew_forgets_the_remains() {
+fn a_log_that_began_again_forgets_the_remains() {
     let (old, new) = (batches(&[1; 9]), batches(&[2; 7]));
     let mut replica = empty();
     // The remains of the old log end just where the new base lies, or reach beyond it.
     recover(&mut replica, &old[5..9]);
-    replica.recover_cut(0);
+    replica.recover_truncation(0);
     replica.recover_base(base_at(&new, 5));
     assert_eq!((replica.log().last_index(), replica.durable_offset()), (5, 10));
     recover(&mut replica, &new[5..]);
@@ -167,5 +167,5 @@ fn a_missing_part_is_reported() {
 fn a_damaged_log_does_not_serve() {
     let mut replica = empty();
     recover(&mut replica, &batches(&[1; 9])[5..]);
-    step(&mut replica, Event::Configure(config(3, &[1], &[])));
+    step(&mut replica, ReplicaEvent::Configure(config(3, &[1], &[])));
 }

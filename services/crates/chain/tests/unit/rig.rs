@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use quorate_chain::{AppendRequest, ClientRef, Command, Event, Replica};
+use quorate_chain::{AppendRequest, ClientRef, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::config::Member;
 use quorate_types::cost::{AppendCost, Budget};
 use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
@@ -18,7 +18,7 @@ pub const CLIENT: ClientRef = ClientRef {
     channel: 1,
 };
 /// A tick of a test that has nothing to do with the wall clock.
-pub const TICK: Event = Event::Tick { wall_us: 0 };
+pub const TICK: ReplicaEvent = ReplicaEvent::Tick { wall_us: 0 };
 static ZEROS: [u8; 4 << 20] = [0; 4 << 20];
 
 pub fn config(epoch: Epoch, replicas: &[u32], learners: &[u32]) -> GroupConfig {
@@ -116,23 +116,23 @@ pub fn batches(epochs: &[Epoch]) -> Vec<Batch> {
     made
 }
 
-/// What a replica wants after one event and a flush.
-pub fn step(replica: &mut Replica, event: Event) -> Vec<Command> {
+/// A replica's commands after one event and a flush.
+pub fn step(replica: &mut Replica, event: ReplicaEvent) -> Vec<ReplicaCommand> {
     step_at(replica, 0, event)
 }
 
-pub fn step_at(replica: &mut Replica, now: Micros, event: Event) -> Vec<Command> {
+pub fn step_at(replica: &mut Replica, now: Micros, event: ReplicaEvent) -> Vec<ReplicaCommand> {
     let mut out = Vec::new();
     replica.step(now, event, &mut out);
     replica.flush(&mut out);
     out
 }
 
-pub fn peer(replica: &mut Replica, from: u32, message: Message) -> Vec<Command> {
+pub fn peer(replica: &mut Replica, from: u32, message: Message) -> Vec<ReplicaCommand> {
     let epoch = replica.epoch();
     step(
         replica,
-        Event::Peer {
+        ReplicaEvent::Peer {
             from: ServerId(from),
             epoch,
             message,
@@ -140,34 +140,34 @@ pub fn peer(replica: &mut Replica, from: u32, message: Message) -> Vec<Command> 
     )
 }
 
-pub fn sends(commands: &[Command], to: u32) -> Vec<Message> {
-    let send = |c: &Command| match c {
-        Command::Send { to: at, message } if at.0 == to => Some(message.clone()),
+pub fn sends(commands: &[ReplicaCommand], to: u32) -> Vec<Message> {
+    let send = |c: &ReplicaCommand| match c {
+        ReplicaCommand::Send { to: at, message } if at.0 == to => Some(message.clone()),
         _ => None,
     };
     commands.iter().filter_map(send).collect()
 }
 
-pub fn acks(commands: &[Command]) -> Vec<(u64, Offset)> {
-    let ack = |c: &Command| match c {
-        Command::Ack { seq, base_offset, .. } => Some((*seq, *base_offset)),
+pub fn acks(commands: &[ReplicaCommand]) -> Vec<(u64, Offset)> {
+    let ack = |c: &ReplicaCommand| match c {
+        ReplicaCommand::Ack { seq, base_offset, .. } => Some((*seq, *base_offset)),
         _ => None,
     };
     commands.iter().filter_map(ack).collect()
 }
 
-/// What was asked and answered: request, and why not.
-pub fn answers(commands: &[Command]) -> Vec<(u32, Option<Code>)> {
-    let answer = |c: &Command| match c {
-        Command::Answer { request, refused, .. } => Some((*request, *refused)),
+/// Answers to questions: request, and the refusal's code.
+pub fn answers(commands: &[ReplicaCommand]) -> Vec<(u32, Option<Code>)> {
+    let answer = |c: &ReplicaCommand| match c {
+        ReplicaCommand::Answer { request, refused, .. } => Some((*request, *refused)),
         _ => None,
     };
     commands.iter().filter_map(answer).collect()
 }
 
-pub fn refusals(commands: &[Command]) -> Vec<(u64, Code)> {
-    let refusal = |c: &Command| match c {
-        Command::Refuse { seq, code, .. } => Some((*seq, *code)),
+pub fn refusals(commands: &[ReplicaCommand]) -> Vec<(u64, Code)> {
+    let refusal = |c: &ReplicaCommand| match c {
+        ReplicaCommand::Refuse { seq, code, .. } => Some((*seq, *code)),
         _ => None,
     };
     commands.iter().filter_map(refusal).collect()
@@ -180,21 +180,21 @@ pub fn sole(durability: Durability, held: &[Batch], epoch: Epoch) -> Replica {
         replica.recover(batch.clone());
     }
     replica.recovered_all().expect("whole");
-    step(&mut replica, Event::Configure(config(epoch, &[1], &[])));
+    step(&mut replica, ReplicaEvent::Configure(config(epoch, &[1], &[])));
     replica
 }
 
-/// A fleet; links are up unless named in `cut`, journals sync when told to.
+/// A fleet. Links are up unless named in `unreachable`; journals sync on request.
 pub struct Fleet {
     pub durability: Durability,
     pub nodes: BTreeMap<u32, Replica>,
-    pub cut: Vec<(u32, u32)>,
+    pub unreachable: Vec<(u32, u32)>,
     queue: VecDeque<(u32, u32, Epoch, Message)>,
     pub delivered: u64,
     /// Per server: records submitted and not synced.
-    pub unsynced: BTreeMap<u32, Vec<Event>>,
-    /// What every replica wanted besides sending and writing, in order.
-    pub told: Vec<(u32, Command)>,
+    pub unsynced: BTreeMap<u32, Vec<ReplicaEvent>>,
+    /// Commands of all replicas besides sends and writes, in order.
+    pub commands: Vec<(u32, ReplicaCommand)>,
     pub now: Micros,
 }
 
@@ -204,11 +204,11 @@ impl Fleet {
         Self {
             durability,
             nodes: servers.iter().map(node).collect(),
-            cut: Vec::new(),
+            unreachable: Vec::new(),
             queue: VecDeque::new(),
             delivered: 0,
             unsynced: BTreeMap::new(),
-            told: Vec::new(),
+            commands: Vec::new(),
             now: 0,
         }
     }
@@ -226,56 +226,56 @@ impl Fleet {
                 durability: self.durability,
                 ..config(epoch, replicas, learners)
             };
-            self.give(*id, Event::Configure(config));
+            self.give(*id, ReplicaEvent::Configure(config));
         }
         self.settle();
     }
 
     /// Gives an event and carries out the commands, but delivers nothing yet.
-    pub fn give(&mut self, id: u32, event: Event) {
+    pub fn give(&mut self, id: u32, event: ReplicaEvent) {
         let now = self.now;
         let replica = self.nodes.get_mut(&id).expect("a server");
         let commands = step_at(replica, now, event);
         let epoch = replica.epoch();
         for command in commands {
             match command {
-                Command::Send { to, message } => self.queue.push_back((id, to.0, epoch, message)),
-                Command::Persist(batch) => {
+                ReplicaCommand::Send { to, message } => self.queue.push_back((id, to.0, epoch, message)),
+                ReplicaCommand::Persist(batch) => {
                     let (index, epoch) = (batch.header.index, batch.header.epoch);
                     self.unsynced
                         .entry(id)
                         .or_default()
-                        .push(Event::Persisted { index, epoch });
+                        .push(ReplicaEvent::Persisted { index, epoch });
                 }
-                Command::PersistBase { index, epoch, .. } => {
+                ReplicaCommand::PersistBase { index, epoch, .. } => {
                     self.unsynced
                         .entry(id)
                         .or_default()
-                        .push(Event::Persisted { index, epoch });
+                        .push(ReplicaEvent::Persisted { index, epoch });
                 }
-                Command::Cut { number, .. } => {
+                ReplicaCommand::Truncate { number, .. } => {
                     self.unsynced
                         .entry(id)
                         .or_default()
-                        .push(Event::CutPersisted { number });
+                        .push(ReplicaEvent::TruncationPersisted { number });
                 }
-                Command::PersistTrim { index } => {
+                ReplicaCommand::PersistTrim { index } => {
                     self.unsynced
                         .entry(id)
                         .or_default()
-                        .push(Event::TrimPersisted { index });
+                        .push(ReplicaEvent::TrimPersisted { index });
                 }
-                other => self.told.push((id, other)),
+                other => self.commands.push((id, other)),
             }
         }
     }
 
-    /// Delivers until nobody has anything to say.
+    /// Delivers until no message is left.
     pub fn settle(&mut self) {
         while self.deliver() {}
     }
 
-    /// All that is on the way is lost.
+    /// Messages on their way are lost.
     pub fn lose_on_the_way(&mut self) {
         self.queue.clear();
     }
@@ -284,11 +284,11 @@ impl Fleet {
     pub fn deliver(&mut self) -> bool {
         if let Some((from, to, epoch, message)) = self.queue.pop_front() {
             self.delivered += 1;
-            let is_cut = self.cut.contains(&(from, to)) || self.cut.contains(&(to, from));
+            let is_cut = self.unreachable.contains(&(from, to)) || self.unreachable.contains(&(to, from));
             if self.nodes.contains_key(&to) && !is_cut {
                 self.give(
                     to,
-                    Event::Peer {
+                    ReplicaEvent::Peer {
                         from: ServerId(from),
                         epoch,
                         message,
@@ -300,13 +300,13 @@ impl Fleet {
         false
     }
 
-    pub fn event(&mut self, id: u32, event: Event) {
+    pub fn event(&mut self, id: u32, event: ReplicaEvent) {
         self.give(id, event);
         self.settle();
     }
 
     pub fn append(&mut self, id: u32, request: AppendRequest) {
-        self.event(id, Event::Append(request));
+        self.event(id, ReplicaEvent::Append(request));
     }
 
     /// The journal of one server syncs what it was given.
@@ -324,8 +324,8 @@ impl Fleet {
         ids.iter().map(|id| self.node(*id).commit_index()).collect()
     }
 
-    /// Forgets and answers what was told since.
-    pub fn take_told(&mut self) -> Vec<Command> {
-        self.told.drain(..).map(|(_, command)| command).collect()
+    /// Takes the commands since the last call.
+    pub fn take_commands(&mut self) -> Vec<ReplicaCommand> {
+        self.commands.drain(..).map(|(_, command)| command).collect()
     }
 }

@@ -5,7 +5,7 @@ use quorate_types::limits::{SESSION_WINDOW_BATCHES, SESSIONS_PER_GROUP_MAX};
 use quorate_types::{Code, Durability};
 
 use crate::rig::{acks, append, batch_after, refusals, sole, step};
-use quorate_chain::Event;
+use quorate_chain::ReplicaEvent;
 
 fn log_of(sessions: impl IntoIterator<Item = (u64, u64)>) -> Log {
     let mut log = Log::new(Base::default());
@@ -19,10 +19,22 @@ fn log_of(sessions: impl IntoIterator<Item = (u64, u64)>) -> Log {
 #[test]
 fn a_retry_is_answered_with_its_first_offset() {
     let mut replica = sole(Durability::InMemory, &[], 1);
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 1)))), [(1, 0)]);
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(6, 1)))), [(1, 2)]);
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 2)))), [(2, 4)]);
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 1)))), [(1, 0)]);
+    assert_eq!(
+        acks(&step(&mut replica, ReplicaEvent::Append(append(5, 1)))),
+        [(1, 0)]
+    );
+    assert_eq!(
+        acks(&step(&mut replica, ReplicaEvent::Append(append(6, 1)))),
+        [(1, 2)]
+    );
+    assert_eq!(
+        acks(&step(&mut replica, ReplicaEvent::Append(append(5, 2)))),
+        [(2, 4)]
+    );
+    assert_eq!(
+        acks(&step(&mut replica, ReplicaEvent::Append(append(5, 1)))),
+        [(1, 0)]
+    );
     assert_eq!(replica.log().last_index(), 3, "nothing was ordered twice");
     assert_eq!(replica.log().sessions().next_seq(5), 3);
     assert_eq!(replica.log().sessions().next_seq(77), 1);
@@ -32,15 +44,18 @@ fn a_retry_is_answered_with_its_first_offset() {
 fn a_gap_is_refused_also_in_a_new_session() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     assert_eq!(
-        refusals(&step(&mut replica, Event::Append(append(5, 2)))),
+        refusals(&step(&mut replica, ReplicaEvent::Append(append(5, 2)))),
         [(2, Code::SequenceGap)]
     );
-    step(&mut replica, Event::Append(append(5, 1)));
+    step(&mut replica, ReplicaEvent::Append(append(5, 1)));
     assert_eq!(
-        refusals(&step(&mut replica, Event::Append(append(5, 3)))),
+        refusals(&step(&mut replica, ReplicaEvent::Append(append(5, 3)))),
         [(3, Code::SequenceGap)]
     );
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 2)))), [(2, 2)]);
+    assert_eq!(
+        acks(&step(&mut replica, ReplicaEvent::Append(append(5, 2)))),
+        [(2, 2)]
+    );
 }
 
 #[test]
@@ -48,24 +63,27 @@ fn a_retry_from_before_the_window_is_unknown() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     let last = u64::from(SESSION_WINDOW_BATCHES) + 1;
     for seq in 1..=last {
-        step(&mut replica, Event::Append(append(5, seq)));
+        step(&mut replica, ReplicaEvent::Append(append(5, seq)));
     }
     assert_eq!(
-        refusals(&step(&mut replica, Event::Append(append(5, 1)))),
+        refusals(&step(&mut replica, ReplicaEvent::Append(append(5, 1)))),
         [(1, Code::SessionExpired)]
     );
-    assert_eq!(acks(&step(&mut replica, Event::Append(append(5, 2)))), [(2, 2)]);
+    assert_eq!(
+        acks(&step(&mut replica, ReplicaEvent::Append(append(5, 2)))),
+        [(2, 2)]
+    );
 }
 
 #[test]
 fn session_zero_and_seq_zero_are_refused() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     assert_eq!(
-        refusals(&step(&mut replica, Event::Append(append(0, 1)))),
+        refusals(&step(&mut replica, ReplicaEvent::Append(append(0, 1)))),
         [(1, Code::SessionMissing)]
     );
     assert_eq!(
-        refusals(&step(&mut replica, Event::Append(append(1, 0)))),
+        refusals(&step(&mut replica, ReplicaEvent::Append(append(1, 0)))),
         [(0, Code::SessionMissing)]
     );
 }
@@ -75,19 +93,19 @@ fn the_least_recently_used_session_is_forgotten_and_its_floor_tells() {
     let mut replica = sole(Durability::InMemory, &[], 1);
     let full = SESSIONS_PER_GROUP_MAX as u64;
     for session in 1..=full {
-        step(&mut replica, Event::Append(append(session, 1)));
+        step(&mut replica, ReplicaEvent::Append(append(session, 1)));
     }
-    step(&mut replica, Event::Append(append(1, 2)));
+    step(&mut replica, ReplicaEvent::Append(append(1, 2)));
     assert_eq!(replica.log().sessions().len(), SESSIONS_PER_GROUP_MAX);
     // Session 2 is now the oldest; its batch is at index 2.
     let mut newcomer = append(full + 1, 1);
     newcomer.floor_index = 1_000_000;
-    step(&mut replica, Event::Append(newcomer));
+    step(&mut replica, ReplicaEvent::Append(newcomer));
     assert_eq!(replica.log().sessions().len(), SESSIONS_PER_GROUP_MAX);
 
     let mut retry = append(2, 1);
     retry.floor_index = 1;
-    let commands = step(&mut replica, Event::Append(retry.clone()));
+    let commands = step(&mut replica, ReplicaEvent::Append(retry.clone()));
     assert_eq!(
         refusals(&commands),
         [(1, Code::SessionExpired)],
@@ -95,19 +113,19 @@ fn the_least_recently_used_session_is_forgotten_and_its_floor_tells() {
     );
     retry.seq = 2;
     assert_eq!(
-        refusals(&step(&mut replica, Event::Append(retry))),
+        refusals(&step(&mut replica, ReplicaEvent::Append(retry))),
         [(2, Code::SessionExpired)]
     );
 
     let mut new = append(full + 2, 1);
     new.floor_index = 2;
     assert_eq!(
-        acks(&step(&mut replica, Event::Append(new))).len(),
+        acks(&step(&mut replica, ReplicaEvent::Append(new))).len(),
         1,
-        "what is forgotten lies before its floor"
+        "forgotten sessions lie before its floor"
     );
     assert_eq!(
-        acks(&step(&mut replica, Event::Append(append(1, 2)))).len(),
+        acks(&step(&mut replica, ReplicaEvent::Append(append(1, 2)))).len(),
         1,
         "session 1 was used since"
     );
@@ -173,7 +191,7 @@ fn a_full_table_stays_within_its_bound() {
         sessions,
         ..Base::default()
     };
-    // 20 bytes a batch, 28 a session: what a base costs in the journal and on a link.
+    // 20 bytes a batch, 28 a session: the cost of a base in the journal and on a link.
     let most = SESSIONS_PER_GROUP_MAX * (28 + 20 * SESSION_WINDOW_BATCHES as usize) + 100;
     assert!(
         base.encode().len() <= most && most < 5_300_000,

@@ -1,12 +1,12 @@
-//! Trimming: the head decides, every replica follows, and a client is told when all have it.
+//! Trimming: the head decides, every replica follows, and a client gets its answer when all have it.
 
-use quorate_chain::{Asked, Command, Event, ReadError};
+use quorate_chain::{Asked, ReadError, ReplicaCommand, ReplicaEvent};
 use quorate_types::{Code, Durability, GroupConfig, ServerId};
 
 use crate::rig::{CLIENT, Fleet, TICK, answers, append, config, step};
 
-fn trim(request: u32, before_offset: u64) -> Event {
-    Event::Ask {
+fn trim(request: u32, before_offset: u64) -> ReplicaEvent {
+    ReplicaEvent::Ask {
         client: CLIENT,
         request,
         asked: Asked::Trim { before_offset },
@@ -19,7 +19,7 @@ fn with_batches(durability: Durability, count: u64) -> Fleet {
         fleet.append(1, append(1, seq));
     }
     sync_all(&mut fleet);
-    fleet.take_told();
+    fleet.take_commands();
     fleet
 }
 
@@ -37,7 +37,7 @@ fn trim_offsets(fleet: &Fleet) -> Vec<u64> {
 fn every_replica_trims_whole_batches() {
     let mut fleet = with_batches(Durability::InMemory, 5);
     fleet.event(1, trim(7, 5));
-    assert_eq!(answers(&fleet.take_told()), [(7, None)]);
+    assert_eq!(answers(&fleet.take_commands()), [(7, None)]);
     assert_eq!(
         trim_offsets(&fleet),
         [4, 4, 4],
@@ -56,14 +56,14 @@ fn every_replica_trims_whole_batches() {
 }
 
 #[test]
-fn the_client_is_told_when_the_last_replica_has_it() {
+fn the_client_is_answered_when_the_last_replica_has_it() {
     let mut fleet = with_batches(Durability::InMemory, 5);
-    fleet.cut.push((2, 3));
+    fleet.unreachable.push((2, 3));
     fleet.event(1, trim(7, 10));
-    assert_eq!(answers(&fleet.take_told()), []);
+    assert_eq!(answers(&fleet.take_commands()), []);
     fleet.configure(2, &[1, 2], &[]);
     assert_eq!(
-        answers(&fleet.take_told()),
+        answers(&fleet.take_commands()),
         [(7, None)],
         "the next epoch has no third"
     );
@@ -76,24 +76,24 @@ fn a_persistent_group_has_it_on_every_disk() {
     assert_eq!(trim_offsets(&fleet), [10, 10, 10], "readers see it at once");
     for id in [3, 1] {
         fleet.sync(id);
-        assert_eq!(answers(&fleet.take_told()), []);
+        assert_eq!(answers(&fleet.take_commands()), []);
     }
     fleet.sync(2);
-    assert_eq!(answers(&fleet.take_told()), [(7, None)]);
+    assert_eq!(answers(&fleet.take_commands()), [(7, None)]);
 }
 
 #[test]
 fn it_outlasts_the_head() {
     let mut fleet = with_batches(Durability::InMemory, 5);
     fleet.event(1, trim(7, 6));
-    fleet.take_told();
+    fleet.take_commands();
     fleet.configure(2, &[2, 3], &[]);
     assert_eq!(fleet.node(2).trim_offset(), 6);
     fleet.event(2, trim(8, 2));
     assert_eq!(
-        answers(&fleet.take_told()),
+        answers(&fleet.take_commands()),
         [(8, None)],
-        "trimming less is no news"
+        "trimming less changes nothing"
     );
     assert_eq!(fleet.node(2).trim_offset(), 6);
 }
@@ -102,28 +102,31 @@ fn it_outlasts_the_head() {
 fn only_committed_entries_are_trimmed_and_only_at_the_head() {
     let mut fleet = with_batches(Durability::InMemory, 2);
     fleet.event(2, trim(1, 2));
-    assert_eq!(answers(&fleet.take_told()), [(1, Some(Code::NotHead))]);
+    assert_eq!(answers(&fleet.take_commands()), [(1, Some(Code::NotHead))]);
     fleet.event(1, trim(2, 5));
-    assert_eq!(answers(&fleet.take_told()), [(2, Some(Code::TrimBeyondCommit))]);
-    // The head's last batch is not committed, and may become so: judged when the ring has told.
-    fleet.cut.push((1, 2));
+    assert_eq!(
+        answers(&fleet.take_commands()),
+        [(2, Some(Code::TrimBeyondCommit))]
+    );
+    // The head's last batch is not committed, and may become so: judged after a ring pass.
+    fleet.unreachable.push((1, 2));
     fleet.append(1, append(1, 3));
     fleet.event(1, trim(3, 6));
-    assert_eq!(answers(&fleet.take_told()), []);
-    fleet.cut.clear();
+    assert_eq!(answers(&fleet.take_commands()), []);
+    fleet.unreachable.clear();
     fleet.configure(2, &[1, 2, 3], &[]);
-    assert_eq!(answers(&fleet.take_told()), [(3, None)]);
+    assert_eq!(answers(&fleet.take_commands()), [(3, None)]);
 }
 
 #[test]
 fn a_deposed_head_does_not_know() {
     let mut fleet = with_batches(Durability::InMemory, 2);
-    fleet.cut.push((1, 2));
+    fleet.unreachable.push((1, 2));
     fleet.event(1, trim(1, 2));
     fleet.event(1, trim(2, 99));
-    fleet.event(1, Event::Configure(config(2, &[2, 3], &[])));
-    let told = answers(&fleet.take_told());
-    assert_eq!(told, [(2, Some(Code::NotHead)), (1, Some(Code::EpochChanged))]);
+    fleet.event(1, ReplicaEvent::Configure(config(2, &[2, 3], &[])));
+    let taken = answers(&fleet.take_commands());
+    assert_eq!(taken, [(2, Some(Code::NotHead)), (1, Some(Code::EpochChanged))]);
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn a_restart_finds_it() {
     assert_eq!(
         (replica.trim_offset(), replica.commit_index()),
         (4, 2),
-        "what was trimmed was committed"
+        "trimmed batches were committed"
     );
 }
 
@@ -149,7 +152,7 @@ fn a_learner_keeps_the_tail_from_freeing_but_not_from_trimming() {
     fleet.nodes.get_mut(&3).expect("tail").pace_catchup();
     fleet.configure(2, &[1, 2, 3], &[4]);
     fleet.event(1, trim(1, 10));
-    assert_eq!(answers(&fleet.take_told()), [(1, None)]);
+    assert_eq!(answers(&fleet.take_commands()), [(1, None)]);
     assert_eq!(trim_offsets(&fleet), [10, 10, 10]);
     fleet.event(1, TICK);
     fleet.event(3, TICK);
@@ -157,9 +160,9 @@ fn a_learner_keeps_the_tail_from_freeing_but_not_from_trimming() {
     assert_eq!(
         fleet.node(3).log().first_index(),
         1,
-        "it was promised to the learner"
+        "the learner still has to get it"
     );
-    fleet.event(3, Event::CatchupAllowance { bytes: 1 << 20 });
+    fleet.event(3, ReplicaEvent::CatchupAllowance { bytes: 1 << 20 });
     assert_eq!(fleet.node(4).trim_offset(), 10);
     fleet.event(4, TICK);
     fleet.event(3, TICK);
@@ -172,15 +175,17 @@ fn a_learner_does_not_join_without_it() {
     fleet.event(1, trim(1, 4));
     sync_all(&mut fleet);
     fleet.configure(2, &[1, 2, 3], &[4]);
-    fleet.take_told();
+    fleet.take_commands();
     let joins = |fleet: &mut Fleet| {
-        let told = fleet.take_told();
-        told.iter().any(|c| matches!(c, Command::LearnerCaughtUp { .. }))
+        let taken = fleet.take_commands();
+        taken
+            .iter()
+            .any(|c| matches!(c, ReplicaCommand::LearnerCaughtUp { .. }))
     };
     let writes = fleet.unsynced.remove(&4).expect("it writes");
     let (trims, batches): (Vec<_>, Vec<_>) = writes
         .into_iter()
-        .partition(|e| matches!(e, Event::TrimPersisted { .. }));
+        .partition(|e| matches!(e, ReplicaEvent::TrimPersisted { .. }));
     assert_eq!(trims.len(), 1);
     for event in batches {
         fleet.event(4, event);
@@ -205,12 +210,12 @@ fn retention_by_age_goes_by_the_heads_clock() {
     for (seq, wall_s) in [(1, 1_000), (2, 1_050), (3, 1_100)] {
         let mut request = append(1, seq);
         request.wall_us = wall_s * 1_000_000;
-        step(&mut replica, Event::Append(request));
+        step(&mut replica, ReplicaEvent::Append(request));
     }
-    step(&mut replica, Event::Configure(with_age(2, 60)));
+    step(&mut replica, ReplicaEvent::Configure(with_age(2, 60)));
     let mut tick = |now_s: u64, wall_s: u64| {
         let wall_us = wall_s * 1_000_000;
-        crate::rig::step_at(&mut replica, now_s * 1_000_000, Event::Tick { wall_us });
+        crate::rig::step_at(&mut replica, now_s * 1_000_000, ReplicaEvent::Tick { wall_us });
         replica.trim_offset()
     };
     assert_eq!(tick(0, 1_060), 0, "a minute old is not older than a minute");
@@ -221,14 +226,14 @@ fn retention_by_age_goes_by_the_heads_clock() {
 }
 
 #[test]
-fn a_follower_trims_by_the_heads_word_alone() {
+fn a_follower_trims_by_the_heads_decision_alone() {
     let mut fleet = with_batches(Durability::InMemory, 5);
     let small = GroupConfig {
         retention_bytes: 40,
         ..config(2, &[1, 2, 3], &[])
     };
     for id in [2, 3, 1] {
-        fleet.give(id, Event::Configure(small.clone()));
+        fleet.give(id, ReplicaEvent::Configure(small.clone()));
     }
     fleet.settle();
     fleet.event(2, TICK);

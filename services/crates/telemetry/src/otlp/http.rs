@@ -1,4 +1,4 @@
-//! Requests to the collector, on the exporters' own threads: blocking, bounded in time, told about once.
+//! Requests to the collector, on the exporters' own threads: blocking, bounded in time, failures logged once.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// An answer says little: how much was rejected, and why.
+/// An answer is short: the number of rejected items, and the reason.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -43,13 +43,14 @@ impl Client {
         Ok(Response::from_parts(parts, Bytes::from(bytes)))
     }
 
-    fn tell(&self, trouble: Option<String>) {
-        let was_away = self.is_away.swap(trouble.is_some(), Ordering::Relaxed);
-        match trouble {
-            Some(trouble) if !was_away => {
+    /// Logs a change between working and failing.
+    fn log(&self, failure: Option<String>) {
+        let was_away = self.is_away.swap(failure.is_some(), Ordering::Relaxed);
+        match failure {
+            Some(reason) if !was_away => {
                 tracing::warn!(
                     endpoint = self.endpoint,
-                    trouble,
+                    reason,
                     "traces and metrics cannot be exported"
                 );
             }
@@ -65,7 +66,7 @@ impl Client {
 impl HttpClient for Client {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let answer = self.send(request);
-        self.tell(match &answer {
+        self.log(match &answer {
             Ok(answer) if answer.status().is_success() => None,
             Ok(answer) => Some(format!("the collector answered {}", answer.status())),
             Err(error) => Some(error.to_string()),

@@ -1,5 +1,5 @@
-//! A server's metrics, from what its shards counted in each second. Nothing is counted here for a single group:
-//! that would be a series for each tenant; their numbers are in the usage windows.
+//! A server's metrics, from its shards' counts of each second. There is no metric of a single group, which would be a
+//! series for each tenant; the usage windows have those numbers.
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter as OtelMeter};
@@ -9,9 +9,9 @@ use crate::metric_names::{self as names, Metric};
 use crate::process;
 use crate::usage::{Histogram as Latencies, upper_edge_us};
 
-/// Values recorded of one second's latencies; beyond, they stand for more entries than one.
-const LATENCIES_PER_ROUND_MAX: u64 = 10_000;
-/// Seconds: from a memory group's tens of microseconds to a failover.
+/// Values recorded of one second's latencies. Beyond that, a value represents several entries.
+const LATENCIES_PER_SECOND_MAX: u64 = 10_000;
+/// Boundaries in seconds, from a memory group's tens of microseconds to a failover.
 const DURATION_BOUNDARIES_S: [f64; 16] = [
     0.000_025, 0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_5, 0.003, 0.006, 0.012, 0.025, 0.05, 0.1,
     0.25, 1.0, 5.0,
@@ -25,7 +25,7 @@ const ROLES: [(Role, &str); 5] = [
     (Role::Sole, "sole"),
 ];
 
-/// Counted since the last round; gauges as of now.
+/// Counts of one second, and the present values of gauges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerCounts {
     pub appends: u64,
@@ -46,7 +46,7 @@ pub struct ServerCounts {
 }
 
 impl ServerCounts {
-    /// Adds what another shard counted.
+    /// Adds another shard's counts.
     pub fn merge(&mut self, other: &ServerCounts) {
         self.appends += other.appends;
         self.entries += other.entries;
@@ -162,15 +162,15 @@ impl Meter {
     }
 }
 
-/// How often a value that was counted `count` times of `total` is recorded: at least once.
+/// The number of times a value is recorded that was counted `count` times of `total`: at least once.
 fn thinned(count: u64, total: u64) -> u64 {
-    if total <= LATENCIES_PER_ROUND_MAX {
+    if total <= LATENCIES_PER_SECOND_MAX {
         return count;
     }
-    (u128::from(count) * u128::from(LATENCIES_PER_ROUND_MAX)).div_ceil(u128::from(total)) as u64
+    (u128::from(count) * u128::from(LATENCIES_PER_SECOND_MAX)).div_ceil(u128::from(total)) as u64
 }
 
-/// Memory and CPU time, read when they are exported.
+/// Exports memory and CPU time, read at each export.
 pub(super) fn observe_process(meter: &OtelMeter) {
     let memory = names::MEMORY;
     let _lives_with_the_provider = meter
@@ -196,6 +196,6 @@ mod tests {
     fn many_latencies_are_thinned_evenly() {
         assert_eq!(thinned(7, 9_000), 7);
         assert_eq!(thinned(500_000, 1_000_000), 5_000);
-        assert_eq!(thinned(1, 1_000_000), 1, "the rare slow one is kept");
+        assert_eq!(thinned(1, 1_000_000), 1, "a rare slow value is kept");
     }
 }

@@ -17,17 +17,17 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
-use crate::Options;
-use crate::otlp::http::Client;
-use crate::otlp::meter::Meter;
-use crate::otlp::spans::Tracer;
+use self::http::Client;
+use self::meter::Meter;
+use self::spans::Tracer;
+use crate::options::Options;
 
-/// The API exports as often.
+/// The interval of exports, the same as the API's.
 const METRICS_EVERY: Duration = Duration::from_secs(10);
-/// How long the end of a process waits for the collector.
+/// The longest wait for the collector at the end of a process.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The name under which instruments and spans are made.
+/// The scope name of instruments and spans.
 const SCOPE: &str = "quorate";
 
 pub struct Exporters {

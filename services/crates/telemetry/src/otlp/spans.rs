@@ -1,5 +1,5 @@
-//! Spans, from the shards through a bounded channel to the exporter. A shard that finds the channel full drops
-//! the span: appends do not wait for traces.
+//! Spans, from the shards through a bounded channel to the exporter. A shard drops the span when the channel is full:
+//! appends do not wait for traces.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +15,12 @@ use quorate_types::limits::TELEMETRY_SPANS_MAX;
 use quorate_types::{Epoch, GroupId, Index, ServerId};
 use tokio::sync::mpsc;
 
-/// At the head: from an append's arrival to its commitment.
+/// The span at the head: from an append's arrival to its commitment.
 pub const ORDER: &str = "quorate.order";
-/// At a follower: from a batch's arrival until it counts as held (in a persistent group: is durable).
+/// The span at a follower: from a batch's arrival until it counts as held; in a persistent group, until it is durable.
 pub const REPLICATE: &str = "quorate.replicate";
 
-/// One batch of a sampled trace on one server. Plain values: making one allocates nothing.
+/// One batch of a sampled trace on one server. The values are plain, so making one allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanRecord {
     pub name: &'static str,
@@ -69,7 +69,7 @@ pub fn channel() -> (SpanSender, mpsc::Receiver<SpanRecord>) {
     )
 }
 
-/// Makes spans of records. The exporter's thread sends them.
+/// Makes spans from records. The exporter's thread sends them.
 pub struct Tracer {
     tracer: SdkTracer,
 }

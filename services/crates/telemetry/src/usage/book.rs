@@ -1,24 +1,24 @@
 //! The book of windows: samples in, records out, each kept until Redis has it.
 //!
-//! A record is what this server counted for one group in one epoch and minute. It is sent whole each time it
-//! changes, its counters only grow, and the worker keeps the greatest of each: so it does not matter how often a
-//! record arrives, or in which order.
+//! A record has this server's counts for one group in one epoch and minute. It is sent whole each time it changes, its
+//! counters only grow, and the worker keeps the greatest of each. So the number and the order of arrivals do not matter.
 //!
-//! What happened between two samples belongs to the window in which the time between them began; only the time
-//! itself (active, paused) is divided where a window ends. A record's committed counters are the log's own,
-//! since it began, so windows that are lost make SLIs incomplete and never usage.
+//! Counts between two samples belong to the window in which the time between them began. Only the time itself (active,
+//! paused) is divided at the end of a window. A record's committed counters are the log's own, since it began. So lost
+//! windows make SLIs incomplete, and never usage.
 
 use std::collections::{BTreeMap, HashMap};
 
 use quorate_types::limits::{TELEMETRY_RESEND_S, TELEMETRY_WINDOWS_MAX};
 use quorate_types::{Epoch, GroupId, Micros};
 
-use crate::usage::{Record, Sample, Totals, WINDOW_MS, WINDOW_S};
+use super::record::{Record, WINDOW_MS, WINDOW_S};
+use quorate_usage::{Sample, Totals};
 
-/// Windows between two samples of a group that are told apart; when a server slept for longer, those in the
-/// middle are not reported.
+/// Windows between two samples of a group that get records. When a server slept for longer, the windows in the middle are
+/// not reported.
 const WINDOWS_BETWEEN_SAMPLES_MAX: u64 = 12;
-/// A group that was not sampled for so long has left.
+/// A group without a sample for so many seconds has left.
 const FORGET_AFTER_ROUNDS: u32 = 10;
 
 /// Oldest window first.
@@ -34,7 +34,7 @@ struct Kept {
     record: Record,
     active_us: Micros,
     paused_us: Micros,
-    /// Grows with each change.
+    /// Grows with each change of the record.
     version: u64,
     /// The newest version that Redis is known to have.
     sent: u64,
@@ -42,7 +42,7 @@ struct Kept {
     attempted_reads: (u64, u64),
 }
 
-/// A group as it was last sampled.
+/// A group at its last sample.
 #[derive(Debug)]
 struct Tracked {
     since_us: Micros,
@@ -51,10 +51,10 @@ struct Tracked {
     /// Entries and bytes.
     committed: (u64, u64),
     totals: Totals,
-    /// Entries and bytes read, of windows that were dropped before it was sent: reads are billed, so these go
-    /// into the group's next record.
+    /// Entries and bytes read in windows that were dropped before they were sent. Reads are billed, so they go into the
+    /// group's next record.
     carried_reads: (u64, u64),
-    /// Rounds that ended since its last sample, that sample's own included.
+    /// Rounds of samples that ended since its last one, which is included.
     rounds_missed: u32,
 }
 
@@ -62,7 +62,7 @@ struct Tracked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
     pub records: Vec<Record>,
-    /// To be given back with [`WindowBook::mark_sent`].
+    /// Arguments for [`WindowBook::mark_sent`].
     pub marks: Vec<Mark>,
 }
 
@@ -97,7 +97,7 @@ impl WindowBook {
         }
     }
 
-    /// Takes in what a group counted since its last sample.
+    /// Takes in a group's counts since its last sample.
     pub fn observe(&mut self, sample: &Sample) {
         let tracked = self
             .groups
@@ -105,11 +105,11 @@ impl WindowBook {
             .filter(|t| t.since_us == sample.since_us);
         let mut before = tracked.unwrap_or_else(|| Tracked::unknown(sample));
         if before.log_epoch != sample.log_epoch {
-            // Another log: its counters began at zero, whatever the lost one's had reached.
+            // The counters of another log began at zero, whatever those of the lost one had reached.
             before.committed = (0, 0);
         }
         let delta = sample.totals.since(&before.totals);
-        // A clock that was set back does not make time run twice.
+        // Time does not count twice when a clock was set back.
         let pieces = pieces_of(before.at_ms.min(sample.at_ms), sample.at_ms);
         let active = shares(delta.active_us, &pieces);
         let paused = shares(delta.paused_us, &pieces);
@@ -129,7 +129,7 @@ impl WindowBook {
                 .entry(key)
                 .or_insert_with(|| Kept::new(sample, key.window_start_s, first));
             let was = kept.record.clone();
-            kept.note_level(sample);
+            kept.note_amounts(sample);
             kept.add_time(active[at], paused[at]);
             if at == 0 {
                 kept.add_counts(&delta, &before, sample);
@@ -151,10 +151,10 @@ impl WindowBook {
         self.bound();
     }
 
-    /// To be called behind the samples of each second: forgets groups that left, and what need not be kept.
+    /// Ends a round of samples, which is a second's: forgets groups that left, and old records that Redis has.
     pub fn end_round(&mut self, now_ms: u64) {
-        // Counted in rounds, not in time: a round that took long must not make a group look new, and all that it
-        // ever counted be counted again.
+        // Rounds are counted, not time. After a long round a group would look new, and all its counts would be counted
+        // again.
         self.groups.retain(|_, tracked| {
             tracked.rounds_missed += 1;
             tracked.rounds_missed <= FORGET_AFTER_ROUNDS
@@ -164,7 +164,7 @@ impl WindowBook {
             .retain(|key, kept| kept.is_pending() || key.window_start_s >= keep_from_s);
     }
 
-    /// The oldest records that changed since they were last sent, at most so many.
+    /// The oldest records that changed since they were last sent, up to `records_max`.
     pub fn pending(&mut self, records_max: usize) -> Batch {
         let mut batch = Batch {
             records: Vec::new(),
@@ -195,7 +195,7 @@ impl WindowBook {
         }
     }
 
-    /// Redis was away, and may have forgotten: everything still kept is pending again.
+    /// Redis was unreachable, and may have lost data: all kept records are pending again.
     pub fn send_again(&mut self) {
         for kept in self.kept.values_mut() {
             kept.sent = 0;
@@ -215,12 +215,12 @@ impl WindowBook {
         self.kept.is_empty()
     }
 
-    /// Windows dropped before they were sent, because of the bound.
+    /// Windows that the bound dropped before they were sent.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Drops what Redis has, then the oldest, until the bound holds.
+    /// Drops a record that Redis has, then the oldest ones, until the bound holds.
     fn bound(&mut self) {
         if self.kept.len() <= self.windows_max {
             return;
@@ -245,7 +245,7 @@ impl WindowBook {
 }
 
 impl Tracked {
-    /// For a group's first sample: what it counted since it came is counted now.
+    /// The state before a group's first sample, so that all its counts since it came are counted.
     fn unknown(sample: &Sample) -> Self {
         Self {
             since_us: sample.since_us,
@@ -297,7 +297,7 @@ impl Kept {
         self.version > self.sent
     }
 
-    fn note_level(&mut self, sample: &Sample) {
+    fn note_amounts(&mut self, sample: &Sample) {
         let record = &mut self.record;
         record.role = sample.role;
         record.committed_entries = record.committed_entries.max(sample.committed_entries);
@@ -331,8 +331,8 @@ struct Piece {
     ms: u64,
 }
 
-/// Cuts `[from_ms, to_ms]` where windows end; the window in which the time begins comes first, even when there is
-/// no time. Of very many, only the first and the last.
+/// Divides `[from_ms, to_ms]` at the ends of windows. The window in which the time begins comes first, also when there is
+/// no time. Only the first and the last of very many windows are kept.
 fn pieces_of(from_ms: u64, to_ms: u64) -> Vec<Piece> {
     assert!(from_ms <= to_ms, "time from {from_ms} to {to_ms}");
     let (first, last) = (from_ms / WINDOW_MS, to_ms / WINDOW_MS);

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use quorate_types::{Epoch, GroupId, Role};
 
-use crate::usage::{Histogram, LiveGroup, Sample};
+use super::record::LiveGroup;
+use quorate_usage::Histogram;
+use quorate_usage::Sample;
 
-/// Takes in the samples of one second, then tells their rates.
+/// Takes in the samples of one second, then gives their rates.
 #[derive(Debug, Default)]
 pub struct LiveMeter {
     groups: HashMap<GroupId, Meter>,
@@ -16,7 +18,7 @@ pub struct LiveMeter {
 struct Meter {
     epoch: Epoch,
     role: Role,
-    /// Where the second began, and where it stands.
+    /// The sample at the beginning of the second, and the latest one.
     first: Point,
     last: Point,
     committed_entries: u64,
@@ -57,7 +59,7 @@ impl LiveMeter {
         meter.latency.merge(&sample.latency);
     }
 
-    /// Of the groups whose head is here, rates since the last call. Groups not seen since are forgotten.
+    /// Rates of the groups whose head is here, since the last call. Groups without a sample since are forgotten.
     pub fn take(&mut self) -> Vec<LiveGroup> {
         let mut taken = Vec::new();
         self.groups.retain(|group, meter| {
@@ -78,7 +80,7 @@ impl LiveMeter {
                     epoch: meter.epoch,
                     role: meter.role,
                     committed_entries: meter.committed_entries,
-                    // Not the growth of the commit offset: a new head learns at once of what others committed.
+                    // The growth of the commit offset would mislead: a new head learns at once of others' commits.
                     append_per_s: per_s(latency.total()),
                     offered_per_s: per_s(offered),
                     throttled_per_s: per_s(throttled),

@@ -1,9 +1,9 @@
-//! What is written to the streams `quorate:usage` and `quorate:live`.
+//! Entries of the streams `quorate:usage` and `quorate:live`.
 
 use quorate_types::{Epoch, GroupId, Role};
 use serde::Serialize;
 
-use crate::usage::Buckets;
+use quorate_usage::Buckets;
 
 pub const WINDOW_S: u64 = 60;
 pub const WINDOW_MS: u64 = WINDOW_S * 1000;
@@ -20,7 +20,7 @@ pub struct UsageEntry<'a> {
     pub records: &'a [Record],
 }
 
-/// What the whole server process uses.
+/// Memory and CPU time of the whole server process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Process {
     /// Resident memory.
@@ -39,13 +39,13 @@ pub struct Record {
     pub role: Role,
     pub window_start_s: u64,
     pub window_s: u64,
-    /// Since the log began.
+    /// Counts since the log began.
     pub committed_entries: u64,
     pub committed_bytes: u64,
-    /// The same when the window began here.
+    /// The same at the beginning of the window here.
     pub first_committed_entries: u64,
     pub first_committed_bytes: u64,
-    /// Within the window.
+    /// Counts within the window.
     pub offered_entries: u64,
     pub throttled_entries: u64,
     pub throttled_within_sla_entries: u64,

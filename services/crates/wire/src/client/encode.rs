@@ -111,7 +111,7 @@ impl Message {
     }
 }
 
-/// An ACKED, without a [`Message`] that holds what is in it.
+/// An ACKED, straight from its parts instead of a [`Message`].
 pub fn encode_acked(channel: u32, acks: impl ExactSizeIterator<Item = (u64, Offset)>, out: &mut BytesMut) {
     encode_frame(out, kind::ACKED, channel, None, 0, |out| put_acked(out, acks));
 }

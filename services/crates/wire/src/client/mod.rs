@@ -1,4 +1,4 @@
-//! Messages between client and server (`sdk/contract/wire.md`): what they are; `decode` reads and `encode` writes them.
+//! Messages between client and server (`sdk/contract/wire.md`); `decode` reads and `encode` writes them.
 
 mod decode;
 mod encode;
@@ -96,7 +96,7 @@ pub enum Message {
         request: u32,
         before_offset: Offset,
     },
-    /// Every replica has: entries before `trim_offset` are gone.
+    /// Every replica has trimmed: entries before `trim_offset` are gone.
     TrimOk {
         request: u32,
         trim_offset: Offset,
@@ -140,7 +140,7 @@ pub struct Append {
     pub payload: Bytes,
 }
 
-/// Whether an append happened.
+/// Whether an append may have happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Outcome {

@@ -663,7 +663,7 @@ type Amounts struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Capacity Of the servers that are alive and neither auxiliary nor draining.
+// Capacity Sums over the servers that are alive and neither auxiliary nor draining.
 type Capacity struct {
 	// Allocated Amounts of each resource, as the coordinator counts them.
 	Allocated Amounts `json:"allocated"`
@@ -674,7 +674,7 @@ type Capacity struct {
 	// Nominal Amounts of each resource, as the coordinator counts them.
 	Nominal Amounts `json:"nominal"`
 
-	// ProfileProvisional Whether the costs were not measured on this fleet.
+	// ProfileProvisional Whether the costs were measured elsewhere than on this fleet.
 	ProfileProvisional bool   `json:"profile_provisional"`
 	ProfileVersion     string `json:"profile_version"`
 
@@ -689,12 +689,12 @@ type ClauseReport struct {
 	// ActiveMs Availability only: time in which appends were accepted.
 	ActiveMs *int `json:"active_ms,omitempty"`
 
-	// Attained Share, rounded down to six digits; null if nothing was counted yet.
+	// Attained A share, rounded down to six digits; null if nothing was counted yet.
 	Attained   *float64           `json:"attained"`
 	BadMinutes int                `json:"bad_minutes"`
 	Clause     ClauseReportClause `json:"clause"`
 
-	// CreditPercent Of the group's fee for the month, as it stands.
+	// CreditPercent Credit in percent of the group's fee for the month, as of now.
 	CreditPercent int `json:"credit_percent"`
 
 	// ElapsedMs Availability only: time counted.
@@ -705,10 +705,10 @@ type ClauseReport struct {
 	// P99Us Latency only: p99 of the whole period.
 	P99Us *int `json:"p99_us,omitempty"`
 
-	// Target Share: availability of the time, throughput and latency of the minutes.
+	// Target A share: of the time for availability, of the minutes for throughput and latency.
 	Target float64 `json:"target"`
 
-	// TargetP99Us Latency only: what p99 of a minute must stay within.
+	// TargetP99Us Latency only: bound on p99 of a minute.
 	TargetP99Us *int `json:"target_p99_us,omitempty"`
 }
 
@@ -723,7 +723,7 @@ type CreatedGroup struct {
 	CreatedAt time.Time `json:"created_at"`
 	Epoch     int       `json:"epoch"`
 
-	// Handle null while the group is still provisioning, and for callers who may neither append nor read.
+	// Handle null while the group is provisioning, and for callers without permission to append or read.
 	Handle *Handle            `json:"handle"`
 	Id     openapi_types.UUID `json:"id"`
 	Name   string             `json:"name"`
@@ -731,7 +731,7 @@ type CreatedGroup struct {
 	// ObservedAt When status and epoch were last confirmed.
 	ObservedAt *time.Time `json:"observed_at"`
 
-	// Price Of the reservation; usage comes on top.
+	// Price The price of the reservation. Usage is billed in addition.
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
 
@@ -748,16 +748,16 @@ type CreatedKey struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
-	// LastUsedAt To the minute; null if never used.
+	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	Name       string     `json:"name"`
 
-	// Prefix How the secret begins, to tell keys apart.
+	// Prefix The first characters of the secret, to distinguish keys.
 	Prefix    string             `json:"prefix"`
 	ProjectId openapi_types.UUID `json:"project_id"`
 	Scopes    []CreatedKeyScopes `json:"scopes"`
 
-	// Secret The key itself. It is shown now and never again.
+	// Secret The key itself. It is shown only now.
 	Secret string `json:"secret"`
 }
 
@@ -769,18 +769,18 @@ type CreatedOrganizationKey struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
-	// LastUsedAt To the minute; null if never used.
+	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	Name       string     `json:"name"`
 
-	// Prefix How the secret begins, to tell keys apart.
+	// Prefix The first characters of the secret, to distinguish keys.
 	Prefix string `json:"prefix"`
 
-	// Secret The key itself. It is shown now and never again.
+	// Secret The key itself. It is shown only now.
 	Secret string `json:"secret"`
 }
 
-// Demand What the SLA takes on the fleet.
+// Demand Resources that the SLA takes on the fleet.
 type Demand struct {
 	DominantResource *string         `json:"dominant_resource"`
 	Replicas         []ReplicaDemand `json:"replicas"`
@@ -791,7 +791,7 @@ type Demand struct {
 
 // Dependency defines model for Dependency.
 type Dependency struct {
-	// Detail What is missing and what it means, for people.
+	// Detail The fault and its consequence, for people.
 	Detail string          `json:"detail"`
 	Name   DependencyName  `json:"name"`
 	State  DependencyState `json:"state"`
@@ -807,18 +807,18 @@ type DependencyState string
 type Drain struct {
 	DrainedAt *time.Time `json:"drained_at"`
 
-	// Message How far it is, and what it waits for, for people.
+	// Message Progress, and what the drain waits for, for people.
 	Message string `json:"message"`
 
-	// Moving Replicas whose replacements learn.
+	// Moving Replicas whose replacements are copying the log.
 	Moving int `json:"moving"`
 
-	// ScarceResource What those that find no server lack.
+	// ScarceResource The resource that waiting replicas lack.
 	ScarceResource *string    `json:"scarce_resource"`
 	Since          time.Time  `json:"since"`
 	State          DrainState `json:"state"`
 
-	// Waiting Replicas that wait for their turn, or for room.
+	// Waiting Replicas that wait for their turn, or for free capacity.
 	Waiting int `json:"waiting"`
 }
 
@@ -839,7 +839,7 @@ type Endpoint struct {
 
 // FieldError defines model for FieldError.
 type FieldError struct {
-	// Field Where it is: a field's path, or the name of a parameter or header.
+	// Field Place of the fault: a field's path, or the name of a parameter or header.
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
@@ -854,7 +854,7 @@ type Group struct {
 	// ObservedAt When status and epoch were last confirmed.
 	ObservedAt *time.Time `json:"observed_at"`
 
-	// Price Of the reservation; usage comes on top.
+	// Price The price of the reservation. Usage is billed in addition.
 	Price     Price              `json:"price"`
 	ProjectId openapi_types.UUID `json:"project_id"`
 
@@ -877,7 +877,7 @@ type GroupEvent struct {
 	Status   *string   `json:"status"`
 }
 
-// Handle All that a client needs to reach the data plane (sdk/contract/handle.md).
+// Handle Addresses, token and limits with which a client reaches the data plane (sdk/contract/handle.md).
 type Handle struct {
 	Endpoints []Endpoint         `json:"endpoints"`
 	Epoch     int                `json:"epoch"`
@@ -887,11 +887,11 @@ type Handle struct {
 	Sla       HandleSla          `json:"sla"`
 	Tls       HandleTls          `json:"tls"`
 
-	// Token A JWT, signed with Ed25519. A secret: whoever has it may append and read.
+	// Token A JWT, signed with Ed25519. Keep it secret: its bearer may append and read.
 	Token          string    `json:"token"`
 	TokenExpiresAt time.Time `json:"token_expires_at"`
 
-	// Traceparent Of the request that issued the handle, when it was traced.
+	// Traceparent Trace context of the request that issued the handle, if that was traced.
 	Traceparent *string `json:"traceparent,omitempty"`
 }
 
@@ -913,7 +913,7 @@ type HandleSla struct {
 
 // HandleTls defines model for HandleTls.
 type HandleTls struct {
-	// CaPem The fleet's certificate authority, in PEM: the only one to trust.
+	// CaPem The fleet's certificate authority in PEM, the only one to trust.
 	CaPem string `json:"ca_pem"`
 
 	// Required Whether servers refuse connections without TLS.
@@ -927,7 +927,7 @@ type Health struct {
 
 // Invoice defines model for Invoice.
 type Invoice struct {
-	// CorrectsInvoiceId Of credit notes: the invoice that they correct.
+	// CorrectsInvoiceId The invoice that a credit note corrects.
 	CorrectsInvoiceId *openapi_types.UUID `json:"corrects_invoice_id"`
 	Currency          string              `json:"currency"`
 
@@ -955,7 +955,7 @@ type InvoiceStatus string
 
 // InvoiceHead defines model for InvoiceHead.
 type InvoiceHead struct {
-	// CorrectsInvoiceId Of credit notes: the invoice that they correct.
+	// CorrectsInvoiceId The invoice that a credit note corrects.
 	CorrectsInvoiceId *openapi_types.UUID `json:"corrects_invoice_id"`
 	Currency          string              `json:"currency"`
 
@@ -989,7 +989,7 @@ type InvoiceLine struct {
 	GroupName    string             `json:"group_name"`
 	Kind         InvoiceLineKind    `json:"kind"`
 
-	// PriceQuantity unit_price_micros is the price of so many units.
+	// PriceQuantity How many units unit_price_micros buys.
 	PriceQuantity int `json:"price_quantity"`
 	Quantity      int `json:"quantity"`
 
@@ -1006,11 +1006,11 @@ type JoinToken struct {
 	Auxiliary bool      `json:"auxiliary"`
 	ExpiresAt time.Time `json:"expires_at"`
 
-	// Id By which it is found again, and revoked. No secret.
+	// Id Identifies the token in lists and for revoking. It is not secret.
 	Id   string  `json:"id"`
 	Name *string `json:"name"`
 
-	// Token One server joins with it, once. It is shown now and never again.
+	// Token One server joins with it, once. It is shown only now.
 	Token string `json:"token"`
 }
 
@@ -1024,11 +1024,11 @@ type Key struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
-	// LastUsedAt To the minute; null if never used.
+	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	Name       string     `json:"name"`
 
-	// Prefix How the secret begins, to tell keys apart.
+	// Prefix The first characters of the secret, to distinguish keys.
 	Prefix    string             `json:"prefix"`
 	ProjectId openapi_types.UUID `json:"project_id"`
 	Scopes    []KeyScopes        `json:"scopes"`
@@ -1037,14 +1037,14 @@ type Key struct {
 // KeyScopes defines model for Key.Scopes.
 type KeyScopes string
 
-// KnownJoinToken A join token as it is known after it was made: without the token.
+// KnownJoinToken A join token after its creation, without the token itself.
 type KnownJoinToken struct {
 	Auxiliary bool      `json:"auxiliary"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Id        string    `json:"id"`
 	Name      *string   `json:"name"`
 
-	// ServerId Who joined with it.
+	// ServerId The server that joined with it.
 	ServerId *int                `json:"server_id"`
 	State    KnownJoinTokenState `json:"state"`
 }
@@ -1056,44 +1056,44 @@ type KnownJoinTokenState string
 type Lending struct {
 	Items []Lent `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 
-	// State `partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away.
+	// State `partial`: servers reported more than was read. `unknown`: Redis, which holds reports, is away.
 	State LendingState `json:"state"`
 }
 
-// LendingState `partial`: servers told more than was read. `unknown`: Redis, where they tell it, is away.
+// LendingState `partial`: servers reported more than was read. `unknown`: Redis, which holds reports, is away.
 type LendingState string
 
-// Lent What a group may use above its SLA now, and what of its reservation others may.
+// Lent A group's current grant above its SLA, and the part of its reservation that other groups may use.
 type Lent struct {
-	// BorrowedPerS Requests of the declared size each second, above the SLA.
+	// BorrowedPerS The grant: requests of the declared size each second, above the SLA.
 	BorrowedPerS int `json:"borrowed_per_s"`
 
-	// BorrowedSince Since when something was lent to it without a break.
+	// BorrowedSince Start of the current uninterrupted grant.
 	BorrowedSince *time.Time `json:"borrowed_since"`
 
-	// BoundedBy Of what there was no more; null: it has all that it wants, or borrows nothing.
+	// BoundedBy The resource that bounds the grant; null: it has all that it wants, or no grant.
 	BoundedBy *LentBoundedBy `json:"bounded_by"`
 
-	// BoundedByServerId The replica's server that had no more.
+	// BoundedByServerId The replica's server that bounds the grant.
 	BoundedByServerId *int               `json:"bounded_by_server_id"`
 	Epoch             int                `json:"epoch"`
 	GroupId           openapi_types.UUID `json:"group_id"`
 
-	// LentPerS Of its reservation, what others may use, as it does not.
+	// LentPerS The unused part of its reservation, which other groups may use.
 	LentPerS int `json:"lent_per_s"`
 
-	// ObservedAt When its head said so.
+	// ObservedAt Time of the head's report.
 	ObservedAt time.Time `json:"observed_at"`
 
-	// ServerId The server of the group's head, which says so.
+	// ServerId The server of the group's head, which reported this.
 	ServerId   int     `json:"server_id"`
 	ServerName *string `json:"server_name"`
 }
 
-// LentBoundedBy Of what there was no more; null: it has all that it wants, or borrows nothing.
+// LentBoundedBy The resource that bounds the grant; null: it has all that it wants, or no grant.
 type LentBoundedBy string
 
 // Login defines model for Login.
@@ -1104,7 +1104,7 @@ type Login struct {
 
 // Me defines model for Me.
 type Me struct {
-	// CsrfToken null when an API key asks.
+	// CsrfToken null for an API key.
 	CsrfToken    *string      `json:"csrf_token"`
 	Organization Organization `json:"organization"`
 	Permissions  []string     `json:"permissions"`
@@ -1112,10 +1112,10 @@ type Me struct {
 	// Projects Newest first, at most 200.
 	Projects []Project `json:"projects"`
 
-	// Role owner, admin, developer, billing or viewer; null when an API key asks.
+	// Role owner, admin, developer, billing or viewer; null for an API key.
 	Role *string `json:"role"`
 
-	// User null when an API key asks.
+	// User null for an API key.
 	User *User `json:"user"`
 }
 
@@ -1129,7 +1129,7 @@ type Metrics struct {
 
 // MetricsMinute defines model for MetricsMinute.
 type MetricsMinute struct {
-	// At When the minute began.
+	// At Start of the minute.
 	At            time.Time `json:"at"`
 	CommittedPerS float64   `json:"committed_per_s"`
 	OfferedPerS   float64   `json:"offered_per_s"`
@@ -1143,7 +1143,7 @@ type MetricsMinute struct {
 
 // NewGroup defines model for NewGroup.
 type NewGroup struct {
-	// Durability When an entry is acknowledged: on stable storage of every replica, or in its memory.
+	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 	Durability NewGroupDurability `json:"durability"`
 
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
@@ -1160,14 +1160,14 @@ type NewGroup struct {
 	// RequestSizeBytes Size of a typical entry.
 	RequestSizeBytes int `json:"request_size_bytes"`
 
-	// RetentionAgeS Entries older than so many seconds are discarded as well; null: none for their age.
+	// RetentionAgeS Age at which entries are discarded as well; null: no limit on age.
 	RetentionAgeS *int `json:"retention_age_s,omitempty"`
 
-	// RetentionBytes The log keeps its newest so many bytes.
+	// RetentionBytes How many of its newest bytes the log keeps.
 	RetentionBytes *int `json:"retention_bytes,omitempty"`
 }
 
-// NewGroupDurability When an entry is acknowledged: on stable storage of every replica, or in its memory.
+// NewGroupDurability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 type NewGroupDurability string
 
 // NewJoinToken defines model for NewJoinToken.
@@ -1175,7 +1175,7 @@ type NewJoinToken struct {
 	// Auxiliary The server then takes replacements of failed replicas only.
 	Auxiliary *bool `json:"auxiliary,omitempty"`
 
-	// Name The only name that a server may join under with it; null: any.
+	// Name The only name under which a server may join with it; null: any.
 	Name *string `json:"name,omitempty"`
 	TtlS *int    `json:"ttl_s,omitempty"`
 }
@@ -1212,7 +1212,7 @@ type ObservedSla struct {
 	ReplicationDegree int    `json:"replication_degree"`
 	RequestSizeBytes  int    `json:"request_size_bytes"`
 
-	// RetentionAgeS null: nothing is discarded for its age
+	// RetentionAgeS null: no entry is discarded for its age
 	RetentionAgeS  *int `json:"retention_age_s,omitempty"`
 	RetentionBytes int  `json:"retention_bytes"`
 }
@@ -1224,16 +1224,16 @@ type Organization struct {
 	Name      string             `json:"name"`
 }
 
-// OrganizationKey Of all the organization's projects: what infrastructure as code runs with.
+// OrganizationKey A key for all of the organization's projects, for infrastructure as code.
 type OrganizationKey struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Id        openapi_types.UUID `json:"id"`
 
-	// LastUsedAt To the minute; null if never used.
+	// LastUsedAt Exact to the minute; null if never used.
 	LastUsedAt *time.Time `json:"last_used_at"`
 	Name       string     `json:"name"`
 
-	// Prefix How the secret begins, to tell keys apart.
+	// Prefix The first characters of the secret, to distinguish keys.
 	Prefix string `json:"prefix"`
 }
 
@@ -1241,7 +1241,7 @@ type OrganizationKey struct {
 type PageGroupEvent struct {
 	Items []GroupEvent `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1249,7 +1249,7 @@ type PageGroupEvent struct {
 type PageGroup struct {
 	Items []Group `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1257,7 +1257,7 @@ type PageGroup struct {
 type PageInvoiceHead struct {
 	Items []InvoiceHead `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1265,7 +1265,7 @@ type PageInvoiceHead struct {
 type PageKey struct {
 	Items []Key `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1273,7 +1273,7 @@ type PageKey struct {
 type PageOrganizationKey struct {
 	Items []OrganizationKey `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1281,7 +1281,7 @@ type PageOrganizationKey struct {
 type PageProject struct {
 	Items []Project `json:"items"`
 
-	// NextCursor For `?cursor=`; null on the last page.
+	// NextCursor The next page's `cursor`; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1308,13 +1308,13 @@ type Placement struct {
 // PlacementStatus defines model for Placement.Status.
 type PlacementStatus string
 
-// Price Of the reservation; usage comes on top.
+// Price The price of the reservation. Usage is billed in addition.
 type Price struct {
 	Currency     string      `json:"currency"`
 	HourlyMicros int         `json:"hourly_micros"`
 	Lines        []PriceLine `json:"lines"`
 
-	// MonthlyMicros Of 730 hours. Billed by the second.
+	// MonthlyMicros Price of 730 hours. Billing is by the second.
 	MonthlyMicros int              `json:"monthly_micros"`
 	Usage         []UsagePriceLine `json:"usage"`
 }
@@ -1329,7 +1329,7 @@ type PriceLine struct {
 	Resource string `json:"resource"`
 	Unit     string `json:"unit"`
 
-	// UnitPriceMicros For an hour of one unit.
+	// UnitPriceMicros Price of one unit for an hour.
 	UnitPriceMicros int `json:"unit_price_micros"`
 }
 
@@ -1337,13 +1337,13 @@ type PriceLine struct {
 type Problem struct {
 	Code Code `json:"code"`
 
-	// Detail What was wrong this time, and what to do next.
+	// Detail The error in this case, and what to do next.
 	Detail string `json:"detail"`
 
-	// Errors The fields at fault; empty where no field is.
+	// Errors The fields at fault; empty if no field is.
 	Errors []FieldError `json:"errors"`
 
-	// Refusal With `admission_refused`: what is scarce and what would fit.
+	// Refusal Set with `admission_refused`: the scarce resource, and an SLA that would fit.
 	Refusal   *Refusal `json:"refusal,omitempty"`
 	RequestId string   `json:"request_id"`
 
@@ -1381,19 +1381,19 @@ type Quotas struct {
 type QuoteAnswer struct {
 	Admissible bool `json:"admissible"`
 
-	// Demand What the SLA takes on the fleet.
+	// Demand Resources that the SLA takes on the fleet.
 	Demand Demand `json:"demand"`
 
-	// Price Of the reservation; usage comes on top.
+	// Price The price of the reservation. Usage is billed in addition.
 	Price Price `json:"price"`
 
-	// Refusal Why not, and an SLA that would fit; null if admissible.
+	// Refusal The reason, and an SLA that would fit; null if admissible.
 	Refusal *Refusal `json:"refusal"`
 }
 
 // QuoteRequest The SLA.
 type QuoteRequest struct {
-	// Durability When an entry is acknowledged: on stable storage of every replica, or in its memory.
+	// Durability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 	Durability QuoteRequestDurability `json:"durability"`
 
 	// MinReplicas Appends pause with fewer live replicas; null: a majority.
@@ -1412,30 +1412,30 @@ type QuoteRequest struct {
 	// RequestSizeBytes Size of a typical entry.
 	RequestSizeBytes int `json:"request_size_bytes"`
 
-	// RetentionAgeS Entries older than so many seconds are discarded as well; null: none for their age.
+	// RetentionAgeS Age at which entries are discarded as well; null: no limit on age.
 	RetentionAgeS *int `json:"retention_age_s,omitempty"`
 
-	// RetentionBytes The log keeps its newest so many bytes.
+	// RetentionBytes How many of its newest bytes the log keeps.
 	RetentionBytes *int `json:"retention_bytes,omitempty"`
 }
 
-// QuoteRequestDurability When an entry is acknowledged: on stable storage of every replica, or in its memory.
+// QuoteRequestDurability Place of an entry on every replica before its acknowledgement: stable storage, or memory.
 type QuoteRequestDurability string
 
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Dependencies []Dependency `json:"dependencies"`
 
-	// Status degraded: what needs the missing part fails, the rest works.
+	// Status degraded: calls that need a missing dependency fail; the others work.
 	Status ReadinessStatus `json:"status"`
 }
 
-// ReadinessStatus degraded: what needs the missing part fails, the rest works.
+// ReadinessStatus degraded: calls that need a missing dependency fail; the others work.
 type ReadinessStatus string
 
-// Refusal Why an SLA cannot be promised, and the nearest that can.
+// Refusal The reason why an SLA cannot be promised, and the nearest SLA that can.
 type Refusal struct {
-	// LargestSlaThatFits One with a lower rate that would fit. Found by halving: a larger one may fit, too.
+	// LargestSlaThatFits An SLA with a lower rate that would fit. It is found by halving, so a larger one may fit too.
 	LargestSlaThatFits *ObservedSla `json:"largest_sla_that_fits,omitempty"`
 
 	// Message A sentence for people.
@@ -1461,27 +1461,27 @@ type ReplicaDemand struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Reset What the owner saw: so that a repetition, or a click on an old page, gives up nothing twice.
+// Reset The epoch that the owner saw, so that a repetition, or a click on an old page, resets nothing twice.
 type Reset struct {
 	// Epoch The group's epoch when it was seen lost.
 	Epoch int `json:"epoch"`
 }
 
-// Resize What of the SLA is to change; the rest stays. Durability, replication degree and region are for life.
+// Resize The fields of the SLA to change; the rest stays. Durability, replication degree and region never change.
 type Resize struct {
-	// MinReplicas Appends pause with fewer live replicas; null: a majority; left out: as it is.
+	// MinReplicas Appends pause with fewer live replicas; null: a majority; left out: unchanged.
 	MinReplicas *int `json:"min_replicas,omitempty"`
 
-	// RatePerS Reserved appends of request_size_bytes, each second; null: as it is.
+	// RatePerS Reserved appends of request_size_bytes, each second; null: unchanged.
 	RatePerS *int `json:"rate_per_s,omitempty"`
 
-	// RequestSizeBytes Size of a typical entry; null: as it is.
+	// RequestSizeBytes Size of a typical entry; null: unchanged.
 	RequestSizeBytes *int `json:"request_size_bytes,omitempty"`
 
-	// RetentionAgeS Entries older than so many seconds are discarded; null: none for their age; left out: as it is.
+	// RetentionAgeS Age at which entries are discarded; null: no limit on age; left out: unchanged.
 	RetentionAgeS *int `json:"retention_age_s,omitempty"`
 
-	// RetentionBytes The log keeps its newest so many bytes; null: as it is.
+	// RetentionBytes How many of its newest bytes the log keeps; null: unchanged.
 	RetentionBytes *int `json:"retention_bytes,omitempty"`
 }
 
@@ -1497,7 +1497,7 @@ type ResourceDemand struct {
 	StorageIoPerS float64 `json:"storage_io_per_s"`
 }
 
-// Resources `free` is what admission may still promise: nominal × safety factor less what is allocated, at least 0.
+// Resources `free`: what admission may still promise, nominal × safety factor less allocated, at least 0.
 type Resources struct {
 	// Allocated Amounts of each resource, as the coordinator counts them.
 	Allocated Amounts `json:"allocated"`
@@ -1524,25 +1524,25 @@ type Server struct {
 	FailedAt      *time.Time `json:"failed_at"`
 	FailureDomain *string    `json:"failure_domain"`
 
-	// Foreign How the cost profile in use is not of its machine or version, while it is not: its promises rest on what other servers can do. `--foreign-profile refuse` keeps replicas from it.
+	// Foreign How the cost profile in use mismatches its machine or version; null while it matches. Promises on a mismatched server rest on other servers' costs. `--foreign-profile refuse` keeps replicas from it.
 	Foreign *string `json:"foreign"`
 
-	// Machine What it runs on, as it says: cores and processor.
+	// Machine The machine, as the server reports it: cores and processor.
 	Machine      *string   `json:"machine"`
 	Name         string    `json:"name"`
 	Region       string    `json:"region"`
 	RegisteredAt time.Time `json:"registered_at"`
 	Replicas     int       `json:"replicas"`
 
-	// Resources `free` is what admission may still promise: nominal × safety factor less what is allocated, at least 0.
+	// Resources `free`: what admission may still promise, nominal × safety factor less allocated, at least 0.
 	Resources Resources `json:"resources"`
 	ServerId  int       `json:"server_id"`
 
-	// Slow Why it counts as slow, while it does.
+	// Slow The reason why it counts as slow; null while it does not.
 	Slow         *string `json:"slow"`
 	StorageFault *string `json:"storage_fault"`
 
-	// TakesReplicas Whether replicas may be placed on it, if there is room; on an auxiliary server replacements only.
+	// TakesReplicas Whether replicas may be placed on it; on an auxiliary server, replacements only.
 	TakesReplicas bool   `json:"takes_replicas"`
 	Version       string `json:"version"`
 }
@@ -1595,7 +1595,7 @@ type SlaPeriod struct {
 type SlaReport struct {
 	Clauses []ClauseReport `json:"clauses"`
 
-	// CreditPercent Of all clauses together, at most 100.
+	// CreditPercent Sum over all clauses, at most 100.
 	CreditPercent int                `json:"credit_percent"`
 	GroupId       openapi_types.UUID `json:"group_id"`
 
@@ -1604,7 +1604,7 @@ type SlaReport struct {
 	MinutesCounted int           `json:"minutes_counted"`
 	Month          string        `json:"month"`
 
-	// Periods What was promised, oldest first: each append is judged by what was promised at its time.
+	// Periods The SLAs in force, oldest first. Each append is judged by the SLA at its time.
 	Periods []SlaPeriod `json:"periods"`
 }
 
@@ -1623,7 +1623,7 @@ type Usage struct {
 
 // UsageMinute defines model for UsageMinute.
 type UsageMinute struct {
-	// At When the minute began.
+	// At Start of the minute.
 	At               time.Time `json:"at"`
 	CommittedBytes   int       `json:"committed_bytes"`
 	CommittedEntries int       `json:"committed_entries"`
@@ -1635,7 +1635,7 @@ type UsagePriceLine struct {
 	Kind  UsagePriceLineKind `json:"kind"`
 	Label string             `json:"label"`
 
-	// Per What unit_price_micros buys, as in `million entries`.
+	// Per The quantity that unit_price_micros buys, as in `million entries`.
 	Per string `json:"per"`
 
 	// PriceQuantity How many units unit_price_micros buys.
@@ -1662,7 +1662,7 @@ type DeleteGroupParams struct {
 
 // GetGroupParams defines parameters for GetGroup.
 type GetGroupParams struct {
-	// IfNoneMatch An ETag: 304 if it is still that.
+	// IfNoneMatch An ETag: 304 if the group still has it.
 	IfNoneMatch *string `json:"if-none-match,omitempty"`
 }
 
@@ -1688,7 +1688,7 @@ type GetMetricsParams struct {
 
 // ResetGroupParams defines parameters for ResetGroup.
 type ResetGroupParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1718,19 +1718,19 @@ type ListInvoicesParams struct {
 
 // LogInParams defines parameters for LogIn.
 type LogInParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // LogOutParams defines parameters for LogOut.
 type LogOutParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateJoinTokenParams defines parameters for CreateJoinToken.
 type CreateJoinTokenParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1754,7 +1754,7 @@ type ListServersParams struct {
 
 // DrainServerParams defines parameters for DrainServer.
 type DrainServerParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1769,7 +1769,7 @@ type ListOrganizationKeysParams struct {
 
 // CreateOrganizationKeyParams defines parameters for CreateOrganizationKey.
 type CreateOrganizationKeyParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1784,7 +1784,7 @@ type ListProjectsParams struct {
 
 // CreateProjectParams defines parameters for CreateProject.
 type CreateProjectParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1799,7 +1799,7 @@ type ListGroupsParams struct {
 
 // CreateGroupParams defines parameters for CreateGroup.
 type CreateGroupParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1814,19 +1814,19 @@ type ListKeysParams struct {
 
 // CreateKeyParams defines parameters for CreateKey.
 type CreateKeyParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // CreateQuoteParams defines parameters for CreateQuote.
 type CreateQuoteParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SignUpParams defines parameters for SignUp.
 type SignUpParams struct {
-	// IdempotencyKey A random string for this request: repeating it with the same body answers alike and does nothing.
+	// IdempotencyKey A random string for this request. Repeating it with the same body only repeats the answer.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -1936,7 +1936,7 @@ type ClientInterface interface {
 
 	// DeleteGroup Delete Group
 	//
-	// Delete a group with its log. The reservation ends now; the servers forget the log a little later.
+	// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
 	//
 	// Corresponds with DELETE /v1/groups/{group_id} (the `DeleteGroup` operationId).
 	DeleteGroup(ctx context.Context, groupId openapi_types.UUID, params *DeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1950,8 +1950,9 @@ type ClientInterface interface {
 
 	// ResizeGroupWithBody Resize Group
 	//
-	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+	//
+	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1960,8 +1961,9 @@ type ClientInterface interface {
 
 	// ResizeGroup Resize Group
 	//
-	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+	//
+	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1970,14 +1972,14 @@ type ClientInterface interface {
 
 	// ListGroupEvents List Group Events
 	//
-	// What happened to the group, newest first.
+	// The group's events, newest first.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/events (the `ListGroupEvents` operationId).
 	ListGroupEvents(ctx context.Context, groupId openapi_types.UUID, params *ListGroupEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetHandle Get Handle
 	//
-	// Where the group's replicas are, and a token for them.
+	// The addresses of the group's replicas, and a token for them.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/handle (the `GetHandle` operationId).
 	GetHandle(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1998,15 +2000,16 @@ type ClientInterface interface {
 
 	// GetPlacement Get Placement
 	//
-	// Which servers hold the group, in the order of the chain.
+	// The servers that hold the group, in the order of the chain.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/placement (the `GetPlacement` operationId).
 	GetPlacement(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResetGroupWithBody Reset Group
 	//
-	// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-	// log are greater than all of the old.
+	// Reset a lost group: it begins an empty log under the same SLA.
+	//
+	// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2015,8 +2018,9 @@ type ClientInterface interface {
 
 	// ResetGroup Reset Group
 	//
-	// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-	// log are greater than all of the old.
+	// Reset a lost group: it begins an empty log under the same SLA.
+	//
+	// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2025,14 +2029,14 @@ type ClientInterface interface {
 
 	// GetSlaReport Get Sla Report
 	//
-	// Whether the SLA was kept, clause by clause, with what is owed if it was not.
+	// The SLA's attainment in a month, clause by clause, with the credits owed.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
 	GetSlaReport(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetUsage Get Usage
 	//
-	// What the group used; whole minutes.
+	// The group's usage in whole minutes.
 	//
 	// Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
 	GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2099,28 +2103,28 @@ type ClientInterface interface {
 
 	// GetMe Get Me
 	//
-	// Who is asking, and what they may do.
+	// The caller, its organization and its permissions.
 	//
 	// Corresponds with GET /v1/me (the `GetMe` operationId).
 	GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetCapacity Get Capacity
 	//
-	// What the fleet has, what it may promise, and what of that is free.
+	// The fleet's capacity: nominal, promisable, allocated and free.
 	//
 	// Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 	GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListJoinTokens List Join Tokens
 	//
-	// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+	// The join tokens on record: outstanding, used, expired and revoked ones.
 	//
 	// Corresponds with GET /v1/operator/join-tokens (the `ListJoinTokens` operationId).
 	ListJoinTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateJoinTokenWithBody Create Join Token
 	//
-	// A token with which one server joins the fleet, once. It is in this answer only.
+	// Create a token with which one server joins the fleet, once. It is in this answer only.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2129,7 +2133,7 @@ type ClientInterface interface {
 
 	// CreateJoinToken Create Join Token
 	//
-	// A token with which one server joins the fleet, once. It is in this answer only.
+	// Create a token with which one server joins the fleet, once. It is in this answer only.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2138,28 +2142,28 @@ type ClientInterface interface {
 
 	// RevokeJoinToken Revoke Join Token
 	//
-	// Nobody joins with this token from now on. A server that has joined with it stays.
+	// Revoke a join token: no server joins with it from now on. A server that has joined with it stays.
 	//
 	// Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
 	RevokeJoinToken(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListLending List Lending
 	//
-	// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+	// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
 	//
 	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 	ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListServers List Servers
 	//
-	// The fleet's servers, those that failed too; not those that were given up.
+	// The fleet's servers, failed ones included. Servers removed from the fleet are left out.
 	//
 	// Corresponds with GET /v1/operator/servers (the `ListServers` operationId).
 	ListServers(ctx context.Context, params *ListServersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GiveUpServer Give Up Server
 	//
-	// Say of a failed server that neither it nor its disk will come back. Its name is free then.
+	// Remove a failed server for good: neither it nor its disk will come back. Its name is free then.
 	//
 	// Corresponds with DELETE /v1/operator/servers/{server_id} (the `GiveUpServer` operationId).
 	GiveUpServer(ctx context.Context, serverId int, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2173,14 +2177,14 @@ type ClientInterface interface {
 
 	// CallOffDrain Call Off Drain
 	//
-	// Call a drain off.
+	// Cancel a drain.
 	//
 	// Corresponds with DELETE /v1/operator/servers/{server_id}/drain (the `CallOffDrain` operationId).
 	CallOffDrain(ctx context.Context, serverId int, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DrainServer Drain Server
 	//
-	// Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is.
+	// Move every replica off the server. `drain` in this answer and in later ones shows the progress.
 	//
 	// Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 	DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2194,7 +2198,7 @@ type ClientInterface interface {
 
 	// CreateOrganizationKeyWithBody Create Organization Key
 	//
-	// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+	// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2203,7 +2207,7 @@ type ClientInterface interface {
 
 	// CreateOrganizationKey Create Organization Key
 	//
-	// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+	// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2219,7 +2223,7 @@ type ClientInterface interface {
 
 	// CreateProjectWithBody Create Project
 	//
-	// Make a project.
+	// Create a project.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2228,7 +2232,7 @@ type ClientInterface interface {
 
 	// CreateProject Create Project
 	//
-	// Make a project.
+	// Create a project.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2237,7 +2241,7 @@ type ClientInterface interface {
 
 	// DeleteProject Delete Project
 	//
-	// Delete a project that has no groups; its API keys are revoked.
+	// Delete a project that has no groups, and revoke its API keys.
 	//
 	// Corresponds with DELETE /v1/projects/{project_id} (the `DeleteProject` operationId).
 	DeleteProject(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2258,7 +2262,7 @@ type ClientInterface interface {
 
 	// CreateGroupWithBody Create Group
 	//
-	// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+	// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2267,7 +2271,7 @@ type ClientInterface interface {
 
 	// CreateGroup Create Group
 	//
-	// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+	// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2283,7 +2287,7 @@ type ClientInterface interface {
 
 	// CreateKeyWithBody Create Key
 	//
-	// Make an API key. Its secret is in this answer only.
+	// Create an API key. Its secret is in this answer only.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2292,7 +2296,7 @@ type ClientInterface interface {
 
 	// CreateKey Create Key
 	//
-	// Make an API key. Its secret is in this answer only.
+	// Create an API key. Its secret is in this answer only.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2301,14 +2305,14 @@ type ClientInterface interface {
 
 	// GetQuotas Get Quotas
 	//
-	// What the organization may have at most, and has.
+	// The organization's quotas and their use.
 	//
 	// Corresponds with GET /v1/quotas (the `GetQuotas` operationId).
 	GetQuotas(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateQuoteWithBody Create Quote
 	//
-	// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+	// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2317,7 +2321,7 @@ type ClientInterface interface {
 
 	// CreateQuote Create Quote
 	//
-	// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+	// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2333,7 +2337,7 @@ type ClientInterface interface {
 
 	// SignUpWithBody Sign Up
 	//
-	// Make an account with an organization and its first project, and log in.
+	// Create an account with an organization and its first project, and log in.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2342,7 +2346,7 @@ type ClientInterface interface {
 
 	// SignUp Sign Up
 	//
-	// Make an account with an organization and its first project, and log in.
+	// Create an account with an organization and its first project, and log in.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2352,7 +2356,7 @@ type ClientInterface interface {
 
 // DeleteGroup Delete Group
 //
-// Delete a group with its log. The reservation ends now; the servers forget the log a little later.
+// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
 //
 // Corresponds with DELETE /v1/groups/{group_id} (the `DeleteGroup` operationId).
 func (c *Client) DeleteGroup(ctx context.Context, groupId openapi_types.UUID, params *DeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2386,8 +2390,9 @@ func (c *Client) GetGroup(ctx context.Context, groupId openapi_types.UUID, param
 
 // ResizeGroupWithBody Resize Group
 //
-// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+//
+// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2406,8 +2411,9 @@ func (c *Client) ResizeGroupWithBody(ctx context.Context, groupId openapi_types.
 
 // ResizeGroup Resize Group
 //
-// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+//
+// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2426,7 +2432,7 @@ func (c *Client) ResizeGroup(ctx context.Context, groupId openapi_types.UUID, pa
 
 // ListGroupEvents List Group Events
 //
-// What happened to the group, newest first.
+// The group's events, newest first.
 //
 // Corresponds with GET /v1/groups/{group_id}/events (the `ListGroupEvents` operationId).
 func (c *Client) ListGroupEvents(ctx context.Context, groupId openapi_types.UUID, params *ListGroupEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2443,7 +2449,7 @@ func (c *Client) ListGroupEvents(ctx context.Context, groupId openapi_types.UUID
 
 // GetHandle Get Handle
 //
-// Where the group's replicas are, and a token for them.
+// The addresses of the group's replicas, and a token for them.
 //
 // Corresponds with GET /v1/groups/{group_id}/handle (the `GetHandle` operationId).
 func (c *Client) GetHandle(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2494,7 +2500,7 @@ func (c *Client) GetMetrics(ctx context.Context, groupId openapi_types.UUID, par
 
 // GetPlacement Get Placement
 //
-// Which servers hold the group, in the order of the chain.
+// The servers that hold the group, in the order of the chain.
 //
 // Corresponds with GET /v1/groups/{group_id}/placement (the `GetPlacement` operationId).
 func (c *Client) GetPlacement(ctx context.Context, groupId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2511,8 +2517,9 @@ func (c *Client) GetPlacement(ctx context.Context, groupId openapi_types.UUID, r
 
 // ResetGroupWithBody Reset Group
 //
-// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-// log are greater than all of the old.
+// Reset a lost group: it begins an empty log under the same SLA.
+//
+// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2531,8 +2538,9 @@ func (c *Client) ResetGroupWithBody(ctx context.Context, groupId openapi_types.U
 
 // ResetGroup Reset Group
 //
-// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-// log are greater than all of the old.
+// Reset a lost group: it begins an empty log under the same SLA.
+//
+// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2551,7 +2559,7 @@ func (c *Client) ResetGroup(ctx context.Context, groupId openapi_types.UUID, par
 
 // GetSlaReport Get Sla Report
 //
-// Whether the SLA was kept, clause by clause, with what is owed if it was not.
+// The SLA's attainment in a month, clause by clause, with the credits owed.
 //
 // Corresponds with GET /v1/groups/{group_id}/sla (the `GetSlaReport` operationId).
 func (c *Client) GetSlaReport(ctx context.Context, groupId openapi_types.UUID, params *GetSlaReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2568,7 +2576,7 @@ func (c *Client) GetSlaReport(ctx context.Context, groupId openapi_types.UUID, p
 
 // GetUsage Get Usage
 //
-// What the group used; whole minutes.
+// The group's usage in whole minutes.
 //
 // Corresponds with GET /v1/groups/{group_id}/usage (the `GetUsage` operationId).
 func (c *Client) GetUsage(ctx context.Context, groupId openapi_types.UUID, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2725,7 +2733,7 @@ func (c *Client) LogOut(ctx context.Context, params *LogOutParams, reqEditors ..
 
 // GetMe Get Me
 //
-// Who is asking, and what they may do.
+// The caller, its organization and its permissions.
 //
 // Corresponds with GET /v1/me (the `GetMe` operationId).
 func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2742,7 +2750,7 @@ func (c *Client) GetMe(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 
 // GetCapacity Get Capacity
 //
-// What the fleet has, what it may promise, and what of that is free.
+// The fleet's capacity: nominal, promisable, allocated and free.
 //
 // Corresponds with GET /v1/operator/capacity (the `GetCapacity` operationId).
 func (c *Client) GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2759,7 +2767,7 @@ func (c *Client) GetCapacity(ctx context.Context, reqEditors ...RequestEditorFn)
 
 // ListJoinTokens List Join Tokens
 //
-// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+// The join tokens on record: outstanding, used, expired and revoked ones.
 //
 // Corresponds with GET /v1/operator/join-tokens (the `ListJoinTokens` operationId).
 func (c *Client) ListJoinTokens(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2776,7 +2784,7 @@ func (c *Client) ListJoinTokens(ctx context.Context, reqEditors ...RequestEditor
 
 // CreateJoinTokenWithBody Create Join Token
 //
-// A token with which one server joins the fleet, once. It is in this answer only.
+// Create a token with which one server joins the fleet, once. It is in this answer only.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2795,7 +2803,7 @@ func (c *Client) CreateJoinTokenWithBody(ctx context.Context, params *CreateJoin
 
 // CreateJoinToken Create Join Token
 //
-// A token with which one server joins the fleet, once. It is in this answer only.
+// Create a token with which one server joins the fleet, once. It is in this answer only.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2814,7 +2822,7 @@ func (c *Client) CreateJoinToken(ctx context.Context, params *CreateJoinTokenPar
 
 // RevokeJoinToken Revoke Join Token
 //
-// Nobody joins with this token from now on. A server that has joined with it stays.
+// Revoke a join token: no server joins with it from now on. A server that has joined with it stays.
 //
 // Corresponds with DELETE /v1/operator/join-tokens/{token_id} (the `RevokeJoinToken` operationId).
 func (c *Client) RevokeJoinToken(ctx context.Context, tokenId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2831,7 +2839,7 @@ func (c *Client) RevokeJoinToken(ctx context.Context, tokenId string, reqEditors
 
 // ListLending List Lending
 //
-// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
 //
 // Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 func (c *Client) ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2848,7 +2856,7 @@ func (c *Client) ListLending(ctx context.Context, params *ListLendingParams, req
 
 // ListServers List Servers
 //
-// The fleet's servers, those that failed too; not those that were given up.
+// The fleet's servers, failed ones included. Servers removed from the fleet are left out.
 //
 // Corresponds with GET /v1/operator/servers (the `ListServers` operationId).
 func (c *Client) ListServers(ctx context.Context, params *ListServersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2865,7 +2873,7 @@ func (c *Client) ListServers(ctx context.Context, params *ListServersParams, req
 
 // GiveUpServer Give Up Server
 //
-// Say of a failed server that neither it nor its disk will come back. Its name is free then.
+// Remove a failed server for good: neither it nor its disk will come back. Its name is free then.
 //
 // Corresponds with DELETE /v1/operator/servers/{server_id} (the `GiveUpServer` operationId).
 func (c *Client) GiveUpServer(ctx context.Context, serverId int, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2899,7 +2907,7 @@ func (c *Client) GetServer(ctx context.Context, serverId int, reqEditors ...Requ
 
 // CallOffDrain Call Off Drain
 //
-// Call a drain off.
+// Cancel a drain.
 //
 // Corresponds with DELETE /v1/operator/servers/{server_id}/drain (the `CallOffDrain` operationId).
 func (c *Client) CallOffDrain(ctx context.Context, serverId int, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2916,7 +2924,7 @@ func (c *Client) CallOffDrain(ctx context.Context, serverId int, reqEditors ...R
 
 // DrainServer Drain Server
 //
-// Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is.
+// Move every replica off the server. `drain` in this answer and in later ones shows the progress.
 //
 // Corresponds with POST /v1/operator/servers/{server_id}/drain (the `DrainServer` operationId).
 func (c *Client) DrainServer(ctx context.Context, serverId int, params *DrainServerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2950,7 +2958,7 @@ func (c *Client) ListOrganizationKeys(ctx context.Context, params *ListOrganizat
 
 // CreateOrganizationKeyWithBody Create Organization Key
 //
-// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2969,7 +2977,7 @@ func (c *Client) CreateOrganizationKeyWithBody(ctx context.Context, params *Crea
 
 // CreateOrganizationKey Create Organization Key
 //
-// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3005,7 +3013,7 @@ func (c *Client) ListProjects(ctx context.Context, params *ListProjectsParams, r
 
 // CreateProjectWithBody Create Project
 //
-// Make a project.
+// Create a project.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3024,7 +3032,7 @@ func (c *Client) CreateProjectWithBody(ctx context.Context, params *CreateProjec
 
 // CreateProject Create Project
 //
-// Make a project.
+// Create a project.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3043,7 +3051,7 @@ func (c *Client) CreateProject(ctx context.Context, params *CreateProjectParams,
 
 // DeleteProject Delete Project
 //
-// Delete a project that has no groups; its API keys are revoked.
+// Delete a project that has no groups, and revoke its API keys.
 //
 // Corresponds with DELETE /v1/projects/{project_id} (the `DeleteProject` operationId).
 func (c *Client) DeleteProject(ctx context.Context, projectId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3094,7 +3102,7 @@ func (c *Client) ListGroups(ctx context.Context, projectId openapi_types.UUID, p
 
 // CreateGroupWithBody Create Group
 //
-// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3113,7 +3121,7 @@ func (c *Client) CreateGroupWithBody(ctx context.Context, projectId openapi_type
 
 // CreateGroup Create Group
 //
-// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3149,7 +3157,7 @@ func (c *Client) ListKeys(ctx context.Context, projectId openapi_types.UUID, par
 
 // CreateKeyWithBody Create Key
 //
-// Make an API key. Its secret is in this answer only.
+// Create an API key. Its secret is in this answer only.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3168,7 +3176,7 @@ func (c *Client) CreateKeyWithBody(ctx context.Context, projectId openapi_types.
 
 // CreateKey Create Key
 //
-// Make an API key. Its secret is in this answer only.
+// Create an API key. Its secret is in this answer only.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3187,7 +3195,7 @@ func (c *Client) CreateKey(ctx context.Context, projectId openapi_types.UUID, pa
 
 // GetQuotas Get Quotas
 //
-// What the organization may have at most, and has.
+// The organization's quotas and their use.
 //
 // Corresponds with GET /v1/quotas (the `GetQuotas` operationId).
 func (c *Client) GetQuotas(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3204,7 +3212,7 @@ func (c *Client) GetQuotas(ctx context.Context, reqEditors ...RequestEditorFn) (
 
 // CreateQuoteWithBody Create Quote
 //
-// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3223,7 +3231,7 @@ func (c *Client) CreateQuoteWithBody(ctx context.Context, params *CreateQuotePar
 
 // CreateQuote Create Quote
 //
-// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3259,7 +3267,7 @@ func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn
 
 // SignUpWithBody Sign Up
 //
-// Make an account with an organization and its first project, and log in.
+// Create an account with an organization and its first project, and log in.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3278,7 +3286,7 @@ func (c *Client) SignUpWithBody(ctx context.Context, params *SignUpParams, conte
 
 // SignUp Sign Up
 //
-// Make an account with an organization and its first project, and log in.
+// Create an account with an organization and its first project, and log in.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5415,7 +5423,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteGroupWithResponse Delete Group
 	//
-	// Delete a group with its log. The reservation ends now; the servers forget the log a little later.
+	// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5433,8 +5441,9 @@ type ClientWithResponsesInterface interface {
 
 	// ResizeGroupWithBodyWithResponse Resize Group
 	//
-	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+	//
+	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5443,8 +5452,9 @@ type ClientWithResponsesInterface interface {
 
 	// ResizeGroupWithResponse Resize Group
 	//
-	// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-	// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+	// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+	//
+	// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5453,7 +5463,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListGroupEventsWithResponse List Group Events
 	//
-	// What happened to the group, newest first.
+	// The group's events, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5462,7 +5472,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetHandleWithResponse Get Handle
 	//
-	// Where the group's replicas are, and a token for them.
+	// The addresses of the group's replicas, and a token for them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5489,7 +5499,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetPlacementWithResponse Get Placement
 	//
-	// Which servers hold the group, in the order of the chain.
+	// The servers that hold the group, in the order of the chain.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5498,8 +5508,9 @@ type ClientWithResponsesInterface interface {
 
 	// ResetGroupWithBodyWithResponse Reset Group
 	//
-	// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-	// log are greater than all of the old.
+	// Reset a lost group: it begins an empty log under the same SLA.
+	//
+	// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5508,8 +5519,9 @@ type ClientWithResponsesInterface interface {
 
 	// ResetGroupWithResponse Reset Group
 	//
-	// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-	// log are greater than all of the old.
+	// Reset a lost group: it begins an empty log under the same SLA.
+	//
+	// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5518,7 +5530,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetSlaReportWithResponse Get Sla Report
 	//
-	// Whether the SLA was kept, clause by clause, with what is owed if it was not.
+	// The SLA's attainment in a month, clause by clause, with the credits owed.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5527,7 +5539,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetUsageWithResponse Get Usage
 	//
-	// What the group used; whole minutes.
+	// The group's usage in whole minutes.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5608,7 +5620,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetMeWithResponse Get Me
 	//
-	// Who is asking, and what they may do.
+	// The caller, its organization and its permissions.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5617,7 +5629,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetCapacityWithResponse Get Capacity
 	//
-	// What the fleet has, what it may promise, and what of that is free.
+	// The fleet's capacity: nominal, promisable, allocated and free.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5626,7 +5638,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListJoinTokensWithResponse List Join Tokens
 	//
-	// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+	// The join tokens on record: outstanding, used, expired and revoked ones.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5635,7 +5647,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateJoinTokenWithBodyWithResponse Create Join Token
 	//
-	// A token with which one server joins the fleet, once. It is in this answer only.
+	// Create a token with which one server joins the fleet, once. It is in this answer only.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5644,7 +5656,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateJoinTokenWithResponse Create Join Token
 	//
-	// A token with which one server joins the fleet, once. It is in this answer only.
+	// Create a token with which one server joins the fleet, once. It is in this answer only.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5653,7 +5665,7 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeJoinTokenWithResponse Revoke Join Token
 	//
-	// Nobody joins with this token from now on. A server that has joined with it stays.
+	// Revoke a join token: no server joins with it from now on. A server that has joined with it stays.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5662,7 +5674,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListLendingWithResponse List Lending
 	//
-	// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+	// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5671,7 +5683,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListServersWithResponse List Servers
 	//
-	// The fleet's servers, those that failed too; not those that were given up.
+	// The fleet's servers, failed ones included. Servers removed from the fleet are left out.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5680,7 +5692,7 @@ type ClientWithResponsesInterface interface {
 
 	// GiveUpServerWithResponse Give Up Server
 	//
-	// Say of a failed server that neither it nor its disk will come back. Its name is free then.
+	// Remove a failed server for good: neither it nor its disk will come back. Its name is free then.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5698,7 +5710,7 @@ type ClientWithResponsesInterface interface {
 
 	// CallOffDrainWithResponse Call Off Drain
 	//
-	// Call a drain off.
+	// Cancel a drain.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5707,7 +5719,7 @@ type ClientWithResponsesInterface interface {
 
 	// DrainServerWithResponse Drain Server
 	//
-	// Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is.
+	// Move every replica off the server. `drain` in this answer and in later ones shows the progress.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5725,7 +5737,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateOrganizationKeyWithBodyWithResponse Create Organization Key
 	//
-	// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+	// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5734,7 +5746,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateOrganizationKeyWithResponse Create Organization Key
 	//
-	// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+	// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5752,7 +5764,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateProjectWithBodyWithResponse Create Project
 	//
-	// Make a project.
+	// Create a project.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5761,7 +5773,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateProjectWithResponse Create Project
 	//
-	// Make a project.
+	// Create a project.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5770,7 +5782,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteProjectWithResponse Delete Project
 	//
-	// Delete a project that has no groups; its API keys are revoked.
+	// Delete a project that has no groups, and revoke its API keys.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5797,7 +5809,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateGroupWithBodyWithResponse Create Group
 	//
-	// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+	// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5806,7 +5818,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateGroupWithResponse Create Group
 	//
-	// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+	// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5824,7 +5836,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateKeyWithBodyWithResponse Create Key
 	//
-	// Make an API key. Its secret is in this answer only.
+	// Create an API key. Its secret is in this answer only.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5833,7 +5845,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateKeyWithResponse Create Key
 	//
-	// Make an API key. Its secret is in this answer only.
+	// Create an API key. Its secret is in this answer only.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5842,7 +5854,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetQuotasWithResponse Get Quotas
 	//
-	// What the organization may have at most, and has.
+	// The organization's quotas and their use.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5851,7 +5863,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateQuoteWithBodyWithResponse Create Quote
 	//
-	// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+	// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5860,7 +5872,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateQuoteWithResponse Create Quote
 	//
-	// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+	// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5878,7 +5890,7 @@ type ClientWithResponsesInterface interface {
 
 	// SignUpWithBodyWithResponse Sign Up
 	//
-	// Make an account with an organization and its first project, and log in.
+	// Create an account with an organization and its first project, and log in.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -5887,7 +5899,7 @@ type ClientWithResponsesInterface interface {
 
 	// SignUpWithResponse Sign Up
 	//
-	// Make an account with an organization and its first project, and log in.
+	// Create an account with an organization and its first project, and log in.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8220,7 +8232,7 @@ func (r SignUpResponse) ContentType() string {
 
 // DeleteGroupWithResponse Delete Group
 //
-// Delete a group with its log. The reservation ends now; the servers forget the log a little later.
+// Delete a group with its log. The reservation ends now. The servers delete the log a little later.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8250,8 +8262,9 @@ func (c *ClientWithResponses) GetGroupWithResponse(ctx context.Context, groupId 
 
 // ResizeGroupWithBodyWithResponse Resize Group
 //
-// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+//
+// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8266,8 +8279,9 @@ func (c *ClientWithResponses) ResizeGroupWithBodyWithResponse(ctx context.Contex
 
 // ResizeGroupWithResponse Resize Group
 //
-// Change the SLA of a group in place, at a new price from then on; its log stays, and appends go on. Refused (409
-// `admission_refused`) where the group's servers have no room; then nothing changes. Repeating it is harmless.
+// Change the SLA of a group in place. The log stays, appends continue, and the new price applies from then on.
+//
+// 409 `admission_refused`: the group's servers have no room, and nothing changes. Repeating it is harmless.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8282,7 +8296,7 @@ func (c *ClientWithResponses) ResizeGroupWithResponse(ctx context.Context, group
 
 // ListGroupEventsWithResponse List Group Events
 //
-// What happened to the group, newest first.
+// The group's events, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8297,7 +8311,7 @@ func (c *ClientWithResponses) ListGroupEventsWithResponse(ctx context.Context, g
 
 // GetHandleWithResponse Get Handle
 //
-// Where the group's replicas are, and a token for them.
+// The addresses of the group's replicas, and a token for them.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8342,7 +8356,7 @@ func (c *ClientWithResponses) GetMetricsWithResponse(ctx context.Context, groupI
 
 // GetPlacementWithResponse Get Placement
 //
-// Which servers hold the group, in the order of the chain.
+// The servers that hold the group, in the order of the chain.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8357,8 +8371,9 @@ func (c *ClientWithResponses) GetPlacementWithResponse(ctx context.Context, grou
 
 // ResetGroupWithBodyWithResponse Reset Group
 //
-// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-// log are greater than all of the old.
+// Reset a lost group: it begins an empty log under the same SLA.
+//
+// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8373,8 +8388,9 @@ func (c *ClientWithResponses) ResetGroupWithBodyWithResponse(ctx context.Context
 
 // ResetGroupWithResponse Reset Group
 //
-// Have a lost group begin anew, empty, under its SLA. What its log held is given up for good; offsets of the new
-// log are greater than all of the old.
+// Reset a lost group: it begins an empty log under the same SLA.
+//
+// The entries of the lost log are gone for good. Offsets of the new log are greater than all old ones.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8389,7 +8405,7 @@ func (c *ClientWithResponses) ResetGroupWithResponse(ctx context.Context, groupI
 
 // GetSlaReportWithResponse Get Sla Report
 //
-// Whether the SLA was kept, clause by clause, with what is owed if it was not.
+// The SLA's attainment in a month, clause by clause, with the credits owed.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8404,7 +8420,7 @@ func (c *ClientWithResponses) GetSlaReportWithResponse(ctx context.Context, grou
 
 // GetUsageWithResponse Get Usage
 //
-// What the group used; whole minutes.
+// The group's usage in whole minutes.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8539,7 +8555,7 @@ func (c *ClientWithResponses) LogOutWithResponse(ctx context.Context, params *Lo
 
 // GetMeWithResponse Get Me
 //
-// Who is asking, and what they may do.
+// The caller, its organization and its permissions.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8554,7 +8570,7 @@ func (c *ClientWithResponses) GetMeWithResponse(ctx context.Context, reqEditors 
 
 // GetCapacityWithResponse Get Capacity
 //
-// What the fleet has, what it may promise, and what of that is free.
+// The fleet's capacity: nominal, promisable, allocated and free.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8569,7 +8585,7 @@ func (c *ClientWithResponses) GetCapacityWithResponse(ctx context.Context, reqEd
 
 // ListJoinTokensWithResponse List Join Tokens
 //
-// Join tokens that were made and are remembered: outstanding, used, expired and revoked ones.
+// The join tokens on record: outstanding, used, expired and revoked ones.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8584,7 +8600,7 @@ func (c *ClientWithResponses) ListJoinTokensWithResponse(ctx context.Context, re
 
 // CreateJoinTokenWithBodyWithResponse Create Join Token
 //
-// A token with which one server joins the fleet, once. It is in this answer only.
+// Create a token with which one server joins the fleet, once. It is in this answer only.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8599,7 +8615,7 @@ func (c *ClientWithResponses) CreateJoinTokenWithBodyWithResponse(ctx context.Co
 
 // CreateJoinTokenWithResponse Create Join Token
 //
-// A token with which one server joins the fleet, once. It is in this answer only.
+// Create a token with which one server joins the fleet, once. It is in this answer only.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8614,7 +8630,7 @@ func (c *ClientWithResponses) CreateJoinTokenWithResponse(ctx context.Context, p
 
 // RevokeJoinTokenWithResponse Revoke Join Token
 //
-// Nobody joins with this token from now on. A server that has joined with it stays.
+// Revoke a join token: no server joins with it from now on. A server that has joined with it stays.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8629,7 +8645,7 @@ func (c *ClientWithResponses) RevokeJoinTokenWithResponse(ctx context.Context, t
 
 // ListLendingWithResponse List Lending
 //
-// What groups may use above their SLAs now, since when and bounded by which resource, and what they lend.
+// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8644,7 +8660,7 @@ func (c *ClientWithResponses) ListLendingWithResponse(ctx context.Context, param
 
 // ListServersWithResponse List Servers
 //
-// The fleet's servers, those that failed too; not those that were given up.
+// The fleet's servers, failed ones included. Servers removed from the fleet are left out.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8659,7 +8675,7 @@ func (c *ClientWithResponses) ListServersWithResponse(ctx context.Context, param
 
 // GiveUpServerWithResponse Give Up Server
 //
-// Say of a failed server that neither it nor its disk will come back. Its name is free then.
+// Remove a failed server for good: neither it nor its disk will come back. Its name is free then.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8689,7 +8705,7 @@ func (c *ClientWithResponses) GetServerWithResponse(ctx context.Context, serverI
 
 // CallOffDrainWithResponse Call Off Drain
 //
-// Call a drain off.
+// Cancel a drain.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8704,7 +8720,7 @@ func (c *ClientWithResponses) CallOffDrainWithResponse(ctx context.Context, serv
 
 // DrainServerWithResponse Drain Server
 //
-// Have every replica leave the server. `drain` in the answer, and later in the server's, tells how far it is.
+// Move every replica off the server. `drain` in this answer and in later ones shows the progress.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8734,7 +8750,7 @@ func (c *ClientWithResponses) ListOrganizationKeysWithResponse(ctx context.Conte
 
 // CreateOrganizationKeyWithBodyWithResponse Create Organization Key
 //
-// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8749,7 +8765,7 @@ func (c *ClientWithResponses) CreateOrganizationKeyWithBodyWithResponse(ctx cont
 
 // CreateOrganizationKeyWithResponse Create Organization Key
 //
-// Make a key that administers the organization's projects, groups and keys: for infrastructure as code.
+// Create a key for infrastructure as code: it administers the organization's projects, groups and keys.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8779,7 +8795,7 @@ func (c *ClientWithResponses) ListProjectsWithResponse(ctx context.Context, para
 
 // CreateProjectWithBodyWithResponse Create Project
 //
-// Make a project.
+// Create a project.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8794,7 +8810,7 @@ func (c *ClientWithResponses) CreateProjectWithBodyWithResponse(ctx context.Cont
 
 // CreateProjectWithResponse Create Project
 //
-// Make a project.
+// Create a project.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8809,7 +8825,7 @@ func (c *ClientWithResponses) CreateProjectWithResponse(ctx context.Context, par
 
 // DeleteProjectWithResponse Delete Project
 //
-// Delete a project that has no groups; its API keys are revoked.
+// Delete a project that has no groups, and revoke its API keys.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8854,7 +8870,7 @@ func (c *ClientWithResponses) ListGroupsWithResponse(ctx context.Context, projec
 
 // CreateGroupWithBodyWithResponse Create Group
 //
-// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8869,7 +8885,7 @@ func (c *ClientWithResponses) CreateGroupWithBodyWithResponse(ctx context.Contex
 
 // CreateGroupWithResponse Create Group
 //
-// Ask for a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
+// Create a group. It is admitted and placed, or refused (409 `admission_refused`) with the reason.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8899,7 +8915,7 @@ func (c *ClientWithResponses) ListKeysWithResponse(ctx context.Context, projectI
 
 // CreateKeyWithBodyWithResponse Create Key
 //
-// Make an API key. Its secret is in this answer only.
+// Create an API key. Its secret is in this answer only.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8914,7 +8930,7 @@ func (c *ClientWithResponses) CreateKeyWithBodyWithResponse(ctx context.Context,
 
 // CreateKeyWithResponse Create Key
 //
-// Make an API key. Its secret is in this answer only.
+// Create an API key. Its secret is in this answer only.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8929,7 +8945,7 @@ func (c *ClientWithResponses) CreateKeyWithResponse(ctx context.Context, project
 
 // GetQuotasWithResponse Get Quotas
 //
-// What the organization may have at most, and has.
+// The organization's quotas and their use.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -8944,7 +8960,7 @@ func (c *ClientWithResponses) GetQuotasWithResponse(ctx context.Context, reqEdit
 
 // CreateQuoteWithBodyWithResponse Create Quote
 //
-// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8959,7 +8975,7 @@ func (c *ClientWithResponses) CreateQuoteWithBodyWithResponse(ctx context.Contex
 
 // CreateQuoteWithResponse Create Quote
 //
-// Price an SLA and ask whether the fleet can promise it now. Nothing is reserved.
+// Price an SLA, and check whether the fleet can promise it now. Nothing is reserved.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -8989,7 +9005,7 @@ func (c *ClientWithResponses) GetReadinessWithResponse(ctx context.Context, reqE
 
 // SignUpWithBodyWithResponse Sign Up
 //
-// Make an account with an organization and its first project, and log in.
+// Create an account with an organization and its first project, and log in.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -9004,7 +9020,7 @@ func (c *ClientWithResponses) SignUpWithBodyWithResponse(ctx context.Context, pa
 
 // SignUpWithResponse Sign Up
 //
-// Make an account with an organization and its first project, and log in.
+// Create an account with an organization and its first project, and log in.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -1,0 +1,102 @@
+"""Running one command with a bound in time, its output kept, its whole process group ended with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quorate_local.options import REPOSITORY
+
+VENV_BIN = Path(sys.executable).parent
+PULUMI_PYTHON = REPOSITORY / "build" / "venv-pulumi" / "bin" / "python"  # infra/setup/pulumi.sh
+POLL_S = 0.1
+EXIT_TIMED_OUT = 124  # as timeout(1) answers
+EXIT_NOT_FOUND = 127  # as shells answer
+PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file
+
+
+@dataclass(frozen=True)
+class Command:
+    """`argv[0]` is looked up in the virtual environment first. `needs`: a path that must exist."""
+
+    argv: list[str]
+    cwd: str = "."
+    needs: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 600.0
+
+    def missing(self) -> str | None:
+        """Why it cannot run at all."""
+        wanted = self.needs or self.cwd
+        return None if (REPOSITORY / wanted).exists() else f"{wanted} is not in this checkout"
+
+
+@dataclass(frozen=True)
+class Finished:
+    exit_code: int
+    seconds: float
+    log: Path
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+def run(command: Command, log: Path, while_running: Callable[[float], None]) -> Finished:
+    """Run to the end or to its time limit; `while_running` gets the seconds so far."""
+    begun = time.monotonic()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    missing = command.missing()
+    if missing:
+        log.write_text(missing + "\n")
+        return Finished(EXIT_NOT_FOUND, 0.0, log)
+    env = {**os.environ, **PLAIN, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
+    with log.open("wb") as stream:
+        try:
+            child = subprocess.Popen(
+                command.argv,
+                cwd=REPOSITORY / command.cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            stream.write(f"{command.argv[0]} is not there: `make setup` or `make test` fetches it\n".encode())
+            return Finished(EXIT_NOT_FOUND, time.monotonic() - begun, log)
+        try:
+            code = _wait(child, begun, command.timeout_s, while_running)
+        finally:
+            _end_group(child)
+        if code == EXIT_TIMED_OUT:
+            stream.write(f"\nStopped: it took longer than {command.timeout_s:.0f} s.\n".encode())
+    return Finished(code, time.monotonic() - begun, log)
+
+
+def _wait(child: subprocess.Popen[bytes], begun: float, timeout_s: float, tell: Callable[[float], None]) -> int:
+    while child.poll() is None:
+        elapsed_s = time.monotonic() - begun
+        if elapsed_s > timeout_s:
+            return EXIT_TIMED_OUT
+        tell(elapsed_s)
+        time.sleep(POLL_S)
+    return child.returncode
+
+
+def _end_group(child: subprocess.Popen[bytes]) -> None:
+    """End the command if it still runs: first politely, so that it can stop what it started itself."""
+    if child.poll() is not None:
+        return
+    for sig, grace_s in [(signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0)]:
+        os.killpg(child.pid, sig)  # its own session, unreaped: the group is ours
+        try:
+            child.wait(grace_s)
+            return
+        except subprocess.TimeoutExpired:
+            continue

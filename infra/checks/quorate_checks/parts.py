@@ -1,0 +1,155 @@
+"""The parts of `make test`, in the order they run: quick parts that find most come first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from quorate_checks.commands import PULUMI_PYTHON, Command, Finished
+from quorate_checks.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest
+from quorate_local.options import REPOSITORY
+
+REPORTS = REPOSITORY / "build" / "test"
+
+
+@dataclass(frozen=True)
+class Part:
+    """`group` is what `--only` chooses by. `count` reads the runner's own report."""
+
+    name: str
+    group: str
+    command: Command
+    count: Callable[[Finished], Counts | None]
+
+
+def report_of(name: str) -> Path:
+    """The path of a part's JUnit file, if its runner writes one."""
+    return REPORTS / f"{name}.xml"
+
+
+def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
+    return lambda _: of_junit(report_of(name))
+
+
+def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300) -> Part:
+    command = ["pytest", f"--junitxml={report_of(name)}", *arguments]
+    return Part(
+        name, group, Command(command, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s), _count_junit(name)
+    )
+
+
+def _vitest(name: str, folder: str) -> Part:
+    reporters = ["--reporter=default", "--reporter=junit", f"--outputFile.junit={report_of(name)}"]
+    command = Command(
+        ["npx", "--no-install", "vitest", "run", *reporters], folder, f"{folder}/package.json", timeout_s=300
+    )
+    return Part(name, "unit", command, _count_junit(name))
+
+
+def _node_test(name: str, folder: str) -> Part:
+    """`npm test` with node's own runner. Arguments after `--` go to it as further reporters."""
+    reporters = ["--test-reporter=junit", f"--test-reporter-destination={report_of(name)}"]
+    argv = ["npm", "test", "--silent", "--", *reporters]
+    return Part(name, "unit", Command(argv, folder, f"{folder}/package.json", timeout_s=300), _count_junit(name))
+
+
+def _playwright(name: str, group: str, project: str, around: list[str], timeout_s: float) -> Part:
+    """`around`: a command that runs the rest of its arguments, with a stack to talk to, say."""
+    argv = ["npx", "--no-install", "playwright", "test", f"--project={project}", "--reporter=list,junit"]
+    env = {"PLAYWRIGHT_JUNIT_OUTPUT_FILE": str(report_of(name))}
+    command = Command([*around, *argv], "portal", "portal/package.json", env, timeout_s)
+    return Part(name, group, command, _count_junit(name))
+
+
+def _terraform_provider(name: str, folder: str) -> Part:
+    # Without a configuration file of the machine's own: the provider is the one in the test's process.
+    env = {"TF_ACC": "1", "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": "/dev/null"}
+    command = Command(["go", "test", "-count=1", "-v", "./..."], folder, f"{folder}/go.mod", env=env)
+    return Part(name, "infra", command, lambda finished: of_go_test(finished.output()))
+
+
+WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e" / "portal"), "--"]
+
+PARTS = [
+    _pytest("local stack", "unit", "infra/local"),
+    _pytest("checks", "unit", "infra/checks", "tests"),
+    _pytest("observability", "infra", "infra/observability"),
+    _pytest("harness", "unit", "loadtest/harness"),
+    _pytest("demo", "unit", "loadtest/demo"),
+    _pytest("bench", "unit", "loadtest/bench"),
+    _pytest("claims", "unit", "loadtest/claims"),
+    _pytest("profile", "unit", "loadtest/profile"),
+    _pytest("chaos runner", "unit", "loadtest/chaos"),
+    Part(
+        "chaos checker",
+        "unit",
+        Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
+        lambda finished: of_go_test(finished.output()),
+    ),
+    _terraform_provider("terraform provider", "infra/terraform/provider"),
+    _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
+    Part(
+        "pulumi",
+        "infra",
+        Command(
+            [str(PULUMI_PYTHON), "-m", "pytest", f"--junitxml={report_of('pulumi')}"],
+            "infra/pulumi",
+            "infra/pulumi/pyproject.toml",
+            timeout_s=300,
+        ),
+        _count_junit("pulumi"),
+    ),
+    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
+    _pytest("peers", "unit", "loadtest/peers"),
+    Part(
+        "peers' window",
+        "unit",
+        # The packages beside it need every peer's own libraries.
+        Command(["go", "test", "-count=1", "-v", "./window"], "loadtest/peers/go", "loadtest/peers/go/go.mod"),
+        lambda finished: of_go_test(finished.output()),
+    ),
+    _pytest("papers", "unit", "loadtest/papers"),
+    Part(
+        "rust",
+        "unit",
+        Command(
+            # The simulator has a part of its own: its planted bugs must not be compiled into anything else.
+            ["cargo", "test", "--release", "--locked", "--workspace", "--exclude", "quorate-sim", "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            timeout_s=1200,
+        ),
+        lambda finished: of_libtest(finished.output()),
+    ),
+    Part(
+        "fuzz",
+        "unit",
+        Command(["quorate-checks", "fuzz", "--seconds", "4"], needs="services/verify/fuzz/Cargo.toml", timeout_s=1500),
+        lambda finished: of_libtest(finished.output()),
+    ),
+    Part(
+        "simulator",
+        "unit",
+        Command(
+            ["cargo", "test", "--release", "--locked", "-p", "quorate-sim", "--features", "planted", "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            timeout_s=900,
+        ),
+        lambda finished: of_libtest(finished.output()),
+    ),
+    _pytest("api", "unit", "services/api", timeout_s=420),
+    _pytest("sdk python", "unit", "sdk/python"),
+    _node_test("sdk js", "sdk/js"),
+    _vitest("portal", "portal"),
+    _playwright("portal mock", "unit", "mock", [], timeout_s=420),
+    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900),
+    Part(
+        "chaos",
+        "e2e",
+        Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
+        lambda finished: of_chaos(finished.output()),
+    ),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, timeout_s=300),
+]

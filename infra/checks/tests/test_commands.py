@@ -1,0 +1,48 @@
+"""A command is bounded in time, and what it started ends with it."""
+
+import sys
+import time
+from pathlib import Path
+
+from quorate_checks.commands import EXIT_TIMED_OUT, Command, run
+from quorate_local.identity import Identity
+
+
+def ignore(_: float) -> None:
+    pass
+
+
+def test_output_and_exit_code_are_kept(tmp_path: Path) -> None:
+    finished = run(Command([sys.executable, "-c", "print('hello'); raise SystemExit(3)"]), tmp_path / "log", ignore)
+    assert (finished.exit_code, finished.output()) == (3, "hello\n")
+
+
+def test_what_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(pid_file)!r}, 'w').write(str(child.pid)); time.sleep(60)"
+    )
+    begun = time.monotonic()
+    finished = run(Command([sys.executable, "-c", code], timeout_s=5), tmp_path / "log", ignore)
+    assert finished.exit_code == EXIT_TIMED_OUT
+    assert time.monotonic() - begun < 30
+    assert "took longer than 5 s" in finished.output()
+    try:
+        grandchild = Identity.of(int(pid_file.read_text()))
+    except ProcessLookupError:
+        return
+    assert not grandchild.is_alive()
+
+
+def test_a_missing_part_says_so(tmp_path: Path) -> None:
+    finished = run(Command(["true"], needs="no/such/folder"), tmp_path / "log", ignore)
+    assert finished.exit_code == 127
+    assert "no/such/folder is not in this checkout" in finished.output()
+
+
+def test_a_missing_program_says_so(tmp_path: Path) -> None:
+    finished = run(Command([str(tmp_path / "absent")]), tmp_path / "log", ignore)
+    assert finished.exit_code == 127
+    assert "absent is not there" in finished.output()

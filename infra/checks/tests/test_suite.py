@@ -1,0 +1,69 @@
+"""A part that fails runs once more; what fails twice has failed, and what does not is named all the same."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from quorate_checks import suite, verify
+from quorate_checks.commands import Command
+from quorate_checks.counts import Counts, of_libtest
+from quorate_checks.parts import Part
+from quorate_local.display import Display
+
+PASSES = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured"
+FAILS = (
+    "---- t::a stdout ----\\nError: no\\n\\nfailures:\\n    t::a\\n\\n"
+    "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured"
+)
+
+
+def part(code: str) -> Part:
+    return Part("sample", "unit", Command([sys.executable, "-c", code]), lambda finished: of_libtest(finished.output()))
+
+
+def outcome(code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, list[str]]:
+    monkeypatch.setattr(suite, "PARTS", [part(code)])
+    monkeypatch.setattr(verify, "verify", lambda _display, _failed, _took: Counts())
+    stream = io.StringIO()
+    good = suite.test(Display(stream), None)
+    return good, stream.getvalue().splitlines()
+
+
+@pytest.fixture(autouse=True)
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "REPORTS", tmp_path)
+    monkeypatch.setattr(suite, "REPOSITORY", tmp_path)
+
+
+def test_what_fails_twice_has_failed_and_is_named_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    good, lines = outcome(f"print('{FAILS}'); raise SystemExit(101)", monkeypatch)
+    assert not good
+    assert lines[-4:] == ["What failed", "  sample: t::a: Error: no", "", "1 passed, 1 failed"]
+
+
+def test_what_passes_when_it_runs_again_counts_once_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    code = (
+        f"import pathlib; seen = pathlib.Path({str(seen)!r}); again = seen.exists(); seen.touch()\n"
+        f"print('{PASSES}' if again else '{FAILS}'); raise SystemExit(0 if again else 101)"
+    )
+    good, lines = outcome(code, monkeypatch)
+    assert good
+    assert lines[-1] == "2 passed, 0 failed"
+    assert lines[-4:-2] == ["What passed only when it ran again: look into it", "  sample: t::a: Error: no"]
+
+
+def test_what_passes_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = tmp_path / "ran"
+    good, lines = outcome(f"open({str(ran)!r}, 'a').write('x'); print('{PASSES}')", monkeypatch)
+    assert (good, ran.read_text(), lines[-1]) == (True, "x", "2 passed, 0 failed")
+
+
+def test_the_slowest_parts_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, lines = outcome(f"print('{PASSES}')", monkeypatch)
+    begin = next(n for n, line in enumerate(lines) if line.startswith("The 1 slowest of 1 parts"))
+    assert lines[begin + 1].split()[0] == "sample"

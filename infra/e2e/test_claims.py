@@ -1,0 +1,19 @@
+"""The measured claims, in the smallest runs that show whether they work. A measurement gives a figure, and every
+acknowledged entry must be there. Goals are judged on a quiet machine only (`make claims`)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import FOLDER
+
+
+def test_heads_are_lost_and_followers_stopped_without_losing_an_entry() -> None:
+    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,stopped"]
+    command += ["--trials", "2", "--folder", str(FOLDER / "claims")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert "ould not be measured" not in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "failover_gap_p99_ms" in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "stopped_follower_memory_mb" in done.stdout

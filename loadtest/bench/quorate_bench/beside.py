@@ -1,0 +1,56 @@
+"""`make bench BESIDE=FOLDER`: these servers and those of the binaries in the folder, in turn: the cost of a change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from quorate_bench.driver import Measured, Pace, Target
+from quorate_harness.cells import CELLS, Cell, Mode
+from quorate_harness.figures import Figure
+
+CPU_RATIO_MAX = 1.03
+PACE = Pace(warmup_s=0.5, window_s=2.0)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Running servers, and the handles of one group of each durability."""
+
+    target: Target
+    handles: Mapping[Mode, Path]
+
+    def append(self, cell: Cell) -> Measured:
+        return self.target.append(cell, [self.handles[cell.mode]], PACE)
+
+
+@dataclass
+class Beside:
+    ours: Side
+    theirs: Side
+    pairs: dict[Cell, list[tuple[Measured, Measured]]] = field(default_factory=lambda: defaultdict(list))
+
+    def measure(self) -> None:
+        """One repetition of every cell: each side first once, so that drift falls on both."""
+        for cell in CELLS:
+            ours, theirs = self.ours.append(cell), self.theirs.append(cell)
+            self.pairs[cell].append((ours, theirs))
+            theirs, ours = self.theirs.append(cell), self.ours.append(cell)
+            self.pairs[cell].append((ours, theirs))
+
+    def figures(self) -> Sequence[Figure]:
+        return [_figure(cell, pairs) for cell, pairs in self.pairs.items()]
+
+
+def _figure(cell: Cell, pairs: Sequence[tuple[Measured, Measured]]) -> Figure:
+    """The servers' processor time an append, ours divided by theirs: the median of all pairs."""
+    ratios = sorted(ours.cpu / theirs.cpu for ours, theirs in pairs)
+    rates = median(ours.per_s / theirs.per_s for ours, theirs in pairs)
+    others = max(max(ours.others_share, theirs.others_share) for ours, theirs in pairs)
+    what = "out1_cpu_ratio" if cell.is_alone else "cpu_ratio"
+    name = f"beside_{cell.name}_{cell.mode}_{what}"
+    note = f"{len(ratios)} pairs, {ratios[0]:.2f} to {ratios[-1]:.2f}; appends/s {rates:.2f}"
+    return Figure(name, median(ratios), "ratio", CPU_RATIO_MAX, note=note, others_share=others)

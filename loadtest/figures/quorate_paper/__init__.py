@@ -1,1 +1,0 @@
-"""The figures of Filo (ATC'16), run again through `quorate-alloc`."""

@@ -1,0 +1,1 @@
+"""The figures of Filo (ATC'16), run again through `quorate-planner`."""

@@ -1,0 +1,39 @@
+import type { ApiKey, Group, GroupEvent, Invoice, ObservedSla, Organization, Project, Sla, User } from '@/api'
+import type { Traffic } from './traffic'
+
+/** The mock service's state. It is plain data, so that the tab's session storage keeps it over a reload. */
+export interface MockGroup {
+  group: Group
+  traffic: Traffic | null
+  /** Server ids in chain order, with dead ones. */
+  chain: { server_id: number; alive: boolean }[]
+  learners: number[]
+  events: GroupEvent[]
+  /** Index of its SLA story: 0 all clauses met, 1 a missed clause. */
+  story: number
+}
+export interface MockDb {
+  session: { user_id: string; csrf_token: string } | null
+  users: (User & { password: string })[]
+  organization: Organization
+  projects: Project[]
+  keys: ApiKey[]
+  groups: MockGroup[]
+  invoices: Invoice[]
+  next: number
+}
+
+/** Ids shaped like the service's: UUIDs, in the order of their numbers. */
+export function uuid(n: number): string {
+  return `01990000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
+}
+
+export function withDefaults(sla: Sla): ObservedSla {
+  return {
+    ...sla,
+    min_replicas: sla.min_replicas ?? null,
+    region: sla.region ?? 'local',
+    retention_bytes: sla.retention_bytes ?? 256 * 2 ** 20,
+    retention_age_s: sla.retention_age_s ?? null,
+  }
+}

@@ -1,0 +1,62 @@
+"""The price list: integers in micro-units of the currency (1 USD = 1 000 000), and the one rounding rule.
+
+A price is "`unit_price_micros` for `price_quantity` units", so that amounts are exact rationals until each line is
+rounded once, half up. A group's reservation is priced by the resources that its SLA takes on the fleet: Filo's cost
+vector, summed over the replicas and rounded up per resource. The price is fixed when the group is created or resized.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from quorate_api.coordinator.schemas import ResourceDemand
+
+CURRENCY = "USD"
+HOUR_S = 3_600
+HOURS_PER_MONTH = 730
+MONTH_S = HOURS_PER_MONTH * HOUR_S
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePrice:
+    """The price of a resource held for an hour."""
+
+    resource: str
+    attribute: str
+    unit: str
+    units: int  # units of the demand vector in one `unit`
+    hourly_micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePrice:
+    kind: str
+    label: str
+    unit: str
+    price_quantity: int
+    price_quantity_label: str
+    unit_price_micros: int
+
+
+RESOURCES = (
+    ResourcePrice("cpu", "cpu", "core", 1, 80_000),
+    ResourcePrice("network", "network_bytes_per_s", "MB/s", 1_000_000, 500),
+    ResourcePrice("storage_io", "storage_io_per_s", "1000 operations/s", 1_000, 1_200),
+)
+
+APPENDS = UsagePrice("appends", "Appended entries", "entry", 1_000_000, "million entries", 150_000)
+READS = UsagePrice("reads", "Read entries", "entry", 1_000_000, "million entries", 20_000)
+STORAGE = UsagePrice("storage", "Storage", "megabyte_second", 1_000 * MONTH_S, "GB-month", 120_000)
+USAGE = (APPENDS, READS, STORAGE)
+
+
+def hourly_of(price: ResourcePrice, demand: ResourceDemand) -> int:
+    """Micro-units for an hour of one resource of `demand`, rounded up."""
+    amount = Fraction(getattr(demand, price.attribute)) * price.hourly_micros / price.units
+    return -(-amount.numerator // amount.denominator)
+
+
+def amount_micros(quantity: int, unit_price_micros: int, price_quantity: int) -> int:
+    """`quantity · unit_price_micros / price_quantity`, rounded half up. All arguments are at least 0."""
+    assert quantity >= 0 <= unit_price_micros, (quantity, unit_price_micros)
+    assert price_quantity > 0, price_quantity
+    return (2 * quantity * unit_price_micros + price_quantity) // (2 * price_quantity)

@@ -1,0 +1,38 @@
+"""The price of a reservation, from its resources on the fleet. Pure."""
+
+from quorate_api.coordinator.schemas import ResourceDemand
+from quorate_api.pricing import prices
+from quorate_api.pricing.schemas import Price, PriceLine, UsagePriceLine
+
+
+def price_of(total: ResourceDemand) -> Price:
+    """The price of a reservation that takes `total` on the fleet."""
+    lines = [
+        PriceLine(
+            resource=resource.resource,
+            quantity=getattr(total, resource.attribute) / resource.units,
+            unit=resource.unit,
+            unit_price_micros=resource.hourly_micros,
+            hourly_micros=prices.hourly_of(resource, total),
+        )
+        for resource in prices.RESOURCES
+    ]
+    hourly = sum(line.hourly_micros for line in lines)
+    usage = [
+        UsagePriceLine(
+            kind=item.kind,
+            label=item.label,
+            per=item.price_quantity_label,
+            unit=item.unit,
+            price_quantity=item.price_quantity,
+            unit_price_micros=item.unit_price_micros,
+        )
+        for item in prices.USAGE
+    ]
+    return Price(
+        hourly_micros=hourly,
+        monthly_micros=hourly * prices.HOURS_PER_MONTH,
+        currency=prices.CURRENCY,
+        lines=lines,
+        usage=usage,
+    )

@@ -1,0 +1,156 @@
+//! Commands: the entries of the log, and the only way to change the state.
+
+use quorate_placement::Profile;
+use quorate_types::sla::Sla;
+use quorate_types::{Epoch, GroupId, Offset, ServerId};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::join_token::{Digest, JoinTokenTerms};
+use super::policy::PlacementPolicy;
+use super::registration::Registration;
+
+/// A command with the time at which it was proposed (Unix time): one entry of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    pub at_ms: u64,
+    pub command: Command,
+}
+
+/// A change of the state. It contains everything random or read from outside, so that the same commands in the same
+/// order give the same state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Another cost profile; groups keep the demand vectors of their admission.
+    UseProfile {
+        profile: Box<Profile>,
+    },
+    /// Another placement policy; replicas stay where they are.
+    UsePlacement {
+        #[serde(rename = "placement")]
+        policy: PlacementPolicy,
+    },
+    IssueJoinToken {
+        digest: Digest,
+        token: JoinTokenTerms,
+    },
+    /// Nobody may join with this token any more ([`super::join_token::join_token_id`]).
+    RevokeJoinToken {
+        id: String,
+    },
+    Register(Box<Registration>),
+    /// Servers whose leases expired, or whose connections broke and did not come back. Also servers that went down
+    /// with a whole chain, when another of the chain has returned and they have not.
+    ServersFailed {
+        servers: Vec<ServerId>,
+    },
+    /// A server's own report on its storage; `None` when the fault is gone.
+    StorageFault {
+        server: ServerId,
+        fault: Option<String>,
+    },
+    /// A server reports a peer unreachable that still has its lease. The report becomes an event and nothing else.
+    PeerUnreachable {
+        server: ServerId,
+        peer: ServerId,
+    },
+    /// Two servers have not reached one another for so long that one of them leaves each group in which they need one
+    /// another. `unreachable` false: they reach one another again.
+    #[serde(rename = "severed")]
+    PairUnreachable {
+        server: ServerId,
+        peer: ServerId,
+        #[serde(rename = "severed")]
+        unreachable: bool,
+    },
+    /// A server slows its groups, and why; `None` when it has long ceased to.
+    ServerSlow {
+        server: ServerId,
+        cause: Option<String>,
+    },
+    /// All replicas shall leave the server.
+    Drain {
+        server: ServerId,
+    },
+    /// The server's replicas stay, and it takes new ones again.
+    CallOffDrain {
+        server: ServerId,
+    },
+    /// An operator's decision that a failed server and its disk will not come back.
+    Forget {
+        server: ServerId,
+    },
+    /// The owner resets a lost group. `epoch`: in which the owner saw it lost, so that a repetition resets nothing
+    /// twice. Usage goes on counting from `entries_before` and `bytes_before`.
+    Reset {
+        group_id: GroupId,
+        epoch: Epoch,
+        entries_before: u64,
+        bytes_before: u64,
+    },
+    /// Another SLA for a group in its place. `revision`: of the new SLA, one above the present one's, so that a late
+    /// repetition changes nothing back.
+    Resize {
+        group_id: GroupId,
+        sla: Sla,
+        revision: u64,
+    },
+    /// A group's offsets approach the ceiling set aside for them (`offset_ceiling` of the group).
+    OffsetsReached {
+        group_id: GroupId,
+        commit_offset: Offset,
+    },
+    Admit {
+        group_id: GroupId,
+        project_id: Uuid,
+        sla: Sla,
+    },
+    Delete {
+        group_id: GroupId,
+    },
+    Applied {
+        server: ServerId,
+        group_id: GroupId,
+        epoch: Epoch,
+    },
+    LearnerCaughtUp {
+        server: ServerId,
+        group_id: GroupId,
+        epoch: Epoch,
+        learner: ServerId,
+    },
+    Dropped {
+        server: ServerId,
+        group_id: GroupId,
+    },
+}
+
+impl Command {
+    /// Whether a replacement that found no server may find one afterwards.
+    pub fn may_free_capacity(&self) -> bool {
+        match self {
+            Command::UseProfile { .. }
+            | Command::UsePlacement { .. }
+            | Command::Register(_)
+            | Command::ServersFailed { .. }
+            | Command::StorageFault { .. }
+            | Command::PairUnreachable { .. }
+            | Command::ServerSlow { .. }
+            | Command::Drain { .. }
+            | Command::CallOffDrain { .. }
+            | Command::Forget { .. }
+            | Command::Resize { .. }
+            | Command::Delete { .. } => true,
+            Command::IssueJoinToken { .. }
+            | Command::RevokeJoinToken { .. }
+            | Command::PeerUnreachable { .. }
+            | Command::Admit { .. }
+            | Command::Reset { .. }
+            | Command::OffsetsReached { .. }
+            | Command::Applied { .. }
+            | Command::LearnerCaughtUp { .. }
+            | Command::Dropped { .. } => false,
+        }
+    }
+}

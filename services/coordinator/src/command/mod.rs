@@ -1,0 +1,19 @@
+//! The contents of the log, and what follows from them: plain types that import nothing above them.
+//!
+//! - [`entry`]: commands, each with its time in the log
+//! - [`registration`]: a server's request to be let in, with its secrets replaced by digests
+//! - [`join_token`]: the terms of a join token, and its public name
+//! - [`policy`]: how servers are chosen for replicas
+//! - [`effect`]: actions of the engine once a command is durable
+
+pub mod effect;
+pub mod entry;
+pub mod join_token;
+pub mod policy;
+pub mod registration;
+
+pub use effect::{Effect, Refused, Reply};
+pub use entry::{Command, Timed};
+pub use join_token::{Digest, JoinTokenTerms, join_token_id};
+pub use policy::{Headroom, Mismatched, PlacementPolicy, Replacements};
+pub use registration::{Proof, Registration};

@@ -1,0 +1,136 @@
+//! Inputs and outputs of the engine.
+
+use std::net::IpAddr;
+
+use quorate_types::ServerId;
+use quorate_types::control::{RefuseCode, Register, ToCoordinator, ToServer, Welcome};
+use serde_json::Value;
+
+use crate::command::{Command, Proof, Reply, Timed};
+use crate::ids::{CallId, ConnectionId};
+use crate::planner::{LeaseTimes, SuspicionTimes};
+
+/// The interval between two [`Input::Tick`].
+pub const TICK_MS: u64 = 50;
+
+/// Readings of the clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// A clock that never goes back and begins with the process: for leases.
+    pub ms: u64,
+    /// Wall-clock time, for people and tokens.
+    pub unix_ms: u64,
+}
+
+/// Fixed for the life of the process, but for the clients' keys.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub heartbeat_ms: u64,
+    pub leases: LeaseTimes,
+    pub suspicions: SuspicionTimes,
+    /// JWKS of the keys that sign clients' tokens.
+    pub client_keys: Value,
+    /// JWKS of the key that signs peer tokens.
+    pub peer_keys: Value,
+}
+
+/// A server that asks to be let in, with the shell's findings about its secrets.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub connection: ConnectionId,
+    pub from: IpAddr,
+    pub register: Register,
+    /// Digests of its join token or credential, and of `credential`. `None`: it does not show exactly one of the two.
+    pub proof: Option<Proof>,
+    /// New and random: its credential if it joins.
+    pub credential: String,
+    /// Whether the certificate it shows is its own, and the one it asks for can be issued; the error says why not.
+    pub certificates: Result<(), String>,
+}
+
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One at a time, taken in at once.
+pub enum Input {
+    Register(Candidate),
+    Message {
+        connection: ConnectionId,
+        message: ToCoordinator,
+    },
+    Closed {
+        connection: ConnectionId,
+    },
+    /// A command of the API.
+    Command {
+        call: CallId,
+        command: Command,
+    },
+    /// The keys that sign clients' tokens have changed.
+    ClientKeys(Value),
+    RenewPeerTokens,
+    Tick,
+}
+
+/// A certificate for a server that was let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateOrder {
+    pub server: ServerId,
+    pub address: String,
+    pub request_pem: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outgoing {
+    Message(ConnectionId, ToServer),
+    /// The shell adds a peer token, and the certificate that was ordered.
+    Welcome {
+        connection: ConnectionId,
+        welcome: Welcome,
+        certificate: Option<CertificateOrder>,
+    },
+    Certificate {
+        connection: ConnectionId,
+        order: CertificateOrder,
+    },
+    /// The shell adds the token.
+    PeerToken {
+        connection: ConnectionId,
+        server: ServerId,
+    },
+    Close(ConnectionId),
+    Answer {
+        call: CallId,
+        reply: Reply,
+    },
+}
+
+/// A line for the process's own log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    Registered {
+        server: ServerId,
+        name: String,
+    },
+    /// The cost profile in use does not match its machine, or its version.
+    Mismatched {
+        server: ServerId,
+        how: String,
+        /// It takes no new replicas for that reason.
+        is_refused: bool,
+    },
+    Refused {
+        name: String,
+        code: RefuseCode,
+        message: String,
+    },
+    Failed(ServerId),
+    ConnectionBroke(ServerId),
+    ClientKeysChanged,
+}
+
+/// The output since the last one: the commands are made durable before anything of the rest is sent.
+#[derive(Debug, Default)]
+pub struct Output {
+    pub commands: Vec<Timed>,
+    pub outgoing: Vec<Outgoing>,
+    pub notes: Vec<Note>,
+}

@@ -1,0 +1,180 @@
+//! Servers are let in, or refused. Nothing of an unauthenticated connection reaches the log.
+
+use std::net::IpAddr;
+
+use quorate_types::ServerId;
+use quorate_types::control::{RefuseCode, ToServer, Welcome};
+
+use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
+use super::refusals::Refusals;
+use super::sequencer::Sequencer;
+use crate::command::{Command, Effect, Mismatched, Refused, Registration};
+use crate::ids::ConnectionId;
+use crate::state::CoordinatorState;
+
+/// Characters of a name that are noted though nothing was proved.
+const UNPROVED_NAME_CHARS: usize = 64;
+
+/// May propose a registration, bind its connection, and count refusals.
+#[derive(Debug)]
+pub struct Registrar<'a> {
+    sequencer: &'a mut Sequencer,
+    refusals: &'a mut Refusals,
+    settings: &'a Settings,
+    now: Now,
+}
+
+/// A server that was let in, by its own words.
+struct Accepted {
+    connection: ConnectionId,
+    server: ServerId,
+    name: String,
+    /// Its new one, when it joined.
+    credential: Option<String>,
+    request_pem: Option<String>,
+}
+
+impl<'a> Registrar<'a> {
+    pub fn new(
+        sequencer: &'a mut Sequencer,
+        refusals: &'a mut Refusals,
+        settings: &'a Settings,
+        now: Now,
+    ) -> Self {
+        Self {
+            sequencer,
+            refusals,
+            settings,
+            now,
+        }
+    }
+
+    pub fn register(&mut self, candidate: Candidate) {
+        let (connection, from) = (candidate.connection, candidate.from);
+        let (name, credential) = (candidate.register.name.clone(), candidate.credential.clone());
+        let request_pem = candidate.register.certificate_request_pem.clone();
+        self.sequencer.connections().open(connection, self.now.ms);
+        let vetted = registration_of(candidate).and_then(|registration| {
+            self.sequencer.state().vet(&registration, self.now.unix_ms)?;
+            Ok(registration)
+        });
+        let registration = match vetted {
+            Ok(registration) => registration,
+            Err(refused) => return self.reject(connection, from, &name, refused),
+        };
+        let command = Command::Register(Box::new(registration));
+        for effect in self.sequencer.apply(self.now, command) {
+            match effect {
+                Effect::Accept { server, joined } => self.accept(Accepted {
+                    connection,
+                    server,
+                    name: name.clone(),
+                    credential: joined.then(|| credential.clone()),
+                    request_pem: request_pem.clone(),
+                }),
+                Effect::Refuse { code, message } => self.refuse(connection, &name, (code, message)),
+                other => self.sequencer.carry_out(other),
+            }
+        }
+    }
+
+    fn accept(&mut self, accepted: Accepted) {
+        let (connection, server) = (accepted.connection, accepted.server);
+        let name = accepted.name;
+        self.sequencer.note(Note::Registered { server, name });
+        self.note_mismatch(server);
+        if let Some(old) = self.sequencer.connections().bind(connection, server) {
+            self.sequencer.close(old);
+        }
+        let now_ms = self.now.ms;
+        self.sequencer.planner().connected(server, connection, now_ms);
+        let state = self.sequencer.state();
+        let welcome = Welcome {
+            server_id: server,
+            credential: accepted.credential,
+            heartbeat_ms: self.settings.heartbeat_ms,
+            lease_ms: self.settings.leases.lease_ms,
+            client_keys: self.settings.client_keys.clone(),
+            peer_keys: self.settings.peer_keys.clone(),
+            peer_token: String::new(),
+            promised_share: Some(state.profile.safety_factor),
+            certificate_pem: None,
+        };
+        let certificate = (accepted.request_pem).and_then(|pem| certificate_order(state, server, pem));
+        self.sequencer.push(Outgoing::Welcome {
+            connection,
+            welcome,
+            certificate,
+        });
+    }
+
+    fn note_mismatch(&mut self, server: ServerId) {
+        let state = self.sequencer.state();
+        let registered = state.servers.get(&server);
+        if let Some(how) = registered.and_then(|registered| state.mismatch(registered)) {
+            let is_refused = state.policy.mismatched == Mismatched::Refused;
+            self.sequencer.note(Note::Mismatched {
+                server,
+                how,
+                is_refused,
+            });
+        }
+    }
+
+    /// Refuses a candidate that has proved nothing: its name is as it came.
+    fn reject(&mut self, connection: ConnectionId, from: IpAddr, name: &str, refused: Refused) {
+        if self.refusals.may_answer(from, self.now.ms) {
+            let name: String = name.chars().take(UNPROVED_NAME_CHARS).collect();
+            self.refuse(connection, &name, refused);
+        } else {
+            self.sequencer.close(connection);
+        }
+    }
+
+    fn refuse(&mut self, connection: ConnectionId, name: &str, (code, message): (RefuseCode, String)) {
+        self.sequencer.note(Note::Refused {
+            name: name.to_string(),
+            code,
+            message: message.clone(),
+        });
+        self.sequencer
+            .send(connection, ToServer::Refuse { code, message });
+        self.sequencer.close(connection);
+    }
+}
+
+/// A certificate for a server, under the address that it registered with.
+pub fn certificate_order(
+    state: &CoordinatorState,
+    server: ServerId,
+    request_pem: String,
+) -> Option<CertificateOrder> {
+    let address = state.servers.get(&server)?.address.clone();
+    Some(CertificateOrder {
+        server,
+        address,
+        request_pem,
+    })
+}
+
+/// The registration that a candidate asks for.
+pub fn registration_of(candidate: Candidate) -> Result<Registration, Refused> {
+    let invalid = |message| (RefuseCode::RegisterInvalid, message);
+    candidate.certificates.map_err(invalid)?;
+    let neither = || invalid("register needs either a join_token or a credential".to_string());
+    let proof = candidate.proof.ok_or_else(neither)?;
+    let register = candidate.register;
+    Ok(Registration {
+        proof,
+        name: register.name,
+        address: register.address,
+        incarnation: register.incarnation,
+        capacity: register.capacity,
+        failure_domain: register.failure_domain,
+        region: register.region,
+        held: register.held,
+        previous_incarnations: register.previous_incarnations,
+        version: register.version,
+        machine: register.machine,
+    })
+}

@@ -1,0 +1,113 @@
+//! The sequencer: a command gets its place in the log and is applied, and its effects find their connections.
+//!
+//! A log replicated by a quorum would enter here: propose, wait for the commit, apply.
+
+use quorate_types::GroupId;
+use quorate_types::control::ToServer;
+use quorate_types::sla::{Quote, Sla};
+
+use super::connections::Connections;
+use super::io::{Note, Now, Outgoing, Output};
+use crate::command::{Command, Effect, Timed};
+use crate::ids::ConnectionId;
+use crate::planner::Planner;
+use crate::state::{CoordinatorState, apply};
+
+#[derive(Debug)]
+pub struct Sequencer {
+    state: CoordinatorState,
+    planner: Planner,
+    connections: Connections,
+    output: Output,
+}
+
+impl Sequencer {
+    pub fn new(state: CoordinatorState, planner: Planner) -> Self {
+        Self {
+            state,
+            planner,
+            connections: Connections::default(),
+            output: Output::default(),
+        }
+    }
+
+    pub fn state(&self) -> &CoordinatorState {
+        &self.state
+    }
+
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
+        self.state.quote(sla, replaces)
+    }
+
+    pub fn planner(&mut self) -> &mut Planner {
+        &mut self.planner
+    }
+
+    /// The planner, with the state that it plans for.
+    pub fn planning(&mut self) -> (&mut Planner, &CoordinatorState) {
+        (&mut self.planner, &self.state)
+    }
+
+    pub fn connections(&mut self) -> &mut Connections {
+        &mut self.connections
+    }
+
+    pub fn take_output(&mut self) -> Output {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Gives a command its place in the log, and applies it. The caller carries out its effects.
+    pub fn apply(&mut self, now: Now, command: Command) -> Vec<Effect> {
+        let at_ms = now.unix_ms;
+        let effects = apply(&mut self.state, at_ms, &command);
+        self.output.commands.push(Timed { at_ms, command });
+        self.planner.observe(&self.state, now.ms);
+        effects
+    }
+
+    /// Does the same for commands of the planner, and carries out their effects.
+    pub fn propose(&mut self, now: Now, commands: impl IntoIterator<Item = Command>) {
+        for command in commands {
+            for effect in self.apply(now, command) {
+                self.carry_out(effect);
+            }
+        }
+    }
+
+    pub fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { server, message } => {
+                if let Some(connection) = self.connections.of(server) {
+                    self.send(connection, message);
+                }
+            }
+            Effect::Disconnect { server } => {
+                self.note(Note::Failed(server));
+                if let Some(connection) = self.connections.unbind(server) {
+                    self.close(connection);
+                }
+            }
+            Effect::Accept { .. } | Effect::Refuse { .. } | Effect::Reply(_) => {
+                unreachable!("handled where the command was given: {effect:?}")
+            }
+        }
+    }
+
+    pub fn send(&mut self, connection: ConnectionId, message: ToServer) {
+        self.push(Outgoing::Message(connection, message));
+    }
+
+    /// Closes a connection: inputs on it count no more.
+    pub fn close(&mut self, connection: ConnectionId) {
+        self.connections.forget(connection);
+        self.push(Outgoing::Close(connection));
+    }
+
+    pub fn push(&mut self, outgoing: Outgoing) {
+        self.output.outgoing.push(outgoing);
+    }
+
+    pub fn note(&mut self, note: Note) {
+        self.output.notes.push(note);
+    }
+}

@@ -1,0 +1,141 @@
+//! The log on a disk: one file that is appended to, and rewritten as a snapshot now and then.
+//!
+//! A batch is one record, and is synced before any effect of it. A torn end is truncated. Damage stops the start: the
+//! coordinator would forget groups that it promised.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use quorate_types::limits::COORDINATOR_LOG_BYTES;
+
+use super::format::{encode_batch, encode_snapshot, header};
+use super::scan::{Recovered, scan};
+use crate::command::Timed;
+use crate::state::CoordinatorState;
+
+/// The log cannot be used: exit code 5.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error("{action} {}: {source}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("{} is in use by another coordinator; stop it, or choose another --data-dir", path.display())]
+    InUse { path: PathBuf },
+    #[error(
+        "{} is damaged at byte {offset}: {problem}. Nothing was changed. Restore the file from a backup, or \
+         restore the disk; starting without it would forget promised groups",
+        path.display()
+    )]
+    Damaged {
+        path: PathBuf,
+        offset: u64,
+        problem: String,
+    },
+}
+
+/// The open log; it locks the data folder until it is dropped.
+#[derive(Debug)]
+pub struct DurableLog {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    snapshot_bytes: u64,
+    _lock: File,
+}
+
+impl DurableLog {
+    /// Opens or creates `coordinator.log` in the folder and reads it.
+    pub fn open(data_dir: &Path) -> Result<(Self, Recovered), LogError> {
+        let lock = lock(data_dir)?;
+        let path = data_dir.join("coordinator.log");
+        if !path.try_exists().map_err(|e| io_error("look for", &path, e))? {
+            replace(&path, &header())?;
+        }
+        let bytes = std::fs::read(&path).map_err(|e| io_error("read", &path, e))?;
+        let scanned = scan(&bytes).map_err(|(offset, problem)| LogError::Damaged {
+            path: path.clone(),
+            offset: offset as u64,
+            problem,
+        })?;
+        let file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .map_err(|e| io_error("open", &path, e))?;
+        if scanned.recovered.cut_bytes > 0 {
+            file.set_len(scanned.end)
+                .and_then(|()| file.sync_all())
+                .map_err(|e| io_error("truncate", &path, e))?;
+        }
+        let log = Self {
+            path,
+            file,
+            bytes: scanned.end,
+            snapshot_bytes: scanned.snapshot_bytes,
+            _lock: lock,
+        };
+        Ok((log, scanned.recovered))
+    }
+
+    /// Appends one batch and waits until it is on stable storage.
+    pub fn append(&mut self, batch: Vec<Timed>) -> Result<(), LogError> {
+        let record = encode_batch(batch);
+        let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
+        written.map_err(|e| io_error("write to", &self.path, e))?;
+        self.bytes += record.len() as u64;
+        Ok(())
+    }
+
+    /// Whether the log has grown so much that a snapshot is worth its write.
+    pub fn wants_snapshot(&self) -> bool {
+        self.bytes > COORDINATOR_LOG_BYTES.max(2 * self.snapshot_bytes)
+    }
+
+    /// Replaces all logged commands by the state that they led to; atomic by rename.
+    pub fn rewrite(&mut self, state: &CoordinatorState) -> Result<(), LogError> {
+        let contents = encode_snapshot(state);
+        replace(&self.path, &contents)?;
+        self.file = OpenOptions::new()
+            .append(true)
+            .open(&self.path)
+            .map_err(|e| io_error("open", &self.path, e))?;
+        self.bytes = contents.len() as u64;
+        self.snapshot_bytes = self.bytes;
+        Ok(())
+    }
+}
+
+fn lock(data_dir: &Path) -> Result<File, LogError> {
+    let path = data_dir.join("lock");
+    let file = File::create(&path).map_err(|e| io_error("create", &path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(LogError::InUse {
+            path: data_dir.to_path_buf(),
+        }),
+        Err(std::fs::TryLockError::Error(e)) => Err(io_error("lock", &path, e)),
+    }
+}
+
+/// Writes the file beside the old one, syncs it, renames it over, and syncs the folder.
+fn replace(path: &Path, contents: &[u8]) -> Result<(), LogError> {
+    let beside = path.with_extension("log.new");
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(contents)?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)?;
+        File::open(path.parent().expect("a log lies in a folder"))?.sync_all()
+    });
+    written.map_err(|e| io_error("write", path, e))
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> LogError {
+    LogError::Io {
+        action,
+        path: path.to_path_buf(),
+        source,
+    }
+}

@@ -1,0 +1,193 @@
+//! Leases: which servers have failed. Heartbeats extend them; a broken connection leaves a grace period.
+//!
+//! After a restart of the coordinator every server gets a full lease: its absence is not the servers' fault.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_types::ServerId;
+
+use crate::ids::ConnectionId;
+
+#[derive(Debug, Clone, Copy)]
+pub struct LeaseTimes {
+    pub lease_ms: u64,
+    pub reconnect_grace_ms: u64,
+}
+
+/// Times are milliseconds of a clock that never goes back.
+#[derive(Debug)]
+pub struct Leases {
+    times: LeaseTimes,
+    servers: BTreeMap<ServerId, Lease>,
+    /// Deadlines of servers that went down with a whole chain of which another has returned.
+    laggards: BTreeMap<ServerId, u64>,
+    ticked_at_ms: u64,
+}
+
+#[derive(Debug)]
+struct Lease {
+    connection: Option<ConnectionId>,
+    deadline_ms: u64,
+}
+
+impl Leases {
+    pub fn new(times: LeaseTimes, alive: impl IntoIterator<Item = ServerId>, now_ms: u64) -> Self {
+        let lease = || Lease {
+            connection: None,
+            deadline_ms: now_ms + times.lease_ms,
+        };
+        let servers = alive.into_iter().map(|server| (server, lease())).collect();
+        Self {
+            times,
+            servers,
+            laggards: BTreeMap::new(),
+            ticked_at_ms: now_ms,
+        }
+    }
+
+    /// The server registered on this connection; its other connections count no more.
+    pub fn connected(&mut self, server: ServerId, connection: ConnectionId, now_ms: u64) {
+        let lease = Lease {
+            connection: Some(connection),
+            deadline_ms: now_ms + self.times.lease_ms,
+        };
+        self.servers.insert(server, lease);
+    }
+
+    /// Whether the heartbeat came on the server's connection, and so extended its lease.
+    pub fn heartbeat(&mut self, server: ServerId, connection: ConnectionId, now_ms: u64) -> bool {
+        match self.servers.get_mut(&server) {
+            Some(lease) if lease.connection == Some(connection) => {
+                lease.deadline_ms = now_ms + self.times.lease_ms;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn disconnected(&mut self, server: ServerId, connection: ConnectionId, now_ms: u64) {
+        if let Some(lease) = self.servers.get_mut(&server)
+            && lease.connection == Some(connection)
+        {
+            lease.connection = None;
+            lease.deadline_ms = lease.deadline_ms.min(now_ms + self.times.reconnect_grace_ms);
+        }
+    }
+
+    /// Keeps a deadline for each laggard, and forgets servers that are laggards no more.
+    pub fn watch(&mut self, laggards: &BTreeSet<ServerId>, now_ms: u64) {
+        self.laggards.retain(|server, _| laggards.contains(server));
+        for server in laggards {
+            self.laggards
+                .entry(*server)
+                .or_insert(now_ms + self.times.lease_ms);
+        }
+    }
+
+    /// Servers that have failed by `now_ms`, each once. To be called every few ten milliseconds.
+    pub fn expired(&mut self, now_ms: u64) -> Vec<ServerId> {
+        let slept_ms = now_ms.saturating_sub(self.ticked_at_ms);
+        self.ticked_at_ms = now_ms;
+        // Heartbeats that arrived while this process did not run wait in its sockets: they are read first.
+        if slept_ms > self.times.lease_ms / 2 {
+            let deadlines = self.servers.values_mut().map(|lease| &mut lease.deadline_ms);
+            deadlines
+                .chain(self.laggards.values_mut())
+                .for_each(|deadline_ms| *deadline_ms += slept_ms);
+            return Vec::new();
+        }
+        let mut failed: Vec<ServerId> = Vec::new();
+        self.servers.retain(|server, lease| {
+            let keeps = lease.deadline_ms > now_ms;
+            failed.extend((!keeps).then_some(*server));
+            keeps
+        });
+        self.laggards.retain(|server, deadline_ms| {
+            let keeps = *deadline_ms > now_ms;
+            failed.extend((!keeps).then_some(*server));
+            keeps
+        });
+        failed.sort_unstable();
+        failed.dedup();
+        failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMES: LeaseTimes = LeaseTimes {
+        lease_ms: 1_000,
+        reconnect_grace_ms: 300,
+    };
+    const A: ServerId = ServerId(1);
+    const B: ServerId = ServerId(2);
+
+    /// Ticks every 50 ms up to `until_ms`. The servers that failed, with the times.
+    fn run(leases: &mut Leases, from_ms: u64, until_ms: u64) -> Vec<(u64, ServerId)> {
+        let ticks = (from_ms..=until_ms).step_by(50);
+        ticks
+            .flat_map(|now| {
+                leases
+                    .expired(now)
+                    .into_iter()
+                    .map(move |s| (now, s))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn silence_for_a_lease_is_failure_and_is_reported_once() {
+        let mut leases = Leases::new(TIMES, [], 0);
+        leases.connected(A, 1, 0);
+        leases.connected(B, 2, 0);
+        assert_eq!(run(&mut leases, 0, 900), []);
+        assert!(leases.heartbeat(B, 2, 900));
+        assert_eq!(run(&mut leases, 950, 1_800), [(1_000, A)]);
+        assert!(
+            !leases.heartbeat(A, 1, 1_800),
+            "a failed server must register again"
+        );
+    }
+
+    #[test]
+    fn a_broken_connection_has_the_grace_only_and_a_new_one_ends_it() {
+        let mut leases = Leases::new(TIMES, [], 0);
+        leases.connected(A, 1, 0);
+        leases.connected(B, 2, 0);
+        leases.disconnected(A, 1, 100);
+        leases.disconnected(B, 2, 100);
+        leases.connected(B, 3, 300);
+        assert_eq!(run(&mut leases, 0, 1_000), [(400, A)]);
+        // The end of a replaced connection means nothing.
+        leases.disconnected(B, 2, 1_000);
+        assert_eq!(run(&mut leases, 1_050, 1_250), []);
+        assert!(!leases.heartbeat(B, 2, 1_250), "nor does a heartbeat on it");
+    }
+
+    #[test]
+    fn after_a_restart_everybody_has_a_full_lease() {
+        let mut leases = Leases::new(TIMES, [A, B], 5_000);
+        leases.connected(B, 1, 5_900);
+        assert_eq!(run(&mut leases, 5_050, 6_500), [(6_000, A)]);
+    }
+
+    #[test]
+    fn a_pause_of_the_coordinator_itself_fails_nobody() {
+        let mut leases = Leases::new(TIMES, [A], 0);
+        assert_eq!(run(&mut leases, 0, 500), []);
+        assert_eq!(leases.expired(9_000), []);
+        assert_eq!(run(&mut leases, 9_050, 20_000), [(9_500, A)]);
+    }
+
+    #[test]
+    fn laggards_get_a_lease_from_when_they_are_first_seen() {
+        let mut leases = Leases::new(TIMES, [], 0);
+        leases.watch(&BTreeSet::from([A, B]), 0);
+        assert_eq!(run(&mut leases, 0, 500), []);
+        leases.watch(&BTreeSet::from([A]), 500);
+        assert_eq!(run(&mut leases, 550, 2_000), [(1_000, A)]);
+    }
+}

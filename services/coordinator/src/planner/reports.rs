@@ -1,0 +1,71 @@
+//! Servers' messages. A message that changes nothing is kept from the log.
+
+use quorate_types::ServerId;
+use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::planted::{self, Bug};
+
+use crate::command::Command;
+use crate::state::{CoordinatorState, Group};
+
+/// The command that a message about a group leads to, if it changes anything.
+pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordinator) -> Option<Command> {
+    match *message {
+        // Only confirmations of the first chain, or of one that was down, change anything.
+        ToCoordinator::Applied { group_id, epoch } => {
+            let matters = |group: &Group| group.awaits_applied(epoch);
+            let command = Command::Applied {
+                server,
+                group_id,
+                epoch,
+            };
+            state
+                .groups
+                .get(&group_id)
+                .is_some_and(matters)
+                .then_some(command)
+        }
+        ToCoordinator::LearnerCaughtUp {
+            group_id,
+            epoch,
+            learner,
+        } => {
+            let is_current = |group: &Group| {
+                (group.epoch == epoch || planted::on(Bug::StalePromotion)) && group.learner == Some(learner)
+            };
+            let command = Command::LearnerCaughtUp {
+                server,
+                group_id,
+                epoch,
+                learner,
+            };
+            state
+                .groups
+                .get(&group_id)
+                .is_some_and(is_current)
+                .then_some(command)
+        }
+        ToCoordinator::Dropped { group_id } => {
+            let is_noted = state.servers[&server].to_drop.contains_key(&group_id);
+            is_noted.then_some(Command::Dropped { server, group_id })
+        }
+        ToCoordinator::Register(_) | ToCoordinator::Heartbeat(_) | ToCoordinator::RenewCertificate { .. } => {
+            None
+        }
+    }
+}
+
+/// The command that a heartbeat's storage fault leads to, if it is another than the known one.
+pub fn storage_fault(state: &CoordinatorState, server: ServerId, fault: Option<String>) -> Option<Command> {
+    let is_other = state.servers[&server].storage_fault != fault;
+    is_other.then_some(Command::StorageFault { server, fault })
+}
+
+/// The commands that raise offset ceilings before a heartbeat's commit offsets reach them.
+pub fn offsets(state: &CoordinatorState, server: ServerId, reports: &[GroupReport]) -> Vec<Command> {
+    let due = state.offsets_due(server, reports).into_iter();
+    due.map(|(group_id, commit_offset)| Command::OffsetsReached {
+        group_id,
+        commit_offset,
+    })
+    .collect()
+}

@@ -1,0 +1,237 @@
+//! Suspicions: servers that slow others though they have their leases, by what servers report of one another over time.
+//!
+//! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`. It ends when neither has
+//!   for `well_ms`: long, since a pair without a common group has no link that could be seen to work again.
+//! - *Slow server*: others, or the server itself, have reported it for `slow_ms`. It ends when nobody has for `well_ms`.
+//!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
+//!   its own link and its own thread. When two report one another, the one that more servers report is slow. With equal
+//!   numbers neither is, until one reports itself: either could be at fault, and taking both away would be worse.
+//! - At most a quarter of the fleet, and always one, counts as slow at once. Beyond that the cause is not theirs, and
+//!   replacing them would add to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_types::ServerId;
+use quorate_types::control::{SlowCause, SlowReport};
+
+use crate::command::Command;
+use crate::state::CoordinatorState;
+
+#[derive(Debug, Clone, Copy)]
+pub struct SuspicionTimes {
+    pub unreachable_ms: u64,
+    pub slow_ms: u64,
+    pub well_ms: u64,
+    /// Reports come with heartbeats: one that was not repeated for so long has ended.
+    pub stale_ms: u64,
+}
+
+/// The reporter, and the server that it reports.
+type Claim = (ServerId, ServerId);
+
+#[derive(Debug, Clone, Copy)]
+struct Claimed {
+    since_ms: u64,
+    last_ms: u64,
+    behind_ms: u64,
+    cause: Option<SlowCause>,
+}
+
+impl Claimed {
+    fn lasted_ms(&self) -> u64 {
+        self.last_ms - self.since_ms
+    }
+}
+
+/// Times are milliseconds of a clock that never goes back.
+#[derive(Debug)]
+pub struct Suspicions {
+    times: SuspicionTimes,
+    unreachable: BTreeMap<Claim, Claimed>,
+    slow: BTreeMap<Claim, Claimed>,
+    /// The time since which a known pair, or a slow server, has had no reports.
+    quiet_pairs: BTreeMap<(ServerId, ServerId), u64>,
+    quiet_servers: BTreeMap<ServerId, u64>,
+}
+
+/// One part of the fleet, rounded down, may count as slow; and always one.
+const SLOW_SHARE: usize = 4;
+/// So many servers that nobody else reports make their reporter the slow one.
+const ACCUSES_TOO_MANY: usize = 2;
+
+impl Suspicions {
+    pub fn new(times: SuspicionTimes) -> Self {
+        Self {
+            times,
+            unreachable: BTreeMap::new(),
+            slow: BTreeMap::new(),
+            quiet_pairs: BTreeMap::new(),
+            quiet_servers: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in a heartbeat's reports.
+    pub fn heartbeat(&mut self, from: ServerId, unreachable: &[ServerId], slow: &[SlowReport], now_ms: u64) {
+        let stale_ms = self.times.stale_ms;
+        for peer in unreachable.iter().filter(|peer| **peer != from) {
+            let claimed = (0, None);
+            note(&mut self.unreachable, (from, *peer), claimed, now_ms, stale_ms);
+        }
+        for report in slow {
+            let claimed = (report.behind_ms, Some(report.cause));
+            note(&mut self.slow, (from, report.server), claimed, now_ms, stale_ms);
+        }
+        self.unreachable
+            .retain(|(by, peer), _| *by != from || unreachable.contains(peer));
+        let named: BTreeSet<ServerId> = slow.iter().map(|report| report.server).collect();
+        // One heartbeat without the report is no recovery: slowness comes and goes.
+        self.slow.retain(|(by, of), claimed| {
+            *by != from || named.contains(of) || now_ms - claimed.last_ms <= stale_ms
+        });
+    }
+
+    /// The commands that are due by now. To be called every few ten milliseconds; an applied command is not repeated.
+    pub fn due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+        let stale_ms = self.times.stale_ms;
+        let is_current = |(by, of): &Claim, claimed: &Claimed| {
+            state.is_alive(*by) && state.is_alive(*of) && now_ms.saturating_sub(claimed.last_ms) <= stale_ms
+        };
+        self.unreachable
+            .retain(|claim, claimed| is_current(claim, claimed));
+        self.slow.retain(|claim, claimed| is_current(claim, claimed));
+        let mut commands = self.pairs_due(state, now_ms);
+        commands.extend(self.slow_due(state, now_ms));
+        commands
+    }
+
+    fn pairs_due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+        let known = &state.unreachable_pairs;
+        let pair = |(a, b): &Claim| (*a.min(b), *a.max(b));
+        let reported: BTreeSet<(ServerId, ServerId)> = self.unreachable.keys().map(pair).collect();
+        let mut commands = Vec::new();
+        for (claim, claimed) in &self.unreachable {
+            let (a, b) = pair(claim);
+            if claimed.lasted_ms() >= self.times.unreachable_ms && !known.contains(a, b) {
+                commands.push(pair_command((a, b), true));
+            }
+        }
+        commands.dedup();
+        self.quiet_pairs
+            .retain(|pair, _| known.contains(pair.0, pair.1) && !reported.contains(pair));
+        for pair in known.iter().filter(|pair| !reported.contains(pair)) {
+            let since_ms = *self.quiet_pairs.entry(pair).or_insert(now_ms);
+            if now_ms - since_ms >= self.times.well_ms {
+                commands.push(pair_command(pair, false));
+            }
+        }
+        commands
+    }
+
+    fn slow_due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+        let accused = self.accused();
+        let mut commands = self.newly_slow(state, &accused);
+        let is_slow = |id: &ServerId| is_slow(state, *id);
+        // Any report keeps a server under suspicion, also one that would not be enough to begin it.
+        let reported = self.slow.keys().map(|(_, of)| *of);
+        let named: BTreeSet<ServerId> = reported.chain(accused.into_keys()).collect();
+        self.quiet_servers
+            .retain(|id, _| is_slow(id) && !named.contains(id));
+        for id in state.servers.keys() {
+            if !is_slow(id) || named.contains(id) {
+                continue;
+            }
+            let since_ms = *self.quiet_servers.entry(*id).or_insert(now_ms);
+            if now_ms - since_ms >= self.times.well_ms {
+                let (server, cause) = (*id, None);
+                commands.push(Command::ServerSlow { server, cause });
+            }
+        }
+        commands
+    }
+
+    fn newly_slow(&self, state: &CoordinatorState, accused: &BTreeMap<ServerId, Claimed>) -> Vec<Command> {
+        let slow = state.servers.keys().filter(|id| is_slow(state, **id)).count();
+        let most = (state.servers_alive() / SLOW_SHARE).max(1);
+        let due = accused.iter().filter(|(server, claimed)| {
+            claimed.lasted_ms() >= self.times.slow_ms && !is_slow(state, **server)
+        });
+        due.take(most.saturating_sub(slow))
+            .map(|(server, claimed)| Command::ServerSlow {
+                server: *server,
+                cause: Some(cause_of(claimed)),
+            })
+            .collect()
+    }
+
+    /// Servers to be taken for slow, each with its longest report.
+    fn accused(&self) -> BTreeMap<ServerId, Claimed> {
+        let of = |id: ServerId| self.slow.iter().filter(move |((_, of), _)| *of == id);
+        let by = |id: ServerId| {
+            self.slow
+                .iter()
+                .filter(move |((by, of), _)| *by == id && *of != id)
+        };
+        let alone = |id: ServerId| by(id).filter(|((_, peer), _)| of(*peer).count() == 1).count();
+        let is_suspect = |id: ServerId| alone(id) >= ACCUSES_TOO_MANY;
+        let mut accused: BTreeMap<ServerId, Claimed> = BTreeMap::new();
+        for ((from, about), claimed) in &self.slow {
+            let is_mutual = from != about && self.slow.contains_key(&(*about, *from));
+            let guilty = if from == about {
+                *about
+            } else if is_suspect(*from) {
+                *from
+            } else if is_mutual && of(*from).count() >= of(*about).count() {
+                continue;
+            } else {
+                *about
+            };
+            let longest = accused.entry(guilty).or_insert(*claimed);
+            if claimed.since_ms < longest.since_ms {
+                *longest = *claimed;
+            }
+        }
+        accused
+    }
+}
+
+fn is_slow(state: &CoordinatorState, id: ServerId) -> bool {
+    state.servers.get(&id).is_some_and(|server| server.slow.is_some())
+}
+
+fn cause_of(claimed: &Claimed) -> String {
+    let cause = match claimed.cause {
+        Some(SlowCause::Link) => "messages to it wait",
+        Some(SlowCause::Journal) => "its disk does not keep up",
+        Some(SlowCause::Chain) | None => "its replicas make no progress",
+    };
+    format!("{cause}, {} ms behind in the last report", claimed.behind_ms)
+}
+
+/// Begins a claim, or goes on with one that is not stale.
+fn note(
+    claims: &mut BTreeMap<Claim, Claimed>,
+    claim: Claim,
+    (behind_ms, cause): (u64, Option<SlowCause>),
+    now_ms: u64,
+    stale_ms: u64,
+) {
+    let first = Claimed {
+        since_ms: now_ms,
+        last_ms: now_ms,
+        behind_ms,
+        cause,
+    };
+    let claimed = claims.entry(claim).or_insert(first);
+    if now_ms - claimed.last_ms > stale_ms {
+        *claimed = first;
+    }
+    (claimed.last_ms, claimed.behind_ms, claimed.cause) = (now_ms, behind_ms, cause);
+}
+
+fn pair_command((server, peer): (ServerId, ServerId), unreachable: bool) -> Command {
+    Command::PairUnreachable {
+        server,
+        peer,
+        unreachable,
+    }
+}

@@ -1,0 +1,27 @@
+//! Calls about the fleet as a whole.
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+use super::body::Answer;
+use super::context::Context;
+use crate::state::CoordinatorState;
+use crate::view::FleetView;
+
+pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
+    let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());
+    let (epoch_changes, servers_alive) = context.handle.read(look).await?;
+    Ok(Json(
+        json!({"status": "ok", "epoch_changes": epoch_changes, "servers_alive": servers_alive}),
+    ))
+}
+
+pub async fn capacity(State(context): State<Context>) -> Answer<Json<FleetView>> {
+    Ok(Json(context.handle.read(FleetView::of).await?))
+}
+
+/// The authority that clients and servers trust: for handles, and for people who compare fingerprints.
+pub async fn certificate_authority(State(context): State<Context>) -> Json<Value> {
+    Json(json!({"ca_pem": &*context.ca_pem, "sha256": &*context.ca_pin}))
+}

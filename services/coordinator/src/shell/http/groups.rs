@@ -1,0 +1,171 @@
+//! Calls about groups.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use quorate_types::sla::Quote;
+use quorate_types::{Epoch, GroupId, Sla};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::body::{Answer, Body, parse};
+use super::context::Context;
+use super::problem::Problem;
+use crate::command::{Command, Reply};
+use crate::state::CoordinatorState;
+use crate::view::GroupView;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuoteRequest {
+    sla: Sla,
+    #[serde(default)]
+    replaces_group_id: Option<GroupId>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdmitRequest {
+    sla: Sla,
+    project_id: Uuid,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResizeRequest {
+    sla: Sla,
+    /// The new SLA's revision: one above the present one's.
+    revision: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResetRequest {
+    /// The epoch in which the owner saw the group lost.
+    epoch: Epoch,
+    /// Usage counted of the lost log, from which counting goes on.
+    #[serde(default)]
+    entries_before: u64,
+    #[serde(default)]
+    bytes_before: u64,
+}
+
+pub async fn quote(State(context): State<Context>, body: Body) -> Answer<Json<Quote>> {
+    let request: QuoteRequest = parse(body)?;
+    check(&request.sla)?;
+    let quote = context.handle.quote(request.sla, request.replaces_group_id);
+    Ok(Json(quote.await?))
+}
+
+pub async fn admit(State(context): State<Context>, Path(id): Path<String>, body: Body) -> Answer<Response> {
+    let group_id = group_id(&id)?;
+    let request: AdmitRequest = parse(body)?;
+    check(&request.sla)?;
+    let command = Command::Admit {
+        group_id,
+        project_id: request.project_id,
+        sla: request.sla,
+    };
+    match context.handle.command(command).await? {
+        Reply::Admitted { created } => {
+            let status = if created {
+                StatusCode::CREATED
+            } else {
+                StatusCode::OK
+            };
+            Ok((status, Json(view(&context, group_id).await?)).into_response())
+        }
+        Reply::Refused(refusal) => Err(Problem::refused(refusal)),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to an admission: {other:?}"),
+    }
+}
+
+/// Gives a group another SLA where it is. A repetition is harmless, since it names the revision of the SLA.
+pub async fn resize(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    let request: ResizeRequest = parse(body)?;
+    check(&request.sla)?;
+    let command = Command::Resize {
+        group_id,
+        sla: request.sla,
+        revision: request.revision,
+    };
+    match context.handle.command(command).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Refused(refusal) => Err(Problem::refused(refusal)),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a resize: {other:?}"),
+    }
+}
+
+/// Resets a lost group. A repetition is harmless, since it names the epoch in which the group was lost.
+pub async fn reset(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+    body: Body,
+) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    let request: ResetRequest = parse(body)?;
+    let command = Command::Reset {
+        group_id,
+        epoch: request.epoch,
+        entries_before: request.entries_before,
+        bytes_before: request.bytes_before,
+    };
+    match context.handle.command(command).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Refused(refusal) => Err(Problem::refused(refusal)),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a reset: {other:?}"),
+    }
+}
+
+pub async fn get_one(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<GroupView>> {
+    Ok(Json(view(&context, group_id(&id)?).await?))
+}
+
+pub async fn list(State(context): State<Context>) -> Answer<Json<Vec<GroupView>>> {
+    Ok(Json(context.handle.read(GroupView::all).await?))
+}
+
+pub async fn delete(State(context): State<Context>, Path(id): Path<String>) -> Answer<StatusCode> {
+    context
+        .handle
+        .command(Command::Delete {
+            group_id: group_id(&id)?,
+        })
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn view(context: &Context, group_id: GroupId) -> Answer<GroupView> {
+    let look = move |state: &CoordinatorState| {
+        let group = state.groups.get(&group_id);
+        group.map(|group| GroupView::of(state, group))
+    };
+    context.handle.read(look).await?.ok_or_else(no_group)
+}
+
+fn no_group() -> Problem {
+    Problem::not_found("There is no group with this id.")
+}
+
+fn group_id(text: &str) -> Answer<GroupId> {
+    let wrong = |_| Problem::invalid(StatusCode::BAD_REQUEST, "group_id", "must be a UUID");
+    text.parse().map(GroupId).map_err(wrong)
+}
+
+fn check(sla: &Sla) -> Answer<()> {
+    let wrong = |(field, message)| {
+        Problem::invalid(StatusCode::UNPROCESSABLE_ENTITY, format!("sla.{field}"), message)
+    };
+    sla.validate().map_err(wrong)
+}

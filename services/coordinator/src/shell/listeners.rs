@@ -1,0 +1,42 @@
+//! Listeners, and the file that names their addresses.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tokio::net::TcpListener;
+
+use crate::exit::{Failure, FailureCode};
+
+pub async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|e| match e.kind() {
+        ErrorKind::AddrInUse => Failure {
+            code: FailureCode::PortInUse,
+            message: format!(
+                "{flag} {address}: the port is in use; stop the process that has it, or choose another"
+            ),
+        },
+        _ => Failure::configuration(format!("{flag} {address}: {e}")),
+    })
+}
+
+/// Writes the addresses to stdout and to `addresses.json`.
+pub fn announce(data_dir: &Path, control: &TcpListener, http: &TcpListener) -> Result<(), Failure> {
+    let address = |listener: &TcpListener| {
+        listener
+            .local_addr()
+            .map_err(|e| Failure::configuration(format!("a listener has no address: {e}")))
+    };
+    let (control, http) = (address(control)?, address(http)?);
+    let json = serde_json::json!({"control": control.to_string(), "http": http.to_string()});
+    let (path, beside) = (
+        data_dir.join("addresses.json"),
+        data_dir.join("addresses.json.new"),
+    );
+    std::fs::write(&beside, format!("{json}\n"))
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .map_err(|e| Failure::disk(format!("{}: {e}", path.display())))?;
+    println!("listening role=control address={control}");
+    println!("listening role=http address={http}");
+    Ok(())
+}

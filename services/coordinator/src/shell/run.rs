@@ -1,0 +1,125 @@
+//! The process: from its options to its end.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_certificates::Authority;
+use quorate_placement::Choice;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tracing::info;
+
+use super::listeners::{announce, listen};
+use super::profile_file::ProfileSource;
+use super::recovery::recover;
+use super::secrets::{self, PeerKey};
+use super::task::{Credentials, EngineTask};
+use super::{control, http, key_file, profile_file};
+use crate::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
+use crate::engine::{Engine, Settings};
+use crate::exit::Failure;
+use crate::options::{MismatchedProfile, Options};
+use crate::planner::{LeaseTimes, SuspicionTimes};
+
+/// Runs until a signal asks it to stop.
+pub async fn run(options: Options) -> Result<(), Failure> {
+    if let Some(problem) = options.problem() {
+        return Err(Failure::configuration(problem));
+    }
+    let profiles = ProfileSource::of(&options);
+    let profile = profiles.read()?;
+    let admin_token = secrets::read_admin_token(&options.admin_token_file)?;
+    let client_keys = secrets::read_client_keys(&options.token_public_keys)?;
+    create_data_dir(&options.data_dir)?;
+    let (log, state) = recover(&options.data_dir, profile, &profiles, policy(&options))?;
+    let peer_key = PeerKey::load_or_create(&options.data_dir)?;
+    let authority = Authority::load_or_create(&options.data_dir).map_err(|e| Failure::disk(e.to_string()))?;
+    let authority = Arc::new(authority);
+    let acceptor = control::acceptor(authority.clone())?;
+    let control = listen(options.listen_control, "--listen-control").await?;
+    let http = listen(options.listen_http, "--listen-http").await?;
+
+    let started = Instant::now();
+    let settings = settings(&options, client_keys.clone(), peer_key.jwks().clone());
+    let credentials = Credentials {
+        peer_key,
+        authority: authority.clone(),
+        certificate_life: Duration::from_secs(options.certificate_life_s),
+    };
+    let engine = Engine::new(state, settings, 0);
+    let (task, handle, inputs) = EngineTask::new(engine, log, credentials, started);
+
+    announce(&options.data_dir, &control, &http)?;
+    let (stopping, stop) = watch::channel(false);
+    tokio::spawn(control::serve(control, acceptor, handle.inputs.clone()));
+    tokio::spawn(key_file::follow(
+        options.token_public_keys,
+        client_keys,
+        handle.inputs.clone(),
+    ));
+    tokio::spawn(profile_file::follow(profiles, handle.clone()));
+    tokio::spawn(http::serve(
+        http,
+        http::Context::new(handle, &admin_token, &authority),
+    ));
+    tokio::spawn(async move {
+        stop_signal().await;
+        info!("stopping: asked to");
+        let _ = stopping.send(true);
+    });
+    task.run(inputs, stop).await
+}
+
+fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings {
+    Settings {
+        heartbeat_ms: options.heartbeat_ms,
+        leases: LeaseTimes {
+            lease_ms: options.lease_ms,
+            reconnect_grace_ms: options.reconnect_grace_ms,
+        },
+        suspicions: SuspicionTimes {
+            unreachable_ms: options.unreachable_ms,
+            slow_ms: options.slow_ms,
+            well_ms: options.well_ms,
+            stale_ms: options.heartbeat_ms * 3,
+        },
+        client_keys,
+        peer_keys,
+    }
+}
+
+fn policy(options: &Options) -> PlacementPolicy {
+    PlacementPolicy {
+        choice: Choice::Shape,
+        headroom: options.recovery_headroom,
+        mismatched: match options.foreign_profile {
+            MismatchedProfile::Warn => Mismatched::Used,
+            MismatchedProfile::Refuse => Mismatched::Refused,
+        },
+        replacements: Replacements::HeaviestFirst,
+        // The more servers a server shares groups with, the more of them have room when it fails. The more sets of
+        // servers there are, too, whose failure together loses a group. So only fleets that keep room spread.
+        is_spread: options.recovery_headroom != Headroom::default(),
+    }
+}
+
+fn create_data_dir(data_dir: &Path) -> Result<(), Failure> {
+    let created = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data_dir);
+    created.map_err(|e| Failure::disk(format!("--data-dir {}: {e}", data_dir.display())))
+}
+
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");
+    let mut interrupt = signal(SignalKind::interrupt()).expect("signals can be caught");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

@@ -1,0 +1,216 @@
+//! The one task that owns the [`Engine`]. It feeds it inputs with the time, makes its commands durable, and sends what
+//! follows, with the tokens and certificates that the engine asks for.
+//!
+//! No effect of a command leaves this task before the command is on stable storage. While one sync runs, inputs queue.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use quorate_types::control::ToServer;
+use quorate_types::limits::COORDINATOR_QUEUE_MAX;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::warn;
+
+use super::clock::unix_ms;
+use super::credentials::Credentials;
+use super::handle::{ConnectionOutbox, Handle, Release, TaskInput};
+use super::notes;
+use crate::command::{Reply, Timed};
+use crate::engine::{Engine, Input, Now, Outgoing, TICK_MS};
+use crate::exit::Failure;
+use crate::ids::{CallId, ConnectionId};
+use crate::log::DurableLog;
+use crate::shell::secrets::PEER_TOKEN_TTL_S;
+
+pub struct EngineTask {
+    engine: Engine,
+    log: Option<DurableLog>,
+    credentials: Credentials,
+    started: Instant,
+    outboxes: HashMap<ConnectionId, ConnectionOutbox>,
+    calls: HashMap<CallId, oneshot::Sender<Reply>>,
+    calls_made: CallId,
+    /// Answers from the state, until that is durable.
+    releases: Vec<Release>,
+    events: watch::Sender<u64>,
+}
+
+/// Inputs taken in before one sync.
+const BATCH_INPUTS: usize = 256;
+
+impl EngineTask {
+    pub fn new(
+        engine: Engine,
+        log: DurableLog,
+        credentials: Credentials,
+        started: Instant,
+    ) -> (Self, Handle, mpsc::Receiver<TaskInput>) {
+        let (inputs, receiver) = mpsc::channel(COORDINATOR_QUEUE_MAX);
+        let (events, events_seen) = watch::channel(engine.state().events.last_seq());
+        let task = Self {
+            engine,
+            log: Some(log),
+            credentials,
+            started,
+            outboxes: HashMap::new(),
+            calls: HashMap::new(),
+            calls_made: 0,
+            releases: Vec::new(),
+            events,
+        };
+        let events = events_seen;
+        (task, Handle { inputs, events }, receiver)
+    }
+
+    /// Runs until `stop` changes, or the disk fails.
+    pub async fn run(
+        mut self,
+        mut inputs: mpsc::Receiver<TaskInput>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), Failure> {
+        let mut tick = interval(Duration::from_millis(TICK_MS));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut renew = interval(Duration::from_secs(PEER_TOKEN_TTL_S / 2));
+        renew.tick().await;
+        let mut taken = Vec::with_capacity(BATCH_INPUTS);
+        loop {
+            tokio::select! {
+                biased;
+                _ = stop.changed() => return Ok(()),
+                _ = tick.tick() => self.feed(Input::Tick),
+                _ = renew.tick() => self.feed(Input::RenewPeerTokens),
+                _ = inputs.recv_many(&mut taken, BATCH_INPUTS) => {}
+            }
+            for input in taken.drain(..) {
+                self.take(input);
+            }
+            self.commit().await?;
+        }
+    }
+
+    fn take(&mut self, input: TaskInput) {
+        match input {
+            TaskInput::Register {
+                connection,
+                from,
+                outbox,
+                register,
+                certificate,
+            } => {
+                self.outboxes.insert(connection, outbox);
+                let (at, shown) = ((connection, from), certificate.as_ref());
+                let candidate = self.credentials.candidate(&self.engine, at, *register, shown);
+                self.feed(Input::Register(candidate));
+            }
+            TaskInput::ClientKeys(keys) => self.feed(Input::ClientKeys(keys)),
+            TaskInput::Message { connection, message } => {
+                self.feed(Input::Message { connection, message });
+            }
+            TaskInput::Closed { connection } => {
+                self.outboxes.remove(&connection);
+                self.feed(Input::Closed { connection });
+            }
+            TaskInput::Command { command, reply } => {
+                self.calls_made += 1;
+                let call = self.calls_made;
+                self.calls.insert(call, reply);
+                self.feed(Input::Command { call, command });
+            }
+            TaskInput::Read(read) => self.releases.push(read(self.engine.state())),
+            TaskInput::Quote {
+                sla,
+                replaces,
+                answer,
+            } => {
+                let quote = self.engine.quote(&sla, replaces);
+                self.releases.push(Box::new(move || drop(answer.send(quote))));
+            }
+        }
+    }
+
+    fn feed(&mut self, input: Input) {
+        let now = Now {
+            ms: self.started.elapsed().as_millis() as u64,
+            unix_ms: unix_ms(),
+        };
+        self.engine.take(now, input);
+    }
+
+    /// Makes the engine's commands durable, then sends what follows from them.
+    async fn commit(&mut self) -> Result<(), Failure> {
+        let output = self.engine.take_output();
+        output.notes.iter().for_each(notes::write);
+        if !output.commands.is_empty() {
+            self.append(output.commands).await?;
+        }
+        for outgoing in output.outgoing {
+            self.send_out(outgoing);
+        }
+        for release in std::mem::take(&mut self.releases) {
+            release();
+        }
+        let last = self.engine.state().events.last_seq();
+        self.events
+            .send_if_modified(|seen| std::mem::replace(seen, last) != last);
+        Ok(())
+    }
+
+    async fn append(&mut self, commands: Vec<Timed>) -> Result<(), Failure> {
+        let mut log = self.log.take().expect("the log is put back after each use");
+        let snapshot = log.wants_snapshot().then(|| self.engine.state().clone());
+        let written = tokio::task::spawn_blocking(move || {
+            match &snapshot {
+                // The state includes the commands.
+                Some(state) => log.rewrite(state)?,
+                None => log.append(commands)?,
+            }
+            Ok::<_, Failure>(log)
+        });
+        let written = written.await;
+        self.log = Some(written.map_err(|e| Failure::disk(format!("writing the log: {e}")))??);
+        Ok(())
+    }
+
+    fn send_out(&mut self, outgoing: Outgoing) {
+        match outgoing {
+            Outgoing::Message(connection, message) => self.send(connection, message),
+            Outgoing::Welcome {
+                connection,
+                mut welcome,
+                certificate,
+            } => {
+                welcome.peer_token = self.credentials.peer_token(welcome.server_id);
+                welcome.certificate_pem = certificate.and_then(|order| self.credentials.issue(&order));
+                self.send(connection, ToServer::Welcome(welcome));
+            }
+            Outgoing::Certificate { connection, order } => {
+                if let Some(certificate_pem) = self.credentials.issue(&order) {
+                    self.send(connection, ToServer::Certificate { certificate_pem });
+                }
+            }
+            Outgoing::PeerToken { connection, server } => {
+                let token = self.credentials.peer_token(server);
+                self.send(connection, ToServer::PeerToken { token });
+            }
+            Outgoing::Close(connection) => {
+                self.outboxes.remove(&connection);
+            }
+            Outgoing::Answer { call, reply } => {
+                // A caller that has ceased to wait does not need it.
+                let _ = self.calls.remove(&call).map(|waiting| waiting.send(reply));
+            }
+        }
+    }
+
+    fn send(&mut self, connection: ConnectionId, message: ToServer) {
+        let Some(outbox) = self.outboxes.get(&connection) else {
+            return;
+        };
+        if outbox.try_send(message).is_err() {
+            warn!(connection, "a server does not read its messages; disconnected");
+            self.outboxes.remove(&connection);
+            self.feed(Input::Closed { connection });
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! How connections, calls and files reach the task that owns the engine.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use quorate_types::GroupId;
+use quorate_types::control::{Register, ToCoordinator, ToServer};
+use quorate_types::sla::{Quote, Sla};
+use rustls::pki_types::CertificateDer;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::command::{Command, Reply};
+use crate::ids::ConnectionId;
+use crate::state::CoordinatorState;
+
+/// Messages to one connection; dropping it closes the connection.
+pub type ConnectionOutbox = mpsc::Sender<ToServer>;
+
+/// Sends an answer that waited until the state behind it was durable.
+pub type Release = Box<dyn FnOnce() + Send>;
+
+/// Reads the state, and makes the answer ready.
+pub type StateRead = Box<dyn FnOnce(&CoordinatorState) -> Release + Send>;
+
+/// An input of the task, from outside.
+pub enum TaskInput {
+    Register {
+        connection: ConnectionId,
+        from: IpAddr,
+        outbox: ConnectionOutbox,
+        register: Box<Register>,
+        /// The certificate that the server showed on its connection. It is the authority's; whose it is remains to be
+        /// checked.
+        certificate: Option<CertificateDer<'static>>,
+    },
+    /// The file with the keys that sign clients' tokens has changed.
+    ClientKeys(Value),
+    Message {
+        connection: ConnectionId,
+        message: ToCoordinator,
+    },
+    Closed {
+        connection: ConnectionId,
+    },
+    Command {
+        command: Command,
+        reply: oneshot::Sender<Reply>,
+    },
+    Read(StateRead),
+    Quote {
+        sla: Box<Sla>,
+        replaces: Option<GroupId>,
+        answer: oneshot::Sender<Quote>,
+    },
+}
+
+/// The coordinator is stopping, or so far behind that it is better to ask later.
+#[derive(Debug, thiserror::Error)]
+#[error("the coordinator is stopping or overloaded")]
+pub struct Unavailable;
+
+/// Access for calls of the API.
+#[derive(Clone)]
+pub struct Handle {
+    pub inputs: mpsc::Sender<TaskInput>,
+    /// The last event's number, as made durable.
+    pub events: watch::Receiver<u64>,
+}
+
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Handle {
+    /// Applies a command and answers when it is durable.
+    pub async fn command(&self, command: Command) -> Result<Reply, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(TaskInput::Command { command, reply }, answer).await
+    }
+
+    /// Reads the state, all of which is durable by the time of the answer.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&CoordinatorState) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        let read: StateRead = Box::new(move |state| {
+            let seen = look(state);
+            Box::new(move || drop(reply.send(seen)))
+        });
+        self.ask(TaskInput::Read(read), answer).await
+    }
+
+    /// A dry run of an admission, or of a group's resize.
+    pub async fn quote(&self, sla: Sla, replaces: Option<GroupId>) -> Result<Quote, Unavailable> {
+        let (reply, answer) = oneshot::channel();
+        let input = TaskInput::Quote {
+            sla: Box::new(sla),
+            replaces,
+            answer: reply,
+        };
+        self.ask(input, answer).await
+    }
+
+    async fn ask<T>(&self, input: TaskInput, answer: oneshot::Receiver<T>) -> Result<T, Unavailable> {
+        let asked = async {
+            self.inputs.send(input).await.map_err(|_| Unavailable)?;
+            answer.await.map_err(|_| Unavailable)
+        };
+        tokio::time::timeout(CALL_TIMEOUT, asked)
+            .await
+            .map_err(|_| Unavailable)?
+    }
+}

@@ -1,0 +1,51 @@
+//! Lines of the process's own log.
+
+use quorate_placement::Profile;
+use quorate_types::ServerId;
+use tracing::{info, warn};
+
+use crate::engine::Note;
+
+pub fn write(note: &Note) {
+    match note {
+        Note::Registered { server, name } => info!(server_id = server.0, name, "server registered"),
+        Note::Mismatched {
+            server,
+            how,
+            is_refused,
+        } => mismatch(*server, how, *is_refused),
+        Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
+        Note::Failed(server) => warn!(server_id = server.0, "server failed"),
+        Note::ConnectionBroke(server) => warn!(server_id = server.0, "control connection broke"),
+        Note::ClientKeysChanged => {
+            info!("the keys that sign clients' tokens have changed; servers get the new ones")
+        }
+    }
+}
+
+/// A profile comes into use.
+pub fn profile(profile: &Profile) {
+    let version = &profile.version;
+    if profile.provisional {
+        warn!(
+            version,
+            "the cost profile is an estimate: measure one before admitting much"
+        );
+    } else {
+        info!(version, source = profile.source, "cost profile in use");
+    }
+}
+
+/// The profile does not match a server. The line names the remedy where the server is refused.
+pub fn mismatch(server: ServerId, how: &str, is_refused: bool) {
+    let server_id = server.0;
+    if is_refused {
+        warn!(
+            server_id,
+            "the cost profile does not match this server, so no replica is placed on it: {how}: measure again (make \
+             profile), or allow it with --foreign-profile warn"
+        );
+    } else {
+        warn!(server_id, "the cost profile does not match this server: {how}");
+    }
+}

@@ -1,0 +1,176 @@
+//! `apply`: the one way in which the state changes. Each command is a script of handlers' operations.
+
+use std::collections::BTreeSet;
+
+use quorate_types::{GroupId, ServerId};
+
+use super::entity::Group;
+use super::handler::registrations::{Arrival, Disk};
+use super::machine::CoordinatorState;
+use super::step::Step;
+use crate::command::{Command, Effect, Registration, Reply};
+
+/// Passes of moves after one command; the next command goes on.
+const SETTLE_PASSES_MAX: usize = 16;
+
+/// Applies a command that was proposed at `now_ms` (Unix time). The effects may be carried out once the command is
+/// durable.
+pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Vec<Effect> {
+    let mut step = Step::new(state, now_ms);
+    carry_out(&mut step, command);
+    if command.may_free_capacity() {
+        // Failed replicas are replaced before any new applicant is considered (Filo §4.1).
+        step.repairs().elect_replacements();
+    }
+    settle(&mut step);
+    step.into_effects()
+}
+
+fn carry_out(step: &mut Step<'_>, command: &Command) {
+    match command {
+        Command::UseProfile { profile } => step.policies().use_profile(profile),
+        Command::UsePlacement { policy } => step.policies().use_policy(*policy),
+        Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),
+        Command::RevokeJoinToken { id } => step.tokens().revoke(id),
+        Command::Register(registration) => register(step, registration),
+        Command::ServersFailed { servers } => servers_failed(step, servers),
+        Command::StorageFault { server, fault } => step.roster().storage_fault(*server, fault.clone()),
+        Command::PeerUnreachable { server, peer } => step.reachability().reported(*server, *peer),
+        Command::PairUnreachable {
+            server,
+            peer,
+            unreachable,
+        } => step.reachability().set_pair(*server, *peer, *unreachable),
+        Command::ServerSlow { server, cause } => server_slow(step, *server, cause.clone()),
+        Command::Drain { server } => step.drains().begin(*server),
+        Command::CallOffDrain { server } => call_off_drain(step, *server),
+        Command::Forget { server } => forget(step, *server),
+        Command::Reset {
+            group_id,
+            epoch,
+            entries_before,
+            bytes_before,
+        } => (step.resets()).reset(*group_id, *epoch, *entries_before, *bytes_before),
+        Command::Resize {
+            group_id,
+            sla,
+            revision,
+        } => step.resizes().resize(*group_id, sla, *revision),
+        Command::OffsetsReached {
+            group_id,
+            commit_offset,
+        } => (step.configs()).offsets_reached(*group_id, *commit_offset),
+        Command::Admit {
+            group_id,
+            project_id,
+            sla,
+        } => step.admissions().admit(*group_id, *project_id, sla),
+        Command::Delete { group_id } => delete(step, *group_id),
+        Command::Applied {
+            server,
+            group_id,
+            epoch,
+        } => step.configs().applied(*server, *group_id, *epoch),
+        Command::LearnerCaughtUp {
+            server,
+            group_id,
+            epoch,
+            learner,
+        } => (step.repairs()).learner_caught_up(*server, *group_id, *epoch, *learner),
+        Command::Dropped { server, group_id } => step.leftovers().dropped(*server, *group_id),
+    }
+}
+
+/// Begins the moves that have become possible. The room that one frees, another may need. Each takes a replica from a
+/// server that it should leave to one where it may stay, so this ends without the bound, too.
+fn settle(step: &mut Step<'_>) {
+    for _ in 0..SETTLE_PASSES_MAX {
+        let before = step.epoch_changes();
+        step.partitions().resolve();
+        for server in step.servers().vacating() {
+            if step.servers()[&server].drain.is_some() {
+                let scarce = step.moves().move_away(server);
+                step.drains().report(server, scarce);
+            } else {
+                step.moves().relieve(server);
+            }
+        }
+        if step.epoch_changes() == before {
+            break;
+        }
+    }
+}
+
+fn register(step: &mut Step<'_>, registration: &Registration) {
+    let arrival = step.registrations().register(registration);
+    match arrival {
+        Err(refused) => step.out().refuse(refused),
+        Ok(Arrival::Joined(server)) => {
+            step.returns().confirm_places(server);
+            step.leftovers().send_drops(server);
+            step.leftovers().note_unknown(server, registration);
+        }
+        Ok(Arrival::Returned(back)) => {
+            let (server, is_same_process) = (back.server, back.disk == Disk::SameProcess);
+            step.returns().settle(back, registration);
+            step.leftovers().settle(server, registration, is_same_process);
+            step.leftovers().note_unknown(server, registration);
+            step.configs().send_all_lost(server);
+            if step.servers()[&server].drain.is_some() {
+                step.drains().send_state(server);
+            }
+        }
+    }
+}
+
+/// All of them are marked first, so that chains which fail as a whole stay as they were.
+fn servers_failed(step: &mut Step<'_>, servers: &[ServerId]) {
+    let mut affected: BTreeSet<GroupId> = BTreeSet::new();
+    for server in servers.iter().copied() {
+        affected.extend(step.groups().on(server));
+        if step.roster().fail(server) {
+            step.leftovers().stop_waiting_for(server);
+        }
+    }
+    step.repairs().splice_all(affected);
+}
+
+fn server_slow(step: &mut Step<'_>, server: ServerId, cause: Option<String>) {
+    let has_recovered = cause.is_none();
+    let is_other = step.roster().slow(server, cause);
+    if is_other && has_recovered && step.servers()[&server].drain.is_none() {
+        step.moves().call_off(server);
+    }
+}
+
+fn call_off_drain(step: &mut Step<'_>, server: ServerId) {
+    if step.drains().call_off(server) {
+        step.moves().call_off(server);
+    }
+}
+
+/// A failed server is given up: it will not come back, and what only it held is lost.
+fn forget(step: &mut Step<'_>, server: ServerId) {
+    if !step.roster().begin_giving_up(server) {
+        return;
+    }
+    for group_id in step.groups().on(server).collect::<Vec<_>>() {
+        step.epochs().leave(group_id, server);
+    }
+    for group_id in step.servers().to_drop_on(server) {
+        step.leftovers().dropped(server, group_id);
+    }
+    step.roster().give_up(server);
+}
+
+fn delete(step: &mut Step<'_>, group_id: GroupId) {
+    step.out().reply(Reply::Deleted);
+    match step.groups().get(&group_id).map(Group::is_deleting) {
+        None => step.leftovers().forbid(group_id),
+        Some(true) => {}
+        Some(false) => {
+            step.epochs().dissolve(group_id);
+            step.leftovers().await_drops(group_id);
+        }
+    }
+}

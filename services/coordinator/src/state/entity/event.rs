@@ -1,0 +1,61 @@
+//! Events: the history that the API reads and applies idempotently.
+
+use quorate_types::{Epoch, GroupId, ServerId};
+use serde::{Deserialize, Serialize};
+
+use super::group_status::GroupStatus;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    GroupAdmitted,
+    GroupRefused,
+    GroupConfigured,
+    GroupStatus,
+    GroupDeleted,
+    ServerRegistered,
+    ServerFailed,
+    ServerReturned,
+    ServerStorageFault,
+    ServerUnreachable,
+    ServerHoldsUnknownGroup,
+    ServerDraining,
+    /// Replicas wait: no server has room for them.
+    ServerDrainWaiting,
+    ServerDrained,
+    ServerDrainCalledOff,
+    /// A drained server has stopped, which is no failure.
+    ServerStopped,
+    ServerSlow,
+    ServerRecovered,
+    /// A server's disk is damaged, or older than the one it had.
+    ServerDiskStale,
+    /// Its operator gave it up.
+    ServerForgotten,
+    /// The owner reset a lost group.
+    GroupReset,
+    /// The group has another SLA.
+    GroupResized,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Dense from 1.
+    pub seq: u64,
+    pub at_ms: u64,
+    pub kind: EventKind,
+    pub group_id: Option<GroupId>,
+    pub server_id: Option<ServerId>,
+    pub epoch: Option<Epoch>,
+    pub status: Option<GroupStatus>,
+    /// A plain sentence for people.
+    pub message: String,
+}
+
+/// The subject of an event.
+#[derive(Debug, Clone, Copy)]
+pub enum EventSubject {
+    Group(GroupId, Option<Epoch>, Option<GroupStatus>),
+    Server(ServerId),
+    Replica(GroupId, ServerId),
+}

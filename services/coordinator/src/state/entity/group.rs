@@ -1,0 +1,297 @@
+//! One group: its SLA, its chain, and what follows from both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_placement::{Amounts, RoleDemands};
+use quorate_types::config::Beginning;
+use quorate_types::cost::Budget;
+use quorate_types::limits::RESET_GAP_OFFSETS;
+use quorate_types::{Durability, Epoch, GroupId, Index, Offset, ServerId, Sla};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::group_status::GroupStatus;
+use super::returned::{Returned, order_by_logs};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    pub group_id: GroupId,
+    pub project_id: Uuid,
+    pub sla: Sla,
+    /// As admitted: a later cost profile does not change what was promised.
+    pub demands: RoleDemands,
+    pub budget: Budget,
+    /// 1, and one more for each resize.
+    #[serde(default = "first_revision")]
+    pub sla_revision: u64,
+    /// The time of the last resize.
+    #[serde(default)]
+    pub sla_since_ms: Option<u64>,
+    pub epoch: Epoch,
+    /// Head first. It contains a failed server only when all of the chain have failed. Their data is all there is, so the
+    /// chain waits for them.
+    pub chain: Vec<ServerId>,
+    /// Being caught up; at most one.
+    pub learner: Option<ServerId>,
+    /// Every replica of a chain applied its configuration once.
+    pub formed: bool,
+    /// Servers that applied the present epoch. Kept while the group is not formed, or members have returned.
+    pub applied: BTreeSet<ServerId>,
+    /// Nothing of the log is left anywhere; the chain is empty.
+    pub lost: bool,
+    /// The last holders of a lost log. They answer its clients that it is lost.
+    #[serde(default)]
+    pub last_chain: BTreeSet<ServerId>,
+    /// Leaves the chain in the epoch in which the learner joins: its server drains, or is slow.
+    #[serde(default)]
+    pub leaving: Option<ServerId>,
+    /// Left the chain because it was slow, before its replacement has joined.
+    #[serde(default)]
+    pub relieved: Option<ServerId>,
+    /// The logs that members of the chain returned with, until all of them are in one epoch again.
+    #[serde(default)]
+    pub returned: BTreeMap<ServerId, Returned>,
+    /// The beginning of the log, once its owner has reset the group.
+    #[serde(default)]
+    pub beginning: Option<Beginning>,
+    /// Above every offset that may have been acknowledged, so that a reset can begin the new log here. It is raised
+    /// long before it is reached.
+    #[serde(default = "first_ceiling")]
+    pub offset_ceiling: Offset,
+    /// While it is being deleted: servers that have not yet reported that they dropped it.
+    pub dropping: Option<BTreeSet<ServerId>>,
+    /// As the last event named it.
+    pub status: GroupStatus,
+    pub created_at_ms: u64,
+}
+
+fn first_ceiling() -> Offset {
+    RESET_GAP_OFFSETS
+}
+
+fn first_revision() -> u64 {
+    1
+}
+
+/// The members of a group: what a new epoch may change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    pub chain: Vec<ServerId>,
+    pub learner: Option<ServerId>,
+    pub leaving: Option<ServerId>,
+    pub relieved: Option<ServerId>,
+}
+
+impl Group {
+    pub fn degree(&self) -> usize {
+        usize::from(self.sla.replication_degree)
+    }
+
+    pub fn is_persistent(&self) -> bool {
+        self.sla.durability == Durability::Persistent
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.dropping.is_some()
+    }
+
+    pub fn is_member(&self, server: ServerId) -> bool {
+        self.chain.contains(&server) || self.learner == Some(server)
+    }
+
+    /// The chain, then the learner.
+    pub fn members(&self) -> impl Iterator<Item = ServerId> + '_ {
+        self.chain.iter().copied().chain(self.learner)
+    }
+
+    /// The amounts that each member is charged: by position, as if the chain were whole; a learner as the tail.
+    pub fn charges(&self) -> Vec<(ServerId, Amounts)> {
+        let chain = self
+            .chain
+            .iter()
+            .enumerate()
+            .map(|(position, server)| (*server, self.demands.at(position)));
+        chain
+            .chain(self.learner.map(|server| (server, self.demands.tail())))
+            .collect()
+    }
+
+    /// Whether a replacement should be elected: a replica is missing and none is on its way.
+    pub fn wants_learner(&self) -> bool {
+        !self.is_deleting()
+            && !self.chain.is_empty()
+            && self.learner.is_none()
+            && self.chain.len() < self.degree()
+    }
+
+    /// Whether offsets have come so near the ceiling that it must be raised.
+    pub fn nears_ceiling(&self, commit_offset: Offset) -> bool {
+        commit_offset.saturating_add(RESET_GAP_OFFSETS / 2) > self.offset_ceiling
+    }
+
+    /// Whether it may lose a replica and still commit.
+    pub fn can_spare_one(&self) -> bool {
+        self.chain.len() > usize::from(self.sla.min_replicas())
+    }
+
+    /// Whether the group could change to this SLA where it is.
+    pub fn keeps_place_with(&self, sla: &Sla) -> bool {
+        (sla.durability, sla.replication_degree, &sla.region)
+            == (self.sla.durability, self.sla.replication_degree, &self.sla.region)
+    }
+
+    /// Whether a member's report that it applied this epoch changes anything.
+    pub fn awaits_applied(&self, epoch: Epoch) -> bool {
+        self.epoch == epoch && (!self.formed || !self.returned.is_empty())
+    }
+
+    pub fn status_with(&self, alive: impl Fn(ServerId) -> bool) -> GroupStatus {
+        let down = self.chain.iter().filter(|server| !alive(**server)).count();
+        if self.is_deleting() {
+            GroupStatus::Deleting
+        } else if self.lost || (down == self.chain.len() && !self.is_persistent()) {
+            GroupStatus::Lost
+        } else if down > 0 {
+            GroupStatus::Paused
+        } else if !self.formed {
+            GroupStatus::Provisioning
+        } else if self.chain.len() < usize::from(self.sla.min_replicas()) {
+            GroupStatus::Paused
+        } else if self.chain.len() < self.degree() {
+            GroupStatus::Degraded
+        } else {
+            GroupStatus::Active
+        }
+    }
+
+    /// The chain in the order of the logs that members returned with; and members whose logs are older copies.
+    pub fn chain_by_logs(&self) -> (Vec<ServerId>, Vec<ServerId>) {
+        order_by_logs(&self.chain, &self.returned)
+    }
+
+    pub fn membership(&self) -> Membership {
+        Membership {
+            chain: self.chain.clone(),
+            learner: self.learner,
+            leaving: self.leaving,
+            relieved: self.relieved,
+        }
+    }
+}
+
+/// Transitions. Handlers reach them through the table of groups.
+impl Group {
+    /// A group in epoch 1, whose replicas have yet to apply it.
+    pub fn admitted(
+        (group_id, project_id): (GroupId, Uuid),
+        sla: &Sla,
+        (demands, budget): (RoleDemands, Budget),
+        chain: Vec<ServerId>,
+        now_ms: u64,
+    ) -> Self {
+        Self {
+            group_id,
+            project_id,
+            sla: sla.clone(),
+            demands,
+            budget,
+            sla_revision: first_revision(),
+            sla_since_ms: None,
+            epoch: 1,
+            chain,
+            learner: None,
+            formed: false,
+            applied: BTreeSet::new(),
+            lost: false,
+            last_chain: BTreeSet::new(),
+            returned: BTreeMap::new(),
+            leaving: None,
+            relieved: None,
+            beginning: None,
+            offset_ceiling: first_ceiling(),
+            dropping: None,
+            status: GroupStatus::Provisioning,
+            created_at_ms: now_ms,
+        }
+    }
+
+    /// The next epoch, with these members.
+    pub fn enter_epoch(&mut self, members: Membership) {
+        self.epoch += 1;
+        (self.chain, self.learner) = (members.chain, members.learner);
+        (self.leaving, self.relieved) = (members.leaving, members.relieved);
+        self.applied.clear();
+        self.returned.retain(|server, _| self.chain.contains(server));
+    }
+
+    /// Forgets moves that the members of this epoch rule out. A replica leaves when a learner joins, so without one there
+    /// is no move; a slow one was relieved while the chain is short.
+    pub fn settle_departures(&mut self) {
+        let moving = |leaving: &ServerId| self.learner.is_some() && self.chain.contains(leaving);
+        self.leaving = self.leaving.filter(moving);
+        let short = self.chain.len() < self.degree();
+        self.relieved = self.relieved.filter(|slow| short && !self.chain.contains(slow));
+    }
+
+    /// The last epoch of a group that is deleted: nobody is a member.
+    pub fn dissolve(&mut self) {
+        self.epoch += 1;
+        self.chain.clear();
+        self.learner = None;
+        (self.leaving, self.relieved) = (None, None);
+        self.dropping = Some(BTreeSet::new());
+    }
+
+    /// The next epoch with another chain and an empty log, which begins at the ceiling.
+    pub fn reset(&mut self, chain: Vec<ServerId>, entries_before: u64, bytes_before: u64) {
+        self.epoch += 1;
+        let offset = self.offset_ceiling;
+        self.beginning = Some(Beginning {
+            epoch: self.epoch,
+            offset,
+            entries_before,
+            bytes_before,
+        });
+        self.offset_ceiling = offset + RESET_GAP_OFFSETS;
+        (self.chain, self.learner, self.leaving, self.relieved) = (chain, None, None, None);
+        (self.lost, self.formed) = (false, false);
+        self.applied.clear();
+        self.returned.clear();
+        self.last_chain.clear();
+    }
+
+    /// A member applied the present epoch; the group is formed when all of its chain have.
+    pub fn confirm_applied(&mut self, server: ServerId) {
+        self.applied.insert(server);
+        if self.chain.iter().all(|member| self.applied.contains(member)) {
+            self.formed = true;
+            self.applied.clear();
+            self.returned.clear();
+        }
+    }
+
+    /// A member of the chain is back with this log. Reports older than the epoch of its last committed batch are
+    /// forgotten. A chain of that epoch or a later one committed the batch, so all of that chain had it. Those members have
+    /// more by now than they returned with, though their `applied` may not have arrived.
+    pub fn note_returned(&mut self, server: ServerId, returned: Returned) {
+        let committed: (Epoch, Index) = returned.committed;
+        self.returned.retain(|_, one| committed.0 <= one.until);
+        self.returned.insert(server, returned);
+    }
+
+    /// Raises the ceiling by at least one gap above these offsets.
+    pub fn raise_ceiling(&mut self, commit_offset: Offset) {
+        let steps = commit_offset / RESET_GAP_OFFSETS + 2;
+        self.offset_ceiling = self.offset_ceiling.max(steps.saturating_mul(RESET_GAP_OFFSETS));
+    }
+
+    /// The status as an event is about to name it. A lost group remembers its chain; one that commits has no need to.
+    pub fn set_status(&mut self, status: GroupStatus) {
+        self.status = status;
+        match status {
+            GroupStatus::Lost => self.last_chain.extend(self.chain.iter().copied()),
+            GroupStatus::Active | GroupStatus::Degraded => self.last_chain.clear(),
+            GroupStatus::Provisioning | GroupStatus::Paused | GroupStatus::Deleting => {}
+        }
+    }
+}

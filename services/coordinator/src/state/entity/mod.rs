@@ -1,0 +1,18 @@
+//! The things that the state is about: servers, groups, events.
+//!
+//! Each knows its own fields and what follows from them alone. The tables ([`super::table`]) keep several of them in
+//! agreement.
+
+pub mod event;
+pub mod group;
+pub mod group_status;
+pub mod join_token;
+pub mod returned;
+pub mod server;
+
+pub use event::{Event, EventKind, EventSubject};
+pub use group::{Group, Membership};
+pub use group_status::GroupStatus;
+pub use join_token::JoinToken;
+pub use returned::Returned;
+pub use server::{Drain, Server, lacking};

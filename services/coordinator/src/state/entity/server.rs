@@ -1,0 +1,148 @@
+//! One server of the fleet, as the coordinator knows it.
+
+use std::collections::BTreeMap;
+
+use quorate_types::control::DrainState;
+use quorate_types::cost::ResourceVector;
+use quorate_types::sla::ScarceResource;
+use quorate_types::{Epoch, GroupId, Machine, ServerId};
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Digest, Registration};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    pub server_id: ServerId,
+    pub name: String,
+    pub address: String,
+    pub region: String,
+    pub failure_domain: Option<String>,
+    pub capacity: ResourceVector,
+    /// Takes replacements of failed replicas only.
+    pub auxiliary: bool,
+    /// Empty once it was given up ([`Server::is_given_up`]).
+    pub credential_digest: Digest,
+    /// Random per start of the process.
+    pub incarnation: String,
+    pub version: String,
+    /// The processor and cores it runs on, if it names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// Has its lease. Whether it is connected just now is not part of the state.
+    pub alive: bool,
+    pub storage_fault: Option<String>,
+    /// Its replicas are to leave it.
+    #[serde(default)]
+    pub drain: Option<Drain>,
+    /// Why it counts as slow, while it does: it takes no new replicas.
+    #[serde(default)]
+    pub slow: Option<String>,
+    /// Groups whose data it may still hold though it is no member any more, with the epoch that excluded it. It gets
+    /// orders to drop them when that is safe, until it reports that it did.
+    pub to_drop: BTreeMap<GroupId, Epoch>,
+    pub registered_at_ms: u64,
+    pub failed_at_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drain {
+    pub since_ms: u64,
+    /// Nothing was left on it from then on.
+    pub drained_at_ms: Option<u64>,
+    /// The resource that the waiting replicas lack elsewhere, as the last event named it.
+    pub scarce: Option<ScarceResource>,
+}
+
+impl Server {
+    /// A server that joins: alive, without replicas, and with `to_drop` of the name's former holder.
+    pub fn joining(
+        server_id: ServerId,
+        registration: &Registration,
+        credential_digest: &str,
+        auxiliary: bool,
+        to_drop: BTreeMap<GroupId, Epoch>,
+        now_ms: u64,
+    ) -> Self {
+        Self {
+            server_id,
+            name: registration.name.clone(),
+            address: registration.address.clone(),
+            region: registration.region.clone(),
+            failure_domain: registration.failure_domain.clone(),
+            capacity: registration.capacity,
+            auxiliary,
+            credential_digest: credential_digest.to_string(),
+            incarnation: registration.incarnation.clone(),
+            version: registration.version.clone(),
+            machine: registration.machine.clone(),
+            alive: true,
+            storage_fault: None,
+            drain: None,
+            slow: None,
+            to_drop,
+            registered_at_ms: now_ms,
+            failed_at_ms: None,
+        }
+    }
+
+    /// Takes over what it registers with. A new process may have been given another disk, and has yet to show whether
+    /// it is slow.
+    pub fn return_with(&mut self, registration: &Registration) {
+        let is_same_process = self.incarnation == registration.incarnation;
+        self.name = registration.name.clone();
+        self.address = registration.address.clone();
+        self.failure_domain = registration.failure_domain.clone();
+        self.capacity = registration.capacity;
+        self.incarnation = registration.incarnation.clone();
+        self.version = registration.version.clone();
+        self.machine = registration.machine.clone();
+        self.alive = true;
+        self.failed_at_ms = None;
+        if !is_same_process {
+            self.storage_fault = None;
+            self.slow = None;
+        }
+    }
+
+    /// Whether new replicas may be placed on it.
+    pub fn takes_replicas(&self) -> bool {
+        self.alive && self.storage_fault.is_none() && self.drain.is_none() && self.slow.is_none()
+    }
+
+    /// Whether its replicas should leave it.
+    pub fn is_vacating(&self) -> bool {
+        self.drain.is_some() || self.slow.is_some()
+    }
+
+    /// It cannot come back: no credential belongs to it. Its entry stays, since its number must not become another's,
+    /// and a server that joins under its name takes the entry over. No view shows it.
+    pub fn is_given_up(&self) -> bool {
+        self.credential_digest.is_empty()
+    }
+
+    pub fn is_drained(&self) -> bool {
+        self.drain
+            .as_ref()
+            .is_some_and(|drain| drain.drained_at_ms.is_some())
+    }
+
+    pub fn drain_state(&self) -> DrainState {
+        match &self.drain {
+            None => DrainState::None,
+            Some(drain) if drain.drained_at_ms.is_none() => DrainState::Draining,
+            Some(_) => DrainState::Drained,
+        }
+    }
+}
+
+/// The reason why a replica finds no place, for people.
+pub fn lacking(scarce: ScarceResource) -> &'static str {
+    match scarce {
+        ScarceResource::Cpu => "no other server has enough CPU free for its replicas",
+        ScarceResource::Network => "no other server has enough network free for its replicas",
+        ScarceResource::StorageIo => "no other server has enough storage IO free for its replicas",
+        ScarceResource::Servers | ScarceResource::Shard => {
+            "there is no other server that its replicas could go to; join one"
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Dry runs of admissions and resizes: what an SLA would cost, and whether it would fit. They leave all as it was.
+
+use std::collections::BTreeSet;
+
+use quorate_placement::{Fleet, Profile};
+use quorate_types::sla::{Quote, Refusal, RefusalReason, ScarceResource, Sla};
+use quorate_types::{GroupId, ServerId};
+
+use crate::state::entity::Group;
+use crate::state::table::{Fleets, Groups, Servers};
+
+/// Charges and releases servers on trial; reads all else.
+#[derive(Debug)]
+pub struct DryRun<'a> {
+    fleets: &'a mut Fleets,
+    groups: &'a Groups,
+    servers: &'a Servers,
+    profile: &'a Profile,
+}
+
+impl<'a> DryRun<'a> {
+    pub fn new(
+        fleets: &'a mut Fleets,
+        groups: &'a Groups,
+        servers: &'a Servers,
+        profile: &'a Profile,
+    ) -> Self {
+        Self {
+            fleets,
+            groups,
+            servers,
+            profile,
+        }
+    }
+
+    /// `replaces`: a quote of this group's resize, if it can be resized to the SLA; otherwise of an admission as if the
+    /// group were gone.
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
+        let replaced = replaces.and_then(|id| self.groups.get(&id));
+        if let Some(group) = replaced
+            && !group.chain.is_empty()
+            && group.keeps_place_with(sla)
+        {
+            return self.quote_in_place(group.group_id, sla);
+        }
+        let freed = replaced.map(Group::charges).unwrap_or_default();
+        self.fleets.release(self.servers, &freed);
+        let quote = match unknown_region(self.servers, self.fleets, sla) {
+            Some(refusal) => {
+                let dominant = ScarceResource::Servers;
+                quorate_placement::quote::quote_of(self.profile, sla, dominant, Some(refusal))
+            }
+            None => {
+                let ask = |fleet: &mut Fleet| quorate_placement::quote(fleet, self.profile, sla);
+                self.fleets.try_in_region(&sla.region, ask)
+            }
+        };
+        self.fleets.charge(self.servers, &freed);
+        quote
+    }
+
+    /// Whether the group could have this SLA without any of its replicas moving.
+    fn quote_in_place(&mut self, group_id: GroupId, sla: &Sla) -> Quote {
+        let refusal = self.refusal_in_place(group_id, sla);
+        let cpu = ScarceResource::Cpu;
+        let mut quote = quorate_placement::quote::quote_of(self.profile, sla, cpu, refusal);
+        if let Some(fleet) = self.fleets.in_region(&sla.region) {
+            quote.dominant_resource = quorate_placement::quote::dominant(fleet, self.profile, sla);
+        }
+        quote
+    }
+
+    /// Why a group cannot have this SLA where it is, if it cannot.
+    pub fn refusal_in_place(&mut self, group_id: GroupId, sla: &Sla) -> Option<Refusal> {
+        let group = &self.groups[&group_id];
+        if group.wants_learner() && self.grows(group, sla) {
+            return Some(Refusal {
+                reason: RefusalReason::TooFewServers,
+                scarce_resource: ScarceResource::Servers,
+                message: "A replica of the group is missing and no server has room for it: the group can grow when it \
+                          is whole again."
+                    .into(),
+                largest_sla_that_fits: None,
+            });
+        }
+        let (seats, charges) = (seats(group), group.charges());
+        self.fleets.release(self.servers, &charges);
+        let fleet = (self.fleets.in_region(&sla.region)).expect("the members are in it");
+        let refusal = quorate_placement::in_place(fleet, self.profile, sla, &group.demands, &seats).err();
+        self.fleets.charge(self.servers, &charges);
+        refusal
+    }
+
+    fn grows(&self, group: &Group, sla: &Sla) -> bool {
+        let demands = self.profile.demands(sla);
+        let mut pairs = demands.all().iter().zip(group.demands.all());
+        pairs.any(|(new, old)| !new.fits(*old))
+    }
+}
+
+/// The members, each with its position in a whole chain. A learner comes for the tail, or for a replica that leaves: it
+/// is charged as the tail either way.
+fn seats(group: &Group) -> Vec<(ServerId, usize)> {
+    let positions = (0..group.chain.len()).chain(group.learner.map(|_| group.degree() - 1));
+    group.members().zip(positions).collect()
+}
+
+/// The refusal of a region in which no server ever registered, though some did elsewhere.
+pub fn unknown_region(servers: &Servers, fleets: &Fleets, sla: &Sla) -> Option<Refusal> {
+    if servers.is_empty() || fleets.in_region(&sla.region).is_some() {
+        return None;
+    }
+    let known: BTreeSet<&str> = servers.values().map(|server| server.region.as_str()).collect();
+    let known = known.into_iter().collect::<Vec<_>>().join(", ");
+    Some(Refusal {
+        reason: RefusalReason::UnknownRegion,
+        scarce_resource: ScarceResource::Servers,
+        message: format!("There is no region {:?}; there is {known}.", sla.region),
+        largest_sla_that_fits: None,
+    })
+}

@@ -1,0 +1,151 @@
+//! Replicas leave servers that are well enough to be left in order: a server that drains, or one that is slow.
+//!
+//! A replica leaves in the epoch in which its replacement joins as the new tail, so its group is never below its degree.
+//! Only a slow replica leaves before, where the group can spare one: it slows the others down.
+//!
+//! The state has no list of moves that are still to do. After each command every move that can begin does. So a move
+//! that was interrupted (a learner failed, the coordinator was restarted) is taken up again by itself.
+
+use quorate_placement::Pool;
+use quorate_types::limits::DRAIN_MOVES_MAX;
+use quorate_types::sla::ScarceResource;
+use quorate_types::{GroupId, ServerId};
+
+use super::epochs::Epochs;
+use crate::state::entity::Group;
+
+/// May change members, through epochs.
+#[derive(Debug)]
+pub struct Moves<'a> {
+    epochs: Epochs<'a>,
+}
+
+impl<'a> Moves<'a> {
+    pub fn new(epochs: Epochs<'a>) -> Self {
+        Self { epochs }
+    }
+
+    /// Moves of a draining server, a few at a time. The resource that those without a new server lack.
+    pub fn move_away(&mut self, id: ServerId) -> Option<ScarceResource> {
+        let groups = self.groups_of(id);
+        let is_moving = |moves: &Self, group_id: &GroupId| moves.group(*group_id).leaving == Some(id);
+        let mut under_way = groups.iter().filter(|group_id| is_moving(self, group_id)).count();
+        let mut scarce = None;
+        for group_id in groups {
+            if under_way >= DRAIN_MOVES_MAX || is_moving(self, &group_id) {
+                continue;
+            }
+            if self.group(group_id).learner == Some(id) {
+                self.replace_learner(group_id, id);
+                continue;
+            }
+            if !self.is_settled(group_id) {
+                continue;
+            }
+            match self.begin_move(group_id, id) {
+                Ok(()) => under_way += 1,
+                Err(lacking) => scarce = scarce.or(Some(lacking)),
+            }
+        }
+        scarce
+    }
+
+    /// Replaces a slow server in one of its groups, when no such replacement is under way. Where the group can spare
+    /// the replica, it leaves at once, as a failed one does; elsewhere its replacement learns first.
+    pub fn relieve(&mut self, id: ServerId) {
+        let is_busy = |group: &Group| group.leaving == Some(id) || group.relieved == Some(id);
+        if self.epochs.groups().values().any(is_busy) {
+            return;
+        }
+        for group_id in self.groups_of(id) {
+            if self.group(group_id).learner == Some(id) {
+                if self.replace_learner(group_id, id) {
+                    return;
+                }
+                continue;
+            }
+            if !self.is_settled(group_id) {
+                continue;
+            }
+            let has_begun = if self.group(group_id).can_spare_one() {
+                self.splice_slow(group_id, id)
+            } else {
+                self.begin_move(group_id, id).is_ok()
+            };
+            if has_begun {
+                return;
+            }
+        }
+    }
+
+    /// Replicas that were about to leave stay. The replacement of a replica that has left already goes on learning.
+    pub fn call_off(&mut self, id: ServerId) {
+        for group_id in self.groups_of(id) {
+            if self.group(group_id).leaving == Some(id) {
+                let degree = self.group(group_id).degree();
+                self.epochs.reconfigure(group_id, |members| {
+                    members.leaving = None;
+                    if members.chain.len() >= degree {
+                        members.learner = None;
+                    }
+                });
+            }
+        }
+    }
+
+    /// Whole, all of it alive, and nobody is learning: a replica may leave.
+    fn is_settled(&self, group_id: GroupId) -> bool {
+        let (group, servers) = (self.group(group_id), self.epochs.servers());
+        group.learner.is_none()
+            && group.chain.len() == group.degree()
+            && group.chain.iter().all(|server| servers.is_alive(*server))
+    }
+
+    /// Elects the replacement and has it learn; the replica stays until it has.
+    fn begin_move(&mut self, group_id: GroupId, from: ServerId) -> Result<(), ScarceResource> {
+        let mut elections = self.epochs.elections();
+        let Some(learner) = elections.successor(group_id, from, Pool::Admission) else {
+            return Err(elections.scarce_for_successor(group_id, from));
+        };
+        self.epochs.reconfigure(group_id, |members| {
+            members.leaving = Some(from);
+            members.learner = Some(learner);
+        });
+        Ok(())
+    }
+
+    fn splice_slow(&mut self, group_id: GroupId, slow: ServerId) -> bool {
+        let successor = (self.epochs.elections()).successor(group_id, slow, Pool::Replacement);
+        if successor.is_none() {
+            return false;
+        }
+        self.epochs.reconfigure(group_id, |members| {
+            members.chain.retain(|server| *server != slow);
+            members.relieved = Some(slow);
+        });
+        true
+    }
+
+    /// Another learner instead of one whose server drains or is slow. False: there is none, and it goes on.
+    fn replace_learner(&mut self, group_id: GroupId, learner: ServerId) -> bool {
+        let pool = if self.group(group_id).leaving.is_some() {
+            Pool::Admission
+        } else {
+            Pool::Replacement
+        };
+        let Some(other) = self.epochs.elections().successor(group_id, learner, pool) else {
+            return false;
+        };
+        self.epochs
+            .reconfigure(group_id, |members| members.learner = Some(other));
+        true
+    }
+
+    fn group(&self, group_id: GroupId) -> &Group {
+        &self.epochs.groups()[&group_id]
+    }
+
+    fn groups_of(&self, server: ServerId) -> Vec<GroupId> {
+        self.epochs.groups().on(server).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! The state itself, and its readers.
+
+use quorate_placement::{Amounts, Profile};
+use quorate_types::sla::{Quote, Sla};
+use quorate_types::{GroupConfig, GroupId, ServerId};
+use serde::{Deserialize, Serialize};
+
+use super::entity::{Group, Server};
+use super::handler::configs::config_of;
+use super::handler::dry_run::DryRun;
+use super::handler::listing::{self, Listing};
+use super::table::{DeletedGroups, Events, Fleets, Groups, JoinTokens, Servers, UnreachablePairs};
+use crate::command::PlacementPolicy;
+
+/// The whole durable memory of the coordinator. A snapshot in the log is this, in JSON.
+///
+/// Only [`super::apply`] changes it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CoordinatorState {
+    pub profile: Profile,
+    #[serde(default, rename = "placement")]
+    pub policy: PlacementPolicy,
+    pub servers: Servers,
+    pub groups: Groups,
+    pub events: Events,
+    /// Configurations issued since the beginning.
+    pub epoch_changes: u64,
+    pub(super) join_tokens: JoinTokens,
+    #[serde(default, rename = "severed")]
+    pub unreachable_pairs: UnreachablePairs,
+    pub(super) deleted: DeletedGroups,
+    #[serde(skip)]
+    pub(super) fleets: Fleets,
+}
+
+impl CoordinatorState {
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            policy: PlacementPolicy::default(),
+            servers: Servers::default(),
+            groups: Groups::default(),
+            events: Events::default(),
+            epoch_changes: 0,
+            join_tokens: JoinTokens::default(),
+            unreachable_pairs: UnreachablePairs::default(),
+            deleted: DeletedGroups::default(),
+            fleets: Fleets::default(),
+        }
+    }
+
+    /// Derives the indexes and free resources, which a snapshot leaves out. Call once after deserialising.
+    pub fn restore(&mut self) {
+        self.servers.reindex();
+        self.groups.reindex();
+        self.deleted.reindex();
+        self.fleets = Fleets::default();
+        Listing::new(&mut self.fleets, &self.profile, &self.policy).all(&self.servers);
+        for group in self.groups.values() {
+            self.fleets.take_in(&self.servers, group);
+        }
+    }
+
+    pub fn is_alive(&self, server: ServerId) -> bool {
+        self.servers.is_alive(server)
+    }
+
+    pub fn servers_alive(&self) -> usize {
+        self.servers.values().filter(|server| server.alive).count()
+    }
+
+    pub fn join_tokens(&self) -> &JoinTokens {
+        &self.join_tokens
+    }
+
+    pub fn fleets(&self) -> &Fleets {
+        &self.fleets
+    }
+
+    /// The configuration that members have in the group's present epoch.
+    pub fn config_of(&self, group: &Group) -> GroupConfig {
+        config_of(&self.servers, group)
+    }
+
+    /// Why the cost profile in use does not match this server, if it does not.
+    pub fn mismatch(&self, server: &Server) -> Option<String> {
+        listing::mismatch(&self.profile, server)
+    }
+
+    /// The same, where such servers take no new replicas.
+    pub fn refused_mismatch(&self, server: &Server) -> Option<String> {
+        listing::refused_mismatch(&self.profile, &self.policy, server)
+    }
+
+    /// Whether replicas may be placed on the server, if there is room.
+    pub fn takes_replicas(&self, server: &Server) -> bool {
+        listing::takes_replicas(&self.profile, &self.policy, server)
+    }
+
+    /// The sum of what is charged to a server.
+    pub fn allocated_on(&self, id: ServerId) -> Amounts {
+        let fleet = self.fleets.in_region(&self.servers[&id].region);
+        fleet.map_or(Amounts::ZERO, |fleet| fleet.allocated(id))
+    }
+
+    /// A dry run of an admission; of a resize, if `replaces` names a group that could be resized to the SLA. It charges
+    /// servers on trial, and leaves the state as it was.
+    pub fn quote(&mut self, sla: &Sla, replaces: Option<GroupId>) -> Quote {
+        DryRun::new(&mut self.fleets, &self.groups, &self.servers, &self.profile).quote(sla, replaces)
+    }
+}

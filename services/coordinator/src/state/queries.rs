@@ -1,0 +1,70 @@
+//! Questions of the planner: commands to propose, messages to send again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_types::control::{GroupReport, ToServer};
+use quorate_types::{Epoch, GroupId, Offset, ServerId};
+
+use super::handler::drops::may_drop;
+use super::handler::vetting::Vetting;
+use super::machine::CoordinatorState;
+use crate::command::{Refused, Registration};
+
+impl CoordinatorState {
+    /// Whether a registration would be accepted. Asked before it reaches the log.
+    pub fn vet(&self, registration: &Registration, now_ms: u64) -> Result<(), Refused> {
+        let vetting = Vetting {
+            servers: &self.servers,
+            tokens: self.join_tokens(),
+            groups: &self.groups,
+            now_ms,
+        };
+        vetting.vet(registration)
+    }
+
+    /// Failed servers that are still in a chain of which another is alive: they went down with the whole chain and have
+    /// not returned. They are spliced out when they do not follow within a lease.
+    pub fn laggards(&self) -> BTreeSet<ServerId> {
+        let dead = self.servers.values().filter(|server| !server.alive);
+        dead.filter(|server| {
+            let mut groups = self.groups.on(server.server_id);
+            groups.any(|id| self.groups[&id].chain.iter().any(|other| self.is_alive(*other)))
+        })
+        .map(|server| server.server_id)
+        .collect()
+    }
+
+    /// Messages that a server may have missed, by its report of its groups. Each is idempotent, so one too many does no
+    /// harm.
+    pub fn corrections(&self, server: ServerId, reports: &[GroupReport]) -> Vec<ToServer> {
+        let epochs: BTreeMap<GroupId, Epoch> = reports
+            .iter()
+            .map(|report| (report.group_id, report.epoch))
+            .collect();
+        let members = self.groups.on(server);
+        let behind = members.filter(|id| epochs.get(id).is_none_or(|epoch| *epoch < self.groups[id].epoch));
+        let configure = behind.map(|id| ToServer::Configure {
+            config: self.config_of(&self.groups[&id]),
+        });
+        let due = self.servers[&server]
+            .to_drop
+            .iter()
+            .filter(|(id, _)| may_drop(&self.groups, &self.servers, **id));
+        let drop = due.map(|(group_id, epoch)| ToServer::Drop {
+            group_id: *group_id,
+            epoch: *epoch,
+        });
+        configure.chain(drop).collect()
+    }
+
+    /// Groups whose offset ceiling must be raised, by a server's report (`Command::OffsetsReached`).
+    pub fn offsets_due(&self, server: ServerId, reports: &[GroupReport]) -> Vec<(GroupId, Offset)> {
+        let nears = |report: &&GroupReport| {
+            let group = self.groups.get(&report.group_id);
+            group.is_some_and(|group| group.is_member(server) && group.nears_ceiling(report.commit_offset))
+        };
+        let due = reports.iter().filter(nears);
+        due.map(|report| (report.group_id, report.commit_offset))
+            .collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! A group as the API shows it.
+
+use quorate_types::config::Role;
+use quorate_types::{Epoch, GroupId, Offset, ServerId, Sla};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::time::rfc3339;
+use crate::state::{CoordinatorState, Group, GroupStatus};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupView {
+    pub group_id: GroupId,
+    pub project_id: Uuid,
+    pub sla: Sla,
+    pub status: GroupStatus,
+    pub epoch: Epoch,
+    /// Head first.
+    pub replicas: Vec<ReplicaView>,
+    pub learners: Vec<ReplicaView>,
+    /// The server whose replica leaves when the learner joins.
+    pub leaving: Option<ServerId>,
+    /// The first offset of the log: above 0 when the group was lost and reset.
+    pub begins_at_offset: Offset,
+    /// 1, and one more for each resize.
+    pub sla_revision: u64,
+    /// The time at which the group got this SLA.
+    pub sla_since: String,
+    pub created_at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplicaView {
+    pub server_id: ServerId,
+    pub name: String,
+    pub address: String,
+    pub role: Role,
+    pub alive: bool,
+}
+
+impl GroupView {
+    pub fn of(state: &CoordinatorState, group: &Group) -> Self {
+        let config = state.config_of(group);
+        let view = |server: ServerId| ReplicaView {
+            server_id: server,
+            name: state.servers[&server].name.clone(),
+            address: state.servers[&server].address.clone(),
+            role: config.role_of(server),
+            alive: state.is_alive(server),
+        };
+        Self {
+            group_id: group.group_id,
+            project_id: group.project_id,
+            sla: group.sla.clone(),
+            status: group.status,
+            epoch: group.epoch,
+            replicas: group.chain.iter().copied().map(view).collect(),
+            learners: group.learner.into_iter().map(view).collect(),
+            leaving: group.leaving,
+            begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
+            sla_revision: group.sla_revision,
+            sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),
+            created_at: rfc3339(group.created_at_ms),
+        }
+    }
+
+    pub fn all(state: &CoordinatorState) -> Vec<Self> {
+        let groups = state.groups.values();
+        groups.map(|group| Self::of(state, group)).collect()
+    }
+}

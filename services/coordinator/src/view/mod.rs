@@ -1,0 +1,14 @@
+//! The state as the API shows it. JSON shapes: `docs/internals/coordinator.md`.
+
+mod capacity;
+mod event;
+mod group;
+mod join_token;
+mod server;
+mod time;
+
+pub use capacity::{Capacity, FleetView};
+pub use event::EventView;
+pub use group::{GroupView, ReplicaView};
+pub use join_token::{JoinTokenState, JoinTokenView};
+pub use server::{DrainView, ServerView};

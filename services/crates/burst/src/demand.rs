@@ -1,0 +1,151 @@
+//! The demand of a group in the next interval, estimated from the last ones (after Pulsar §4.1).
+
+use std::collections::VecDeque;
+
+/// Intervals that an assumption rests on: a group that was idle for fewer is not idle.
+pub const REMEMBERED: usize = 4;
+
+/// Rates of a group in one interval at one of its servers, in requests/s of the declared size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Ordered: within the reservation or on burst capacity.
+    pub accepted_per_s: u64,
+    /// At the head only: every request that came, admitted or not.
+    pub offered_per_s: u64,
+    /// At the head only: the part of `offered_per_s` that the reservation did not let pass at once.
+    pub beyond_per_s: u64,
+    /// Most requests waited or were throttled.
+    pub was_held_back: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct DemandHistory {
+    last: VecDeque<Measured>,
+}
+
+impl DemandHistory {
+    pub fn observe(&mut self, measured: Measured) {
+        if self.last.len() == REMEMBERED {
+            self.last.pop_front();
+        }
+        self.last.push_back(measured);
+    }
+
+    /// The owner is back: earlier measurements say nothing any more.
+    pub fn forget(&mut self) {
+        self.last.clear();
+    }
+
+    /// The part of its reservation that the group is assumed to use: its highest rate, a quarter more, and a twentieth of
+    /// the reservation. It is the whole reservation until [`REMEMBERED`] intervals were measured.
+    pub fn assumed_per_s(&self, reserved_per_s: u64) -> u64 {
+        if self.last.len() < REMEMBERED {
+            return reserved_per_s;
+        }
+        let most = self.last.iter().map(|one| one.accepted_per_s).max().unwrap_or(0);
+        let grown = most
+            .saturating_add(most / 4)
+            .saturating_add(reserved_per_s / 20 + 1);
+        grown.min(reserved_per_s)
+    }
+
+    /// The rate that the group wants above its reservation. A closed loop offers no more than is answered, so it is only
+    /// seen to be held back, and gets room to double. A group that makes up for a stall within its reservation wants
+    /// nothing more.
+    pub fn extra_per_s(&self, reserved_per_s: u64) -> u64 {
+        let wanted = |one: &Measured| {
+            if one.beyond_per_s == 0 {
+                0
+            } else if one.was_held_back {
+                let most = one.offered_per_s.max(one.accepted_per_s.saturating_mul(2));
+                most.saturating_sub(reserved_per_s).max(reserved_per_s / 10 + 1)
+            } else {
+                // Twice the excess: a group that steps beyond its reservation gets room to grow.
+                one.beyond_per_s.saturating_mul(2)
+            }
+        };
+        // Two intervals count, so that one calm interval does not end a group's demand.
+        self.last.iter().rev().take(2).map(wanted).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calm(accepted_per_s: u64) -> Measured {
+        Measured {
+            accepted_per_s,
+            offered_per_s: accepted_per_s,
+            beyond_per_s: 0,
+            was_held_back: false,
+        }
+    }
+
+    fn beyond(beyond_per_s: u64) -> Measured {
+        Measured {
+            beyond_per_s,
+            ..calm(1_000 + beyond_per_s)
+        }
+    }
+
+    #[test]
+    fn a_group_is_idle_after_enough_idle_intervals() {
+        let mut demand = DemandHistory::default();
+        for _ in 1..REMEMBERED {
+            demand.observe(calm(0));
+            assert_eq!(demand.assumed_per_s(1_000), 1_000);
+        }
+        demand.observe(calm(0));
+        assert_eq!(demand.assumed_per_s(1_000), 51);
+        demand.observe(calm(400));
+        assert_eq!(demand.assumed_per_s(1_000), 551);
+        demand.observe(calm(5_000));
+        assert_eq!(demand.assumed_per_s(1_000), 1_000, "never more than was reserved");
+        demand.forget();
+        assert_eq!(demand.assumed_per_s(1_000), 1_000);
+    }
+
+    #[test]
+    fn a_group_that_is_held_back_wants_more_until_it_is_not() {
+        let mut demand = DemandHistory::default();
+        demand.observe(calm(1_000));
+        assert_eq!(demand.extra_per_s(1_000), 0);
+        demand.observe(beyond(100));
+        assert_eq!(
+            demand.extra_per_s(1_000),
+            200,
+            "its excess, and room to double that"
+        );
+        let held = Measured {
+            accepted_per_s: 1_000,
+            offered_per_s: 1_010,
+            beyond_per_s: 600,
+            was_held_back: true,
+        };
+        demand.observe(held);
+        assert_eq!(demand.extra_per_s(1_000), 1_000);
+        demand.observe(Measured {
+            offered_per_s: 7_000,
+            ..held
+        });
+        assert_eq!(demand.extra_per_s(1_000), 6_000);
+        demand.observe(calm(100));
+        demand.observe(calm(100));
+        assert_eq!(demand.extra_per_s(1_000), 0);
+    }
+
+    #[test]
+    fn a_group_that_makes_up_for_a_stall_within_its_reservation_wants_nothing_more() {
+        let mut demand = DemandHistory::default();
+        demand.observe(calm(700));
+        demand.observe(calm(1_400));
+        assert_eq!(demand.extra_per_s(1_000), 0, "the bucket let all of it pass");
+        // A slow disk held it back, and not its budget.
+        demand.observe(Measured {
+            was_held_back: true,
+            ..calm(900)
+        });
+        assert_eq!(demand.extra_per_s(1_000), 0);
+    }
+}

@@ -1,0 +1,29 @@
+//! The choices of the operator for an exchange.
+
+use quorate_types::Micros;
+
+use crate::policy::Policy;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    Head,
+    All,
+    Level,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub algorithm: Algorithm,
+    pub policy: Policy,
+    pub interval_us: Micros,
+    /// Time between two iterations; all of them must fit the interval.
+    pub round_us: Micros,
+    /// A grant ends if it is not renewed for this many intervals.
+    pub lapse_intervals: u64,
+}
+
+impl Settings {
+    pub(super) fn lapse_us(&self) -> Micros {
+        self.interval_us * self.lapse_intervals
+    }
+}

@@ -1,0 +1,188 @@
+//! The input of every algorithm of this crate, and the test of whether its output is feasible.
+
+/// CPU, network and storage IO, in thousandths of tokens each second. The cost of one request is in thousandths of
+/// tokens.
+pub type Vector = [u64; RESOURCES];
+
+pub const RESOURCES: usize = 3;
+pub(crate) const NOTHING: Vector = [0; RESOURCES];
+
+/// One replica of a tenant: its server, and the cost of one request there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Position in [`SharingProblem::free`].
+    pub server: usize,
+    pub cost: Vector,
+}
+
+/// A tenant that wants more than it reserved: its demand profile for one request (P_t of Equation 4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharingTenant {
+    /// In chain order, the head first, each on a server of its own (Cons3).
+    pub places: Vec<Place>,
+    /// Requests/s that it wants above its reservation; `u64::MAX` for as many as fit.
+    pub extra_per_s: u64,
+}
+
+/// Free resources of `m` servers (R of Equation 5, `m` × [`RESOURCES`]) and the tenants that want them (T).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharingProblem {
+    free: Vec<Vector>,
+    tenants: Vec<SharingTenant>,
+}
+
+/// The first fault that [`SharingProblem::new`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidProblem {
+    NoPlace { tenant: usize },
+    UnknownServer { tenant: usize, place: usize },
+    TwiceOnOneServer { tenant: usize, place: usize },
+    CostsNothing { tenant: usize },
+}
+
+impl SharingProblem {
+    pub fn new(free: Vec<Vector>, tenants: Vec<SharingTenant>) -> Result<Self, InvalidProblem> {
+        for (t, tenant) in tenants.iter().enumerate() {
+            tenant.check(t, free.len())?;
+        }
+        Ok(Self { free, tenants })
+    }
+
+    pub fn free(&self) -> &[Vector] {
+        &self.free
+    }
+
+    pub fn tenants(&self) -> &[SharingTenant] {
+        &self.tenants
+    }
+
+    /// Equation 5 for one request of tenant `t`; infinite when a resource that it needs has nothing free.
+    pub fn share_of_request(&self, t: usize) -> f64 {
+        let places = self.tenants[t].places.iter();
+        places
+            .map(|place| share(&place.cost, &self.free[place.server]))
+            .fold(0.0, f64::max)
+    }
+
+    /// SharingTenant `t`'s dominant share when `utility` requests/s are granted (Equation 5).
+    pub fn dominant_share(&self, t: usize, utility: u64) -> f64 {
+        if utility == 0 {
+            0.0
+        } else {
+            self.share_of_request(t) * utility as f64
+        }
+    }
+
+    /// The rest of each server's free amounts under these grants, one a tenant; `None` if they over-allocate (Cons4).
+    pub fn left(&self, grants: &[u64]) -> Option<Vec<Vector>> {
+        let used = self.used(grants);
+        let left = |(free, used): (&Vector, &[u128; RESOURCES])| {
+            let mut left = NOTHING;
+            for i in 0..RESOURCES {
+                left[i] = u64::try_from(u128::from(free[i]).checked_sub(used[i])?).ok()?;
+            }
+            Some(left)
+        };
+        self.free.iter().zip(&used).map(left).collect()
+    }
+
+    fn used(&self, grants: &[u64]) -> Vec<[u128; RESOURCES]> {
+        assert_eq!(grants.len(), self.tenants.len(), "one grant for each tenant");
+        let mut used = vec![[0u128; RESOURCES]; self.free.len()];
+        for (tenant, grant) in self.tenants.iter().zip(grants) {
+            add(&mut used, &tenant.places, *grant);
+        }
+        used
+    }
+
+    pub(crate) fn whole(&self, grants: &[f64]) -> Vec<u64> {
+        let wants = self.tenants.iter().map(|tenant| tenant.extra_per_s);
+        whole(&self.free, grants.iter().copied().zip(wants), |t| {
+            &self.tenants[t].places
+        })
+    }
+}
+
+/// Whole requests of real-valued grants, each paired with its wanted rate. Grants are rounded down, and lose one more
+/// where a sum of rounded reals exceeds the free amount. The result is feasible.
+pub(crate) fn whole<'a>(
+    free: &[Vector],
+    grants: impl Iterator<Item = (f64, u64)>,
+    places: impl Fn(usize) -> &'a [Place],
+) -> Vec<u64> {
+    let mut whole: Vec<u64> = grants
+        .map(|(grant, wanted)| (grant.floor() as u64).min(wanted))
+        .collect();
+    let mut used = vec![[0u128; RESOURCES]; free.len()];
+    for (t, grant) in whole.iter().enumerate() {
+        add(&mut used, places(t), *grant);
+    }
+    let over = |used: &[[u128; RESOURCES]], place: &Place| {
+        (0..RESOURCES).any(|i| place.cost[i] > 0 && used[place.server][i] > u128::from(free[place.server][i]))
+    };
+    loop {
+        let mut mended = false;
+        for (t, grant) in whole.iter_mut().enumerate() {
+            if *grant > 0 && places(t).iter().any(|place| over(&used, place)) {
+                *grant -= 1;
+                for place in places(t) {
+                    for i in 0..RESOURCES {
+                        used[place.server][i] -= u128::from(place.cost[i]);
+                    }
+                }
+                mended = true;
+            }
+        }
+        if !mended {
+            return whole;
+        }
+    }
+}
+
+fn add(used: &mut [[u128; RESOURCES]], places: &[Place], grant: u64) {
+    for place in places {
+        for i in 0..RESOURCES {
+            used[place.server][i] += u128::from(place.cost[i]) * u128::from(grant);
+        }
+    }
+}
+
+impl SharingTenant {
+    fn check(&self, tenant: usize, servers: usize) -> Result<(), InvalidProblem> {
+        if self.places.is_empty() {
+            return Err(InvalidProblem::NoPlace { tenant });
+        }
+        for (p, place) in self.places.iter().enumerate() {
+            if place.server >= servers {
+                return Err(InvalidProblem::UnknownServer { tenant, place: p });
+            }
+            if self.places[..p].iter().any(|other| other.server == place.server) {
+                return Err(InvalidProblem::TwiceOnOneServer { tenant, place: p });
+            }
+        }
+        if self.places.iter().all(|place| place.cost == NOTHING) {
+            return Err(InvalidProblem::CostsNothing { tenant });
+        }
+        Ok(())
+    }
+}
+
+/// The largest component of `cost` as a share of `free`.
+pub(crate) fn share(cost: &Vector, free: &Vector) -> f64 {
+    let component = |i: usize| match (cost[i], free[i]) {
+        (0, _) => 0.0,
+        (_, 0) => f64::INFINITY,
+        (cost, free) => cost as f64 / free as f64,
+    };
+    (0..RESOURCES).map(component).fold(0.0, f64::max)
+}
+
+pub(crate) fn fits(cost: &Vector, free: &Vector) -> bool {
+    (0..RESOURCES).all(|i| cost[i] <= free[i])
+}
+
+pub(crate) fn take(free: &mut Vector, cost: &Vector) {
+    for i in 0..RESOURCES {
+        free[i] -= cost[i];
+    }
+}

@@ -1,0 +1,92 @@
+//! Appends in the log whose clients wait for their commitment.
+
+use std::collections::VecDeque;
+
+use quorate_types::{Code, Index, Micros};
+
+use crate::command::{ClientRef, Happened, ReplicaCommand};
+use crate::log::Placed;
+
+/// One for each batch, by index.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    waiting: VecDeque<Waiter>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    client: ClientRef,
+    seq: u64,
+    placed: Placed,
+    received_us: Micros,
+}
+
+impl Waiters {
+    #[inline]
+    pub fn add(&mut self, client: ClientRef, seq: u64, placed: Placed, received_us: Micros) {
+        let waiter = Waiter {
+            client,
+            seq,
+            placed,
+            received_us,
+        };
+        if self
+            .waiting
+            .back()
+            .is_none_or(|last| last.placed.index < placed.index)
+        {
+            return self.waiting.push_back(waiter);
+        }
+        match self
+            .waiting
+            .binary_search_by_key(&placed.index, |w| w.placed.index)
+        {
+            Ok(at) => self.waiting[at] = waiter,
+            Err(at) => self.waiting.insert(at, waiter),
+        }
+    }
+
+    #[inline]
+    pub fn acknowledge(&mut self, commit_index: Index, out: &mut Vec<ReplicaCommand>) {
+        while self
+            .waiting
+            .front()
+            .is_some_and(|w| w.placed.index <= commit_index)
+        {
+            let waiter = self.waiting.pop_front().expect("there is a front");
+            out.push(ack(waiter.client, waiter.seq, waiter.placed, waiter.received_us));
+        }
+    }
+
+    pub fn refuse(&mut self, code: Code, out: &mut Vec<ReplicaCommand>) {
+        for waiter in self.waiting.drain(..) {
+            out.push(ReplicaCommand::Refuse {
+                client: waiter.client,
+                seq: waiter.seq,
+                entry_count: waiter.placed.entry_count,
+                code,
+                happened: Happened::Unknown,
+                retry_after_ms: 0,
+            });
+        }
+    }
+
+    pub fn forget_client(&mut self, client: ClientRef) {
+        self.waiting.retain(|w| w.client != client);
+    }
+}
+
+pub(crate) fn ack(client: ClientRef, seq: u64, placed: Placed, received_us: Micros) -> ReplicaCommand {
+    let Placed {
+        base_offset,
+        entry_count,
+        ..
+    } = placed;
+    ReplicaCommand::Ack {
+        client,
+        seq,
+        base_offset,
+        entry_count,
+        received_us,
+    }
+}

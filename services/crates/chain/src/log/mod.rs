@@ -1,0 +1,477 @@
+//! The log of one replica in memory: the base, then batches. Payloads of old batches may live on disk only.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use quorate_types::planted::{self, Bug};
+use quorate_types::{Epoch, Index, Offset};
+use quorate_wire::batch::BATCH_HEADER_LEN;
+use quorate_wire::{Batch, BatchHeader, TraceContext};
+
+mod base;
+mod sessions;
+
+pub use base::Base;
+pub use sessions::{Placed, Sessions, Verdict};
+
+/// A quarter of a read buffer: the memory held is at most some five times the bytes counted.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+/// Weight of a batch beside its payload.
+const HEADER_WEIGHT: u64 = BATCH_HEADER_LEN as u64;
+
+#[derive(Debug, Clone, Default)]
+pub struct Log {
+    base: Base,
+    batches: VecDeque<Stored>,
+    /// The last batch's end (or the base's), and the one before it. Most look-ups ask for these two. With many groups the
+    /// batches themselves are in no cache.
+    ends: [End; 2],
+    /// The session table after the last batch.
+    sessions: Sessions,
+    /// (epoch, index of its first batch), oldest first; begins with the base's.
+    history: Vec<(Epoch, Index)>,
+    payload_bytes: u64,
+    /// Batches before this index have no payload in memory.
+    resident_from: Index,
+    resident_bytes: u64,
+    /// Room for the next short payloads.
+    copies: BytesMut,
+}
+
+/// The end of a batch.
+#[derive(Debug, Clone, Copy, Default)]
+struct End {
+    index: Index,
+    offset: Offset,
+    cumulative_bytes: u64,
+}
+
+impl End {
+    fn of(header: &BatchHeader) -> Self {
+        Self {
+            index: header.index,
+            offset: header.end_offset(),
+            cumulative_bytes: header.cumulative_bytes,
+        }
+    }
+
+    fn of_base(base: &Base) -> Self {
+        Self {
+            index: base.index,
+            offset: base.end_offset,
+            cumulative_bytes: base.cumulative_bytes,
+        }
+    }
+
+    fn weight(&self) -> u64 {
+        self.cumulative_bytes + 4 * self.offset + HEADER_WEIGHT * self.index
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub header: BatchHeader,
+    pub payload: Option<Bytes>,
+    pub trace: Option<TraceContext>,
+}
+
+impl Log {
+    pub fn new(base: Base) -> Self {
+        let history = if base.index > 0 {
+            vec![(base.epoch, base.index)]
+        } else {
+            Vec::new()
+        };
+        let sessions = base.sessions.clone();
+        let resident_from = base.index + 1;
+        let ends = [End::of_base(&base); 2];
+        Self {
+            base,
+            ends,
+            sessions,
+            history,
+            resident_from,
+            ..Self::default()
+        }
+    }
+
+    pub fn base(&self) -> &Base {
+        &self.base
+    }
+
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub fn first_index(&self) -> Index {
+        self.base.index + 1
+    }
+
+    pub fn last_index(&self) -> Index {
+        self.ends[0].index
+    }
+
+    pub fn next_offset(&self) -> Offset {
+        self.ends[0].offset
+    }
+
+    pub fn cumulative_bytes(&self) -> u64 {
+        self.ends[0].cumulative_bytes
+    }
+
+    /// Payload bytes that the log holds, in memory or on disk.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    pub(crate) fn get(&self, index: Index) -> Option<&Stored> {
+        let at = index.checked_sub(self.first_index())?;
+        self.batches.get(at as usize)
+    }
+
+    pub fn header(&self, index: Index) -> Option<&BatchHeader> {
+        self.get(index).map(|b| &b.header)
+    }
+
+    /// Offset after the batch at `index`; the base's for anything at or before it.
+    pub fn end_offset(&self, index: Index) -> Offset {
+        self.header(index)
+            .map_or(self.base.end_offset, BatchHeader::end_offset)
+    }
+
+    pub fn cumulative_bytes_at(&self, index: Index) -> u64 {
+        self.header(index)
+            .map_or(self.base.cumulative_bytes, |h| h.cumulative_bytes)
+    }
+
+    /// The weight that a batch adds to [`Log::weight`].
+    pub(crate) fn weight_of(header: &BatchHeader) -> u64 {
+        u64::from(header.payload_len) + HEADER_WEIGHT
+    }
+
+    /// A measure of how much there is to send up to `index`: payloads, prefixes and headers.
+    pub(crate) fn weight(&self, index: Index) -> u64 {
+        let is_it = |end: &&End| end.index == index && index >= self.base.index;
+        if let Some(end) = self.ends.iter().find(is_it) {
+            return end.weight();
+        }
+        let end = self.header(index).map_or(End::of_base(&self.base), End::of);
+        end.weight()
+    }
+
+    /// Needed after every change but one more batch.
+    fn find_ends(&mut self) {
+        let base = End::of_base(&self.base);
+        let mut ends = self.batches.iter().rev().map(|b| End::of(&b.header));
+        let last = ends.next().unwrap_or(base);
+        self.ends = [last, ends.next().unwrap_or(base)];
+    }
+
+    pub fn epoch_at(&self, index: Index) -> Option<Epoch> {
+        if index == self.base.index {
+            return Some(self.base.epoch);
+        }
+        let is_held = (self.first_index()..=self.last_index()).contains(&index);
+        // Answered without a look at the batches, like `ends`: each completion asks for it.
+        let found = interval(&self.history, index).filter(|_| is_held);
+        found.map(|(epoch, _)| *epoch)
+    }
+
+    /// The epoch of the last batch, or of the base; 0 when there is neither.
+    pub(crate) fn last_epoch(&self) -> Epoch {
+        self.history.last().map_or(0, |(epoch, _)| *epoch)
+    }
+
+    pub(crate) fn history(&self) -> &[(Epoch, Index)] {
+        &self.history
+    }
+
+    /// Index of the batch that holds `offset`; `None` when it is trimmed or not there yet.
+    pub(crate) fn index_of(&self, offset: Offset) -> Option<Index> {
+        if offset < self.base.end_offset || offset >= self.next_offset() {
+            return None;
+        }
+        let at = self.batches.partition_point(|b| b.header.end_offset() <= offset);
+        Some(self.first_index() + at as u64)
+    }
+
+    /// The last batch that ends at or before `offset`; at least the base's.
+    pub(crate) fn index_ending_by(&self, offset: Offset) -> Index {
+        let count = self.batches.partition_point(|b| b.header.end_offset() <= offset);
+        self.base.index + count as u64
+    }
+
+    /// The least index behind which lie no more than so many bytes of payload.
+    pub(crate) fn index_leaving(&self, payload_bytes: u64) -> Index {
+        let payload = |h: &BatchHeader| h.cumulative_bytes + 4 * h.end_offset();
+        let Some(last) = self.batches.back() else {
+            return self.base.index;
+        };
+        if self.payload_bytes <= payload_bytes {
+            return self.base.index;
+        }
+        let goes = payload(&last.header).saturating_sub(payload_bytes);
+        let count = self.batches.partition_point(|b| payload(&b.header) < goes);
+        self.base.index + count as u64 + 1
+    }
+
+    /// The end of the run of batches from `from` to at most `to` that were stamped before `oldest_us`.
+    pub(crate) fn index_older_than(&self, oldest_us: u64, from: Index, to: Index) -> Index {
+        let is_old = |index: &Index| self.header(*index).is_some_and(|h| h.timestamp_us < oldest_us);
+        (from..=to).take_while(is_old).last().unwrap_or(0)
+    }
+
+    pub fn push(&mut self, batch: Batch) {
+        let header = batch.header;
+        assert_eq!(header.index, self.last_index() + 1, "batches are dense");
+        assert_eq!(header.base_offset, self.next_offset(), "offsets are dense");
+        assert!(
+            header.epoch >= self.history.last().map_or(0, |(epoch, _)| *epoch),
+            "epochs only grow"
+        );
+        assert_eq!(
+            header.cumulative_bytes,
+            self.cumulative_bytes() + header.entry_bytes(),
+            "bytes add up"
+        );
+        if self
+            .history
+            .last()
+            .is_none_or(|(epoch, _)| *epoch != header.epoch)
+        {
+            self.history.push((header.epoch, header.index));
+        }
+        self.sessions.apply(&header);
+        self.payload_bytes += u64::from(header.payload_len);
+        self.resident_bytes += u64::from(header.payload_len);
+        let payload = self.alone(batch.payload);
+        self.ends = [End::of(&header), self.ends[0]];
+        self.batches.push_back(Stored {
+            header,
+            payload: Some(payload),
+            trace: batch.trace,
+        });
+    }
+
+    /// A payload that comes out of a read buffer keeps the whole buffer in memory. Short payloads are therefore copied
+    /// behind one another: else each batch of a quiet group would hold a buffer of its own. Long payloads hold little
+    /// more than themselves. Batches leave in the order in which they came, and so does the memory of their copies.
+    fn alone(&mut self, payload: Bytes) -> Bytes {
+        if payload.len() > COPIED_BYTES_MAX {
+            return payload;
+        }
+        if self.copies.capacity() < payload.len() {
+            let bytes = (self.resident_bytes / 8).clamp(1 << 10, COPIED_BYTES_MAX as u64) as usize;
+            self.copies = BytesMut::with_capacity(bytes.max(payload.len()));
+        }
+        self.copies.extend_from_slice(&payload);
+        self.copies.split().freeze()
+    }
+
+    /// Removes everything behind `index`. The session table is built again from the base: a rare path.
+    pub fn truncate(&mut self, index: Index) {
+        if index >= self.last_index() {
+            return;
+        }
+        assert!(
+            index >= self.base.index,
+            "truncation to {index} below the base, {}",
+            self.base.index
+        );
+        for removed in self.batches.drain((index - self.base.index) as usize..) {
+            self.payload_bytes -= u64::from(removed.header.payload_len);
+            if removed.payload.is_some() {
+                self.resident_bytes -= u64::from(removed.header.payload_len);
+            }
+        }
+        self.find_ends();
+        self.resident_from = self.resident_from.min(self.last_index() + 1);
+        self.history.retain(|(_, start)| *start <= index);
+        if !planted::on(Bug::SessionsNotRebuilt) {
+            self.rebuild_sessions();
+        }
+    }
+
+    /// Moves the base behind the first batch.
+    pub(crate) fn trim_first(&mut self) {
+        let Some(first) = self.batches.pop_front() else {
+            return;
+        };
+        self.base.apply(&first.header);
+        self.payload_bytes -= u64::from(first.header.payload_len);
+        if first.payload.is_some() {
+            self.resident_bytes -= u64::from(first.header.payload_len);
+        }
+        self.resident_from = self.resident_from.max(self.first_index());
+        let keep = self
+            .history
+            .partition_point(|(_, start)| *start <= self.base.index);
+        if keep > 1 {
+            self.history.drain(..keep - 1);
+        }
+        if let Some(oldest) = self.history.first_mut() {
+            oldest.1 = oldest.1.max(self.base.index);
+        }
+    }
+
+    /// Trims up to `base`, a base of this very log, and takes over its session table.
+    pub(crate) fn begin_behind(&mut self, base: Base) {
+        while self.base.index < base.index {
+            self.trim_first();
+        }
+        assert_eq!(
+            (self.base.index, self.base.end_offset),
+            (base.index, base.end_offset),
+            "a base of this log"
+        );
+        if let Some(oldest) = self.history.first_mut()
+            && oldest.1 <= base.index
+        {
+            *oldest = (base.epoch, base.index);
+        }
+        self.history.dedup_by_key(|(epoch, _)| *epoch);
+        self.base = base;
+        self.find_ends();
+        self.rebuild_sessions();
+    }
+
+    fn rebuild_sessions(&mut self) {
+        self.sessions = self.base.sessions.clone();
+        for stored in &self.batches {
+            self.sessions.apply(&stored.header);
+        }
+    }
+
+    /// The last of a run of batches from `from`, all without payload in memory. The run has at most so many batches and,
+    /// beyond the first, bytes.
+    pub(crate) fn load_end(&self, from: Index, batches_max: u64, bytes_max: u64) -> Index {
+        let last = (self.resident_from - 1).min(from + batches_max - 1);
+        let fits = |end: &Index| self.weight(*end).saturating_sub(self.weight(from - 1)) <= bytes_max;
+        (from + 1..=last).take_while(fits).last().unwrap_or(from)
+    }
+
+    /// Drops payloads from memory, oldest first, until at most `resident_bytes` stay. Payloads behind `through` stay.
+    pub(crate) fn evict(&mut self, through: Index, resident_bytes: u64) {
+        while self.resident_bytes > resident_bytes && self.resident_from <= through {
+            let at = (self.resident_from - self.first_index()) as usize;
+            let Some(stored) = self.batches.get_mut(at) else {
+                return;
+            };
+            if stored.payload.take().is_some() {
+                self.resident_bytes -= u64::from(stored.header.payload_len);
+            }
+            stored.trace = None;
+            self.resident_from += 1;
+        }
+    }
+
+    /// The greatest index at which this log and the described one agree, at least this log's base. `None`: they agree
+    /// on nothing from which the other log could go on.
+    ///
+    /// Two logs that hold a batch of the same epoch at the same index agree up to it: an epoch has one head.
+    pub(crate) fn common_index(&self, their_last: Index, their_history: &[(Epoch, Index)]) -> Option<Index> {
+        let mut index = self.last_index().min(their_last);
+        loop {
+            if index == 0 {
+                return (self.base.index == 0).then_some(0);
+            }
+            if index < self.base.index {
+                return None;
+            }
+            let (my_epoch, my_start) = *interval(&self.history, index)?;
+            let (their_epoch, their_start) = interval(their_history, index)?;
+            if my_epoch == *their_epoch {
+                return Some(index);
+            }
+            index = if my_epoch > *their_epoch {
+                my_start - 1
+            } else {
+                their_start - 1
+            };
+        }
+    }
+}
+
+/// The interval of `history` in which `index` lies.
+fn interval(history: &[(Epoch, Index)], index: Index) -> Option<&(Epoch, Index)> {
+    history.iter().rev().find(|(_, start)| *start <= index)
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::GroupId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// A batch of so many entries of ten bytes each.
+    fn next(log: &Log, entry_count: u32) -> Batch {
+        let index = log.last_index() + 1;
+        let payload = Bytes::from(vec![0; 14 * entry_count as usize]);
+        let header = BatchHeader {
+            group_id: GroupId(Uuid::from_u128(7)),
+            epoch: log.last_epoch().max(1) + u64::from(entry_count % 2),
+            index,
+            base_offset: log.next_offset(),
+            cumulative_bytes: log.cumulative_bytes() + 10 * u64::from(entry_count),
+            session: 1,
+            seq: index,
+            timestamp_us: 0,
+            fencing_token: 0,
+            entry_count,
+            payload_len: payload.len() as u32,
+            payload_crc: 0,
+        };
+        Batch {
+            header,
+            payload,
+            trace: None,
+        }
+    }
+
+    /// The kept ends and epochs equal those of the batches.
+    fn check_known(log: &Log) {
+        let base = End::of_base(log.base());
+        let end = |index| log.header(index).map_or(base, End::of);
+        let last = end(log.last_index());
+        assert_eq!(log.last_index(), log.base().index + log.batches.len() as u64);
+        assert_eq!(
+            (log.next_offset(), log.cumulative_bytes()),
+            (last.offset, last.cumulative_bytes)
+        );
+        for index in 0..=log.last_index() + 1 {
+            assert_eq!(log.weight(index), end(index).weight(), "of {index}");
+            let base_epoch = (index == log.base().index).then_some(log.base().epoch);
+            let epoch = log.header(index).map(|header| header.epoch).or(base_epoch);
+            assert_eq!(log.epoch_at(index), epoch, "of {index}");
+        }
+    }
+
+    #[test]
+    fn ends_of_the_last_batches_and_epochs_are_known_through_every_change() {
+        let mut log = Log::new(Base::default());
+        check_known(&log);
+        for entry_count in [1, 3, 2, 5, 4] {
+            log.push(next(&log, entry_count));
+            check_known(&log);
+        }
+        log.truncate(4);
+        check_known(&log);
+        log.trim_first();
+        check_known(&log);
+        log.truncate(2);
+        check_known(&log);
+        log.push(next(&log, 7));
+        check_known(&log);
+        while log.first_index() <= log.last_index() {
+            log.trim_first();
+            check_known(&log);
+        }
+        log.push(next(&log, 2));
+        check_known(&log);
+        let mut behind = Log::new(log.base().clone());
+        check_known(&behind);
+        behind.push(next(&behind, 6));
+        check_known(&behind);
+    }
+}

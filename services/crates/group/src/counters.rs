@@ -1,0 +1,125 @@
+//! Usage of one group on one server, counted since it came here (`docs/internals/telemetry.md`).
+
+use quorate_chain::Replica;
+use quorate_types::limits::TELEMETRY_EPOCH_SAMPLES_MAX;
+use quorate_types::{GroupId, GroupState, Micros, Role};
+use quorate_usage::{Histogram, Sample, Totals};
+
+use crate::turn::Turn;
+
+/// A shell accounts for its time every 100 ms; away for longer than this, it accepted nothing.
+const STALL_US: Micros = 1_000_000;
+
+#[derive(Debug)]
+pub(crate) struct Counters {
+    since_us: Micros,
+    totals: Totals,
+    /// Commit latency of entries, since it was last taken.
+    latency: Histogram,
+    accounted_at_us: Micros,
+    /// As last added to the server's counts.
+    metered: Totals,
+    /// Samples at the end of one epoch and the beginning of the next, so that each epoch is counted by itself.
+    epoch_samples: Vec<Sample>,
+}
+
+impl Counters {
+    pub fn new(now_us: Micros) -> Self {
+        Self {
+            since_us: now_us,
+            totals: Totals::default(),
+            latency: Histogram::default(),
+            accounted_at_us: now_us,
+            metered: Totals::default(),
+            epoch_samples: Vec::new(),
+        }
+    }
+
+    /// An append of so many entries was well formed.
+    pub fn offered(&mut self, entries: u32, bytes: u64) {
+        self.totals.offered_batches += 1;
+        self.totals.offered_entries += u64::from(entries);
+        self.totals.offered_bytes += bytes;
+    }
+
+    pub fn refused(&mut self, entries: u32) {
+        self.totals.refused_entries += u64::from(entries);
+    }
+
+    pub fn throttled(&mut self, entries: u32, within_sla: bool) {
+        self.totals.throttled_entries += u64::from(entries);
+        if within_sla {
+            self.totals.throttled_within_sla_entries += u64::from(entries);
+        }
+    }
+
+    pub fn committed(&mut self, latency_us: Micros, entries: u32) {
+        self.latency.record(latency_us, u64::from(entries));
+    }
+
+    pub fn read(&mut self, entries: u32, bytes: usize) {
+        self.totals.read_entries += u64::from(entries);
+        self.totals.read_bytes += bytes as u64;
+    }
+
+    /// At the head, counts the time since the last call as able to accept appends, or not.
+    pub fn account_time(&mut self, replica: &Replica, now_us: Micros) {
+        let elapsed = now_us.saturating_sub(std::mem::replace(&mut self.accounted_at_us, now_us));
+        if !replica.is_head() {
+            return;
+        }
+        let is_able = matches!(replica.state(), GroupState::Active | GroupState::Degraded);
+        let active = if is_able { elapsed.min(STALL_US) } else { 0 };
+        self.totals.active_us += active;
+        self.totals.paused_us += elapsed - active;
+    }
+
+    /// An epoch ends or begins.
+    pub fn sample_epoch(&mut self, id: GroupId, replica: &Replica, turn: &Turn) {
+        if self.epoch_samples.len() < TELEMETRY_EPOCH_SAMPLES_MAX
+            && let Some(sample) = self.sample(id, replica, turn)
+        {
+            self.epoch_samples.push(sample);
+        }
+    }
+
+    /// The counters now; `None` while the replica has no role.
+    pub fn sample(&mut self, id: GroupId, replica: &Replica, turn: &Turn) -> Option<Sample> {
+        self.account_time(replica, turn.now_us);
+        if replica.role() == Role::None {
+            return None;
+        }
+        // A log's own: the entries that the group's earlier logs committed were reported with them.
+        let beginning = replica.config().and_then(|config| config.beginning);
+        let (entries_before, bytes_before) = beginning.map_or((0, 0), |b| (b.entries_before, b.bytes_before));
+        Some(Sample {
+            group: id,
+            since_us: self.since_us,
+            epoch: replica.epoch(),
+            role: replica.role(),
+            at_ms: turn.wall_us / 1_000,
+            log_epoch: beginning.map_or(0, |beginning| beginning.epoch),
+            committed_entries: replica.committed_entries() - entries_before,
+            committed_bytes: replica.committed_bytes().saturating_sub(bytes_before),
+            stored_bytes: replica.log().payload_bytes(),
+            totals: self.totals,
+            latency: self.latency.take(),
+        })
+    }
+
+    /// The samples of epochs that ended or began since the last call, oldest first.
+    pub fn take_epoch_samples(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.epoch_samples)
+    }
+
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Counts since the last call.
+    pub fn take_delta(&mut self) -> Totals {
+        let delta = self.totals.since(&self.metered);
+        self.metered = self.totals;
+        delta
+    }
+}

@@ -1,0 +1,641 @@
+//! A group composed of its handlers: events in, outputs out.
+
+use quorate_burst::exchange::Load;
+use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
+use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::planted::{self, Bug};
+use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Role, ServerId};
+use quorate_usage::{Sample, Totals};
+use quorate_wire::client::{self, Message, kind};
+use quorate_wire::peer::{self, Envelope};
+use quorate_wire::{Batch, TraceContext};
+
+use crate::answers;
+use crate::counters::Counters;
+use crate::event::{Event, Generation, Request};
+use crate::intake::Intake;
+use crate::output::{Output, Outputs, Record, Report};
+use crate::reading::Reading;
+use crate::refusal::Refusal;
+use crate::spans::Spans;
+use crate::turn::Turn;
+use crate::view::View;
+
+#[derive(Debug)]
+pub struct Group {
+    id: GroupId,
+    me: ServerId,
+    replica: Replica,
+    intake: Intake,
+    reading: Reading,
+    counters: Counters,
+    spans: Spans,
+    /// It may lack records that had been durable here, until it is a replica of the chain again.
+    is_damaged: bool,
+}
+
+impl Group {
+    /// A group that comes to this server. `is_dropping`: the journal does not yet have the note that an earlier replica
+    /// of it was dropped here.
+    pub fn new(
+        id: GroupId,
+        me: ServerId,
+        durability: Durability,
+        is_dropping: bool,
+        hosting: u64,
+        now_us: Micros,
+    ) -> Self {
+        let mut replica = Replica::new(me, durability);
+        if is_dropping {
+            replica.wait_for_drop();
+        }
+        Self::with_replica(id, me, replica, hosting, now_us)
+    }
+
+    /// A group found on disk. `is_damaged`: it may lack records that had been durable. That is written before
+    /// anything else of the group, as the next scan of the disk must know it.
+    pub fn recovered(
+        id: GroupId,
+        me: ServerId,
+        replica: Replica,
+        is_damaged: bool,
+        hosting: u64,
+        now_us: Micros,
+        out: &mut Outputs,
+    ) -> Self {
+        let mut group = Self::with_replica(id, me, replica, hosting, now_us);
+        group.is_damaged = is_damaged;
+        if is_damaged {
+            let index = group.replica.log().last_index();
+            out.journal(Record::Mended { index, is_damaged });
+        }
+        group
+    }
+
+    fn with_replica(id: GroupId, me: ServerId, mut replica: Replica, hosting: u64, now_us: Micros) -> Self {
+        replica.pace_catchup();
+        replica.hold_commit_notices();
+        Self {
+            id,
+            me,
+            replica,
+            intake: Intake::default(),
+            reading: Reading::new(hosting),
+            counters: Counters::new(now_us),
+            spans: Spans::default(),
+            is_damaged: false,
+        }
+    }
+
+    /// Takes in one event. Call [`Group::flush`] after a round of them.
+    pub fn step(&mut self, turn: &mut Turn, event: Event, out: &mut Outputs) {
+        match event {
+            Event::Request { client, request } => self.request(turn, client, request, out),
+            Event::Peer { from, epoch, message } => self.peer(turn, from, epoch, message, out),
+            Event::Replica(event) => self.step_replica(turn, event, out),
+            Event::Loaded { generation, batches } => {
+                if generation == self.reading.generation() {
+                    self.step_replica(turn, ReplicaEvent::Loaded { batches }, out);
+                }
+            }
+            Event::Configure(config) => self.configure(turn, config, out),
+            Event::PageRead { read, payloads } => {
+                let (reading, mut view) = self.reading(turn, out);
+                reading.page_read(read, payloads, &mut view);
+            }
+            Event::Damaged(damaged) => {
+                let (reading, mut view) = self.reading(turn, out);
+                reading.damaged(damaged, &mut view);
+            }
+            Event::Grant(grant) => {
+                let (intake, mut view) = self.intake(turn, out);
+                intake.grant(&grant, &mut view);
+            }
+            Event::Assume { epoch, rate_per_s } => {
+                if epoch == self.replica.epoch() {
+                    self.intake.assume(rate_per_s, turn.now_us);
+                }
+            }
+            Event::Restate => self.restate(out),
+            Event::Tick {
+                is_coordinator_silent,
+            } => self.tick(turn, is_coordinator_silent, out),
+            Event::Leave => self.leave(turn, out),
+        }
+    }
+
+    /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.
+    pub fn flush(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        self.order_queue(turn, out);
+        let acks_from = out.acks.len();
+        let mut commands = std::mem::take(&mut out.commands);
+        self.replica.flush(&mut commands);
+        self.carry_out(turn, &mut commands, out);
+        out.commands = commands;
+        let (intake, mut view) = self.intake(turn, out);
+        intake.committed(&mut view);
+        intake.answer_attaching(&mut view);
+        out.frame_acks(acks_from);
+        let (reading, mut view) = self.reading(turn, out);
+        reading.serve(&mut view);
+        self.spans.end(&self.replica, turn, out);
+        if self.replica.catchup_wanted_bytes() > 0 {
+            out.push(Output::CatchupWanted);
+        }
+        if self.replica.is_commit_notice_pending() {
+            out.push(Output::CommitNoticePending);
+        }
+    }
+
+    fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
+        let begins = config.epoch > self.replica.epoch();
+        if begins {
+            self.counters.sample_epoch(self.id, &self.replica, turn);
+        }
+        self.intake.configure(&config.budget, begins, turn);
+        self.step_replica(turn, ReplicaEvent::Configure(config), out);
+        if begins {
+            self.counters.sample_epoch(self.id, &self.replica, turn);
+        }
+        if !self.replica.is_head() && !planted::on(Bug::QueueOutlivesHead) {
+            let (intake, mut view) = self.intake(turn, out);
+            intake.refuse_queue(Code::NotHead, &mut view);
+        }
+        let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
+        if begins && is_whole && std::mem::take(&mut self.is_damaged) {
+            let index = self.replica.log().last_index();
+            out.journal(Record::Mended {
+                index,
+                is_damaged: false,
+            });
+        }
+    }
+
+    fn tick(&mut self, turn: &mut Turn, is_coordinator_silent: bool, out: &mut Outputs) {
+        self.counters.account_time(&self.replica, turn.now_us);
+        self.step_replica(turn, ReplicaEvent::CoordinatorSilent(is_coordinator_silent), out);
+        self.step_replica(
+            turn,
+            ReplicaEvent::Tick {
+                wall_us: turn.wall_us,
+            },
+            out,
+        );
+        let (intake, mut view) = self.intake(turn, out);
+        for client in intake.turn_away(&mut view) {
+            self.forget(client);
+        }
+        let (reading, mut view) = self.reading(turn, out);
+        reading.advance_repairs(&mut view);
+    }
+
+    fn leave(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        let (intake, mut view) = self.intake(turn, out);
+        intake.refuse_queue(Code::GroupNotHere, &mut view);
+        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
+            self.forget(client);
+        }
+        let acks_from = out.acks.len();
+        let mut commands = std::mem::take(&mut out.commands);
+        self.replica.leave(&mut commands);
+        self.carry_out(turn, &mut commands, out);
+        out.commands = commands;
+        out.frame_acks(acks_from);
+        let (reading, mut view) = self.reading(turn, out);
+        reading.leave(&mut view);
+    }
+
+    /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.
+    fn restate(&self, out: &mut Outputs) {
+        let log = self.replica.log();
+        if self.replica.durability() != Durability::Persistent {
+            return;
+        }
+        let base = log.base();
+        if base.index > 0 {
+            out.journal(Record::Base {
+                base: base.encode(),
+                index: base.index,
+                epoch: base.epoch,
+            });
+        }
+        if log.last_index() > 0 {
+            // No truncation of the protocol's: nobody waits for this number.
+            out.journal(Record::Truncated {
+                index: log.last_index(),
+                number: 0,
+            });
+        }
+    }
+}
+
+/// The replica: its events and its commands.
+impl Group {
+    fn step_replica(&mut self, turn: &mut Turn, event: ReplicaEvent, out: &mut Outputs) {
+        let arriving = Spans::arriving(&self.replica, turn, &event);
+        let acks_from = out.acks.len();
+        let mut commands = std::mem::take(&mut out.commands);
+        self.replica.step(turn.now_us, event, &mut commands);
+        self.carry_out(turn, &mut commands, out);
+        out.commands = commands;
+        out.frame_acks(acks_from);
+        if let Some(arriving) = arriving {
+            self.spans.begin(&self.replica, arriving);
+        }
+    }
+
+    fn peer(
+        &mut self,
+        turn: &mut Turn,
+        from: ServerId,
+        epoch: Epoch,
+        message: peer::Message,
+        out: &mut Outputs,
+    ) {
+        match message {
+            peer::Message::Fetch { index } => self.serve_fetch(turn, from, index, out),
+            peer::Message::Fetched { index, batch } => {
+                let (reading, mut view) = self.reading(turn, out);
+                reading.fetched(from, index, batch, &mut view);
+            }
+            message => self.step_replica(turn, ReplicaEvent::Peer { from, epoch, message }, out),
+        }
+    }
+
+    /// Puts outputs for the replica's commands. Acks wait in `out.acks` for their frames.
+    fn carry_out(&mut self, turn: &mut Turn, commands: &mut Vec<ReplicaCommand>, out: &mut Outputs) {
+        for command in commands.drain(..) {
+            match command {
+                ReplicaCommand::Send { to, message } => {
+                    let envelope = Envelope {
+                        group_id: self.id,
+                        epoch: self.replica.epoch(),
+                        message,
+                    };
+                    out.push(Output::Peer { to, envelope });
+                }
+                ReplicaCommand::Persist(batch) => out.journal(Record::Batch(batch)),
+                ReplicaCommand::PersistBase { base, index, epoch } => {
+                    out.journal(Record::Base { base, index, epoch })
+                }
+                ReplicaCommand::Truncate { index, number } => {
+                    out.journal(Record::Truncated { index, number })
+                }
+                ReplicaCommand::PersistTrim { index } => out.journal(Record::Trim { index }),
+                ReplicaCommand::Forget => self.reset(turn, out),
+                ReplicaCommand::Load { from_index, to_index } => {
+                    out.push(Output::Load { from_index, to_index })
+                }
+                ReplicaCommand::Ack {
+                    client,
+                    seq,
+                    base_offset,
+                    entry_count,
+                    received_us,
+                } => {
+                    if !turn.is_unmetered {
+                        self.counters
+                            .committed(turn.now_us.saturating_sub(received_us), entry_count);
+                    }
+                    out.acks.push((client, seq, base_offset));
+                }
+                ReplicaCommand::Refuse {
+                    client,
+                    seq,
+                    entry_count,
+                    code,
+                    happened,
+                    retry_after_ms,
+                } => {
+                    self.counters.refused(entry_count);
+                    let mut refusal = Refusal::new(kind::APPEND, seq, code);
+                    refusal.is_unknown = happened == Happened::Unknown;
+                    refusal.retry_after_ms = retry_after_ms;
+                    self.refuse(client, refusal, out);
+                }
+                ReplicaCommand::Answer {
+                    client,
+                    request,
+                    asked,
+                    refused,
+                } => {
+                    out.client(client, answers::asked(&self.replica, request, asked, refused));
+                }
+                ReplicaCommand::Committed => self.reading.fall_behind(),
+                // The journal's places go when a base is durable, which is what recovery needs.
+                ReplicaCommand::Trimmed { .. } => {}
+                ReplicaCommand::Adopted { epoch } => self.adopted(turn, epoch, out),
+                ReplicaCommand::LearnerCaughtUp { learner } => self.caught_up(learner, out),
+            }
+        }
+    }
+
+    fn caught_up(&self, learner: ServerId, out: &mut Outputs) {
+        let (group_id, epoch) = (self.id, self.replica.epoch());
+        let message = ToCoordinator::LearnerCaughtUp {
+            group_id,
+            epoch,
+            learner,
+        };
+        out.push(Output::Coordinator(message));
+    }
+
+    /// An append that the replica does not order, or of which it no longer knows whether it is.
+    fn refuse(&self, client: ClientRef, refusal: Refusal, out: &mut Outputs) {
+        let is_unknown = refusal.is_unknown && !planted::on(Bug::UnknownRefusedOutright);
+        let head_address = answers::head_address(&self.replica);
+        let refusal = Refusal {
+            is_unknown,
+            head_address,
+            ..refusal
+        };
+        out.client(client, refusal.into_message());
+    }
+
+    fn reset(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        out.push(Output::ForgetDisk);
+        let (reading, mut view) = self.reading(turn, out);
+        reading.reset(&mut view);
+    }
+
+    fn adopted(&mut self, turn: &Turn, epoch: Epoch, out: &mut Outputs) {
+        out.push(Output::Report(Report::Adopted { epoch }));
+        out.push(Output::Coordinator(ToCoordinator::Applied {
+            group_id: self.id,
+            epoch,
+        }));
+        self.intake.announce(&self.replica, turn, out);
+    }
+
+    /// A peer repairs a batch of the group.
+    fn serve_fetch(&mut self, turn: &mut Turn, to: ServerId, index: Index, out: &mut Outputs) {
+        // A group's entries are its replicas' affair only.
+        let is_member = |config: &GroupConfig| config.line().any(|member| member.server_id == to);
+        if !self.replica.config().is_some_and(is_member) {
+            return;
+        }
+        let epoch = self.replica.epoch();
+        let header = self.replica.log().header(index).copied();
+        let in_memory = self.replica.payload(index).cloned();
+        let batch = match (header, in_memory) {
+            (Some(header), Some(payload)) => Some(Batch {
+                header,
+                payload,
+                trace: None,
+            }),
+            (Some(header), None) if turn.begin_fetch() => {
+                return out.push(Output::ReadForPeer { to, epoch, header });
+            }
+            _ => None,
+        };
+        let message = peer::Message::Fetched { index, batch };
+        out.push(Output::Peer {
+            to,
+            envelope: Envelope {
+                group_id: self.id,
+                epoch,
+                message,
+            },
+        });
+    }
+}
+
+/// Clients: attaching and appending.
+impl Group {
+    fn request(&mut self, turn: &mut Turn, client: ClientRef, request: Request, out: &mut Outputs) {
+        match request {
+            Request::Message { message, trace } => self.message(turn, client, message, trace, out),
+            Request::Attach {
+                number,
+                session,
+                permission,
+            } => {
+                let (intake, mut view) = self.intake(turn, out);
+                intake.attach(client, number, session, permission, &mut view);
+            }
+            Request::Gone => {
+                self.intake.detach(client);
+                self.forget(client);
+            }
+        }
+    }
+
+    fn message(
+        &mut self,
+        turn: &mut Turn,
+        client: ClientRef,
+        message: Message,
+        trace: Option<TraceContext>,
+        out: &mut Outputs,
+    ) {
+        match message {
+            Message::Append(append) => self.append(turn, client, append, trace, out),
+            Message::Read { request, .. }
+            | Message::Subscribe { request, .. }
+            | Message::Credit { request, .. } => self.read(turn, client, request, &message, out),
+            Message::Cancel { request } => self.reading.cancel(client, request),
+            Message::Status { request } => self.ask(turn, client, request, Asked::Status, out),
+            Message::Trim {
+                request,
+                before_offset,
+            } => match self.intake.may_trim(client, turn) {
+                Ok(()) => self.ask(turn, client, request, Asked::Trim { before_offset }, out),
+                Err(code) => {
+                    let refusal = Refusal::new(kind::TRIM, u64::from(request), code);
+                    out.client(client, refusal.into_message());
+                }
+            },
+            // All others are a connection's business and were handled there.
+            _ => {}
+        }
+    }
+
+    /// The client's channel is gone: nobody waits for its answers.
+    fn forget(&mut self, client: ClientRef) {
+        self.reading.forget(client);
+        self.replica.forget_client(client);
+    }
+
+    fn append(
+        &mut self,
+        turn: &mut Turn,
+        client: ClientRef,
+        append: client::Append,
+        trace: Option<TraceContext>,
+        out: &mut Outputs,
+    ) {
+        let (intake, mut view) = self.intake(turn, out);
+        if let Some(request) = intake.append(client, append, trace, &mut view) {
+            self.order(turn, request, out);
+        }
+    }
+
+    fn order_queue(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        let (intake, view) = self.intake(turn, out);
+        if !intake.begin_queue(&view) {
+            return;
+        }
+        loop {
+            let (intake, mut view) = self.intake(turn, out);
+            match intake.next_admitted(&mut view) {
+                Some(request) => self.order(turn, request, out),
+                None => return intake.end_queue(&mut view),
+            }
+        }
+    }
+
+    fn order(&mut self, turn: &mut Turn, request: AppendRequest, out: &mut Outputs) {
+        let before = self.replica.log().last_index();
+        self.step_replica(turn, ReplicaEvent::Append(request), out);
+        // Retries and refused appends order nothing.
+        let is_new = self.replica.log().last_index() > before;
+        self.intake.ordered(&self.replica, turn, is_new);
+    }
+
+    fn intake<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Intake, View<'a>) {
+        let view = View {
+            group_id: self.id,
+            me: self.me,
+            replica: &self.replica,
+            counters: &mut self.counters,
+            turn,
+            out,
+        };
+        (&mut self.intake, view)
+    }
+}
+
+/// Clients: reading and asking.
+impl Group {
+    /// READ, SUBSCRIBE, CREDIT.
+    fn read(
+        &mut self,
+        turn: &mut Turn,
+        client: ClientRef,
+        request: u32,
+        message: &Message,
+        out: &mut Outputs,
+    ) {
+        if let Err(code) = self.intake.may_read(client, turn) {
+            let refusal = Refusal::new(message.kind(), u64::from(request), code);
+            out.client(client, refusal.into_message());
+            if matches!(message, Message::Credit { .. }) {
+                self.reading.cancel(client, request);
+            }
+            return;
+        }
+        let (reading, mut view) = self.reading(turn, out);
+        reading.message(client, message, &mut view);
+    }
+
+    fn reading<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Reading, View<'a>) {
+        let view = View {
+            group_id: self.id,
+            me: self.me,
+            replica: &self.replica,
+            counters: &mut self.counters,
+            turn,
+            out,
+        };
+        (&mut self.reading, view)
+    }
+
+    fn ask(&mut self, turn: &mut Turn, client: ClientRef, request: u32, asked: Asked, out: &mut Outputs) {
+        self.step_replica(
+            turn,
+            ReplicaEvent::Ask {
+                client,
+                request,
+                asked,
+            },
+            out,
+        );
+    }
+}
+
+/// Questions of a shell.
+impl Group {
+    pub fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    pub fn generation(&self) -> Generation {
+        self.reading.generation()
+    }
+
+    /// The session with which a client is attached; 0: without one.
+    pub fn session_of(&self, client: ClientRef) -> Option<u64> {
+        self.intake.session_of(client)
+    }
+
+    /// The successor, while there is something to feed it with: a shell asks its link whether there is room.
+    pub fn feeds(&self) -> Option<ServerId> {
+        self.replica.feeds()
+    }
+
+    /// The link to the successor is full, or has room again.
+    pub fn hold(&mut self, is_held: bool) {
+        self.replica.hold(is_held);
+    }
+
+    /// Bounds the committed payload that stays in memory. The rest is read from disk.
+    pub fn keep_recent(&mut self, bytes_max: u64) {
+        self.replica.keep_recent(bytes_max);
+    }
+
+    /// Whether the successor has not been told what is committed.
+    pub fn owes_commit_notice(&self) -> bool {
+        self.replica.is_commit_notice_pending()
+    }
+
+    pub fn catchup_wanted_bytes(&self) -> u64 {
+        self.replica.catchup_wanted_bytes()
+    }
+
+    /// The next time at which the queue has something to order or to refuse, or a read has waited for long enough.
+    pub fn next_wake(&mut self, now_us: Micros) -> Option<Micros> {
+        let queue = self.intake.next_wake(now_us);
+        let reads = self.reading.next_deadline();
+        queue.into_iter().chain(reads).min()
+    }
+
+    /// Requests/s that pass now: those of the reservation, and those granted.
+    pub fn rate_per_s(&self, now_us: Micros) -> u64 {
+        self.intake.rate_per_s(now_us)
+    }
+
+    /// For the heartbeat; `None` before the first configuration.
+    pub fn report(&self) -> Option<GroupReport> {
+        let config = self.replica.config()?;
+        Some(GroupReport {
+            group_id: self.id,
+            epoch: config.epoch,
+            role: self.replica.role(),
+            state: self.replica.state(),
+            last_index: self.replica.log().last_index(),
+            commit_offset: self.replica.commit_offset(),
+        })
+    }
+
+    /// Usage at this moment, behind that of epochs that ended since the last call.
+    pub fn take_samples(&mut self, turn: &Turn) -> Vec<Sample> {
+        let mut samples = self.counters.take_epoch_samples();
+        samples.extend(self.counters.sample(self.id, &self.replica, turn));
+        samples
+    }
+
+    /// Counts since the group came here.
+    pub fn totals(&self) -> &Totals {
+        self.counters.totals()
+    }
+
+    /// Counts since the last call, and requests that passed on burst capacity.
+    pub fn take_counts(&mut self) -> (Totals, u64) {
+        (self.counters.take_delta(), self.intake.take_burst_requests())
+    }
+
+    /// The group's load since the last call, for the controller.
+    pub fn take_load(&mut self, now_us: Micros) -> Option<Load> {
+        self.intake.take_load(&self.replica, now_us)
+    }
+}

@@ -1,0 +1,366 @@
+//! Clients' messages before they are ordered: attachments, checks of appends, and the queue for budget.
+
+use quorate_burst::exchange::Load;
+use quorate_chain::{AppendRequest, ClientRef, Replica};
+use quorate_qos::{Offer, Ready};
+use quorate_types::planted::{self, Bug};
+use quorate_types::{Code, Micros, Permission};
+use quorate_wire::TraceContext;
+use quorate_wire::client::{self, kind};
+
+use crate::answers;
+use crate::appends::{Appends, check, entry_bytes, may_have_happened, refusal_of, request_of, timeout_ms};
+use crate::attachments::Attachments;
+use crate::burst::Burst;
+use crate::grant::Grant;
+use crate::output::{Output, Outputs};
+use crate::refusal::Refusal;
+use crate::turn::Turn;
+use crate::view::View;
+
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    attachments: Attachments,
+    appends: Appends,
+    burst: Burst,
+}
+
+/// Attachments.
+impl Intake {
+    pub fn attach(
+        &mut self,
+        client: ClientRef,
+        number: u64,
+        session: u64,
+        permission: Permission,
+        view: &mut View<'_>,
+    ) {
+        if session != 0 && view.replica.is_isolated() && !planted::on(Bug::IsolatedHeadAttaches) {
+            return not_attached(client, number, Code::CutOff, view.out);
+        }
+        self.attachments.attach(client, number, session, permission);
+        if session != 0 && view.replica.is_head() {
+            self.attachments.answer_later(client);
+            self.answer_attaching(view);
+        } else {
+            self.send_attached(client, session, view);
+        }
+    }
+
+    /// A head answers once its chain is known to agree with it. Before that, a replica that takes over could bring a
+    /// batch of which `next_seq` said that it was not ordered.
+    pub fn answer_attaching(&mut self, view: &mut View<'_>) {
+        if view.replica.is_head() && !view.replica.chain_agrees() {
+            return;
+        }
+        for client in self.attachments.take_unanswered() {
+            if let Some(session) = self.attachments.session_of(client) {
+                self.send_attached(client, session, view);
+            }
+        }
+    }
+
+    fn send_attached(&mut self, client: ClientRef, session: u64, view: &mut View<'_>) {
+        let rate_per_s = self.rate_per_s(view.turn.now_us);
+        self.burst.announced_to_one(rate_per_s);
+        let attached = answers::attached(view.replica, session, rate_per_s);
+        view.out.client(client, attached);
+    }
+
+    pub fn detach(&mut self, client: ClientRef) {
+        self.attachments.detach(client);
+    }
+
+    /// An isolated head refuses what waits, and the clients whose ATTACH it has not answered; those whose batches were
+    /// ordered have been refused. Returns the clients that are detached.
+    pub fn turn_away(&mut self, view: &mut View<'_>) -> Vec<ClientRef> {
+        if !view.replica.is_isolated() {
+            return Vec::new();
+        }
+        self.refuse_queue(Code::CutOff, view);
+        self.refuse_attaching(Code::CutOff, view)
+    }
+
+    /// Refuses the clients whose ATTACH has no answer yet. Returns them: they are detached.
+    pub fn refuse_attaching(&mut self, code: Code, view: &mut View<'_>) -> Vec<ClientRef> {
+        let unanswered = self.attachments.take_unanswered();
+        for client in &unanswered {
+            let number = self.attachments.number_of(*client);
+            self.attachments.detach(*client);
+            if let Some(number) = number {
+                not_attached(*client, number, code, view.out);
+            }
+        }
+        unanswered
+    }
+
+    pub fn session_of(&self, client: ClientRef) -> Option<u64> {
+        self.attachments.session_of(client)
+    }
+
+    pub fn may_read(&self, client: ClientRef, turn: &Turn) -> Result<(), Code> {
+        self.attachments.may_read(client, turn.wall_s())
+    }
+
+    pub fn may_trim(&self, client: ClientRef, turn: &Turn) -> Result<(), Code> {
+        self.attachments.may_append(client, turn.wall_s()).map(|_| ())
+    }
+}
+
+/// Appends.
+impl Intake {
+    /// The request, if it is to be ordered now. All others wait or have their refusal.
+    pub fn append(
+        &mut self,
+        client: ClientRef,
+        append: client::Append,
+        trace: Option<TraceContext>,
+        view: &mut View<'_>,
+    ) -> Option<AppendRequest> {
+        let session = match check(&self.attachments, view.replica, client, &append, view.turn) {
+            Ok(session) => session,
+            Err((code, detail)) => {
+                self.refuse(client, &append, code, detail, view);
+                return None;
+            }
+        };
+        let timeout_ms = timeout_ms(&append);
+        let request = request_of(client, session, append, trace, view.turn);
+        if !view.turn.is_unmetered {
+            view.counters.offered(request.entry_count, entry_bytes(&request));
+        }
+        // A batch that was ordered before is answered with its place. It costs nothing, and a refusal for lack of
+        // budget would say that it did not happen.
+        if may_have_happened(view.replica, session, request.seq, request.floor_index) {
+            return Some(request);
+        }
+        if self.attachments.is_behind_refused(client, request.seq) {
+            view.counters.refused(request.entry_count);
+            let refusal = Refusal::new(kind::APPEND, request.seq, Code::SequenceGap);
+            view.out.client(client, refusal.into_message());
+            return None;
+        }
+        self.offer(request, timeout_ms, view)
+    }
+
+    /// Before anything is spent on the append.
+    fn refuse(
+        &self,
+        client: ClientRef,
+        append: &client::Append,
+        code: Code,
+        detail: Option<String>,
+        view: &mut View<'_>,
+    ) {
+        view.counters.refused(append.entry_count);
+        let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
+        refusal.detail = detail;
+        refusal.head_address = answers::head_address(view.replica);
+        // The session of a channel that is not attached is not known, nor what was ordered of it.
+        let session = self.attachments.session_of(client);
+        refusal.is_unknown = session
+            .is_none_or(|session| may_have_happened(view.replica, session, append.seq, append.floor_index));
+        view.out.client(client, refusal.into_message());
+    }
+
+    fn offer(
+        &mut self,
+        request: AppendRequest,
+        timeout_ms: u32,
+        view: &mut View<'_>,
+    ) -> Option<AppendRequest> {
+        if view.turn.is_unmetered && self.appends.budgeted.is_some() {
+            return Some(request);
+        }
+        self.burst
+            .judge(self.appends.budgeted.as_mut(), view.replica, view.turn);
+        let (client, seq, entry_count) = (request.client, request.seq, request.entry_count);
+        let Some(offer) = self.appends.offer(request, timeout_ms) else {
+            view.counters.refused(entry_count);
+            let refusal = Refusal::new(kind::APPEND, seq, Code::Syncing);
+            view.out.client(client, refusal.into_message());
+            return None;
+        };
+        self.note_return(view);
+        match offer {
+            Offer::Admitted(request) => return Some(request),
+            Offer::Queued => view.out.push(Output::WakeInTime),
+            Offer::Throttled {
+                item,
+                retry_after_us,
+                within_sla,
+            } => {
+                self.refuse_throttled(&item, retry_after_us, within_sla, false, view);
+            }
+        }
+        None
+    }
+
+    /// Looks at the queue; false: nothing waits in it.
+    pub fn begin_queue(&mut self, view: &View<'_>) -> bool {
+        // Only a head is offered anything.
+        let is_needed = view.replica.is_head() && !view.turn.is_unmetered;
+        if !is_needed && self.appends.is_empty() {
+            return false;
+        }
+        self.appends.set_window(view.replica, view.turn, view.out);
+        !self.appends.is_empty()
+    }
+
+    /// The next request that the budget and the windows let through. Each ordered batch may close the windows, so this
+    /// is asked again after it.
+    pub fn next_admitted(&mut self, view: &mut View<'_>) -> Option<AppendRequest> {
+        loop {
+            self.appends.set_window(view.replica, view.turn, view.out);
+            self.burst
+                .judge(self.appends.budgeted.as_mut(), view.replica, view.turn);
+            match self.appends.pop(view.turn.now_us)? {
+                Ready::Admitted(request) => {
+                    if self.attachments.owns(request.session, request.client)
+                        || planted::on(Bug::FormerOwnerOrders)
+                    {
+                        return Some(request);
+                    }
+                    // Its session has been attached on another channel since, or its channel is gone: its client was
+                    // told by then what the log holds, and builds on that.
+                    view.counters.refused(request.entry_count);
+                    let refusal = refusal_of(view.replica, &request, Code::SessionMoved);
+                    view.out.client(request.client, refusal.into_message());
+                }
+                Ready::Expired {
+                    item,
+                    retry_after_us,
+                    within_sla,
+                } => {
+                    self.refuse_throttled(&item, retry_after_us, within_sla, true, view);
+                }
+            }
+        }
+    }
+
+    pub fn end_queue(&mut self, view: &mut View<'_>) {
+        self.note_return(view);
+        view.out.push(Output::WakeInTime);
+    }
+
+    /// The request was given to the replica; `is_new`: the log did not hold its batch before.
+    pub fn ordered(&mut self, replica: &Replica, turn: &Turn, is_new: bool) {
+        if is_new {
+            self.burst
+                .ordered(self.appends.budgeted.as_ref(), replica, turn.now_us);
+        }
+    }
+
+    /// Takes in the commitment. A batch that waits may pass now, and no event comes for it.
+    pub fn committed(&mut self, view: &mut View<'_>) {
+        if self
+            .burst
+            .committed(self.appends.budgeted.as_mut(), view.replica, view.turn)
+        {
+            view.out.push(Output::WakeInTime);
+        }
+    }
+
+    fn refuse_throttled(
+        &mut self,
+        request: &AppendRequest,
+        retry_after_us: Micros,
+        within_sla: bool,
+        is_expired: bool,
+        view: &mut View<'_>,
+    ) {
+        view.counters.throttled(request.entry_count, within_sla);
+        self.attachments.note_refused(request.client, request.seq);
+        let refusal = self
+            .appends
+            .throttled(view.replica, request, retry_after_us, within_sla, is_expired);
+        view.out.client(request.client, refusal.into_message());
+    }
+
+    /// Refuses all that waits in the queue: it was not ordered.
+    pub fn refuse_queue(&mut self, code: Code, view: &mut View<'_>) {
+        for request in self.appends.drain() {
+            view.counters.refused(request.entry_count);
+            let mut refusal = refusal_of(view.replica, &request, code);
+            refusal.head_address = answers::head_address(view.replica);
+            view.out.client(request.client, refusal.into_message());
+        }
+    }
+
+    fn note_return(&mut self, view: &mut View<'_>) {
+        if self.appends.take_returned() {
+            view.out.push(Output::OwnerReturned {
+                epoch: view.replica.epoch(),
+            });
+        }
+    }
+
+    pub fn next_wake(&mut self, now_us: Micros) -> Option<Micros> {
+        self.appends.next_wake(now_us)
+    }
+}
+
+/// Budget and burst capacity.
+impl Intake {
+    /// A configuration comes; `begins_epoch`: of a later epoch than the replica's.
+    pub fn configure(&mut self, budget: &quorate_types::cost::Budget, begins_epoch: bool, turn: &Turn) {
+        self.appends.configure(turn.now_us, budget);
+        if begins_epoch {
+            self.burst.begin_epoch(self.appends.budgeted.as_mut(), turn);
+        }
+    }
+
+    pub fn grant(&mut self, grant: &Grant, view: &mut View<'_>) {
+        if view.replica.epoch() != grant.epoch || !view.replica.is_head() {
+            return;
+        }
+        let Some(budgeted) = &mut self.appends.budgeted else {
+            return;
+        };
+        self.burst.grant(budgeted, grant, view.turn.now_us);
+        let rate_per_s = self.rate_per_s(view.turn.now_us);
+        if self.burst.is_news(rate_per_s) {
+            self.announce(view.replica, view.turn, view.out);
+        }
+        // A batch that waits may pass now, or has longer to wait.
+        view.out.push(Output::WakeInTime);
+    }
+
+    pub fn assume(&mut self, rate_per_s: Option<u64>, now_us: Micros) {
+        if let Some(budgeted) = &mut self.appends.budgeted {
+            Burst::assume(budgeted, rate_per_s, now_us);
+        }
+    }
+
+    /// Tells all clients the epoch, and the rate that passes now.
+    pub fn announce(&mut self, replica: &Replica, turn: &Turn, out: &mut Outputs) {
+        let rate_per_s = self.rate_per_s(turn.now_us);
+        self.burst.announced_to_all(rate_per_s);
+        let notice = answers::notice(replica, rate_per_s);
+        for client in self.attachments.clients() {
+            out.client(client, notice.clone());
+        }
+    }
+
+    pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<Load> {
+        self.burst.load(self.appends.budgeted.as_ref(), replica, now_us)
+    }
+
+    pub fn take_burst_requests(&mut self) -> u64 {
+        self.burst.take_requests(self.appends.budgeted.as_ref())
+    }
+
+    /// Requests/s that pass now.
+    pub fn rate_per_s(&self, now_us: Micros) -> u64 {
+        self.burst.rate_per_s(self.appends.budgeted.as_ref(), now_us)
+    }
+}
+
+fn not_attached(client: ClientRef, number: u64, code: Code, out: &mut Outputs) {
+    let message = Refusal::new(kind::ATTACH, 0, code).into_message();
+    out.push(Output::NotAttached {
+        client,
+        number,
+        message,
+    });
+}

@@ -1,0 +1,49 @@
+//! One group on one server, as a pure state machine: its replica, and all rules between the replica and its clients.
+//!
+//! [`Group::step`] takes an [`Event`], and [`Group::flush`] ends a round of events. Both get the [`Turn`], which
+//! holds the time and the facts of the server. Both push [`Output`]s. `services/replica` and the simulator
+//! (`services/verify/sim`) run this very code; they own sockets, disks, clocks and threads, and no rule.
+//!
+//! A handler owns the state of one concern. [`Group`] hands it the replica to read, and no other handler's state:
+//!
+//! - `intake`: `attachments` (clients with their sessions and permissions), `appends` (budget, queue, checks),
+//!   `burst` (the rate above the reservation)
+//! - `reading`: `reads` (single reads, subscriptions with credit, pages whose payloads are read from disk) and
+//!   `repairs` (damaged records, asked for at other replicas)
+//! - `counters`: usage
+//! - `spans`: traced batches
+//!
+//! Invariants:
+//! - a refusal says *unknown* whenever the batch may have been ordered;
+//! - an append is ordered only for the channel that holds its session;
+//! - a reader gets bytes of the log generation in which it asked, whole, and never more than its credit and one page.
+
+mod absent;
+mod answers;
+mod appends;
+mod attachments;
+mod budget;
+mod burst;
+mod counters;
+mod event;
+mod grant;
+mod group;
+mod intake;
+mod output;
+mod reading;
+mod reads;
+mod refusal;
+mod repairs;
+mod span;
+mod spans;
+mod turn;
+mod view;
+
+pub use absent::refuse_absent;
+pub use event::{CopierId, Event, Generation, Lack, PageRead, Reader, Request};
+pub use grant::Grant;
+pub use group::Group;
+pub use output::{Output, Outputs, Record, Report};
+pub use refusal::{Refusal, refused_as};
+pub use span::{Span, SpanKind};
+pub use turn::Turn;

@@ -1,0 +1,418 @@
+//! Readers of a group: single reads that may wait, subscriptions with credit, pages whose payloads lie on disk.
+
+use bytes::Bytes;
+use quorate_chain::{ClientRef, ReadError, ReadPage, Replica};
+use quorate_types::limits::{BATCH_BYTES_MAX, READ_BATCHES_MAX, SUBSCRIPTIONS_PER_CONNECTION_MAX};
+use quorate_types::planted::{self, Bug};
+use quorate_types::{Code, Index, Micros, Offset};
+use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
+
+use crate::counters::Counters;
+use crate::event::{Generation, Lack, PageRead, Reader};
+use crate::output::{Output, Outputs, Report};
+use crate::refusal::Refusal;
+use crate::turn::Turn;
+
+/// Payload of one ENTRIES frame; larger requests are answered in part, as any reader must expect.
+const PAGE_BYTES_MAX: u32 = 1 << 20;
+/// Credit that one subscription may hold: it bounds what a slow reader can make the server buffer.
+const CREDIT_BYTES_MAX: i64 = BATCH_BYTES_MAX as i64;
+/// Longest wait of a single read.
+const READ_WAIT_MS_MAX: u32 = 60_000;
+/// How often a read follows its records from the journal into the group's log: once, unless it is very slow.
+const MOVES_MAX: u32 = 5;
+/// Single reads that wait in one group.
+const WAITING_READS_MAX: usize = 4_096;
+/// Single reads of one channel that wait, for entries or for the disk: each may hold a page.
+const READS_PER_CHANNEL_MAX: usize = 64;
+
+/// The sources from which readers are served, and the way of their answers.
+pub(crate) struct Serving<'a> {
+    pub replica: &'a Replica,
+    pub generation: Generation,
+    pub counters: &'a mut Counters,
+    pub turn: &'a Turn,
+    pub out: &'a mut Outputs,
+}
+
+/// The fields of one READ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadRequest {
+    pub request: u32,
+    pub max_bytes: u32,
+    pub max_entries: u32,
+    pub wait_ms: u32,
+    pub offset: Offset,
+}
+
+/// The fate of a page whose payloads were read.
+pub(crate) enum Served {
+    Done,
+    /// It cannot be sent before these batches are repaired.
+    Damaged(PageRead, Vec<Index>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Readers {
+    waiting: Vec<WaitingRead>,
+    subscriptions: Vec<Subscription>,
+    /// Single reads whose payloads are being read from disk.
+    from_disk: Vec<Reader>,
+    /// Reads and subscriptions so far.
+    serial: u64,
+    /// Entries were committed since the readers were last served.
+    is_behind: bool,
+}
+
+#[derive(Debug)]
+struct WaitingRead {
+    reader: Reader,
+    max_bytes: u32,
+    max_entries: u32,
+    offset: Offset,
+    deadline_us: Micros,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    reader: Reader,
+    next_offset: Offset,
+    /// Payload bytes that may still be sent; the last frame may overdraw it.
+    credit: i64,
+    /// A page of it is being read from disk.
+    is_loading: bool,
+}
+
+impl Readers {
+    pub fn read(&mut self, client: ClientRef, read: ReadRequest, serving: &mut Serving<'_>) {
+        if self.outstanding(client) >= READS_PER_CHANNEL_MAX {
+            return serving.refuse(client, kind::READ, read.request, Code::Overloaded, None);
+        }
+        let max_bytes = match read.max_bytes {
+            0 => PAGE_BYTES_MAX,
+            bytes => bytes.min(PAGE_BYTES_MAX),
+        };
+        let max_entries = if read.max_entries == 0 {
+            u32::MAX
+        } else {
+            read.max_entries
+        };
+        let wait_us = u64::from(read.wait_ms.min(READ_WAIT_MS_MAX)) * 1_000;
+        let waiting = WaitingRead {
+            reader: self.new_reader(client, read.request, false),
+            max_bytes,
+            max_entries,
+            offset: read.offset,
+            deadline_us: serving.turn.now_us + wait_us,
+        };
+        if self.try_read(&waiting, read.wait_ms == 0, serving) {
+            return;
+        }
+        if self.waiting.len() >= WAITING_READS_MAX {
+            return serving.refuse(client, kind::READ, read.request, Code::Overloaded, None);
+        }
+        self.waiting.push(waiting);
+        serving.out.push(Output::WakeInTime);
+    }
+
+    pub fn subscribe(
+        &mut self,
+        client: ClientRef,
+        request: u32,
+        credit_bytes: u32,
+        offset: Offset,
+        serving: &mut Serving<'_>,
+    ) {
+        let of_connection = |s: &&Subscription| s.reader.client.connection == client.connection;
+        if self.subscriptions.iter().filter(of_connection).count() >= SUBSCRIPTIONS_PER_CONNECTION_MAX {
+            return serving.refuse(client, kind::SUBSCRIBE, request, Code::TooManyChannels, None);
+        }
+        self.cancel(client, request);
+        let reader = self.new_reader(client, request, true);
+        self.subscriptions.push(Subscription {
+            reader,
+            next_offset: offset,
+            credit: i64::from(credit_bytes).min(CREDIT_BYTES_MAX),
+            is_loading: false,
+        });
+        self.is_behind = true;
+    }
+
+    pub fn credit(&mut self, client: ClientRef, request: u32, bytes: u32, serving: &mut Serving<'_>) {
+        let mut subscriptions = self.subscriptions.iter_mut();
+        match subscriptions.find(|s| s.reader.is_of(client, request)) {
+            Some(subscription) => {
+                subscription.credit = (subscription.credit + i64::from(bytes)).min(CREDIT_BYTES_MAX);
+                self.is_behind = true;
+            }
+            None => serving.refuse(client, kind::CREDIT, request, Code::UnknownRequest, None),
+        }
+    }
+
+    pub fn cancel(&mut self, client: ClientRef, request: u32) {
+        self.subscriptions.retain(|s| !s.reader.is_of(client, request));
+        self.waiting.retain(|w| !w.reader.is_of(client, request));
+    }
+
+    /// The client's channel is gone.
+    pub fn forget(&mut self, client: ClientRef) {
+        self.waiting.retain(|w| w.reader.client != client);
+        self.subscriptions.retain(|s| s.reader.client != client);
+        self.from_disk.retain(|reader| reader.client != client);
+    }
+
+    /// Entries were committed.
+    pub fn fall_behind(&mut self) {
+        self.is_behind = true;
+    }
+
+    pub fn next_deadline(&self) -> Option<Micros> {
+        self.waiting.iter().map(|w| w.deadline_us).min()
+    }
+
+    /// Gives waiting readers what has become readable; answers those whose time is over.
+    pub fn serve(&mut self, serving: &mut Serving<'_>) {
+        let now_us = serving.turn.now_us;
+        let is_behind = std::mem::take(&mut self.is_behind);
+        if !is_behind
+            && self
+                .next_deadline()
+                .is_none_or(|deadline_us| deadline_us > now_us)
+        {
+            return;
+        }
+        for read in std::mem::take(&mut self.waiting) {
+            if !self.try_read(&read, read.deadline_us <= now_us, serving) {
+                self.waiting.push(read);
+            }
+        }
+        let mut at = 0;
+        while at < self.subscriptions.len() {
+            if self.feed(at, serving) {
+                at += 1;
+            } else {
+                self.subscriptions.swap_remove(at);
+            }
+        }
+    }
+
+    /// Answers the read if there is something at its offset, or if `must_answer`.
+    fn try_read(&mut self, read: &WaitingRead, must_answer: bool, serving: &mut Serving<'_>) -> bool {
+        // A reader may know of entries that this replica does not know to be committed yet: it waits for them.
+        match serving
+            .replica
+            .read(read.offset, read.max_bytes, read.max_entries, READ_BATCHES_MAX)
+        {
+            Ok(page) if page.pieces.is_empty() && !must_answer => return false,
+            Ok(page) => self.send_page(page, read.reader, serving),
+            Err(error) => serving.refuse_read(read.reader.client, kind::READ, read.reader.request, error),
+        }
+        true
+    }
+
+    /// Sends pages to one subscription while it has credit; false when it is over.
+    fn feed(&mut self, at: usize, serving: &mut Serving<'_>) -> bool {
+        loop {
+            let subscription = &self.subscriptions[at];
+            let has_credit = subscription.credit > 0 || planted::on(Bug::CreditIgnored);
+            if !has_credit || subscription.is_loading {
+                return true;
+            }
+            let reader = subscription.reader;
+            let max_bytes = subscription.credit.clamp(1, i64::from(PAGE_BYTES_MAX)) as u32;
+            match serving
+                .replica
+                .read(subscription.next_offset, max_bytes, u32::MAX, READ_BATCHES_MAX)
+            {
+                Ok(page) if page.pieces.is_empty() => return true,
+                Ok(page) => {
+                    let bytes: u64 = page.pieces.iter().map(|p| u64::from(p.payload_len)).sum();
+                    let subscription = &mut self.subscriptions[at];
+                    subscription.credit -= bytes as i64;
+                    subscription.next_offset = page.next_offset;
+                    subscription.is_loading = page.pieces.iter().any(|p| p.payload.is_none());
+                    self.send_page(page, reader, serving);
+                }
+                Err(error) => {
+                    serving.refuse_read(reader.client, kind::SUBSCRIBE, reader.request, error);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Sends a page at once if all of it is in memory, else when its payloads have been read.
+    fn send_page(&mut self, page: ReadPage, reader: Reader, serving: &mut Serving<'_>) {
+        if page.pieces.iter().all(|p| p.payload.is_some()) {
+            return serving.send_entries(page, reader);
+        }
+        if !reader.is_subscription {
+            self.from_disk.push(reader);
+        }
+        let read = PageRead {
+            generation: serving.generation,
+            page,
+            reader,
+            moves: 0,
+        };
+        serving.out.push(Output::ReadPage(read));
+    }
+
+    /// Payloads are there, or some: what has moved is read again, what is damaged is repaired first.
+    pub fn page_read(
+        &mut self,
+        mut read: PageRead,
+        payloads: Vec<Result<Bytes, Lack>>,
+        serving: &mut Serving<'_>,
+    ) -> Served {
+        if read.generation != serving.generation && !planted::on(Bug::FormerLogServed) {
+            self.answer_without(&read, "the log was reset meanwhile", serving);
+            return Served::Done;
+        }
+        let (mut damaged, mut failed) = (Vec::new(), None);
+        let lacking = read
+            .page
+            .pieces
+            .iter_mut()
+            .filter(|piece| piece.payload.is_none());
+        for (piece, payload) in lacking.zip(payloads) {
+            match payload {
+                Ok(payload) => piece.payload = Some(payload),
+                Err(Lack::Damaged) => damaged.push(piece.index),
+                Err(Lack::Moved) => {}
+                Err(Lack::Trimmed) => failed = Some("the entries were trimmed meanwhile".to_string()),
+                Err(Lack::Other(reason)) => failed = Some(reason),
+            }
+        }
+        let is_whole = read.page.pieces.iter().all(|piece| piece.payload.is_some());
+        if let Some(reason) = failed {
+            self.answer_without(&read, &reason, serving);
+        } else if !damaged.is_empty() {
+            return Served::Damaged(read, damaged);
+        } else if !is_whole && read.moves < MOVES_MAX {
+            read.moves += 1;
+            serving.out.push(Output::ReadPage(read));
+        } else if !is_whole {
+            self.answer_without(&read, "the record is not where it should be", serving);
+        } else if self.take_reader(read.reader) {
+            serving.send_entries(read.page, read.reader);
+        }
+        Served::Done
+    }
+
+    /// A repair has ended: what the page still lacks is read again.
+    pub fn resume(&mut self, read: PageRead, serving: &mut Serving<'_>) {
+        if read.lacking().next().is_some() {
+            serving.out.push(Output::ReadPage(read));
+        } else if self.take_reader(read.reader) {
+            serving.send_entries(read.page, read.reader);
+        }
+    }
+
+    /// The reader is told that its page cannot be read.
+    pub fn answer_without(&mut self, read: &PageRead, reason: &str, serving: &mut Serving<'_>) {
+        if !self.take_reader(read.reader) {
+            return;
+        }
+        let reason = reason.to_string();
+        serving.out.push(Output::Report(Report::PageUnreadable {
+            reason: reason.clone(),
+        }));
+        let Reader { client, request, .. } = read.reader;
+        self.cancel(client, request);
+        serving.refuse(client, kind::READ, request, Code::Internal, Some(reason));
+    }
+
+    /// Refuses all readers, those whose page is being read from disk or repaired, too: nobody waits for it then.
+    pub fn refuse_all(&mut self, code: Code, out: &mut Outputs) {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let from_disk = std::mem::take(&mut self.from_disk);
+        for reader in waiting.map(|read| read.reader).chain(from_disk) {
+            let refusal = Refusal::new(kind::READ, u64::from(reader.request), code);
+            out.client(reader.client, refusal.into_message());
+        }
+        for Subscription { reader, .. } in std::mem::take(&mut self.subscriptions) {
+            let refusal = Refusal::new(kind::SUBSCRIBE, u64::from(reader.request), code);
+            out.client(reader.client, refusal.into_message());
+        }
+    }
+
+    /// Whether the reader still waits for the page, which it is about to get. If not, its channel is gone, it was
+    /// cancelled, or it was refused when the group left.
+    fn take_reader(&mut self, reader: Reader) -> bool {
+        if reader.is_subscription {
+            let mut subscriptions = self.subscriptions.iter_mut();
+            let Some(subscription) = subscriptions.find(|s| s.reader == reader) else {
+                return false;
+            };
+            subscription.is_loading = false;
+            self.is_behind = true;
+            return true;
+        }
+        let found = self.from_disk.iter().position(|of| *of == reader);
+        if let Some(at) = found {
+            self.from_disk.swap_remove(at);
+        }
+        found.is_some()
+    }
+
+    fn new_reader(&mut self, client: ClientRef, request: u32, is_subscription: bool) -> Reader {
+        self.serial += 1;
+        Reader {
+            client,
+            request,
+            is_subscription,
+            serial: self.serial,
+        }
+    }
+
+    fn outstanding(&self, client: ClientRef) -> usize {
+        let waiting = self.waiting.iter().map(|waiting| &waiting.reader);
+        let readers = waiting.chain(&self.from_disk);
+        readers.filter(|reader| reader.client == client).count()
+    }
+}
+
+impl Reader {
+    fn is_of(&self, client: ClientRef, request: u32) -> bool {
+        (self.client, self.request) == (client, request)
+    }
+}
+
+impl Serving<'_> {
+    fn refuse(&mut self, client: ClientRef, op: u8, request: u32, code: Code, detail: Option<String>) {
+        let refusal = Refusal {
+            detail,
+            ..Refusal::new(op, u64::from(request), code)
+        };
+        self.out.client(client, refusal.into_message());
+    }
+
+    fn refuse_read(&mut self, client: ClientRef, op: u8, request: u32, error: ReadError) {
+        self.refuse(client, op, request, error.code(), Some(format!("{error:?}")));
+    }
+
+    fn send_entries(&mut self, page: ReadPage, reader: Reader) {
+        let Reader { client, request, .. } = reader;
+        let mut batches = Vec::with_capacity(page.pieces.len());
+        for piece in page.pieces {
+            let payload = piece.payload.expect("a page is sent when it is whole");
+            self.counters.read(piece.entry_count, payload.len());
+            batches.push(EntriesBatch {
+                base_offset: piece.base_offset,
+                timestamp_us: piece.timestamp_us,
+                entry_count: piece.entry_count,
+                payload_crc: piece.payload_crc,
+                payload,
+            });
+        }
+        let entries = Entries {
+            request,
+            next_offset: page.next_offset,
+            commit_offset: page.commit_offset,
+            trim_offset: page.trim_offset,
+            batches,
+        };
+        self.out.client(client, Message::Entries(entries));
+    }
+}

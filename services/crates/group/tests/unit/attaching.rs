@@ -1,0 +1,57 @@
+//! The answers to ATTACH, and their time.
+
+use quorate_group::{Event, Output};
+use quorate_types::limits::RING_STALL_MS;
+use quorate_types::{Code, Micros};
+use quorate_wire::client::Message;
+
+use crate::rig::{AGAIN, CLIENT, ME, OTHER, Rig, config};
+
+fn attached(rig: &mut Rig) -> usize {
+    let messages = rig.messages();
+    messages
+        .iter()
+        .filter(|(_, message)| matches!(message, Message::Attached(_)))
+        .count()
+}
+
+#[test]
+fn a_head_answers_when_its_chain_agrees_with_it_and_others_at_once() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    assert_eq!(attached(&mut rig), 0, "the ring has not closed");
+    rig.acknowledge(0);
+    rig.flush();
+    assert_eq!(attached(&mut rig), 1);
+    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    rig.messages();
+    rig.attach(AGAIN, 9);
+    assert_eq!(attached(&mut rig), 1, "a follower says where the head is");
+}
+
+#[test]
+fn an_isolated_head_turns_away_whoever_waits_and_whoever_comes() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    let stall_us: Micros = RING_STALL_MS * 1_000;
+    for _ in 0..=8 {
+        rig.step(Event::Tick {
+            is_coordinator_silent: true,
+        });
+        rig.turn.now_us += stall_us / 4;
+    }
+    assert!(rig.group.replica().is_isolated());
+    let refused: Vec<_> = rig.refused();
+    assert_eq!(refused, [(0, Code::CutOff as u16, false)], "the one that waited");
+    assert_eq!(rig.group.session_of(CLIENT), None);
+    rig.attach(AGAIN, 9);
+    let is_refused = |output: &Output| matches!(output, Output::NotAttached { client: AGAIN, .. });
+    assert!(rig.out.list.iter().any(is_refused));
+    assert_eq!(attached(&mut rig), 0);
+}
+
+#[test]
+fn a_client_whose_attach_waits_is_refused_when_the_group_leaves() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.step(Event::Leave);
+    assert_eq!(rig.refused(), [(0, Code::GroupNotHere as u16, false)]);
+    assert_eq!(rig.group.session_of(CLIENT), None);
+}

@@ -1,0 +1,120 @@
+//! State that submitters, readers, writer and janitor share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use bytes::Bytes;
+
+use crate::disk::Disk;
+use crate::errors::ReadError;
+use crate::events::Event;
+use crate::jobs::Jobs;
+use crate::options::Options;
+use crate::queue::Queue;
+use crate::record::{self, HEADER_BYTES, Header, Location, StoredRecord};
+use crate::segment::Table;
+
+pub(crate) struct Core {
+    pub options: Options,
+    pub disk: Disk,
+    pub table: Table,
+    pub queue: Mutex<Queue>,
+    pub wake_writer: Condvar,
+    pub jobs: Jobs,
+    /// Held while pages of segments are written.
+    pub pages: Mutex<()>,
+    pub counters: Counters,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub records: AtomicU64,
+    pub bytes: AtomicU64,
+    pub syncs: AtomicU64,
+    pub busy_us: AtomicU64,
+    /// Duration of the last write and sync.
+    pub last_us: AtomicU64,
+    pub durable_lsn: AtomicU64,
+}
+
+impl Counters {
+    pub fn count_flush(&self, records: u64, bytes: u64, took_us: u64, durable_lsn: u64) {
+        self.busy_us.fetch_add(took_us, Ordering::Relaxed);
+        self.last_us.store(took_us, Ordering::Relaxed);
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.durable_lsn.store(durable_lsn, Ordering::Release);
+    }
+}
+
+impl Core {
+    pub fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("journal state")
+    }
+
+    /// Has the journal's thread write the submissions.
+    pub fn call_writer(&self) {
+        let must_wake = self.lock().call_writer();
+        if must_wake {
+            self.wake_writer.notify_one();
+        }
+    }
+
+    /// Final: no acknowledgement, no submission from here on.
+    pub fn fail(&self, what: &str, error: &std::io::Error) {
+        let reason: Arc<str> = format!("{what}: {error}").into();
+        tracing::error!(%reason, "the journal failed; persistent appends stop");
+        let completions = self.lock().fail(reason.clone());
+        for completion in completions {
+            completion.notify(Event::Failed {
+                reason: reason.clone(),
+            });
+        }
+    }
+
+    /// Writes a record over its damaged self. The segment is not freed meanwhile: its file might be reused.
+    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), ReadError> {
+        let header = Header {
+            body_len: location.len - HEADER_BYTES as u32,
+            lsn: record.lsn,
+            segment: location.segment,
+            // The durable lsn of that time is not known any more: the record claims none.
+            unsynced: u32::try_from(record.lsn).unwrap_or(u32::MAX),
+            head_len: record.head.len() as u16,
+            kind: record.kind,
+        };
+        let written = self.table.with(location.segment, |segment| {
+            let mut bytes = Vec::new();
+            record::encode(&header, segment.salt, &record.head, &record.payload, &mut bytes);
+            // The writer may be about to write the same page.
+            let _alone = self.pages.lock().expect("pages");
+            self.disk
+                .patch(&segment.file, &bytes, u64::from(location.position))
+        });
+        let io = |source| ReadError::Io { location, source };
+        written.ok_or(ReadError::Released)?.map_err(io)?;
+        let segment = self.table.get(location.segment).ok_or(ReadError::Released)?;
+        self.disk.sync(&segment.file).map_err(io)
+    }
+
+    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
+        let segment = self.table.get(location.segment).ok_or(ReadError::Released)?;
+        let mut bytes = vec![0; location.len as usize];
+        self.disk
+            .read_at(&segment.file, &mut bytes, u64::from(location.position))
+            .map_err(|source| ReadError::Io { location, source })?;
+        let (header, head_len) = match record::parse(&bytes, location.segment, segment.salt) {
+            Some((header, head, _)) => (header, head.len()),
+            None if self.table.get(location.segment).is_none() => return Err(ReadError::Released),
+            None => return Err(ReadError::Damaged(location)),
+        };
+        let body = Bytes::from(bytes).slice(HEADER_BYTES..);
+        let (head, payload) = (body.slice(..head_len), body.slice(head_len..));
+        Ok(StoredRecord {
+            lsn: header.lsn,
+            kind: header.kind,
+            head,
+            payload,
+        })
+    }
+}

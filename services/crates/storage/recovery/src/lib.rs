@@ -1,0 +1,23 @@
+//! Records that groups write to their server's disk, and recovery from them at a start. Pure: bytes in and out.
+//!
+//! - [`record`]: the kinds of records and their bytes, written and read in one place
+//! - [`Places`]: the places of a group's batches
+//! - [`Scan`]: turns records and holes of group logs and journal, in order, into the groups that the server holds
+//!
+//! The server (`services/replica/src/journal_port.rs`, `storage.rs`) and the simulator run the same code.
+
+mod places;
+pub mod record;
+mod scan;
+#[cfg(test)]
+mod scan_tests;
+
+pub use places::{Place, Places};
+pub use record::{Durable, GroupRecord, UnknownRecord, classify};
+pub use scan::{LogState, Recovered, RecoveredGroup, Scan};
+
+/// Whether a replica in this role has, by the protocol, everything that the chain has. Such a replica is not damaged.
+pub fn is_whole(role: quorate_types::Role) -> bool {
+    use quorate_types::Role;
+    !matches!(role, Role::None | Role::Learner)
+}

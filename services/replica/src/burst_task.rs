@@ -1,0 +1,231 @@
+//! Sharing what is free (`docs/internals/allocation.md`): a task beside the shards runs the exchange with other
+//! servers, tells shards what their groups may use above their SLA, and takes it back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_burst::exchange::{self, Command, Exchange, Granted, Load, Why};
+use quorate_burst::{Policy, Vector};
+use quorate_group::Grant;
+use quorate_types::cost::{MILLI_PER_TOKEN, ResourceVector, TOKENS_PER_UNIT};
+use quorate_types::limits::{
+    SHARE_LAPSE_INTERVALS, SHARE_STEPS_PER_INTERVAL, SHARE_UPDATES_AT_ONCE, TELEMETRY_GRANTS_PUBLISHED_S,
+};
+use quorate_types::{Micros, ServerId};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_local;
+
+use crate::burst_ledger::Ledger;
+use crate::clock::{now_us, wall_us};
+use crate::flags::{self, Flags};
+use crate::messages::{BurstMessage, ShardMessage};
+use crate::shared::{BurstUpdate, Shared};
+
+/// Call when the server has its number and its shards run.
+pub fn start(flags: &Flags, shared: &Arc<Shared>) {
+    let policy = match flags.share {
+        flags::Share::Off => return,
+        flags::Share::Unallocated => Policy::Unallocated,
+        flags::Share::Idle => Policy::Idle,
+    };
+    let algorithm = match flags.share_algorithm {
+        flags::ShareAlgorithm::Level => exchange::Algorithm::Level,
+        flags::ShareAlgorithm::Head => exchange::Algorithm::Head,
+        flags::ShareAlgorithm::All => exchange::Algorithm::All,
+    };
+    let interval_us = flags.share_interval_ms * 1_000;
+    let settings = exchange::Settings {
+        algorithm,
+        policy,
+        interval_us,
+        round_us: interval_us / SHARE_STEPS_PER_INTERVAL,
+        lapse_intervals: SHARE_LAPSE_INTERVALS,
+    };
+    shared.burst.set_interval_us(interval_us);
+    let news = shared.burst.listen();
+    let me = shared.server_id().0 as usize;
+    let task = Task {
+        shared: shared.clone(),
+        capacity: flags.capacity(),
+        exchange: Exchange::new(me, settings, [0; 3], now_us()),
+        ledger: Ledger::default(),
+        tell_at: 0,
+    };
+    spawn_local(task.run(news));
+}
+
+struct Task {
+    shared: Arc<Shared>,
+    capacity: ResourceVector,
+    exchange: Exchange,
+    ledger: Ledger,
+    /// The time at which all grants are reported again.
+    tell_at: Micros,
+}
+
+impl Task {
+    async fn run(mut self, mut news: mpsc::Receiver<BurstUpdate>) {
+        let mut heard = Vec::new();
+        loop {
+            if self.exchange.is_due(now_us()) {
+                let Some(loads) = collect(&self.shared).await else {
+                    return; // a shard has stopped
+                };
+                self.exchange.set_capacity(self.promised());
+                self.ledger.begin(&loads, self.shared.server_id().0 as usize);
+                self.tell_standing();
+                self = self.aside(|exchange| exchange.begin(now_us(), loads)).await;
+            } else if self.exchange.wake_at() <= now_us() {
+                self = self.aside(|exchange| exchange.step(now_us())).await;
+            }
+            let wait_us = self.exchange.wake_at().saturating_sub(now_us());
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_micros(wait_us)) => {}
+                count = news.recv_many(&mut heard, SHARE_UPDATES_AT_ONCE) => {
+                    if count == 0 {
+                        return;
+                    }
+                    self.hear(heard.drain(..));
+                }
+            }
+        }
+    }
+
+    /// On another thread: where thousands of groups want more, a round takes tens of milliseconds, and this thread
+    /// has the coordinator to talk to. Updates wait meanwhile. Shards have stopped by then what owners want back.
+    async fn aside(mut self, what: impl FnOnce(&mut Exchange) -> Vec<Command> + Send + 'static) -> Self {
+        let mut exchange = self.exchange;
+        let done = tokio::task::spawn_blocking(move || {
+            let commands = what(&mut exchange);
+            (exchange, commands)
+        });
+        let commands;
+        (self.exchange, commands) = done.await.expect("a round does not panic");
+        self.carry_out(commands);
+        self
+    }
+
+    /// The part of this server that admission promises.
+    fn promised(&self) -> Vector {
+        let (all, share) = (self.capacity.to_array(), self.shared.burst.promised_share());
+        std::array::from_fn(|i| (all[i] * share * TOKENS_PER_UNIT[i] * MILLI_PER_TOKEN) as u64)
+    }
+
+    fn hear(&mut self, news: impl Iterator<Item = BurstUpdate>) {
+        let mut owners: Vec<exchange::Key> = Vec::new();
+        for news in news {
+            match news {
+                BurstUpdate::Frame { from, share } => {
+                    let commands = self.exchange.hear(now_us(), from.0 as usize, share);
+                    self.carry_out(commands);
+                }
+                BurstUpdate::Returned { group_id, epoch } => owners.push((group_id, epoch)),
+            }
+        }
+        if owners.is_empty() {
+            return;
+        }
+        let recalls = self.shared.burst.reclaims();
+        let commands = self.exchange.returned(now_us(), &owners);
+        let goes_on = commands.contains(&Command::Resume);
+        self.carry_out(commands);
+        self.shared.burst.heard_of(owners.len() as u64, goes_on);
+        let recalled = self.shared.burst.reclaims() - recalls;
+        tracing::debug!(
+            ?owners,
+            recalled,
+            "they use more of their reservations than was assumed"
+        );
+    }
+
+    fn carry_out(&mut self, commands: Vec<Command>) {
+        let shared = self.shared.clone();
+        let to_group = |group_id, message| {
+            shared
+                .shards
+                .send_to_group(group_id, ShardMessage::Burst(message))
+        };
+        for command in commands {
+            match command {
+                Command::Send { to, share } => {
+                    let to = ServerId(to as u32);
+                    let message = BurstMessage::Frame {
+                        to,
+                        bytes: share.to_bytes(),
+                    };
+                    shared.shards.send_to_peer(to, ShardMessage::Burst(message));
+                }
+                Command::Grant(granted) => {
+                    self.note(&granted);
+                    let (group_id, epoch) = granted.key;
+                    let grant = Grant {
+                        epoch,
+                        rate_per_s: granted.per_s,
+                        until_us: granted.until,
+                    };
+                    to_group(group_id, BurstMessage::Grant { group_id, grant });
+                }
+                Command::Resume => {} // once all of these are carried out
+                Command::Assume { key, per_s } => {
+                    self.ledger.assume(key, per_s);
+                    let (group_id, epoch) = key;
+                    to_group(
+                        group_id,
+                        BurstMessage::Assume {
+                            group_id,
+                            epoch,
+                            rate_per_s: per_s,
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    /// Tells people and metrics; what is only renewed is no news.
+    fn note(&mut self, granted: &Granted) {
+        let Granted { key, per_s, why, .. } = *granted;
+        let (before, change) = self.ledger.note(granted, wall_us() / 1_000);
+        let (group_id, epoch) = key;
+        if per_s.abs_diff(before) > before / 5 {
+            let bound = granted.bound;
+            tracing::info!(%group_id, epoch, per_s, before, ?why, ?bound, "what the group may use above its SLA has changed");
+        }
+        let burst = &self.shared.burst;
+        if let Some(change) = change {
+            burst.note_change(change);
+        }
+        if why == Why::Recalled {
+            burst.note_reclaim();
+        }
+        burst.set_granted_per_s(self.ledger.granted_per_s());
+    }
+
+    /// Now and then, for whoever did not hear of the changes.
+    fn tell_standing(&mut self) {
+        let now = now_us();
+        if now < self.tell_at {
+            return;
+        }
+        self.tell_at = now + TELEMETRY_GRANTS_PUBLISHED_S * 1_000_000;
+        let standing = self.ledger.standing(wall_us() / 1_000);
+        self.shared.burst.note_standing(standing);
+    }
+}
+
+/// The loads of all shards' groups since the last call; `None` when a shard has stopped.
+async fn collect(shared: &Shared) -> Option<Vec<Load>> {
+    let mut answers = Vec::new();
+    for shard in 0..shared.shards.count() {
+        let (sender, receiver) = oneshot::channel();
+        shared
+            .shards
+            .send(shard, ShardMessage::Burst(BurstMessage::Loads(sender)));
+        answers.push(receiver);
+    }
+    let mut loads = Vec::new();
+    for answer in answers {
+        loads.append(&mut answer.await.ok()?);
+    }
+    Some(loads)
+}

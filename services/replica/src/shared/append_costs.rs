@@ -1,0 +1,152 @@
+//! Costs of groups' appends, and the share of a shard that is reserved for them. They are read when a client
+//! attaches, and written when a group is configured. The queue between tenants charges by it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use quorate_types::cost::Budget;
+use quorate_types::{GroupConfig, GroupId, ServerId};
+
+/// Weights are millionths of what the shard has of a resource. A tenant that reserved nothing has this.
+pub const WEIGHT_MIN: u64 = 100;
+const WEIGHT_PER_SHARE: f64 = 1e6;
+
+/// The least cost of a frame, in thousandths of tokens: half a microsecond, a quarter of a nanosecond for each of its
+/// bytes, and the network.
+const FRAME_MILLI: u64 = 500_000;
+const FRAME_BYTE_MILLI: [u64; 3] = [250, 1_000, 0];
+/// A token's signature is checked.
+const ATTACH_MILLI: u64 = 100_000_000;
+
+/// By group.
+#[derive(Default)]
+pub struct AppendCosts(Mutex<HashMap<GroupId, Arc<GroupCost>>>);
+
+impl AppendCosts {
+    pub fn set(&self, config: &GroupConfig, me: ServerId, shard_capacity_milli: [u64; 3]) {
+        let weight = weight_of(config, me, shard_capacity_milli);
+        let mut costs = self.0.lock().expect("append costs");
+        costs
+            .entry(config.group_id)
+            .or_default()
+            .set(&config.budget, weight);
+    }
+
+    pub fn get(&self, group_id: GroupId) -> Option<Arc<GroupCost>> {
+        self.0.lock().expect("append costs").get(&group_id).cloned()
+    }
+
+    pub fn forget(&self, group_id: GroupId) {
+        self.0.lock().expect("append costs").remove(&group_id);
+    }
+}
+
+/// The cost of one group. Read by shards other than the group's.
+#[derive(Debug, Default)]
+pub struct GroupCost {
+    fixed_milli: [AtomicU64; 3],
+    per_byte_milli: [AtomicU64; 3],
+    full_batch_entries: AtomicU64,
+    lacking_milli: [AtomicU64; 3],
+    weight: AtomicU64,
+}
+
+impl GroupCost {
+    fn set(&self, budget: &Budget, weight: u64) {
+        let (cost, short) = (&budget.cost, &budget.short_batch);
+        for i in 0..3 {
+            self.fixed_milli[i].store(cost.fixed_milli[i], Ordering::Relaxed);
+            self.per_byte_milli[i].store(cost.per_byte_milli[i], Ordering::Relaxed);
+            self.lacking_milli[i].store(short.lacking_milli[i], Ordering::Relaxed);
+        }
+        self.full_batch_entries
+            .store(u64::from(short.entries), Ordering::Relaxed);
+        self.weight.store(weight, Ordering::Relaxed);
+    }
+
+    pub fn weight(&self) -> u64 {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    /// The cost of an append that says of itself to have so many entries.
+    pub fn of(&self, entries: u32, payload_bytes: usize) -> [u64; 3] {
+        let bytes = payload_bytes as u64;
+        let entries = u64::from(entries).min(bytes / 4);
+        let entry_bytes = bytes - 4 * entries;
+        let lacking = self
+            .full_batch_entries
+            .load(Ordering::Relaxed)
+            .saturating_sub(entries);
+        let least = frame_cost(payload_bytes);
+        std::array::from_fn(|i| {
+            let fixed = self.fixed_milli[i]
+                .load(Ordering::Relaxed)
+                .saturating_mul(entries);
+            let per_byte = self.per_byte_milli[i]
+                .load(Ordering::Relaxed)
+                .saturating_mul(entry_bytes);
+            let short = self.lacking_milli[i]
+                .load(Ordering::Relaxed)
+                .saturating_mul(lacking);
+            fixed.saturating_add(per_byte).saturating_add(short).max(least[i])
+        })
+    }
+}
+
+/// The cost of anything but an append, or of an append to a group that is not here.
+pub fn frame_cost(bytes: usize) -> [u64; 3] {
+    let [cpu, network, storage] = FRAME_BYTE_MILLI.map(|milli| milli * bytes as u64);
+    [FRAME_MILLI + cpu, network, storage]
+}
+
+pub fn attach_cost() -> [u64; 3] {
+    [ATTACH_MILLI, 0, 0]
+}
+
+/// The share of a shard that the group's reservation comes to, in its dominant resource.
+fn weight_of(config: &GroupConfig, me: ServerId, capacity_milli: [u64; 3]) -> u64 {
+    let position = (config.replicas.iter()).position(|member| member.server_id == me);
+    let reserved = config
+        .budget
+        .reserved_milli_at(position.unwrap_or(config.replicas.len()));
+    let shares = (0..3).map(|i| reserved[i] as f64 / capacity_milli[i].max(1) as f64);
+    let share = shares.fold(0.0, f64::max);
+    ((share * WEIGHT_PER_SHARE) as u64).max(WEIGHT_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_types::cost::{AppendCost, ShortBatch};
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_says_to_append_much_pays_for_what_came() {
+        let group = GroupCost::default();
+        let cost = AppendCost {
+            fixed_milli: [1_500_000, 200_000, 2_000],
+            per_byte_milli: [1_000, 2_000, 0],
+        };
+        let mut budget = Budget::for_rate(1_000, 64, cost);
+        group.set(&budget, 7);
+        assert_eq!(group.of(10, 10 * 68), cost.of(10, 640));
+        assert_eq!(group.of(u32::MAX, 400), cost.of(100, 0));
+        assert_eq!(group.of(0, 0), [FRAME_MILLI, 0, 0], "a frame costs something");
+        budget.short_batch = ShortBatch {
+            entries: 16,
+            lacking_milli: [500_000, 30_000, 0],
+        };
+        group.set(&budget, 7);
+        for entries in [1, 10, 16, 40] {
+            let charged = group.of(entries, entries as usize * 68);
+            let entries = u64::from(entries);
+            assert_eq!(
+                charged,
+                budget.batch_milli(entries, 64 * entries),
+                "as at the head"
+            );
+        }
+        assert_eq!(GroupCost::default().of(1, 1 << 20), frame_cost(1 << 20));
+    }
+}

@@ -1,0 +1,112 @@
+//! Reports to the coordinator about this server, and the time of its last answer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
+use quorate_types::{GroupId, Micros, ServerId};
+use tokio::sync::mpsc;
+
+pub struct Coordinator {
+    /// Unbounded, but bounded by its use: a message for each epoch and learner, drained while connected.
+    updates: mpsc::UnboundedSender<ToCoordinator>,
+    /// The time of its last answer, on the clock of [`crate::clock::now_us`], and the length of a lease; 0 before the
+    /// first registration.
+    heard_us: AtomicU64,
+    lease_us: AtomicU64,
+    /// Each group as its shard last saw it, for heartbeats.
+    reports: Mutex<HashMap<GroupId, GroupReport>>,
+    /// By shard: which servers its groups wait for, for heartbeats.
+    slow: Mutex<BTreeMap<usize, Vec<SlowReport>>>,
+    storage_fault: Mutex<Option<String>>,
+}
+
+impl Coordinator {
+    pub fn new(updates: mpsc::UnboundedSender<ToCoordinator>) -> Self {
+        Self {
+            updates,
+            heard_us: AtomicU64::new(0),
+            lease_us: AtomicU64::new(0),
+            reports: Mutex::default(),
+            slow: Mutex::default(),
+            storage_fault: Mutex::default(),
+        }
+    }
+
+    pub fn send(&self, message: ToCoordinator) {
+        let _stopped = self.updates.send(message).is_err();
+    }
+
+    pub fn welcomed(&self, now: Micros, lease_ms: u64) {
+        self.lease_us.store(lease_ms * 1_000, Ordering::Relaxed);
+        self.answered(now);
+    }
+
+    pub fn answered(&self, now: Micros) {
+        self.heard_us.store(now, Ordering::Relaxed);
+    }
+
+    /// For a lease nothing came back, so it may have replaced this server.
+    pub fn is_silent(&self, now: Micros) -> bool {
+        let heard_us = self.heard_us.load(Ordering::Relaxed);
+        now.saturating_sub(heard_us) >= self.lease_us.load(Ordering::Relaxed)
+    }
+
+    pub fn note_groups(&self, reports: impl Iterator<Item = GroupReport>) {
+        let mut known = self.reports.lock().expect("reports");
+        known.extend(reports.map(|report| (report.group_id, report)));
+    }
+
+    pub fn forget_group(&self, group_id: GroupId) {
+        self.reports.lock().expect("reports").remove(&group_id);
+    }
+
+    pub fn groups(&self) -> Vec<GroupReport> {
+        self.reports.lock().expect("reports").values().cloned().collect()
+    }
+
+    pub fn note_slow(&self, shard: usize, reports: Vec<SlowReport>) {
+        self.slow.lock().expect("slow").insert(shard, reports);
+    }
+
+    /// The worst that any shard saw of each server.
+    pub fn slow(&self) -> Vec<SlowReport> {
+        let mut worst: BTreeMap<ServerId, SlowReport> = BTreeMap::new();
+        for report in self.slow.lock().expect("slow").values().flatten() {
+            let known = worst.entry(report.server).or_insert_with(|| report.clone());
+            if report.behind_ms > known.behind_ms {
+                *known = report.clone();
+            }
+        }
+        worst.into_values().collect()
+    }
+
+    /// Why the disk takes no records; `None`: it takes them.
+    pub fn storage_fault(&self) -> Option<String> {
+        self.storage_fault.lock().expect("storage fault").clone()
+    }
+
+    pub fn has_storage_fault(&self) -> bool {
+        self.storage_fault.lock().expect("storage fault").is_some()
+    }
+
+    pub fn set_storage_fault(&self, reason: String) {
+        *self.storage_fault.lock().expect("storage fault") = Some(reason);
+    }
+
+    /// Sets it unless one is known; true: it is the first.
+    pub fn begin_storage_fault(&self, reason: &str) -> bool {
+        let mut fault = self.storage_fault.lock().expect("storage fault");
+        let is_first = fault.is_none();
+        if is_first {
+            *fault = Some(reason.to_string());
+        }
+        is_first
+    }
+
+    /// True: there was one.
+    pub fn end_storage_fault(&self) -> bool {
+        self.storage_fault.lock().expect("storage fault").take().is_some()
+    }
+}

@@ -1,0 +1,105 @@
+//! State that the threads of a server share, a part for each concern. Everything else belongs to one shard.
+//!
+//! - [`Shards`]: which shard owns what, and messages to it
+//! - [`Access`]: keys, tokens, TLS: who may connect
+//! - [`Peers`]: servers that groups here have to do with
+//! - [`Coordinator`]: what it is told, and when it last answered
+//! - [`AppendCosts`]: what groups pay and are owed, for the queue between tenants
+//! - [`BurstShared`]: what groups may use of what others do not
+//! - [`Settings`]: what an operator set
+
+mod access;
+mod append_costs;
+mod burst;
+mod coordinator;
+mod peers;
+mod settings;
+mod shards;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use quorate_group_log::GroupLogs;
+use quorate_telemetry::SpanSender;
+use quorate_types::control::ToCoordinator;
+use quorate_types::{GroupConfig, ServerId};
+use tokio::sync::mpsc;
+
+pub use access::{Access, Plaintext};
+pub use append_costs::{AppendCosts, GroupCost, WEIGHT_MIN, attach_cost, frame_cost};
+pub use burst::{BurstShared, BurstUpdate};
+pub use coordinator::Coordinator;
+pub use peers::Peers;
+pub use settings::Settings;
+pub use shards::Shards;
+
+use crate::connection_slots::ConnectionSlots;
+
+pub struct Shared {
+    /// Random at each start, so that others can tell this process from the one before it.
+    pub incarnation: String,
+    server_id: AtomicU32,
+    pub connections: ConnectionSlots,
+    pub shards: Arc<Shards>,
+    pub access: Access,
+    pub peers: Peers,
+    pub coordinator: Coordinator,
+    pub append_costs: AppendCosts,
+    pub burst: BurstShared,
+    pub settings: Arc<Settings>,
+    /// The way of spans; `None` when nobody exports them.
+    pub spans: Option<SpanSender>,
+    /// Owned by the main thread, which ends them last.
+    group_logs: OnceLock<Weak<GroupLogs>>,
+}
+
+impl Shared {
+    pub fn new(
+        incarnation: String,
+        plaintext: Plaintext,
+        settings: Settings,
+        to_coordinator: mpsc::UnboundedSender<ToCoordinator>,
+        spans: Option<SpanSender>,
+    ) -> Self {
+        Self {
+            incarnation,
+            server_id: AtomicU32::new(0),
+            connections: ConnectionSlots::default(),
+            shards: Arc::default(),
+            access: Access::new(plaintext),
+            peers: Peers::default(),
+            coordinator: Coordinator::new(to_coordinator),
+            append_costs: AppendCosts::default(),
+            burst: BurstShared::default(),
+            settings: Arc::new(settings),
+            spans,
+            group_logs: OnceLock::new(),
+        }
+    }
+
+    pub fn server_id(&self) -> ServerId {
+        ServerId(self.server_id.load(Ordering::Acquire))
+    }
+
+    pub fn set_server_id(&self, id: ServerId) {
+        self.server_id.store(id.0, Ordering::Release);
+    }
+
+    pub fn set_group_logs(&self, logs: &Arc<GroupLogs>) {
+        let set = self.group_logs.set(Arc::downgrade(logs));
+        assert!(set.is_ok(), "group logs are set once");
+    }
+
+    /// `None` before they are started, and when the server is stopping.
+    pub fn group_logs(&self) -> Option<Arc<GroupLogs>> {
+        self.group_logs.get().and_then(Weak::upgrade)
+    }
+
+    /// Takes in a group's configuration: its peers, and what its appends cost.
+    pub fn note_config(&self, config: &GroupConfig) {
+        let me = self.server_id();
+        self.peers.note(me, config, &self.shards);
+        let capacity = self.settings.shard_capacity_milli(self.shards.count());
+        self.append_costs.set(config, me, capacity);
+    }
+}

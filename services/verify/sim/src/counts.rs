@@ -1,0 +1,150 @@
+//! Counts of events in a run, or in many.
+
+use std::collections::BTreeMap;
+
+use quorate_types::Code;
+
+use crate::faults::Fault;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Counts {
+    pub seeds: u64,
+    pub events: u64,
+    pub simulated_us: u64,
+    pub acks: u64,
+    pub committed: u64,
+    pub refusals: u64,
+    pub sessions: u64,
+    pub expired_sessions: u64,
+    pub epochs: u64,
+    pub promotions: u64,
+    pub suspicions: u64,
+    pub crashes: u64,
+    pub torn_records: u64,
+    pub damaged_records: u64,
+    pub damaged_groups: u64,
+    pub lost_groups: u64,
+    pub drops: u64,
+    pub cuts: u64,
+    pub bases: u64,
+    pub trims: u64,
+    pub answers: u64,
+    pub loads: u64,
+    pub snapshots: u64,
+    pub severed: u64,
+    pub slow: u64,
+    pub drains: u64,
+    pub drained: u64,
+    pub drained_stops: u64,
+    pub forgotten: u64,
+    pub resets: u64,
+    pub logs_forgotten: u64,
+    pub pages: u64,
+    pub read_batches: u64,
+    pub disk_pages: u64,
+    pub throttled: u64,
+    pub gaps: u64,
+    pub isolated: u64,
+    pub denied: u64,
+    pub rotten_records: u64,
+    pub damage_found: u64,
+    pub repaired_by_peers: u64,
+    pub rewritten: u64,
+    pub copied_repaired: u64,
+    pub unrepaired: u64,
+    pub unreadable_pages: u64,
+    pub restated: u64,
+    pub owners_returned: u64,
+    pub faults: BTreeMap<Fault, u64>,
+}
+
+impl Counts {
+    pub fn fault(&mut self, fault: Fault) {
+        *self.faults.entry(fault).or_default() += 1;
+    }
+
+    /// A client is refused something.
+    pub fn refused(&mut self, code: u16) {
+        let counter = match Code::from_u16(code) {
+            Some(Code::Throttled | Code::Overloaded | Code::DeadlineExceeded) => &mut self.throttled,
+            Some(Code::SequenceGap) => &mut self.gaps,
+            Some(Code::CutOff) => &mut self.isolated,
+            Some(Code::PermissionDenied | Code::TokenExpired) => &mut self.denied,
+            _ => return,
+        };
+        *counter += 1;
+    }
+
+    pub fn add(&mut self, other: &Counts) {
+        for ((_, mine), (_, theirs)) in self.numbers_mut().into_iter().zip(other.clone().numbers_mut()) {
+            *mine += *theirs;
+        }
+        for (fault, count) in &other.faults {
+            *self.faults.entry(*fault).or_default() += count;
+        }
+    }
+
+    /// By name, but for the faults.
+    pub fn numbers(&self) -> Vec<(&'static str, u64)> {
+        self.clone()
+            .numbers_mut()
+            .into_iter()
+            .map(|(name, n)| (name, *n))
+            .collect()
+    }
+
+    fn numbers_mut(&mut self) -> Vec<(&'static str, &mut u64)> {
+        vec![
+            ("seeds", &mut self.seeds),
+            ("events", &mut self.events),
+            ("simulated µs", &mut self.simulated_us),
+            ("acks", &mut self.acks),
+            ("committed batches", &mut self.committed),
+            ("batches given up as refused", &mut self.refusals),
+            ("sessions abandoned", &mut self.sessions),
+            ("sessions expired", &mut self.expired_sessions),
+            ("epochs", &mut self.epochs),
+            ("learners promoted", &mut self.promotions),
+            ("servers taken for failed", &mut self.suspicions),
+            ("processes killed", &mut self.crashes),
+            ("records lost unsynced", &mut self.torn_records),
+            ("records gone bad", &mut self.damaged_records),
+            ("groups found damaged", &mut self.damaged_groups),
+            ("groups lost", &mut self.lost_groups),
+            ("groups dropped", &mut self.drops),
+            ("cuts", &mut self.cuts),
+            ("bases written", &mut self.bases),
+            ("trims written", &mut self.trims),
+            ("answers to STATUS and TRIM", &mut self.answers),
+            ("loads", &mut self.loads),
+            ("coordinator snapshots", &mut self.snapshots),
+            ("pairs severed", &mut self.severed),
+            ("servers taken for slow", &mut self.slow),
+            ("drains asked for", &mut self.drains),
+            ("drains done", &mut self.drained),
+            ("drained servers stopped", &mut self.drained_stops),
+            ("servers given up", &mut self.forgotten),
+            ("lost groups begun anew", &mut self.resets),
+            ("logs that servers forgot for others", &mut self.logs_forgotten),
+            ("pages that readers got", &mut self.pages),
+            ("batches in them", &mut self.read_batches),
+            ("pages read from disk", &mut self.disk_pages),
+            ("requests throttled, overloaded or too late", &mut self.throttled),
+            ("batches behind a refused one", &mut self.gaps),
+            ("requests refused by isolated heads", &mut self.isolated),
+            ("requests without permission", &mut self.denied),
+            ("records gone bad while a server ran", &mut self.rotten_records),
+            ("of these found by copiers", &mut self.damage_found),
+            ("repaired by peers", &mut self.repaired_by_peers),
+            ("written back", &mut self.rewritten),
+            ("given to copiers", &mut self.copied_repaired),
+            ("had by no replica", &mut self.unrepaired),
+            ("pages that could not be read", &mut self.unreadable_pages),
+            ("logs stated anew", &mut self.restated),
+            (
+                "owners that wanted burst capacity back",
+                &mut self.owners_returned,
+            ),
+        ]
+    }
+}

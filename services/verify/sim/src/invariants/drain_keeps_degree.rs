@@ -1,0 +1,111 @@
+//! A drain takes no group below its degree. A replica that leaves a draining server, which is well, leaves a whole
+//! chain behind. Every member of that chain has all that was committed.
+
+use quorate_coordinator::state::{CoordinatorState, Group};
+use quorate_types::{Epoch, GroupId, Index, ServerId};
+
+use crate::world::World;
+
+/// A chain before the coordinator took something in.
+#[derive(Debug)]
+pub struct Before {
+    group_id: GroupId,
+    epoch: Epoch,
+    /// Members on servers that drain and have no other reason to leave.
+    draining: Vec<Draining>,
+}
+
+#[derive(Debug)]
+struct Draining {
+    id: ServerId,
+    /// The process that ran there.
+    incarnation: String,
+    /// The end of the log with which it returned, until all members are in one epoch again.
+    returned_with: Option<(Epoch, Index)>,
+}
+
+pub fn before(state: &CoordinatorState) -> Vec<Before> {
+    if state.servers.values().all(|server| server.drain.is_none()) {
+        return Vec::new();
+    }
+    let draining = |group: &Group, id: ServerId| Draining {
+        id,
+        incarnation: state.servers[&id].incarnation.clone(),
+        returned_with: group.returned.get(&id).map(|returned| returned.end),
+    };
+    let of = |group: &Group| Before {
+        group_id: group.group_id,
+        epoch: group.epoch,
+        draining: group
+            .chain
+            .iter()
+            .filter(|id| only_drains(state, **id))
+            .map(|id| draining(group, *id))
+            .collect(),
+    };
+    state.groups.values().map(of).collect()
+}
+
+fn only_drains(state: &CoordinatorState, id: ServerId) -> bool {
+    let server = &state.servers[&id];
+    let is_in_a_pair = state.unreachable_pairs.count_of(id) > 0;
+    server.drain.is_some() && server.alive && server.slow.is_none() && !is_in_a_pair
+}
+
+pub fn check(world: &World, before: &[Before]) {
+    let state = world.coordinator.state();
+    for Before {
+        group_id,
+        epoch,
+        draining,
+    } in before
+    {
+        let Some(group) = state.groups.get(group_id) else {
+            continue;
+        };
+        let begins = group.beginning.is_some_and(|beginning| beginning.epoch > *epoch);
+        // The second of two epochs at once has a reason of its own: an unreachable pair, a slow server.
+        if group.epoch != *epoch + 1 || begins || group.is_deleting() {
+            continue;
+        }
+        for member in draining {
+            let id = &member.id;
+            let is_as_before = only_drains(state, *id) && state.servers[id].incarnation == member.incarnation;
+            if group.chain.contains(id) || !is_as_before || is_older(group, member) {
+                continue;
+            }
+            assert!(
+                group.chain.len() >= group.degree(),
+                "the drain of server {id} leaves {} of {} replicas in epoch {}",
+                group.chain.len(),
+                group.degree(),
+                group.epoch
+            );
+            whole(world, *group_id, *epoch, *id, &group.chain);
+        }
+    }
+}
+
+/// Whether the member leaves since what it returned with is an older copy, by what another has returned with.
+fn is_older(group: &Group, member: &Draining) -> bool {
+    let proven = group.returned.values().map(|one| one.committed).max();
+    member.returned_with.is_some_and(|end| Some(end) < proven)
+}
+
+fn whole(world: &World, group_id: GroupId, before: Epoch, leaves: ServerId, chain: &[ServerId]) {
+    let ledger = &world.ledgers[World::index_of(group_id)];
+    let Some(last) = ledger.last() else { return };
+    for m in chain.iter().filter_map(|id| world.server_of(*id)) {
+        let lineage = world.servers[m].lineage(group_id);
+        let keeps = |life: &(u64, u64)| life.0 == lineage;
+        // A loss since then, without the coordinator knowing, is not the drain's doing.
+        if ledger.adopted.get(&(before, m)).is_some_and(keeps) {
+            assert!(
+                world.has(m, group_id, last.index, last.epoch),
+                "server {leaves} is drained of the group, and s{} has not what was committed at {}",
+                m + 1,
+                last.index
+            );
+        }
+    }
+}

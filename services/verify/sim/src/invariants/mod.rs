@@ -1,0 +1,161 @@
+//! One property per file. Each panics with what is wrong; `after_step` runs after every step and flush of a group.
+
+mod acked_is_kept;
+mod attached_is_final;
+mod behind_refused;
+mod beyond_repair;
+mod chain_has_all;
+mod chain_prefix;
+mod committed_agrees;
+mod credit_bounds_pages;
+mod cut_stays_cut;
+mod drain_keeps_degree;
+mod drained_is_empty;
+mod durable_is_on_disk;
+mod durable_means_durable;
+mod epochs;
+mod healed;
+mod isolated_attaches_nobody;
+mod lost;
+mod min_replicas;
+mod nobody_waits_elsewhere;
+mod nothing_of_the_old;
+mod one_head_commits;
+mod ordered_for_owner;
+mod pages_of_this_log;
+mod permission_needed;
+mod readers_get_the_log;
+mod reads;
+mod refused_never_happens;
+mod refused_rightly;
+mod repaired_as_it_was;
+mod reset_after_lost;
+mod tail_is_current;
+
+pub use drained_is_empty::check as when_drained;
+pub use healed::{at_end, is_healed, why_not_healed};
+pub use lost::check as look_for_lost;
+pub use nobody_waits_elsewhere::after_leave;
+pub use readers_get_the_log::after_page;
+pub use reads::read_somewhere;
+pub use repaired_as_it_was::check as when_repaired;
+
+use quorate_chain::ClientRef;
+use quorate_coordinator::state::CoordinatorState;
+use quorate_group::{Output, Outputs};
+use quorate_types::GroupConfig;
+use quorate_wire::client::{Message, Refused, kind};
+
+use crate::server::Delivered;
+use crate::world::World;
+
+/// A group took a step, or was flushed.
+pub fn after_step(world: &mut World, s: usize, g: usize) {
+    if let Some((from, to)) = committed_agrees::check(world, s, g) {
+        one_head_commits::check(world, s, g, from, to);
+        min_replicas::check(world, s, g);
+        durable_means_durable::check(world, s, g, to);
+        acked_is_kept::after_commit(world, s, g);
+    }
+    chain_prefix::check(world, s, g);
+    durable_is_on_disk::check(world, s, g);
+    cut_stays_cut::check(world, s, g);
+    ordered_for_owner::check(world, s, g);
+}
+
+/// The step in which a group took a client's request in, and what came of it.
+pub struct Step<'a> {
+    pub s: usize,
+    pub g: usize,
+    pub delivered: &'a Delivered,
+    pub out: &'a Outputs,
+}
+
+pub fn after_request(world: &mut World, step: &Step<'_>) {
+    permission_needed::after_request(world, step);
+    behind_refused::after_request(world, step);
+}
+
+/// The refusal of this very request among the outputs.
+fn refusal_in<'a>(out: &'a Outputs, delivered: &Delivered) -> Option<&'a Refused> {
+    let (op, id) = quorate_group::refused_as(&delivered.message);
+    let mut refusals = out.list.iter().filter_map(|output| match output {
+        Output::Client {
+            client,
+            message: Message::Refused(refused),
+        } if *client == delivered.client => Some(refused),
+        _ => None,
+    });
+    refusals.find(|refused| (refused.op, refused.id) == (op, id))
+}
+
+/// The group's outputs were carried out: its clients have their answers.
+pub fn after_outputs(world: &World, s: usize, g: usize) {
+    nobody_waits_elsewhere::after_step(world, s, g);
+}
+
+/// A server is about to send this to a client; the group may not be here.
+pub fn before_message(world: &mut World, s: usize, g: usize, client: ClientRef, message: &Message) {
+    if let Message::Refused(refused) = message {
+        return before_refusal(world, s, g, client, refused);
+    }
+    world.in_life_of(s, g, |world| match message {
+        Message::Attached(_) => {
+            attached_is_final::before_attached(world, s, g, client);
+            isolated_attaches_nobody::before_attached(world, s, g, client);
+        }
+        Message::Entries(entries) => {
+            pages_of_this_log::before_page(world, s, g, client, entries);
+            readers_get_the_log::before_page(world, s, g, entries);
+            credit_bounds_pages::before_page(world, s, g, client, entries);
+        }
+        Message::StatusOk(ok) => tail_is_current::before_answer(world, s, g, client, ok.request, message),
+        Message::TrimOk { request, .. } => {
+            tail_is_current::before_answer(world, s, g, client, *request, message);
+        }
+        _ => {}
+    });
+}
+
+fn before_refusal(world: &mut World, s: usize, g: usize, client: ClientRef, refused: &Refused) {
+    match refused.op {
+        kind::APPEND => {
+            refused_rightly::before_refusal(world, g, client, refused);
+            refused_never_happens::before_refusal(world, g, client, refused);
+            behind_refused::note_refused(world, s, g, client.connection, refused.id, refused.code);
+        }
+        kind::STATUS | kind::TRIM if world.servers[s].groups.contains_key(&World::group_id(g)) => {
+            let (request, message) = (refused.id as u32, Message::Refused(refused.clone()));
+            world.in_life_of(s, g, |world| {
+                tail_is_current::before_answer(world, s, g, client, request, &message);
+            });
+        }
+        _ => {}
+    }
+}
+
+pub fn after_adoption(world: &mut World, s: usize, g: usize, config: &GroupConfig) {
+    epochs::check(world, s, g, config);
+    acked_is_kept::after_adoption(world, s, g);
+    chain_has_all::after_adoption(world, s, g, config);
+    nothing_of_the_old::after_adoption(world, s, g, config);
+}
+
+/// The coordinator's state before it took something in.
+#[derive(Debug)]
+pub struct Before {
+    drains: Vec<drain_keeps_degree::Before>,
+    lives: Vec<reset_after_lost::Before>,
+}
+
+pub fn before_coordinator(state: &CoordinatorState) -> Before {
+    Before {
+        drains: drain_keeps_degree::before(state),
+        lives: reset_after_lost::before(state),
+    }
+}
+
+pub fn after_coordinator(world: &World, before: &Before) {
+    drain_keeps_degree::check(world, &before.drains);
+    reset_after_lost::check(world.coordinator.state(), &before.lives);
+}

@@ -1,0 +1,34 @@
+//! A log begins anew only when its group was said to be lost: that alone excuses what was acknowledged before.
+
+use quorate_coordinator::state::{CoordinatorState, Group, GroupStatus};
+use quorate_types::GroupId;
+use quorate_types::config::Beginning;
+
+#[derive(Debug)]
+pub struct Before {
+    group_id: GroupId,
+    status: GroupStatus,
+    beginning: Option<Beginning>,
+}
+
+pub fn before(state: &CoordinatorState) -> Vec<Before> {
+    let of = |group: &Group| Before {
+        group_id: group.group_id,
+        status: group.status,
+        beginning: group.beginning,
+    };
+    state.groups.values().map(of).collect()
+}
+
+pub fn check(state: &CoordinatorState, before: &[Before]) {
+    for was in before {
+        let Some(group) = state.groups.get(&was.group_id) else {
+            continue;
+        };
+        assert!(
+            group.beginning == was.beginning || was.status == GroupStatus::Lost,
+            "a group that was {} begins anew",
+            was.status
+        );
+    }
+}

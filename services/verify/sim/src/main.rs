@@ -1,0 +1,220 @@
+//! `quorate-sim`: runs seeds, or one of them again.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use quorate_figures::Figures;
+use quorate_sim::plan::Profile;
+use quorate_sim::runner::{self, Failure, Report, Seeds};
+
+#[derive(Parser)]
+#[command(
+    version,
+    about = "Simulates whole fleets, each from one seed, and checks what must hold"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run many seeds on all cores
+    Run {
+        #[arg(long, default_value_t = 1_000)]
+        seeds: u64,
+        #[arg(long, default_value_t = 1)]
+        first: u64,
+        /// any, disks, trims, learners, coordinator, sessions, cuts, heads, queues, readers or repairs
+        #[arg(long, default_value = "any", value_parser = profile)]
+        profile: Profile,
+        /// Stop after so many failures
+        #[arg(long, default_value_t = 10)]
+        failures: usize,
+        /// Folder to which the figure `sim_seeds_clean` is appended
+        #[arg(long)]
+        figures: Option<PathBuf>,
+        /// The command that was run, for the figure
+        #[arg(long, default_value = "quorate-sim run")]
+        command: String,
+    },
+    /// Show that each planted bug is caught
+    #[cfg(feature = "planted")]
+    Planted {
+        /// Only the bug of this name
+        #[arg(long)]
+        only: Option<String>,
+        /// Folder to which the figure `planted_bugs_caught` is appended
+        #[arg(long)]
+        figures: Option<PathBuf>,
+    },
+    /// Run one seed, and say what happened in it
+    Replay {
+        seed: u64,
+        #[arg(long, default_value = "any", value_parser = profile)]
+        profile: Profile,
+        /// How many of the last events to print
+        #[arg(long, default_value_t = 200)]
+        events: usize,
+    },
+}
+
+fn profile(name: &str) -> Result<Profile, String> {
+    let names: Vec<&str> = Profile::ALL.iter().map(|(name, _)| *name).collect();
+    Profile::named(name).ok_or_else(|| format!("there are {}", names.join(", ")))
+}
+
+fn main() -> ExitCode {
+    runner::quiet_panics();
+    match Arguments::parse().command {
+        Command::Run {
+            seeds,
+            first,
+            profile,
+            failures,
+            figures,
+            command,
+        } => {
+            let seeds = Seeds {
+                first,
+                count: seeds,
+                profile,
+                failures_max: failures,
+            };
+            run(seeds, figures.as_deref(), &command)
+        }
+        #[cfg(feature = "planted")]
+        Command::Planted { only, figures } => planted(only.as_deref(), figures.as_deref()),
+        Command::Replay {
+            seed,
+            profile,
+            events,
+        } => replay(seed, profile, events),
+    }
+}
+
+/// The number of seeds on which a claim about the protocol rests.
+const SEEDS_GOAL: u64 = 100_000;
+
+fn keep(folder: Option<&Path>, name: &str, value: u64, unit: &str, goal: u64, command: &str) {
+    if let Some(folder) = folder
+        && let Err(trouble) =
+            Figures::new(folder, command.to_string()).write(name, value as f64, unit, Some(goal as f64))
+    {
+        eprintln!("{trouble}");
+    }
+}
+
+fn run(seeds: Seeds, folder: Option<&Path>, command: &str) -> ExitCode {
+    let started = Instant::now();
+    let shows = std::io::stderr().is_terminal();
+    let report = runner::run(
+        seeds,
+        || {},
+        |done, failed| {
+            if shows && done.is_multiple_of(100) {
+                let rate = done as f64 / started.elapsed().as_secs_f64();
+                eprint!(
+                    "\r  {done} of {} seeds, {failed} failed, {rate:.0}/s   ",
+                    seeds.count
+                );
+                let _shown = std::io::stderr().flush().is_ok();
+            }
+        },
+    );
+    if shows {
+        eprint!("\r\x1b[K");
+    }
+    tell(&report, started.elapsed().as_secs_f64());
+    for failure in &report.failures {
+        println!(
+            "seed {} failed: {}\n  {}",
+            failure.seed,
+            failure.reason,
+            failure.command()
+        );
+    }
+    if let Some(Failure { seed, profile, .. }) = report.failures.first() {
+        let (_, lines) = runner::replay(*seed, *profile, 60);
+        println!("the last events of seed {seed}:");
+        runner::print_lines(&lines);
+        return ExitCode::FAILURE;
+    }
+    keep(
+        folder,
+        "sim_seeds_clean",
+        report.counts.seeds,
+        "seeds",
+        SEEDS_GOAL,
+        command,
+    );
+    ExitCode::SUCCESS
+}
+
+fn tell(report: &Report, wall_s: f64) {
+    let counts = &report.counts;
+    let hours = counts.simulated_us as f64 / 3.6e9;
+    let seeds = counts.seeds;
+    println!(
+        "{seeds} seeds clean in {wall_s:.1} s: {hours:.1} simulated hours, {} events",
+        counts.events
+    );
+    for (name, count) in counts.numbers().into_iter().skip(3) {
+        println!("  {count:>12}  {name}");
+    }
+    println!("faults:");
+    for (fault, count) in &counts.faults {
+        println!("  {count:>12}  {}", fault.name());
+    }
+}
+
+#[cfg(feature = "planted")]
+fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
+    use quorate_sim::planted::{RARE, line, search, searches};
+    println!("| bug | profile | caught by seed | what broke |\n| --- | --- | --- | --- |");
+    use quorate_types::planted::Bug;
+    let (mut missed, mut caught) = (0, 0);
+    for one in searches() {
+        if only.is_none_or(|name| name == format!("{:?}", one.bug)) {
+            let catch = search(one);
+            missed += u64::from(catch.caught.is_none() && !RARE.contains(&catch.search.bug));
+            caught += u64::from(catch.caught.is_some());
+            println!("{}", line(&catch));
+        }
+    }
+    // One bug of all says nothing about the others.
+    let folder = folder.filter(|_| only.is_none());
+    let goal = (Bug::ALL.len() - RARE.len()) as u64;
+    keep(
+        folder,
+        "planted_bugs_caught",
+        caught,
+        "bugs",
+        goal,
+        "make sim PLANTED=1",
+    );
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn replay(seed: u64, profile: Profile, events: usize) -> ExitCode {
+    let (outcome, lines) = runner::replay(seed, profile, events);
+    let skip = lines.len().saturating_sub(events);
+    runner::print_lines(&lines[skip..]);
+    match outcome {
+        Ok(outcome) => {
+            println!("seed {seed} is clean, trace {:016x}", outcome.trace_hash);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            println!("seed {seed} failed: {}", failure.reason);
+            ExitCode::FAILURE
+        }
+    }
+}

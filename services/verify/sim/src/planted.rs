@@ -1,0 +1,94 @@
+//! That the checker can fail: each planted bug is caught, and within how many seeds.
+
+use quorate_types::planted::{Bug, plant};
+
+use crate::plan::Profile;
+use crate::runner::{self, Failure, Seeds};
+
+/// The profile in which a bug is looked for, and the number of seeds in which it must be found.
+#[derive(Debug, Clone, Copy)]
+pub struct Search {
+    pub bug: Bug,
+    pub profile: Profile,
+    pub seeds_max: u64,
+}
+
+/// A bug that was caught.
+#[derive(Debug, Clone)]
+pub struct Catch {
+    pub search: Search,
+    /// How many seeds it took, and what broke; `None`: it was not caught.
+    pub caught: Option<(u64, Failure)>,
+}
+
+/// All of them. A bug that the general profile finds late or never is looked for where it matters.
+pub fn searches() -> Vec<Search> {
+    let of = |bug: &Bug| {
+        let profile = match bug {
+            Bug::FloorIgnored => Profile::Sessions,
+            Bug::SessionsLostAtTrim | Bug::NoNewAgreement => Profile::Trims,
+            Bug::TruncationNotWritten | Bug::TruncationNotWaitedFor | Bug::OldCompletionsTaken => {
+                Profile::Cuts
+            }
+            Bug::AttachedBeforeRing => Profile::Cuts,
+            Bug::StaleTail | Bug::EpochUnchecked => Profile::Heads,
+            Bug::TornRecordTaken | Bug::DamageTruncated | Bug::DropNotWaitedFor => Profile::Disks,
+            Bug::CatchUpOneShort | Bug::LearnerNotWaitedFor | Bug::StalePromotion => Profile::Learners,
+            Bug::ActsBeforeLog => Profile::Coordinator,
+            Bug::FormerOwnerAppends | Bug::FormerOwnerOrders | Bug::QueueOutlivesHead => Profile::Queues,
+            Bug::RefusedOvertaken | Bug::RetryRefusedOutright => Profile::Queues,
+            Bug::FormerLogServed | Bug::CreditIgnored => Profile::Readers,
+            Bug::RepairUnchecked => Profile::Repairs,
+            Bug::IsolatedHeadAttaches | Bug::UnknownRefusedOutright => Profile::Heads,
+            _ => Profile::Any,
+        };
+        Search {
+            bug: *bug,
+            profile,
+            seeds_max: SEEDS_MAX,
+        }
+    };
+    Bug::ALL.iter().map(of).collect()
+}
+
+/// Bugs whose harm needs so many things to go wrong at once that some thousand seeds do not show it. Unit tests do, and
+/// `make sim PLANTED=1` looks for these bugs too.
+pub const RARE: &[Bug] = &[Bug::DropNotWaitedFor, Bug::RepairUnchecked];
+
+/// Bugs that take longer are better looked for in a narrower profile.
+const SEEDS_MAX: u64 = 3_000;
+
+/// Runs seeds with the bug until one breaks a property.
+pub fn search(search: Search) -> Catch {
+    let mut seeds = Seeds {
+        first: 1,
+        count: search.seeds_max,
+        profile: search.profile,
+        failures_max: 1,
+    };
+    loop {
+        let report = runner::run(seeds, || plant(Some(search.bug)), |_, _| {});
+        let Some(failure) = report.failures.into_iter().next() else {
+            return Catch { search, caught: None };
+        };
+        // A seed that fails without the bug is no evidence.
+        if runner::run_one(failure.seed, search.profile).is_ok() {
+            return Catch {
+                search,
+                caught: Some((failure.seed, failure)),
+            };
+        }
+        seeds.count -= failure.seed + 1 - seeds.first;
+        seeds.first = failure.seed + 1;
+    }
+}
+
+/// One line of the table in `docs/internals/simulator.md`.
+pub fn line(catch: &Catch) -> String {
+    let bug: String = format!("{:?}", catch.search.bug);
+    let (seed, reason) = match &catch.caught {
+        Some((seed, failure)) => (seed.to_string(), failure.reason.chars().take(90).collect()),
+        None => ("none".to_string(), String::new()),
+    };
+    format!("| {bug} | {} | {seed} | {reason} |", catch.search.profile.name())
+}

@@ -1,0 +1,206 @@
+//! Time: what happens next.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use quorate_group::Event;
+use quorate_types::{GroupId, Micros};
+
+use crate::client::{ToClient, Who};
+use crate::server::{DiskRead, FromClient};
+
+#[derive(Debug)]
+pub enum What {
+    /// A frame arrives on the link.
+    Peer {
+        from: usize,
+        to: usize,
+        generation: u64,
+    },
+    LinkUp {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    LinkDown {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    /// The server has heard nothing from its peer for long, unless it has meanwhile.
+    Silence {
+        server: usize,
+        peer: usize,
+        generation: u64,
+    },
+    Dial {
+        a: usize,
+        b: usize,
+    },
+    /// A control message arrives at the coordinator, or the end of its connection.
+    AtCoordinator {
+        server: usize,
+        connection: u64,
+    },
+    /// … at the server.
+    AtServer {
+        server: usize,
+        connection: u64,
+    },
+    ControlDial {
+        server: usize,
+        incarnation: u64,
+    },
+    Heartbeat {
+        server: usize,
+        incarnation: u64,
+        connection: u64,
+    },
+    Unanswered {
+        server: usize,
+        connection: u64,
+    },
+    CoordinatorTick {
+        life: u64,
+    },
+    CoordinatorSynced {
+        life: u64,
+    },
+    CoordinatorRestart,
+    CoordinatorResume,
+    Synced {
+        server: usize,
+        incarnation: u64,
+    },
+    /// The disk has read something.
+    DiskRead {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+        read: Box<DiskRead>,
+    },
+    /// The journal's copier goes over what it has not read.
+    Copy {
+        server: usize,
+        incarnation: u64,
+    },
+    AtGroup {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+        event: Box<Event>,
+    },
+    Flush {
+        server: usize,
+        incarnation: u64,
+    },
+    Tick {
+        server: usize,
+        incarnation: u64,
+    },
+    /// A queue has something to order or to refuse.
+    Wake {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+    },
+    /// A replica has held back what is committed for long enough.
+    CommitNoticeDue {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+    },
+    /// A learner may be sent more.
+    CatchupDue {
+        server: usize,
+        incarnation: u64,
+        group: GroupId,
+    },
+    DiskWorks {
+        server: usize,
+        incarnation: u64,
+    },
+    DiskFast {
+        server: usize,
+    },
+    Restart {
+        server: usize,
+    },
+    Resume {
+        server: usize,
+    },
+    ClientTick {
+        who: Who,
+    },
+    FromClient {
+        server: usize,
+        incarnation: u64,
+        who: Who,
+        message: Box<FromClient>,
+    },
+    ToClient {
+        who: Who,
+        connection: u64,
+        message: Box<ToClient>,
+    },
+    Unblock {
+        from: Node,
+        to: Node,
+    },
+    Fault,
+    /// Whether all is well again.
+    Check,
+}
+
+/// An end of a connection between servers, or between a server and the coordinator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Node {
+    Coordinator,
+    Server(usize),
+}
+
+#[derive(Debug, Default)]
+pub struct Schedule {
+    heap: BinaryHeap<Due>,
+    order: u64,
+}
+
+#[derive(Debug)]
+struct Due {
+    at: Micros,
+    order: u64,
+    what: What,
+}
+
+impl Schedule {
+    pub fn at(&mut self, at: Micros, what: What) {
+        self.order += 1;
+        let order = self.order;
+        self.heap.push(Due { at, order, what });
+    }
+
+    pub fn pop(&mut self) -> Option<(Micros, What)> {
+        self.heap.pop().map(|due| (due.at, due.what))
+    }
+}
+
+impl Ord for Due {
+    /// The earliest is the greatest; of one time, the one that was scheduled first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}
