@@ -20,7 +20,7 @@ pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Ve
     carry_out(&mut step, command);
     if command.may_free_capacity() {
         // Failed replicas are replaced before any new applicant is considered (Filo §4.1).
-        step.repairs().elect_replacements();
+        step.chain_repairs().elect_replacements();
     }
     settle(&mut step);
     step.into_effects()
@@ -76,7 +76,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             group_id,
             epoch,
             learner,
-        } => (step.repairs()).learner_caught_up(*server, *group_id, *epoch, *learner),
+        } => (step.chain_repairs()).learner_caught_up(*server, *group_id, *epoch, *learner),
         Command::Dropped { server, group_id } => step.leftovers().dropped(*server, *group_id),
     }
 }
@@ -86,7 +86,7 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
 fn settle(step: &mut Step<'_>) {
     for _ in 0..SETTLE_PASSES_MAX {
         let before = step.epoch_changes();
-        step.partitions().resolve();
+        step.unreachable().resolve();
         for server in step.servers().vacating() {
             if step.servers()[&server].drain.is_some() {
                 let scarce = step.moves().move_away(server);
@@ -132,7 +132,7 @@ fn servers_failed(step: &mut Step<'_>, servers: &[ServerId]) {
             step.leftovers().stop_waiting_for(server);
         }
     }
-    step.repairs().splice_all(affected);
+    step.chain_repairs().splice_all(affected);
 }
 
 fn server_slow(step: &mut Step<'_>, server: ServerId, cause: Option<String>) {

@@ -3,6 +3,7 @@
 use quorate_placement::Profile;
 
 use super::handler::admissions::Admissions;
+use super::handler::chain_repairs::ChainRepairs;
 use super::handler::configs::Configs;
 use super::handler::drains::Drains;
 use super::handler::epochs::Epochs;
@@ -10,16 +11,15 @@ use super::handler::leftovers::Leftovers;
 use super::handler::listing::Listing;
 use super::handler::moves::Moves;
 use super::handler::outbox::Outbox;
-use super::handler::partitions::Partitions;
 use super::handler::policies::Policies;
 use super::handler::reachability::Reachability;
 use super::handler::registrations::Registrations;
-use super::handler::repairs::Repairs;
 use super::handler::resets::Resets;
 use super::handler::resizes::Resizes;
 use super::handler::returns::Returns;
 use super::handler::roster::Roster;
 use super::handler::tokens::Tokens;
+use super::handler::unreachable::Unreachable;
 use super::machine::CoordinatorState;
 use super::table::{DeletedGroups, Groups, Servers};
 use crate::command::Effect;
@@ -146,9 +146,9 @@ impl Step<'_> {
         Resets::new(parts.epochs, parts.profile)
     }
 
-    pub fn repairs(&mut self) -> Repairs<'_> {
+    pub fn chain_repairs(&mut self) -> ChainRepairs<'_> {
         let order = self.state.policy.replacements;
-        Repairs::new(self.epochs(), order)
+        ChainRepairs::new(self.epochs(), order)
     }
 
     pub fn returns(&mut self) -> Returns<'_> {
@@ -159,8 +159,8 @@ impl Step<'_> {
         Moves::new(self.epochs())
     }
 
-    pub fn partitions(&mut self) -> Partitions<'_> {
-        Partitions::new(self.epochs())
+    pub fn unreachable(&mut self) -> Unreachable<'_> {
+        Unreachable::new(self.epochs())
     }
 
     fn parts(&mut self) -> Parts<'_> {

@@ -12,8 +12,8 @@ use quorate_types::{Code, Durability, Index, Micros};
 use quorate_wire::client::{self, kind};
 use quorate_wire::{TraceContext, cursor};
 
+use crate::append_queue::AppendQueue;
 use crate::attachments::Attachments;
-use crate::budget::Budgeted;
 use crate::output::Outputs;
 use crate::refusal::{Refusal, retry_ms};
 use crate::turn::Turn;
@@ -24,19 +24,19 @@ const SHORT_BATCH_TIMES_SHOWN: f64 = 1.2;
 #[derive(Debug, Default)]
 pub(crate) struct Appends {
     /// `None` before the first configuration.
-    pub budgeted: Option<Budgeted>,
+    pub queue: Option<AppendQueue>,
 }
 
 impl Appends {
     pub fn configure(&mut self, now_us: Micros, budget: &Budget) {
-        match &mut self.budgeted {
-            Some(budgeted) => {
-                budgeted.admission.set_budget(now_us, budget);
-                budgeted.budget = budget.clone();
+        match &mut self.queue {
+            Some(queue) => {
+                queue.admission.set_budget(now_us, budget);
+                queue.budget = budget.clone();
             }
             None => {
                 let admission = Admission::new(budget, QueueLimits::default(), now_us);
-                self.budgeted = Some(Budgeted {
+                self.queue = Some(AppendQueue {
                     admission,
                     budget: budget.clone(),
                 });
@@ -45,34 +45,32 @@ impl Appends {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.budgeted
-            .as_ref()
-            .is_none_or(|budgeted| budgeted.admission.is_empty())
+        self.queue.as_ref().is_none_or(|queue| queue.admission.is_empty())
     }
 
     pub fn next_wake(&mut self, now_us: Micros) -> Option<Micros> {
-        self.budgeted.as_mut()?.admission.next_wake(now_us)
+        self.queue.as_mut()?.admission.next_wake(now_us)
     }
 
     /// Opens or closes the queue: closed while too much is uncommitted, or the disk is behind.
     pub fn set_window(&mut self, replica: &Replica, turn: &Turn, out: &Outputs) {
-        if let Some(budgeted) = &mut self.budgeted {
+        if let Some(queue) = &mut self.queue {
             let waiting_bytes = turn.journal_waiting_bytes + out.journal_bytes;
             let is_disk_behind = replica.durability() == Durability::Persistent
                 && waiting_bytes > JOURNAL_BUFFER_BYTES_MAX / 4;
             let is_open = replica.uncommitted_bytes() < UNCOMMITTED_BYTES_MAX && !is_disk_behind;
-            budgeted.admission.set_window_open(is_open);
+            queue.admission.set_window_open(is_open);
         }
     }
 
     /// The next request that leaves the queue.
     pub fn pop(&mut self, now_us: Micros) -> Option<Ready<AppendRequest>> {
-        self.budgeted.as_mut()?.admission.pop(now_us)
+        self.queue.as_mut()?.admission.pop(now_us)
     }
 
     /// `None` before the first configuration.
     pub fn offer(&mut self, request: AppendRequest, timeout_ms: u32) -> Option<Offer<AppendRequest>> {
-        let Budgeted { admission, budget } = self.budgeted.as_mut()?;
+        let AppendQueue { admission, budget } = self.queue.as_mut()?;
         let now_us = request.received_us;
         let cost = budget.batch_milli(u64::from(request.entry_count), entry_bytes(&request));
         let bytes = request.payload.len() as u64;
@@ -87,15 +85,15 @@ impl Appends {
 
     /// Whether the group has used more of its reservation than was assumed, since this was last asked.
     pub fn take_returned(&mut self) -> bool {
-        self.budgeted
+        self.queue
             .as_mut()
-            .is_some_and(|budgeted| budgeted.admission.take_returned())
+            .is_some_and(|queue| queue.admission.take_returned())
     }
 
     pub fn drain(&mut self) -> Vec<AppendRequest> {
-        self.budgeted
+        self.queue
             .as_mut()
-            .map(|budgeted| budgeted.admission.drain())
+            .map(|queue| queue.admission.drain())
             .unwrap_or_default()
     }
 
@@ -116,7 +114,7 @@ impl Appends {
         let mut refusal = refusal_of(replica, request, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         if code == Code::Throttled {
-            let budget = self.budgeted.as_ref().map(|budgeted| &budgeted.budget);
+            let budget = self.queue.as_ref().map(|queue| &queue.budget);
             refusal.detail =
                 budget.and_then(|budget| advice(budget, request.entry_count.into(), entry_bytes(request)));
         }

@@ -8,7 +8,7 @@ use quorate_chain::Replica;
 use quorate_qos::{Flow, LentWindow};
 use quorate_types::{Micros, Role};
 
-use crate::budget::Budgeted;
+use crate::append_queue::AppendQueue;
 use crate::grant::Grant;
 use crate::turn::Turn;
 
@@ -28,8 +28,8 @@ pub(crate) struct Burst {
 
 impl Burst {
     /// Takes a grant of the present epoch.
-    pub fn grant(&mut self, budgeted: &mut Budgeted, grant: &Grant, now_us: Micros) {
-        let Budgeted { admission, budget } = budgeted;
+    pub fn grant(&mut self, queue: &mut AppendQueue, grant: &Grant, now_us: Micros) {
+        let AppendQueue { admission, budget } = queue;
         let tokens = budget
             .request_milli()
             .map(|cost| cost.saturating_mul(grant.rate_per_s));
@@ -38,16 +38,16 @@ impl Burst {
     }
 
     /// Other groups use what this one is not assumed to use.
-    pub fn assume(budgeted: &mut Budgeted, rate_per_s: Option<u64>, now_us: Micros) {
-        let Budgeted { admission, budget } = budgeted;
+    pub fn assume(queue: &mut AppendQueue, rate_per_s: Option<u64>, now_us: Micros) {
+        let AppendQueue { admission, budget } = queue;
         let tokens = rate_per_s.map(|rate| budget.request_milli().map(|cost| cost.saturating_mul(rate)));
         admission.assume(now_us, tokens);
     }
 
     /// Another epoch begins with the reservation, of which its servers may have granted some to others: they do not
     /// know yet that it has come. So nothing is assumed of it, and the first request is noticed.
-    pub fn begin_epoch(&mut self, budgeted: Option<&mut Budgeted>, turn: &Turn) {
-        if let Some(Budgeted { admission, .. }) = budgeted {
+    pub fn begin_epoch(&mut self, queue: Option<&mut AppendQueue>, turn: &Turn) {
+        if let Some(AppendQueue { admission, .. }) = queue {
             admission.end_lent();
             admission.assume(turn.now_us, turn.shares_burst.then_some([0; 3]));
         }
@@ -56,8 +56,8 @@ impl Burst {
     }
 
     /// Nothing passes on burst capacity while an owner wants it back, nor while batches take long.
-    pub fn judge(&self, budgeted: Option<&mut Budgeted>, replica: &Replica, turn: &Turn) {
-        if let Some(Budgeted { admission, .. }) = budgeted
+    pub fn judge(&self, queue: Option<&mut AppendQueue>, replica: &Replica, turn: &Turn) {
+        if let Some(AppendQueue { admission, .. }) = queue
             && admission.has_lent()
         {
             let is_under_way = replica.commit_index() < replica.log().last_index();
@@ -68,28 +68,28 @@ impl Burst {
 
     /// A batch was ordered that was not in the log before: its time to commitment is measured where anything was
     /// ever granted.
-    pub fn ordered(&mut self, budgeted: Option<&Budgeted>, replica: &Replica, now_us: Micros) {
-        if budgeted.is_some_and(|budgeted| budgeted.admission.has_lent()) {
+    pub fn ordered(&mut self, queue: Option<&AppendQueue>, replica: &Replica, now_us: Micros) {
+        if queue.is_some_and(|queue| queue.admission.has_lent()) {
             self.window.ordered(replica.log().last_index(), now_us);
         }
     }
 
     /// Takes in what is committed; true: what waits in the queue may pass now, and no event comes for it.
-    pub fn committed(&mut self, budgeted: Option<&mut Budgeted>, replica: &Replica, turn: &Turn) -> bool {
+    pub fn committed(&mut self, queue: Option<&mut AppendQueue>, replica: &Replica, turn: &Turn) -> bool {
         if !self.window.is_measuring() {
             return false;
         }
         self.window.committed(replica.commit_index(), turn.now_us);
-        let Some(budgeted) = budgeted.filter(|budgeted| !budgeted.admission.is_empty()) else {
+        let Some(queue) = queue.filter(|queue| !queue.admission.is_empty()) else {
             return false;
         };
-        self.judge(Some(budgeted), replica, turn);
+        self.judge(Some(queue), replica, turn);
         true
     }
 
     /// Requests/s that pass now: those of the reservation, and those granted.
-    pub fn rate_per_s(&self, budgeted: Option<&Budgeted>, now_us: Micros) -> u64 {
-        let reserved = budgeted.map_or(0, |budgeted| budgeted.budget.rate_per_s);
+    pub fn rate_per_s(&self, queue: Option<&AppendQueue>, now_us: Micros) -> u64 {
+        let reserved = queue.map_or(0, |queue| queue.budget.rate_per_s);
         let granted = if now_us < self.granted_until_us {
             self.granted_per_s
         } else {
@@ -116,9 +116,9 @@ impl Burst {
 
     /// The group as the controller sees it; `None` where it is no replica of a chain whose requests cost something. A
     /// learner takes what its place in the chain will cost: it is sent all that the others are, and what it missed.
-    pub fn load(&mut self, budgeted: Option<&Budgeted>, replica: &Replica, now_us: Micros) -> Option<Load> {
-        let (config, budgeted) = (replica.config()?, budgeted?);
-        let budget = &budgeted.budget;
+    pub fn load(&mut self, queue: Option<&AppendQueue>, replica: &Replica, now_us: Micros) -> Option<Load> {
+        let (config, queue) = (replica.config()?, queue?);
+        let budget = &queue.budget;
         if replica.role() == Role::None {
             return None;
         }
@@ -135,7 +135,7 @@ impl Burst {
             .map(|position| budget.reserved_milli_at(position))
             .collect();
         let measured = match replica.is_head() {
-            true => self.measure(budgeted, now_us),
+            true => self.measure(queue, now_us),
             false => Measured::default(),
         };
         Some(Load {
@@ -148,14 +148,14 @@ impl Burst {
     }
 
     /// The head's measurements since the last call.
-    fn measure(&mut self, budgeted: &Budgeted, now_us: Micros) -> Measured {
-        let flow = budgeted.admission.flow();
+    fn measure(&mut self, queue: &AppendQueue, now_us: Micros) -> Measured {
+        let flow = queue.admission.flow();
         let elapsed_us = now_us
             .saturating_sub(std::mem::replace(&mut self.measured_at_us, now_us))
             .max(1);
         let since = flow.since(&std::mem::replace(&mut self.measured, flow));
         let per_s = |milli: [u64; 3]| {
-            let requests = u128::from(budgeted.budget.requests_of(milli));
+            let requests = u128::from(queue.budget.requests_of(milli));
             u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
         };
         let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
@@ -168,8 +168,8 @@ impl Burst {
     }
 
     /// Requests that passed on burst capacity since the last call.
-    pub fn take_requests(&mut self, budgeted: Option<&Budgeted>) -> u64 {
-        let Some(Budgeted { admission, budget }) = budgeted else {
+    pub fn take_requests(&mut self, queue: Option<&AppendQueue>) -> u64 {
+        let Some(AppendQueue { admission, budget }) = queue else {
             return 0;
         };
         let flow = admission.flow();

@@ -169,11 +169,11 @@ impl Intake {
         timeout_ms: u32,
         view: &mut View<'_>,
     ) -> Option<AppendRequest> {
-        if view.turn.is_unmetered && self.appends.budgeted.is_some() {
+        if view.turn.is_unmetered && self.appends.queue.is_some() {
             return Some(request);
         }
         self.burst
-            .judge(self.appends.budgeted.as_mut(), view.replica, view.turn);
+            .judge(self.appends.queue.as_mut(), view.replica, view.turn);
         let (client, seq, entry_count) = (request.client, request.seq, request.entry_count);
         let Some(offer) = self.appends.offer(request, timeout_ms) else {
             view.counters.refused(entry_count);
@@ -213,7 +213,7 @@ impl Intake {
         loop {
             self.appends.set_window(view.replica, view.turn, view.out);
             self.burst
-                .judge(self.appends.budgeted.as_mut(), view.replica, view.turn);
+                .judge(self.appends.queue.as_mut(), view.replica, view.turn);
             match self.appends.pop(view.turn.now_us)? {
                 Ready::Admitted(request) => {
                     if self.attachments.owns(request.session, request.client)
@@ -247,7 +247,7 @@ impl Intake {
     pub fn ordered(&mut self, replica: &Replica, turn: &Turn, is_new: bool) {
         if is_new {
             self.burst
-                .ordered(self.appends.budgeted.as_ref(), replica, turn.now_us);
+                .ordered(self.appends.queue.as_ref(), replica, turn.now_us);
         }
     }
 
@@ -255,7 +255,7 @@ impl Intake {
     pub fn committed(&mut self, view: &mut View<'_>) {
         if self
             .burst
-            .committed(self.appends.budgeted.as_mut(), view.replica, view.turn)
+            .committed(self.appends.queue.as_mut(), view.replica, view.turn)
         {
             view.out.push(Output::WakeInTime);
         }
@@ -306,7 +306,7 @@ impl Intake {
     pub fn configure(&mut self, budget: &quorate_types::cost::Budget, begins_epoch: bool, turn: &Turn) {
         self.appends.configure(turn.now_us, budget);
         if begins_epoch {
-            self.burst.begin_epoch(self.appends.budgeted.as_mut(), turn);
+            self.burst.begin_epoch(self.appends.queue.as_mut(), turn);
         }
     }
 
@@ -314,10 +314,10 @@ impl Intake {
         if view.replica.epoch() != grant.epoch || !view.replica.is_head() {
             return;
         }
-        let Some(budgeted) = &mut self.appends.budgeted else {
+        let Some(queue) = &mut self.appends.queue else {
             return;
         };
-        self.burst.grant(budgeted, grant, view.turn.now_us);
+        self.burst.grant(queue, grant, view.turn.now_us);
         let rate_per_s = self.rate_per_s(view.turn.now_us);
         if self.burst.is_news(rate_per_s) {
             self.announce(view.replica, view.turn, view.out);
@@ -327,8 +327,8 @@ impl Intake {
     }
 
     pub fn assume(&mut self, rate_per_s: Option<u64>, now_us: Micros) {
-        if let Some(budgeted) = &mut self.appends.budgeted {
-            Burst::assume(budgeted, rate_per_s, now_us);
+        if let Some(queue) = &mut self.appends.queue {
+            Burst::assume(queue, rate_per_s, now_us);
         }
     }
 
@@ -343,16 +343,16 @@ impl Intake {
     }
 
     pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<Load> {
-        self.burst.load(self.appends.budgeted.as_ref(), replica, now_us)
+        self.burst.load(self.appends.queue.as_ref(), replica, now_us)
     }
 
     pub fn take_burst_requests(&mut self) -> u64 {
-        self.burst.take_requests(self.appends.budgeted.as_ref())
+        self.burst.take_requests(self.appends.queue.as_ref())
     }
 
     /// Requests/s that pass now.
     pub fn rate_per_s(&self, now_us: Micros) -> u64 {
-        self.burst.rate_per_s(self.appends.budgeted.as_ref(), now_us)
+        self.burst.rate_per_s(self.appends.queue.as_ref(), now_us)
     }
 }
 

@@ -20,9 +20,9 @@
 
 mod absent;
 mod answers;
+mod append_queue;
 mod appends;
 mod attachments;
-mod budget;
 mod burst;
 mod counters;
 mod event;

@@ -4,7 +4,7 @@
 //! - [`amounts`]: exact integer amounts of a server's resources
 //! - [`fleet`]: servers with their free resources; Filo's ElectServer
 //! - [`admission`]: Filo's Algorithm 1 for one applicant and for a batch
-//! - [`search`]: a batch improved in rounds that remove applicants and place others
+//! - [`batch_search`]: a batch improved in passes that remove applicants and place others (`quorate-planner` only)
 //! - [`quote`]: admission with a reason for a refusal and an SLA that would fit
 
 // Loops over the resources read several arrays at the same index.
@@ -12,17 +12,17 @@
 
 pub mod admission;
 pub mod amounts;
+pub mod batch_search;
 pub mod fleet;
 mod index;
 pub mod profile;
 pub mod quote;
-pub mod search;
 
 pub use admission::{Applicant, NotPlaced, Replacement, heaviest_first, place_batch, place_one, replace};
 pub use amounts::Amounts;
+pub use batch_search::{Search, place_batch_searching};
 pub use fleet::{Choice, Fleet, Pool};
 pub use profile::{Machine, Profile, ProfileError, RoleDemands};
 pub use quote::{
     admit, in_place, largest_rate_that_fits, largest_sla_that_fits, place_again, quote, scarce_for,
 };
-pub use search::{Search, place_batch_searching};

@@ -1,4 +1,4 @@
-//! Epochs: every change of a group's members goes through here (Filo §4.1 "Failures"; `consensus.md`).
+//! Epochs: every change of a group's members goes through here (Filo §4.1 "Failures"; `docs/internals/chain.md`).
 //!
 //! The free resources, the indexes, the epoch, the leftovers and the messages to members stay in step, whichever handler
 //! asks for the change.
@@ -13,8 +13,8 @@ use quorate_types::{GroupId, Offset, ServerId, Sla};
 use super::configs::{Configs, epoch_message};
 use super::drops::Drops;
 use super::dry_run::DryRun;
-use super::elections::Elections;
 use super::outbox::Outbox;
+use super::replica_choice::ReplicaChoice;
 use crate::state::entity::{EventKind, EventSubject, Group, Membership, Returned};
 use crate::state::table::{Fleets, Groups, Servers, UnreachablePairs};
 
@@ -102,8 +102,8 @@ impl<'a> Epochs<'a> {
         DryRun::new(self.fleets, self.groups, self.servers, profile)
     }
 
-    pub fn elections(&mut self) -> Elections<'_> {
-        Elections::new(self.fleets, self.groups, self.servers, self.pairs)
+    pub fn replica_choice(&mut self) -> ReplicaChoice<'_> {
+        ReplicaChoice::new(self.fleets, self.groups, self.servers, self.pairs)
     }
 }
 
@@ -197,7 +197,7 @@ impl Epochs<'_> {
     pub fn issue(&mut self, begun: Begun) {
         let (group_id, before) = (begun.group_id, begun.before);
         if self.groups[&group_id].wants_learner()
-            && let Some(learner) = self.elections().learner(group_id)
+            && let Some(learner) = self.replica_choice().learner(group_id)
         {
             let group = &self.groups[&group_id];
             self.fleets

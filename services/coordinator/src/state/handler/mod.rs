@@ -1,34 +1,34 @@
 //! Handlers, one for each concern. A handler is made for one operation, holds the tables that it may touch and no
 //! others, and writes what follows into the [`outbox`].
 //!
-//! Ground: [`outbox`], [`configs`] (configurations sent to members, status), [`drops`] (leftover data), [`elections`]
+//! Ground: [`outbox`], [`configs`] (configurations sent to members, status), [`drops`] (leftover data), [`replica_choice`]
 //! (servers for replicas), [`listing`] (servers open to placement), [`dry_run`] (quotes).
 //!
 //! Servers: [`vetting`], [`registrations`], [`roster`], [`drains`], [`tokens`], [`policies`], [`reachability`]. They
 //! cannot reach a group's members.
 //!
-//! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`resets`], [`repairs`], [`returns`],
-//! [`moves`] and [`partitions`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
+//! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`resets`], [`chain_repairs`], [`returns`],
+//! [`moves`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
 
 pub mod admissions;
+pub mod chain_repairs;
 pub mod configs;
 pub mod drains;
 pub mod drops;
 pub mod dry_run;
-pub mod elections;
 pub mod epochs;
 pub mod leftovers;
 pub mod listing;
 pub mod moves;
 pub mod outbox;
-pub mod partitions;
 pub mod policies;
 pub mod reachability;
 pub mod registrations;
-pub mod repairs;
+pub mod replica_choice;
 pub mod resets;
 pub mod resizes;
 pub mod returns;
 pub mod roster;
 pub mod tokens;
+pub mod unreachable;
 pub mod vetting;

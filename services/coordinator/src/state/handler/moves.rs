@@ -103,9 +103,9 @@ impl<'a> Moves<'a> {
 
     /// Elects the replacement and has it learn; the replica stays until it has.
     fn begin_move(&mut self, group_id: GroupId, from: ServerId) -> Result<(), ScarceResource> {
-        let mut elections = self.epochs.elections();
-        let Some(learner) = elections.successor(group_id, from, Pool::Admission) else {
-            return Err(elections.scarce_for_successor(group_id, from));
+        let mut choice = self.epochs.replica_choice();
+        let Some(learner) = choice.successor(group_id, from, Pool::Admission) else {
+            return Err(choice.scarce_for_successor(group_id, from));
         };
         self.epochs.reconfigure(group_id, |members| {
             members.leaving = Some(from);
@@ -115,7 +115,7 @@ impl<'a> Moves<'a> {
     }
 
     fn splice_slow(&mut self, group_id: GroupId, slow: ServerId) -> bool {
-        let successor = (self.epochs.elections()).successor(group_id, slow, Pool::Replacement);
+        let successor = (self.epochs.replica_choice()).successor(group_id, slow, Pool::Replacement);
         if successor.is_none() {
             return false;
         }
@@ -133,7 +133,7 @@ impl<'a> Moves<'a> {
         } else {
             Pool::Replacement
         };
-        let Some(other) = self.epochs.elections().successor(group_id, learner, pool) else {
+        let Some(other) = self.epochs.replica_choice().successor(group_id, learner, pool) else {
             return false;
         };
         self.epochs

@@ -1,5 +1,5 @@
 //! Reports about pairs of servers become events, and pairs that stay unreachable are noted. Groups act on it through
-//! `partitions`.
+//! `unreachable`.
 
 use quorate_types::ServerId;
 

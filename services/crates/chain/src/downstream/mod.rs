@@ -223,7 +223,7 @@ impl Downstream {
         stream.notify(notice, out);
     }
 
-    /// From now on a commitment waits for the next batch to carry it, or for [`Downstream::commit_notice_due`].
+    /// From now on a commit waits for the next batch to carry it, or for [`Downstream::commit_notice_due`].
     pub fn hold_commit_notices(&mut self) {
         self.notices.hold();
     }

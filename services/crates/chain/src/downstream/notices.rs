@@ -1,4 +1,4 @@
-//! Holding commit notices back: nothing waits for a commitment downstream but readers there.
+//! Holding commit notices back: nothing downstream waits for a commit but readers there.
 //!
 //! The next batch carries the commit index for free. So appends that follow one another need no message for it. All
 //! else that a notice says is sent at once.

@@ -228,7 +228,7 @@ impl Upstream {
         true
     }
 
-    /// At a tick: sends even little progress, where this replica gets on while commitment does not.
+    /// At a tick: sends even little progress, where this replica gets on while the commit index does not.
     pub fn show_progress(
         &mut self,
         membership: &Membership,

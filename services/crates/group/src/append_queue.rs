@@ -6,7 +6,7 @@ use quorate_types::cost::Budget;
 
 /// The queue and the budget that the first configuration brings.
 #[derive(Debug)]
-pub(crate) struct Budgeted {
+pub(crate) struct AppendQueue {
     pub admission: Admission<AppendRequest>,
     pub budget: Budget,
 }

@@ -13,11 +13,11 @@ use crate::state::entity::Group;
 
 /// May change members, through epochs.
 #[derive(Debug)]
-pub struct Partitions<'a> {
+pub struct Unreachable<'a> {
     epochs: Epochs<'a>,
 }
 
-impl<'a> Partitions<'a> {
+impl<'a> Unreachable<'a> {
     pub fn new(epochs: Epochs<'a>) -> Self {
         Self { epochs }
     }
@@ -75,7 +75,7 @@ impl<'a> Partitions<'a> {
         }
         let can_spare_one = group.can_spare_one();
         if !can_spare_one {
-            let successor = (self.epochs.elections()).successor(group_id, out, Pool::Replacement);
+            let successor = (self.epochs.replica_choice()).successor(group_id, out, Pool::Replacement);
             if successor.is_none() {
                 return false;
             }

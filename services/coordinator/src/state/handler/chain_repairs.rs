@@ -11,12 +11,12 @@ use crate::state::entity::Membership;
 
 /// May change members, through epochs.
 #[derive(Debug)]
-pub struct Repairs<'a> {
+pub struct ChainRepairs<'a> {
     epochs: Epochs<'a>,
     order: Replacements,
 }
 
-impl<'a> Repairs<'a> {
+impl<'a> ChainRepairs<'a> {
     pub fn new(epochs: Epochs<'a>, order: Replacements) -> Self {
         Self { epochs, order }
     }
@@ -36,7 +36,7 @@ impl<'a> Repairs<'a> {
         }
     }
 
-    /// Charges first the replicas that stay where they are, as a follower that becomes head; elections get the rest.
+    /// Charges first the replicas that stay where they are, as a follower that becomes head; replacements get the rest.
     fn splice_then_replace(&mut self, affected: BTreeSet<GroupId>) {
         let mut spliced = Vec::new();
         let mut begun = BTreeMap::new();
@@ -73,7 +73,7 @@ impl<'a> Repairs<'a> {
     pub fn elect_replacements(&mut self) {
         for group_id in self.in_order(self.epochs.groups().wanting_learner()) {
             if self.epochs.groups()[&group_id].wants_learner()
-                && self.epochs.elections().would_find_learner(group_id)
+                && self.epochs.replica_choice().would_find_learner(group_id)
             {
                 self.epochs.renew(group_id);
             }
@@ -82,7 +82,7 @@ impl<'a> Repairs<'a> {
 
     fn in_order(&mut self, mut groups: Vec<GroupId>) -> Vec<GroupId> {
         if self.order == Replacements::HeaviestFirst {
-            self.epochs.elections().sort_heaviest_first(&mut groups);
+            self.epochs.replica_choice().sort_heaviest_first(&mut groups);
         }
         groups
     }

@@ -1,4 +1,4 @@
-//! Elections: which server takes a replica that a group lacks, or is about to lack (Filo's ElectServer).
+//! Choice of the server that takes a replica that a group lacks, or is about to lack (Filo's ElectServer).
 
 use quorate_placement::Pool;
 use quorate_types::sla::ScarceResource;
@@ -8,14 +8,14 @@ use crate::state::table::{Fleets, Groups, Servers, UnreachablePairs};
 
 /// May charge servers for replicas; reads all else.
 #[derive(Debug)]
-pub struct Elections<'a> {
+pub struct ReplicaChoice<'a> {
     fleets: &'a mut Fleets,
     groups: &'a Groups,
     servers: &'a Servers,
     pairs: &'a UnreachablePairs,
 }
 
-impl<'a> Elections<'a> {
+impl<'a> ReplicaChoice<'a> {
     pub fn new(
         fleets: &'a mut Fleets,
         groups: &'a Groups,
@@ -50,7 +50,7 @@ impl<'a> Elections<'a> {
         fleet.elect_among(tail, &group.chain, Pool::Replacement, &reaches)
     }
 
-    /// Whether an election would find a learner: asked before an epoch is spent on it.
+    /// Whether a server would be found for a learner: asked before an epoch is spent on it.
     pub fn would_find_learner(&mut self, group_id: GroupId) -> bool {
         let Some(server) = self.learner(group_id) else {
             return false;
