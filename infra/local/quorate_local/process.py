@@ -136,8 +136,8 @@ class Running:
         """Wait until it is ready; returns the seconds that took, or raises `ProcessFailed`."""
         begun = time.monotonic()
         while True:
-            code = self.exit_code()
-            if code is not None or not self.is_alive():
+            if not self.is_alive():
+                code = self.exit_code()  # asked after the end was seen: it may have ended a moment ago
                 raise ProcessFailed(self.name, describe_exit(code), self.log, code)
             if _ready_now(spec, self):
                 return time.monotonic() - begun
