@@ -5,9 +5,12 @@
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-MAKEFLAGS += --no-builtin-rules --no-print-directory
+# Downloads, compilers and packages of several languages wait for different things: four at a time.
+MAKEFLAGS += --no-builtin-rules --no-print-directory --jobs=4
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Tools that know make would look for its job server, which is not theirs.
+unexport MAKEFLAGS MFLAGS
 
 STATE ?= .quorate
 SERVERS ?= 5
@@ -125,10 +128,10 @@ lock: $(stamps)/python
 system:
 	@infra/setup/system.sh
 
-prometheus:
+prometheus: system
 	@infra/setup/prometheus.sh
 
-prometheus-required:
+prometheus-required: system
 	@REQUIRED=1 infra/setup/prometheus.sh
 
 rust: system
