@@ -4,8 +4,8 @@
 use quorate_types::Code;
 use quorate_wire::client::Message;
 
-use super::{Step, refusal_in};
-use crate::world::World;
+use super::step::{Step, refusal_in};
+use crate::fleet::World;
 
 const FOR_LACK: [u16; 3] = [
     Code::Throttled as u16,

@@ -4,7 +4,7 @@
 use quorate_wire::client::Entries;
 use quorate_wire::cursor;
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// A server is about to send the page.
 pub fn before_page(world: &World, s: usize, g: usize, entries: &Entries) {
