@@ -4,12 +4,12 @@
 //! Each layer imports only those above it in this list:
 //!
 //! - [`plan`]: decisions of a seed; [`trace`], [`counts`]: records of a run
-//! - [`disk`]: a server's journal; [`ledger`]: all that was ever committed, and what clients know of it
-//! - [`fleet`]: the state of all parts, and questions about it
-//! - [`invariants`]: one property per file
-//! - [`links`], [`client`], [`server`], [`coordinator`]: behaviour of the parts
-//! - [`faults`]: disturbances
-//! - [`run`]: one seed, event by event
+//! - `disk`: a server's journal; `ledger`: all that was ever committed, and what clients know of it
+//! - `fleet`: the state of all parts, and questions about it
+//! - `invariants`: one property per file
+//! - `links`, `client`, `server`, `coordinator`: behaviour of the parts
+//! - `faults`: injected faults
+//! - `run`: one seed, event by event
 //! - [`runner`]: many seeds
 
 mod client;

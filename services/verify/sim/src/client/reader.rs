@@ -1,5 +1,5 @@
-//! Clients that read a group from its beginning to its end, at any replica: by single reads, some of which wait, or
-//! by subscriptions with credit. Each page must join the pages before it.
+//! Clients that read a group from its beginning to its end, at any replica. They use single reads, some of which wait,
+//! or subscriptions with credit. Each page must join the pages before it.
 
 use quorate_types::{Code, Micros, Offset};
 use quorate_wire::client::{Attached, Entries, Message, Refused, kind};

@@ -7,7 +7,7 @@ use rand::Rng;
 
 use crate::client::connection;
 use crate::coordinator::{drains, outages};
-use crate::fleet::{ClientId, Node, Scheduled, World};
+use crate::fleet::{ClientId, Node, World};
 use crate::links;
 use crate::plan::Fault;
 use crate::server::{control, process};
@@ -50,41 +50,17 @@ fn apply(world: &mut World, fault: Fault) -> bool {
             network::block(world, Node::Server(s), Node::Server(other));
             network::block(world, Node::Server(other), Node::Server(s));
         }
-        Fault::ControlOneWay => {
-            if world.rng.random_bool(0.5) {
-                network::block(world, Node::Server(s), Node::Coordinator);
-            } else {
-                network::block(world, Node::Coordinator, Node::Server(s));
-            }
-        }
+        Fault::ControlOneWay => network::block_control(world, s),
         Fault::ControlBreak => control::disconnect(world, s),
         Fault::Crash => return servers::crash_if(world, s),
-        Fault::CrashMany => {
-            let chosen: Vec<usize> = (0..world.servers.len())
-                .filter(|_| world.rng.random_bool(0.6))
-                .collect();
-            return chosen
-                .into_iter()
-                .filter(|s| servers::crash_if(world, *s))
-                .count()
-                > 0;
-        }
-        Fault::CrashAll => {
-            return (0..world.servers.len())
-                .filter(|s| servers::crash_if(world, *s))
-                .count()
-                > 0;
-        }
-        Fault::Wipe => return servers::lose(world, s, |world, s| process::wipe(world, s)),
-        Fault::Replace => return servers::lose(world, s, |world, s| process::replace(world, s)),
-        Fault::BitFlip => return servers::lose(world, s, |world, s| process::damage(world, s)),
+        Fault::CrashMany => return servers::crash_many(world),
+        Fault::CrashAll => return servers::crash_all(world),
+        Fault::Wipe => return servers::lose(world, s, process::wipe),
+        Fault::Replace => return servers::lose(world, s, process::replace),
+        Fault::BitFlip => return servers::lose(world, s, process::damage),
         Fault::Rot => return servers::rot_if(world, s),
         Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
-        Fault::DiskSlow => {
-            world.servers[s].sync_factor = 20;
-            let at = world.now + world.rng.random_range(10_000..500_000);
-            world.schedule(at, Scheduled::DiskFast { server: s });
-        }
+        Fault::DiskSlow => servers::slow_disk(world, s),
         Fault::Pause => servers::pause(world, s),
         Fault::CoordinatorCrash => return outages::crash(world),
         Fault::CoordinatorPause => {

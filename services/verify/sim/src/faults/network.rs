@@ -19,6 +19,15 @@ pub(super) fn isolate(world: &mut World, s: usize) {
     }
 }
 
+/// Blocks one direction between the server and the coordinator.
+pub(super) fn block_control(world: &mut World, s: usize) {
+    if world.rng.random_bool(0.5) {
+        block(world, Node::Server(s), Node::Coordinator);
+    } else {
+        block(world, Node::Coordinator, Node::Server(s));
+    }
+}
+
 pub(super) fn block(world: &mut World, from: Node, to: Node) {
     let short = world.rng.random_bool(0.7);
     let length: Micros = if short {

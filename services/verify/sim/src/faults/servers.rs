@@ -17,6 +17,17 @@ pub(super) fn crash_if(world: &mut World, s: usize) -> bool {
     true
 }
 
+pub(super) fn crash_many(world: &mut World) -> bool {
+    let chosen: Vec<usize> = (0..world.servers.len())
+        .filter(|_| world.rng.random_bool(0.6))
+        .collect();
+    chosen.into_iter().filter(|s| crash_if(world, *s)).count() > 0
+}
+
+pub(super) fn crash_all(world: &mut World) -> bool {
+    (0..world.servers.len()).filter(|s| crash_if(world, *s)).count() > 0
+}
+
 /// Loses all that a server holds, if that loses no group that may not be lost.
 pub(super) fn lose(world: &mut World, s: usize, how: impl FnOnce(&mut World, usize)) -> bool {
     if !world.servers[s].alive || !(0..world.ledgers.len()).all(|g| world.may_lose(s, g)) {
@@ -63,6 +74,13 @@ pub(super) fn disk_fault(world: &mut World, s: usize, fault: Fault) -> bool {
         );
     }
     true
+}
+
+/// Slows the syncs of a server for a while.
+pub(super) fn slow_disk(world: &mut World, s: usize) {
+    world.servers[s].sync_factor = 20;
+    let at = world.now + world.rng.random_range(10_000..500_000);
+    world.schedule(at, Scheduled::DiskFast { server: s });
 }
 
 pub(super) fn pause(world: &mut World, s: usize) {

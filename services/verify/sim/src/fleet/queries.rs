@@ -2,7 +2,7 @@
 
 use quorate_types::{Durability, Epoch, GroupId, Index, ServerId};
 
-use super::{ClientId, Connection, Node, Outstanding, World};
+use super::{Node, Outstanding, World};
 use crate::plan::Fault;
 
 impl World {
@@ -39,10 +39,7 @@ impl World {
     }
 
     pub fn in_memory_groups(&self, s: usize) -> Vec<usize> {
-        self.in_memory_ids(s)
-            .into_iter()
-            .map(|id| Self::index_of(id))
-            .collect()
+        self.in_memory_ids(s).into_iter().map(Self::index_of).collect()
     }
 
     pub fn in_memory_ids(&self, s: usize) -> Vec<GroupId> {
@@ -69,7 +66,7 @@ impl World {
     /// well. Failures may still come together, and the group be lost.
     pub fn may_lose(&self, s: usize, g: usize) -> bool {
         // Damaged records on a running server are repaired from others, which keep theirs until then.
-        let may_lose_all = self.plan.may_lose_groups && !self.servers.iter().any(|server| server.is_rotten);
+        let may_lose_all = self.plan.may_lose_groups && !self.servers.iter().any(|server| server.has_damage);
         may_lose_all || self.others_have(s, g)
     }
 
@@ -88,7 +85,7 @@ impl World {
             let at_coordinator = (Node::Server(m), Node::Coordinator);
             server.alive
                 && server.paused_until <= self.now
-                && !server.is_rotten
+                && !server.has_damage
                 && server.control.as_ref().is_some_and(|c| c.is_registered)
                 && !self.is_blocked(at_coordinator.0, at_coordinator.1)
                 && !self.is_blocked(at_coordinator.1, at_coordinator.0)
@@ -101,30 +98,6 @@ impl World {
             .filter(|m| *m != s);
         let is_member = group.chain.iter().any(|id| self.server_of(*id) == Some(s));
         !is_member || (self.coordinator.is_up() && others.into_iter().any(is_well))
-    }
-}
-
-impl World {
-    pub fn connection(&self, client: ClientId) -> &Connection {
-        match client {
-            ClientId::Writer(c) => &self.writers[c].connection,
-            ClientId::Reader(r) => &self.readers[r].connection,
-        }
-    }
-
-    pub fn connection_mut(&mut self, client: ClientId) -> &mut Connection {
-        match client {
-            ClientId::Writer(c) => &mut self.writers[c].connection,
-            ClientId::Reader(r) => &mut self.readers[r].connection,
-        }
-    }
-
-    /// The group that the client is of.
-    pub fn group_of_client(&self, client: ClientId) -> usize {
-        match client {
-            ClientId::Writer(c) => self.writers[c].group,
-            ClientId::Reader(r) => self.readers[r].group,
-        }
     }
 
     /// The batch that the writer sent under this number on this connection and that has no answer.

@@ -35,10 +35,10 @@ pub struct Server {
     pub disk: Disk,
     pub disk_fault: bool,
     /// Records were damaged since this process started, and not all are repaired.
-    pub is_rotten: bool,
+    pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
     pub copiers: BTreeMap<u64, (GroupId, Lsn)>,
-    pub copiers_begun: u64,
+    pub copiers_started: u64,
     /// Damaged records, none of a batch, for which groups have stated again where their logs begin and end.
     pub restated: BTreeSet<Lsn>,
     /// Its journal failed; it is restarted then.
@@ -55,7 +55,7 @@ pub struct Server {
     pub hostings: u64,
     pub attachments: u64,
     /// On its clock: when the coordinator last answered this process; and how long a lease is. 0 before the first answer.
-    pub heard_us: Micros,
+    pub answered_us: Micros,
     pub lease_us: Micros,
     /// Found on disk at start.
     pub held: Vec<HeldGroup>,
@@ -65,7 +65,7 @@ pub struct Server {
     /// Peers whose link broke, or could not be opened, and did not come back.
     pub unreachable: BTreeSet<ServerId>,
     /// For the coordinator, until there is a connection.
-    pub news: Vec<ToCoordinator>,
+    pub unsent: Vec<ToCoordinator>,
     /// Grows whenever what is held of a group is lost: (server, group) with the same number has kept what it had.
     pub lineages: BTreeMap<GroupId, u64>,
     pub drift_permille: i64,
@@ -87,9 +87,9 @@ impl Server {
             deferred: Vec::new(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
-            is_rotten: false,
+            has_damage: false,
             copiers: BTreeMap::new(),
-            copiers_begun: 0,
+            copiers_started: 0,
             restated: BTreeSet::new(),
             fails_until: None,
             sync_factor: 1,
@@ -100,13 +100,13 @@ impl Server {
             delivered: None,
             hostings: 0,
             attachments: 0,
-            heard_us: 0,
+            answered_us: 0,
             lease_us: 0,
             held: Vec::new(),
             control: None,
             drain: DrainState::None,
             unreachable: BTreeSet::new(),
-            news: Vec::new(),
+            unsent: Vec::new(),
             lineages: BTreeMap::new(),
             drift_permille,
             wall_offset_us: 0,
@@ -161,7 +161,7 @@ impl Server {
 
     /// No answer for the length of a lease, as `services/replica/src/shared.rs` has it.
     pub fn is_coordinator_silent(&self, now: Micros) -> bool {
-        self.clock_us(now).saturating_sub(self.heard_us) >= self.lease_us
+        self.clock_us(now).saturating_sub(self.answered_us) >= self.lease_us
     }
 
     pub fn group_ids(&self) -> Vec<GroupId> {

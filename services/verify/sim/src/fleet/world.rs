@@ -8,7 +8,8 @@ use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 
 use super::{
-    Coordinator, FormerLogs, Habit, Link, Node, Reader, Schedule, Scheduled, Server, WALL_BEGINS_US, Writer,
+    ClientId, Connection, Coordinator, FormerLogs, Habit, Link, Node, Reader, Schedule, Scheduled, Server,
+    WALL_BEGINS_US, Writer,
 };
 use crate::counts::Counts;
 use crate::ledger::Ledger;
@@ -116,6 +117,28 @@ impl World {
 
     pub fn link(&mut self, a: usize, b: usize) -> &mut Link {
         self.links.entry((a.min(b), a.max(b))).or_default()
+    }
+
+    pub fn connection(&self, client: ClientId) -> &Connection {
+        match client {
+            ClientId::Writer(c) => &self.writers[c].connection,
+            ClientId::Reader(r) => &self.readers[r].connection,
+        }
+    }
+
+    pub fn connection_mut(&mut self, client: ClientId) -> &mut Connection {
+        match client {
+            ClientId::Writer(c) => &mut self.writers[c].connection,
+            ClientId::Reader(r) => &mut self.readers[r].connection,
+        }
+    }
+
+    /// The group that the client is of.
+    pub fn group_of_client(&self, client: ClientId) -> usize {
+        match client {
+            ClientId::Writer(c) => self.writers[c].group,
+            ClientId::Reader(r) => self.readers[r].group,
+        }
     }
 
     /// Groups to be admitted. Their retention comes from the plan when a server is configured: the least one of an SLA is

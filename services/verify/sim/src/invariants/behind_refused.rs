@@ -1,5 +1,5 @@
-//! A batch behind one that was refused for lack of budget or room cannot be ordered: it is refused at once, and takes
-//! neither from batches that can be.
+//! A batch behind one that was refused for lack of budget or room cannot be ordered. It is refused at once, and takes
+//! neither from other batches.
 
 use quorate_types::Code;
 use quorate_wire::client::Message;

@@ -1,5 +1,5 @@
-//! The tail is linearizable: the end of the log in a head's answer covers all that was committed when it was asked,
-//! whichever head committed it. And a trim that was answered outlasts every failure.
+//! The tail is linearizable: the end of the log in a head's answer covers all that any head had committed when it was
+//! asked. A trim that was answered outlasts every failure.
 
 use quorate_chain::ClientRef;
 use quorate_types::{Code, Durability, Role};

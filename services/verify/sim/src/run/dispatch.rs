@@ -5,8 +5,7 @@ use rand::Rng;
 
 use crate::client;
 use crate::coordinator::{arrivals, outages};
-use crate::faults;
-use crate::faults::network;
+use crate::faults::{self, network};
 use crate::fleet::{Scheduled, World};
 use crate::invariants;
 use crate::links;

@@ -103,7 +103,7 @@ pub(super) fn report(world: &mut World, s: usize, message: ToCoordinator) {
     if world.servers[s].control.as_ref().is_some_and(|c| c.is_registered) {
         send_up(world, s, &message);
     } else {
-        world.servers[s].news.push(message);
+        world.servers[s].unsent.push(message);
     }
 }
 

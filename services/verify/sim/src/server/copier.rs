@@ -31,9 +31,9 @@ pub fn run_pass(world: &mut World, s: usize, incarnation: u64) {
         let mut damaged = Vec::new();
         for (index, lsn) in server.disk.batches_in(group_id, &lost) {
             lost.retain(|of| *of != lsn);
-            server.copiers_begun += 1;
-            server.copiers.insert(server.copiers_begun, (group_id, lsn));
-            damaged.push((index, Some(CopierId(server.copiers_begun))));
+            server.copiers_started += 1;
+            server.copiers.insert(server.copiers_started, (group_id, lsn));
+            damaged.push((index, Some(CopierId(server.copiers_started))));
         }
         if !damaged.is_empty() {
             world.counts.damage_found += damaged.len() as u64;

@@ -9,10 +9,8 @@ use rand::Rng;
 
 use super::outputs;
 use crate::fleet::{Delivered, Hosted, Scheduled, World};
-use crate::invariants;
-use crate::invariants::Step;
-use crate::trace;
-use crate::trace::brief;
+use crate::invariants::{self, Step};
+use crate::trace::{self, brief};
 
 /// The group takes in one event, if it is here.
 pub fn step(world: &mut World, s: usize, group_id: GroupId, event: Event) {

@@ -62,7 +62,7 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
 }
 
 fn note_answer(world: &mut World, s: usize) {
-    world.servers[s].heard_us = world.servers[s].clock_us(world.now);
+    world.servers[s].answered_us = world.servers[s].clock_us(world.now);
 }
 
 fn take_refusal(world: &mut World, s: usize, code: RefuseCode, message: &str) {
@@ -97,7 +97,7 @@ fn take_welcome(world: &mut World, s: usize, id: quorate_types::ServerId, creden
     let control = server.control.as_mut().expect("it came on it");
     control.is_registered = true;
     let connection = control.connection;
-    for message in std::mem::take(&mut world.servers[s].news) {
+    for message in std::mem::take(&mut world.servers[s].unsent) {
         control::send_up(world, s, &message);
     }
     world.schedule(

@@ -27,13 +27,13 @@ pub fn crash(world: &mut World, s: usize) {
     server.groups.clear();
     server.lost.clear();
     (server.turn, server.outputs) = (Turn::new(), Outputs::default());
-    (server.heard_us, server.lease_us) = (0, 0);
+    (server.answered_us, server.lease_us) = (0, 0);
     server.held.clear();
-    server.news.clear();
+    server.unsent.clear();
     server.drain = DrainState::None;
     server.unreachable.clear();
     server.disk_fault = false;
-    server.is_rotten = false;
+    server.has_damage = false;
     server.copiers.clear();
     server.restated.clear();
     server.fails_until = None;
@@ -85,7 +85,7 @@ pub fn damage(world: &mut World, s: usize) {
 pub fn rot(world: &mut World, s: usize) {
     let lost = world.servers[s].disk.damage(&mut world.rng);
     world.counts.rotten_records += lost.len() as u64;
-    world.servers[s].is_rotten |= !lost.is_empty();
+    world.servers[s].has_damage |= !lost.is_empty();
     world.trace.line(None, || {
         format!(
             "on the disk of s{}, which runs, records are damaged: {lost:?}",

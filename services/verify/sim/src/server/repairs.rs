@@ -36,7 +36,7 @@ pub(super) fn rewrite(world: &mut World, s: usize, group_id: GroupId, header: &B
     };
     if server.disk.rewrite(spot, header, payload) {
         world.counts.rewritten += 1;
-        server.is_rotten &= server.disk.has_damage();
+        server.has_damage &= server.disk.has_damage();
     }
 }
 
