@@ -31,6 +31,7 @@ LINKED_BY = {
 }
 SIMULATOR = "services/verify/sim/src/"
 SERVER = SIMULATOR + "server/"
+FLEET = SIMULATOR + "fleet/"  # the state of its server, among others
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,11 @@ class Rule:
     path: tuple[str, ...]
     reason: str
     crate: str = ""
-    under: str = SIMULATOR
+    under: tuple[str, ...] = (SIMULATOR,)
 
 
-def _names(crate: str, names: Iterable[str], reason: str, under: str = SIMULATOR) -> list[Rule]:
-    return [Rule((name,), reason, crate, under) for name in names]
+def _names(crate: str, names: Iterable[str], reason: str, *under: str) -> list[Rule]:
+    return [Rule((name,), reason, crate, under or (SIMULATOR,)) for name in names]
 
 
 RULES = [
@@ -60,9 +61,13 @@ RULES = [
         "the group recognises retries and judges an append against its session",
     ),
     *_names(
-        "quorate_chain", ["Command"], "the group carries out its replica's commands, or turns them into outputs", SERVER
+        "quorate_chain",
+        ["Command"],
+        "the group carries out its replica's commands, or turns them into outputs",
+        SERVER,
+        FLEET,
     ),
-    Rule(("Replica", "new"), "the group makes its replica", under=SERVER),
+    Rule(("Replica", "new"), "the group makes its replica", under=(SERVER, FLEET)),
 ]
 
 # Codes that the group or its replica answers with. A server that names one has judged a request itself.
@@ -134,7 +139,7 @@ def _reason(segments: tuple[str, ...], path: str) -> str | None:
         if not rule.crate and segments[-len(rule.path) :] == rule.path:
             return rule.reason
     is_code = len(segments) > 1 and segments[-2] == "Code" and (segments[-1] in code_names() or segments[-1] == "*")
-    if path.startswith(SERVER) and is_code:
+    if path.startswith((SERVER, FLEET)) and is_code:
         subject = next((subject for subject, codes in CODES.items() if segments[-1] in codes), "refusals")
         return f"the group judges: {subject}"
     return None

@@ -40,6 +40,7 @@ def test_the_server_of_the_simulator(text: str, expected: list[str]) -> None:
 def test_clients_and_invariants_may_name_codes() -> None:
     text = "fn f(code: Code) { assert_eq!(code, Code::NotHead) }"
     assert texts_of(SERVER, text)
+    assert texts_of(rule_copies.FLEET + "server.rs", text)
     assert not texts_of(rule_copies.SIMULATOR + "client.rs", text)
     assert texts_of(rule_copies.SIMULATOR + "client.rs", "use quorate_qos::Admission;")
     assert not texts_of("services/replica/src/start.rs", text + "use quorate_qos::Admission;")
@@ -81,3 +82,4 @@ def _codes(module: rust_source.Module) -> set[str]:
 
 def test_the_simulator_is_where_the_rules_say() -> None:
     assert (REPOSITORY / rule_copies.SERVER).is_dir()
+    assert (REPOSITORY / rule_copies.FLEET).is_dir()

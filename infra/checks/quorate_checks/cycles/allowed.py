@@ -43,4 +43,4 @@ def write(table: Table, file: Path = FILE) -> None:
         for members in sorted(cycles, key=lambda members: (-len(members), sorted(members))):
             lines += ["    [", *(f'        "{name}",' for name in sorted(members)), "    ],"]
         lines.append("]")
-    file.write_text("\n".join(lines) + "\n")
+    file.write_text("\n".join(lines).rstrip("\n") + "\n")

@@ -1,4 +1,4 @@
-//! The truth about one group: every batch that was ever committed, and what its client was told.
+//! The truth about one group: every batch that was ever committed, and the outcome that its client has recorded.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use quorate_wire::client::NO_EXPECTED_OFFSET;
 
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// The log's beginning, if its owner had it begin anew.
+    /// The log's beginning after a reset.
     beginning: Option<Beginning>,
     /// By index, from the first one.
     committed: Vec<BatchHeader>,
@@ -23,16 +23,23 @@ pub struct Ledger {
     /// The batch that was sent last on each connection under each seq.
     sent: BTreeMap<(u64, u64), usize>,
     pub fence: u64,
-    /// Batches up to this were trimmed by clients who were told so.
+    /// Batches up to this were trimmed, and a client has the answer.
     pub trimmed: Index,
     /// The server that committed first in each epoch.
     pub heads: BTreeMap<Epoch, usize>,
-    /// As servers were told them.
+    /// As servers adopted them.
     pub configs: BTreeMap<Epoch, GroupConfig>,
-    /// The servers that adopted an epoch, each with its lineage and incarnation at that time.
-    pub adopted: BTreeMap<(Epoch, usize), (u64, u64)>,
-    /// The coordinator says that nothing is left of it.
+    /// The servers that adopted an epoch.
+    pub adopted: BTreeMap<(Epoch, usize), Adoption>,
+    /// The coordinator has found it lost.
     pub is_lost: bool,
+}
+
+/// The state of a server when it adopted an epoch.
+#[derive(Debug, Clone, Copy)]
+pub struct Adoption {
+    pub lineage: u64,
+    pub incarnation: u64,
 }
 
 #[derive(Debug)]
@@ -42,15 +49,16 @@ struct Issued {
     entry_count: u32,
     payload_crc: u32,
     expected_offset: Offset,
-    told: Told,
+    /// As its client has recorded it.
+    outcome: Outcome,
     /// Connections on which it was sent and not refused since: later ones have greater numbers.
     live: Vec<u64>,
     index: Option<Index>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
+enum Outcome {
+    Open,
     Acked(Offset),
     Refused,
     Unknown,
@@ -73,7 +81,7 @@ impl Ledger {
         self.beginning.map_or(0, |beginning| beginning.offset)
     }
 
-    /// The index before the first batch: a log that began anew has a base there.
+    /// The index before the first batch: a log has a base there after a reset.
     fn begin_index(&self) -> Index {
         u64::from(self.beginning.is_some())
     }
@@ -87,7 +95,7 @@ impl Ledger {
             entry_count,
             payload_crc: 0,
             expected_offset,
-            told: Told::Nothing,
+            outcome: Outcome::Open,
             live: Vec::new(),
             index: None,
         });
@@ -108,7 +116,7 @@ impl Ledger {
         }
     }
 
-    /// A server says of what was sent there that it did not happen; `speaks_for_all`: nor any earlier sending of it.
+    /// A server refuses a batch that was sent to it: it did not happen. `speaks_for_all`: nor did any earlier sending.
     pub fn refused_outright(&mut self, connection: u64, seq: u64, speaks_for_all: bool) {
         let Some(number) = self.sent.remove(&(connection, seq)) else {
             return;
@@ -125,7 +133,7 @@ impl Ledger {
         );
     }
 
-    /// A client is told that all whole batches before the offset are gone.
+    /// A client is about to get the answer that all whole batches before the offset are trimmed.
     pub fn trim(&mut self, before_offset: Offset) {
         let whole = self
             .committed
@@ -188,8 +196,8 @@ impl Ledger {
         let issued = &mut self.issued[number];
         assert_eq!(issued.entry_count, header.entry_count);
         assert_ne!(
-            issued.told,
-            Told::Refused,
+            issued.outcome,
+            Outcome::Refused,
             "refused never happens: batch {} was refused and committed",
             header.index
         );
@@ -215,7 +223,7 @@ impl Ledger {
         self.committed_in.push(epoch);
     }
 
-    /// A head sends an ack: what it says must be committed.
+    /// A head sends an ack: its batch must be committed.
     pub fn check_ack(&self, session: u64, seq: u64, base_offset: Offset) {
         let index = self.placed.get(&(session, seq));
         let index =
@@ -227,15 +235,15 @@ impl Ledger {
         );
     }
 
-    /// A client takes an ack for this batch of its.
+    /// A client gets the ack for its batch.
     pub fn acked(&mut self, number: usize, base_offset: Offset) {
         let index = self.issued[number].index;
         let index = index.expect("the very batch that is acked is committed");
         assert_eq!(self.at(index).map(|h| h.base_offset), Some(base_offset));
-        self.issued[number].told = Told::Acked(base_offset);
+        self.issued[number].outcome = Outcome::Acked(base_offset);
     }
 
-    /// A client takes this batch for not ordered, for good.
+    /// A client records its batch as refused: not ordered, and never to be.
     pub fn refuse(&mut self, number: usize) {
         let issued = &mut self.issued[number];
         assert_eq!(
@@ -243,27 +251,26 @@ impl Ledger {
             "refused never happens: a batch given up as not ordered is committed at {:?}",
             issued.index
         );
-        issued.told = Told::Refused;
+        issued.outcome = Outcome::Refused;
     }
 
-    /// A client will never know.
+    /// A client records the outcome of its batch as unknown.
     pub fn unknown(&mut self, number: usize) {
-        self.issued[number].told = Told::Unknown;
+        self.issued[number].outcome = Outcome::Unknown;
     }
 
-    /// At the end, when nothing is outstanding: every batch was acked and is there, or refused and is not, or its
-    /// client does not know.
+    /// At the end every batch has an outcome: acked, and it is there; refused, and it is not; or unknown.
     pub fn check_oracle(&self) {
         for (number, issued) in self.issued.iter().enumerate() {
-            match (issued.told, issued.index) {
-                (Told::Acked(offset), Some(index)) => {
+            match (issued.outcome, issued.index) {
+                (Outcome::Acked(offset), Some(index)) => {
                     let header = self.at(index).expect("committed");
                     assert_eq!(
                         (header.base_offset, header.payload_crc),
                         (offset, issued.payload_crc)
                     );
                 }
-                (Told::Refused, None) | (Told::Unknown, _) => {}
+                (Outcome::Refused, None) | (Outcome::Unknown, _) => {}
                 other => panic!(
                     "batch {number} of session {:x}, seq {}, ended as {other:?}",
                     issued.session, issued.seq

@@ -1,27 +1,30 @@
 //! The simulator: a whole fleet — coordinator, servers, disks, links, clients — in one thread, from one seed, on the
 //! real pure crates (`docs/internals/simulator.md`).
 //!
-//! - [`plan`]: what a seed decides; [`world`], [`schedule`]: what happens, in time
-//! - [`server`], [`disk`], [`links`], [`coordinator`], [`client`]: the parts
-//! - [`faults`]: what goes wrong
-//! - [`ledger`]: what was ever committed, and what clients were told; [`invariants`]: one property per file
-//! - [`runner`]: many seeds; [`trace`]: what happened in one
+//! Each layer imports only those above it in this list:
+//!
+//! - [`plan`]: decisions of a seed; [`trace`], [`counts`]: records of a run
+//! - `disk`: a server's journal; `ledger`: all that was ever committed, and what clients know of it
+//! - `fleet`: the state of all parts, and questions about it
+//! - `invariants`: one property per file
+//! - `links`, `client`, `server`, `coordinator`: behaviour of the parts
+//! - `faults`: injected faults
+//! - `run`: one seed, event by event
+//! - [`runner`]: many seeds
 
-pub mod client;
-pub mod coordinator;
+mod client;
+mod coordinator;
 pub mod counts;
-pub mod disk;
-pub mod faults;
-pub mod invariants;
-pub mod ledger;
-pub mod links;
-mod lives;
-pub mod pipe;
+mod disk;
+mod faults;
+mod fleet;
+mod invariants;
+mod ledger;
+mod links;
 pub mod plan;
 #[cfg(feature = "planted")]
 pub mod planted;
+mod run;
 pub mod runner;
-pub mod schedule;
-pub mod server;
+mod server;
 pub mod trace;
-pub mod world;

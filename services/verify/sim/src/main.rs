@@ -128,7 +128,7 @@ fn run(seeds: Seeds, folder: Option<&Path>, command: &str) -> ExitCode {
     if shows {
         eprint!("\r\x1b[K");
     }
-    tell(&report, started.elapsed().as_secs_f64());
+    print_report(&report, started.elapsed().as_secs_f64());
     for failure in &report.failures {
         println!(
             "seed {} failed: {}\n  {}",
@@ -154,7 +154,7 @@ fn run(seeds: Seeds, folder: Option<&Path>, command: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn tell(report: &Report, wall_s: f64) {
+fn print_report(report: &Report, wall_s: f64) {
     let counts = &report.counts;
     let hours = counts.simulated_us as f64 / 3.6e9;
     let seeds = counts.seeds;

@@ -1,4 +1,4 @@
-//! That the checker can fail: each planted bug is caught, and within how many seeds.
+//! The checker can fail: each planted bug is caught within some number of seeds.
 
 use quorate_types::planted::{Bug, plant};
 
@@ -17,7 +17,7 @@ pub struct Search {
 #[derive(Debug, Clone)]
 pub struct Catch {
     pub search: Search,
-    /// How many seeds it took, and what broke; `None`: it was not caught.
+    /// The seed that caught it, and the failure; `None`: it was not caught.
     pub caught: Option<(u64, Failure)>,
 }
 

@@ -1,4 +1,4 @@
-//! Many seeds on all cores; what failed, and how to see it again.
+//! Many seeds on all cores; failures, and commands that replay them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counts::Counts;
 use crate::plan::Profile;
+use crate::run::{Outcome, run_seed};
 use crate::trace::{self, Line};
-use crate::world::{Outcome, World};
 
 /// A seed that broke a property.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub struct Seeds {
 
 /// One seed, on this thread.
 pub fn run_one(seed: u64, profile: Profile) -> Result<Outcome, Failure> {
-    let world = AssertUnwindSafe(|| World::new(seed, profile).run());
+    let world = AssertUnwindSafe(|| run_seed(seed, profile));
     catch_unwind(world).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let reason = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
@@ -47,7 +47,7 @@ pub fn run_one(seed: u64, profile: Profile) -> Result<Outcome, Failure> {
     })
 }
 
-/// All of them, on all cores. `prepare` runs on each thread first; `progress` is told of every seed that is done.
+/// All of them, on all cores. `prepare` runs on each thread first; `progress` is called for every seed that is done.
 pub fn run(seeds: Seeds, prepare: impl Fn() + Sync, progress: impl Fn(u64, usize) + Sync) -> Report {
     let next = AtomicU64::new(seeds.first);
     let done = AtomicU64::new(0);
@@ -79,7 +79,7 @@ pub fn run(seeds: Seeds, prepare: impl Fn() + Sync, progress: impl Fn(u64, usize
     report
 }
 
-/// Runs a seed again and keeps what happens in words: the last `count` lines of the group concerned.
+/// Runs a seed again and keeps its events as text: the last `count` lines of the group concerned.
 pub fn replay(seed: u64, profile: Profile, count: usize) -> (Result<Outcome, Failure>, Vec<Line>) {
     trace::record();
     let outcome = run_one(seed, profile);
@@ -95,7 +95,7 @@ pub fn replay(seed: u64, profile: Profile, count: usize) -> (Result<Outcome, Fai
 }
 
 impl Failure {
-    /// How to see it again.
+    /// The command that replays it.
     pub fn command(&self) -> String {
         let profile = match self.profile {
             Profile::Any => String::new(),
@@ -105,7 +105,7 @@ impl Failure {
     }
 }
 
-/// Panics are failures of a seed, and told once, with it.
+/// Panics are failures of a seed, and are printed once, with it.
 pub fn quiet_panics() {
     std::panic::set_hook(Box::new(|_| {}));
 }

@@ -1,4 +1,4 @@
-//! Events as a running hash, so that two runs can be compared, and in words when a seed is replayed.
+//! Events as a running hash, so that two runs can be compared, and as text when a seed is replayed.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -88,7 +88,7 @@ pub fn recorded() -> Vec<Line> {
     LINES.take().unwrap_or_default().into()
 }
 
-/// The group that is dealt with just now: of a failure, the one concerned.
+/// Sets the group of the current event. After a failure it is the group concerned.
 pub fn focus(group: Option<usize>) {
     FOCUS.set(group);
 }
@@ -97,7 +97,7 @@ pub fn focused() -> Option<usize> {
     FOCUS.with_borrow(|group| *group)
 }
 
-/// The beginning of what it says of itself; payloads may have megabytes.
+/// The beginning of its debug text; payloads may have megabytes.
 pub fn brief(what: &impl Debug) -> String {
     struct Brief(String);
     impl Write for Brief {

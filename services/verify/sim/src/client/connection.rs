@@ -1,207 +1,134 @@
 //! A client's end of its connection: frames go through the wire's codec, in order, with a delay; it breaks now and then.
 
+use bytes::BytesMut;
 use quorate_chain::ClientRef;
 use quorate_types::Micros;
 use quorate_wire::client::Message;
+use quorate_wire::decode_frame;
 use rand::Rng;
 
-use crate::schedule::What;
-use crate::server::{FromClient, through_wire};
-use crate::world::World;
+use crate::fleet::{ClientId, Connection, FromClient, Scheduled, ToClient, World};
 
-/// Channels of readers begin here.
-const READERS_FROM: u32 = 1 << 16;
+/// How long a client waits for the answer to an ATTACH.
+pub(super) const ATTACH_TIMEOUT_US: Micros = 400_000;
 
-/// A client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    Writer(usize),
-    Reader(usize),
+/// Opens a connection, in place of the one that the client has.
+pub(super) fn open(world: &mut World, client: ClientId, server: usize) {
+    close(world, client);
+    let (now, id) = (world.now, world.new_connection());
+    let incarnation = world.servers[server].incarnation;
+    *world.connection_mut(client) = Connection {
+        id,
+        server,
+        incarnation,
+        was_attached: false,
+        up_at: now,
+        down_at: now,
+    };
 }
 
-impl Who {
-    pub fn channel(self) -> u32 {
-        match self {
-            Who::Writer(c) => c as u32,
-            Who::Reader(r) => READERS_FROM + r as u32,
-        }
+/// The client's connection, if it has one, is gone: its server learns of it.
+pub fn close(world: &mut World, client: ClientId) {
+    if world.connection(client).id == 0 {
+        return;
     }
-
-    fn of(channel: u32) -> Self {
-        match channel.checked_sub(READERS_FROM) {
-            None => Who::Writer(channel as usize),
-            Some(r) => Who::Reader(r as usize),
-        }
+    send(world, client, None);
+    let connection = world.connection(client);
+    if !connection.was_attached {
+        // Its frames on the way are lost with it: a late ATTACH would take the session over.
+        let id = connection.id;
+        world.aborted.insert(id);
+    }
+    world.connection_mut(client).id = 0;
+    match client {
+        ClientId::Writer(c) => world.writers[c].disconnected(),
+        ClientId::Reader(r) => world.readers[r].disconnected(),
     }
 }
 
-#[derive(Debug, Default)]
-pub struct Connection {
-    /// 0: there is none.
-    pub id: u64,
-    pub server: usize,
-    /// The server's process that it leads to.
-    incarnation: u64,
-    /// The server answered an ATTACH on it.
-    pub(super) was_attached: bool,
-    /// The time at which the last frame of each direction arrives.
-    up_at: Micros,
-    down_at: Micros,
-}
-
-#[derive(Debug)]
-pub enum ToClient {
-    Message(Message),
-    /// The connection is gone.
-    Gone,
-}
-
-impl World {
-    pub fn connection(&self, who: Who) -> &Connection {
-        match who {
-            Who::Writer(c) => &self.writers[c].connection,
-            Who::Reader(r) => &self.readers[r].connection,
-        }
-    }
-
-    fn connection_mut(&mut self, who: Who) -> &mut Connection {
-        match who {
-            Who::Writer(c) => &mut self.writers[c].connection,
-            Who::Reader(r) => &mut self.readers[r].connection,
-        }
-    }
-
-    /// The group that the client is of.
-    pub fn group_of_client(&self, who: Who) -> usize {
-        match who {
-            Who::Writer(c) => self.writers[c].group,
-            Who::Reader(r) => self.readers[r].group,
-        }
-    }
-
-    /// Opens a connection, in place of the one that the client has.
-    pub(super) fn open(&mut self, who: Who, server: usize) {
-        self.close(who);
-        let (now, id) = (self.now, self.new_connection());
-        let incarnation = self.servers[server].incarnation;
-        *self.connection_mut(who) = Connection {
-            id,
+/// Sends a message to the server; `None`: the end of the connection.
+pub(super) fn send(world: &mut World, client: ClientId, message: Option<Message>) {
+    let g = world.group_of_client(client);
+    // The end of a connection may come long after.
+    let delay = match message {
+        None if world.rng.random_bool(0.3) => world.rng.random_range(1_000..300_000),
+        _ => world.rng.random_range(10..world.plan.client_delay_us_max),
+    };
+    let (now, end_offset) = (world.now, world.ledgers[g].end_offset());
+    let connection = world.connection_mut(client);
+    connection.up_at = connection.up_at.max(now + delay);
+    let (at, server, incarnation) = (connection.up_at, connection.server, connection.incarnation);
+    let message = Box::new(FromClient {
+        connection: connection.id,
+        end_offset,
+        message: message.map(|message| through_wire(&message)),
+    });
+    world.schedule(
+        at,
+        Scheduled::FromClient {
             server,
             incarnation,
-            was_attached: false,
-            up_at: now,
-            down_at: now,
-        };
-    }
+            client,
+            message,
+        },
+    );
+}
 
-    /// The client's connection, if it has one, is gone: its server learns of it.
-    pub fn close(&mut self, who: Who) {
-        if self.connection(who).id == 0 {
-            return;
-        }
-        self.request(who, None);
-        let connection = self.connection(who);
-        if !connection.was_attached {
-            // Its frames on the way are lost with it: an ATTACH that came later would take the session along.
-            let id = connection.id;
-            self.aborted.insert(id);
-        }
-        self.connection_mut(who).id = 0;
-        match who {
-            Who::Writer(c) => self.writers[c].disconnected(),
-            Who::Reader(r) => self.readers[r].disconnected(),
-        }
+/// A server answers on a client's connection.
+pub fn respond(world: &mut World, s: usize, to: ClientRef, message: &Message) {
+    let client = ClientId::of(to.channel);
+    let connection = world.connection(client);
+    if connection.id != to.connection || connection.server != s {
+        return;
     }
+    let breaks = world.rng.random_bool(0.003);
+    let at = world.now + world.rng.random_range(10..1_000);
+    let connection = world.connection_mut(client);
+    connection.down_at = connection.down_at.max(at);
+    let at = connection.down_at;
+    let message = if breaks {
+        ToClient::Gone
+    } else {
+        ToClient::Message(through_wire(message))
+    };
+    world.schedule(
+        at,
+        Scheduled::ToClient {
+            client,
+            connection: to.connection,
+            message: Box::new(message),
+        },
+    );
+}
 
-    /// Sends a message to the server; `None`: the end of the connection.
-    pub(super) fn request(&mut self, who: Who, message: Option<Message>) {
-        let g = self.group_of_client(who);
-        // The end of a connection may come long after.
-        let delay = match message {
-            None if self.rng.random_bool(0.3) => self.rng.random_range(1_000..300_000),
-            _ => self.rng.random_range(10..self.plan.client_delay_us_max),
-        };
-        let (now, end_offset) = (self.now, self.ledgers[g].end_offset());
-        let connection = self.connection_mut(who);
-        connection.up_at = connection.up_at.max(now + delay);
-        let (at, server, incarnation) = (connection.up_at, connection.server, connection.incarnation);
-        let message = Box::new(FromClient {
-            connection: connection.id,
-            end_offset,
-            message: message.map(|message| through_wire(&message)),
-        });
-        self.at(
+/// The server's process is gone, and its sockets with it.
+pub fn break_all_to(world: &mut World, s: usize) {
+    let writers = (0..world.writers.len()).map(ClientId::Writer);
+    for client in writers.chain((0..world.readers.len()).map(ClientId::Reader)) {
+        let connection = world.connection(client);
+        let (id, down_at) = (connection.id, connection.down_at);
+        if id == 0 || connection.server != s {
+            continue;
+        }
+        let at = down_at.max(world.now) + world.rng.random_range(10..1_000);
+        world.schedule(
             at,
-            What::FromClient {
-                server,
-                incarnation,
-                who,
-                message,
+            Scheduled::ToClient {
+                client,
+                connection: id,
+                message: Box::new(ToClient::Gone),
             },
         );
     }
+}
 
-    /// A server answers on a client's connection.
-    pub fn respond(&mut self, s: usize, to: ClientRef, message: &Message) {
-        let who = Who::of(to.channel);
-        let connection = self.connection(who);
-        if connection.id != to.connection || connection.server != s {
-            return;
-        }
-        let breaks = self.rng.random_bool(0.003);
-        let at = self.now + self.rng.random_range(10..1_000);
-        let connection = self.connection_mut(who);
-        connection.down_at = connection.down_at.max(at);
-        let at = connection.down_at;
-        let message = if breaks {
-            ToClient::Gone
-        } else {
-            ToClient::Message(through_wire(message))
-        };
-        self.at(
-            at,
-            What::ToClient {
-                who,
-                connection: to.connection,
-                message: Box::new(message),
-            },
-        );
-    }
-
-    /// The server's process is gone, and its sockets with it.
-    pub fn break_clients(&mut self, s: usize) {
-        let writers = (0..self.writers.len()).map(Who::Writer);
-        for who in writers.chain((0..self.readers.len()).map(Who::Reader)) {
-            let connection = self.connection(who);
-            let (id, down_at) = (connection.id, connection.down_at);
-            if id == 0 || connection.server != s {
-                continue;
-            }
-            let at = down_at.max(self.now) + self.rng.random_range(10..1_000);
-            self.at(
-                at,
-                What::ToClient {
-                    who,
-                    connection: id,
-                    message: Box::new(ToClient::Gone),
-                },
-            );
-        }
-    }
-
-    pub fn at_client(&mut self, who: Who, connection: u64, message: ToClient) {
-        if self.connection(who).id != connection {
-            return;
-        }
-        match (message, who) {
-            (ToClient::Gone, _) => self.close(who),
-            (ToClient::Message(message), _) => {
-                self.connection_mut(who).was_attached |= matches!(message, Message::Attached(_));
-                match who {
-                    Who::Writer(c) => self.at_writer(c, message),
-                    Who::Reader(r) => self.at_reader(r, message),
-                }
-            }
-        }
-    }
+/// A message as it comes out at the other end.
+pub fn through_wire(message: &Message) -> Message {
+    let mut bytes = BytesMut::from(&message.to_bytes(1, None)[..]);
+    let frame = decode_frame(&mut bytes, quorate_types::limits::FRAME_BYTES_MAX)
+        .expect("a sound frame")
+        .expect("a whole frame");
+    let decoded = Message::decode(&frame).expect("a sound message");
+    assert_eq!(&decoded, message, "what is decoded is what was encoded");
+    decoded
 }

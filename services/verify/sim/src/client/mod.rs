@@ -1,27 +1,41 @@
-//! Clients as `sdk/contract/wire.md` describes them, each with a connection of its own.
+//! Clients' behaviour, as `sdk/contract/wire.md` describes it. Each has a connection of its own.
 //!
-//! - [`writer`]: appends in sessions, retries across heads, asks for the tail, trims; [`batches`]: what it appends
-//! - [`reader`]: single reads and subscriptions, at any replica
 //! - [`connection`]: a client's end of its connection
-//! - [`token`]: what a client may do, as its token says it
+//! - `session`: a writer attaches, abandons its session, goes away
+//! - `batches`: batches that a writer appends
+//! - [`writer`]: retries across heads, asks for the tail, trims
+//! - `reader`: single reads and subscriptions, at any replica
 
 mod batches;
-mod connection;
+pub mod connection;
 mod reader;
-mod token;
-mod writer;
+mod session;
+pub mod writer;
 
-pub use connection::{Connection, ToClient, Who};
-pub use reader::Reader;
-pub use token::permission_of;
-pub use writer::{Habit, Writer};
+use quorate_wire::client::Message;
 
-/// How long a client waits for the answer to an ATTACH.
-const ATTACH_TIMEOUT_US: quorate_types::Micros = 400_000;
+use crate::fleet::{ClientId, ToClient, World};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Idle,
-    Attaching,
-    Ready,
+pub fn receive(world: &mut World, client: ClientId, connection: u64, message: ToClient) {
+    if world.connection(client).id != connection {
+        return;
+    }
+    match (message, client) {
+        (ToClient::Gone, _) => connection::close(world, client),
+        (ToClient::Message(message), _) => {
+            world.connection_mut(client).was_attached |= matches!(message, Message::Attached(_));
+            match client {
+                ClientId::Writer(c) => writer::receive(world, c, message),
+                ClientId::Reader(r) => reader::receive(world, r, message),
+            }
+        }
+    }
+}
+
+/// Time passes for a client.
+pub fn tick(world: &mut World, client: ClientId) {
+    match client {
+        ClientId::Writer(c) => writer::tick(world, c),
+        ClientId::Reader(r) => reader::tick(world, r),
+    }
 }

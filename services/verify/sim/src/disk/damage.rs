@@ -10,7 +10,7 @@ use super::{Disk, Placed, Segment};
 
 impl Disk {
     /// Flips a bit of any durable record, or loses pages. Leaves alone the records whose damage looks like a write
-    /// that a crash cut short (`docs/internals/journal.md`). Answers which records cannot be read any more.
+    /// that a crash tore (`docs/internals/journal.md`). Answers the records that cannot be read any more.
     pub fn damage(&mut self, rng: &mut SmallRng) -> Vec<Lsn> {
         let count = self.segments.len();
         if count == 0 || self.placed.is_empty() {
@@ -67,9 +67,9 @@ impl Disk {
         self.placed.iter().filter(is_unreadable).map(|p| p.lsn).collect()
     }
 
-    /// Whether a scan can know it: behind each hole there is a record that was written when what is missing was durable
-    /// already, or a later segment. Without its head the last segment is taken for one that was never begun, the first
-    /// for one that was released.
+    /// Whether a scan can tell the damage from a torn write. Behind each hole it needs a record that was written when the
+    /// missing ones were durable already, or a later segment. A last segment without heads looks as if it had never been
+    /// started, and a first one as if it had been released.
     fn is_known_for_damage(&self, damaged: &BTreeSet<Lsn>, at: usize) -> bool {
         let is_at_an_end = at == 0 || at + 1 == self.segments.len();
         if is_at_an_end && !self.segments[at].has_head() || damaged.contains(&self.durable_lsn) {

@@ -1,4 +1,4 @@
-//! The log that a journal's records of one group amount to, worked out apart from the code under test.
+//! The log that a journal's records of one group amount to, computed without the code under test.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub struct Image {
     epochs: VecDeque<Epoch>,
     /// The index to which clients trimmed.
     trimmed: Index,
-    /// It says of itself that more had been durable.
+    /// Its last repair record says that more had been durable.
     is_damaged: bool,
 }
 
@@ -83,7 +83,7 @@ impl Image {
         }
         assert!(
             index >= self.base,
-            "a cut to {index} below the base {}",
+            "truncated to {index} below the base {}",
             self.base
         );
         self.epochs.truncate((index - self.base) as usize);

@@ -19,7 +19,7 @@ pub struct Spot {
 }
 
 impl Disk {
-    /// The place of the group's batch by now, if it is there.
+    /// The current place of the group's batch, if it has one.
     pub fn spot(&self, id: GroupId, index: Index) -> Option<Spot> {
         let (lsn, place) = self.places.get(&id)?.get(index)?;
         let Place::Journal(location) = place else {
@@ -28,7 +28,7 @@ impl Disk {
         Some(Spot { lsn, location })
     }
 
-    /// The payload of the record that was said to lie there.
+    /// The payload of the record at this place.
     pub fn read(&self, spot: Spot) -> Result<Bytes, Lack> {
         if let Some(record) = self.pending.iter().find(|r| r.lsn == spot.lsn) {
             return Ok(record.entry.payload.clone());
@@ -70,8 +70,8 @@ impl Disk {
         lsns.iter().flat_map(in_record).collect()
     }
 
-    /// Writes a repaired batch where it lay, as `Journal::rewrite` does. False: it lies nowhere any more, or is about to
-    /// be written.
+    /// Writes a repaired batch to its old place, as `Journal::rewrite` does. False: it has no place any more, or is about
+    /// to be written.
     pub fn rewrite(&mut self, spot: Spot, batch: &BatchHeader, payload: &[u8]) -> bool {
         let Some(placed) = self.placed.iter().find(|placed| placed.lsn == spot.lsn) else {
             return false;

@@ -15,8 +15,8 @@ use super::{Disk, Image};
 #[derive(Debug)]
 pub struct Held {
     pub replica: Replica,
-    /// `None`: what is there is of no use.
-    pub told: Option<HeldGroup>,
+    /// The server's report of it to the coordinator; `None`: its log is of no use.
+    pub report: Option<HeldGroup>,
 }
 
 impl Disk {
@@ -58,13 +58,13 @@ impl Disk {
         let mut held = BTreeMap::new();
         for (id, group) in recovered.groups {
             self.check(id, &group);
-            let told = group.held(id);
+            let report = group.held(id);
             let is_damaged = group.state == LogState::Damaged;
             let image = Image::of(group.replica.log(), group.replica.trimmed_through(), is_damaged);
             self.images.insert(id, image);
             self.places.insert(id, group.places);
             let replica = group.replica;
-            held.insert(id, Held { replica, told });
+            held.insert(id, Held { replica, report });
         }
         let is_held = |id: &GroupId| held.contains_key(id);
         let lost: Vec<GroupId> = self.images.keys().copied().filter(|id| !is_held(id)).collect();
@@ -87,8 +87,8 @@ impl Disk {
         assert!(self.end.1 >= SEGMENT_HEAD_BYTES as usize);
     }
 
-    /// A group that is said to be whole is the log that the synced records amount to. Only a group that may be
-    /// damaged is said to be.
+    /// A group that is found whole has the log that the synced records amount to. Only a group that may be damaged is
+    /// found damaged.
     fn check(&self, id: GroupId, group: &RecoveredGroup) {
         let image = self.images.get(&id).cloned().unwrap_or_default();
         if group.state == LogState::Whole {
@@ -101,17 +101,17 @@ impl Disk {
         );
         assert!(
             !self.mended.contains(&id),
-            "the group was whole again, nothing has gone bad since, and it is said to be {:?}",
+            "the group was whole again, nothing was damaged since, and it is found {:?}",
             group.state
         );
         // A group that was created behind all holes has nothing to do with them.
         let born = self.born.get(&id).copied().unwrap_or(0);
-        // An earlier life seems to go on if the note that ended it is missing.
+        // An earlier hosting seems to go on if the drop record that ended it is missing.
         let is_end_lost = self.ended.get(&id).is_some_and(|lsn| self.damaged.contains(lsn));
         let last_hole = self.damaged.last().copied().unwrap_or(Lsn::MAX);
         assert!(
             born <= last_hole || image.is_damaged() || is_end_lost,
-            "all of the group lies behind what is missing, and it is said to be {:?}",
+            "all of the group lies behind what is missing, and it is found {:?}",
             group.state
         );
     }

@@ -1,101 +1,82 @@
-//! Faults that a run may have.
+//! Fault injection: a fault is drawn and applied, if the fleet can take it.
 
-mod carry_out;
+pub mod network;
+mod servers;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// A link breaks, with all that is on it.
-    LinkBreak,
-    /// All links of a server break.
-    AllLinksBreak,
-    /// A server reaches neither the others nor the coordinator, nor they it; clients do.
-    Isolate,
-    /// One direction between two servers carries nothing; no connection breaks.
-    OneWay,
-    /// Both directions.
-    Partition,
-    /// One direction between a server and the coordinator carries nothing.
-    ControlOneWay,
-    /// The connection to the coordinator breaks.
-    ControlBreak,
-    /// A process is killed.
-    Crash,
-    /// Several at once.
-    CrashMany,
-    /// All servers at once.
-    CrashAll,
-    /// A process is killed, and what its journal held is gone.
-    Wipe,
-    /// A machine is lost for ever; another joins.
-    Replace,
-    /// Durable records go bad, by a bit or by pages, and the process is killed.
-    BitFlip,
-    /// Durable records go bad while their server runs.
-    Rot,
-    DiskFull,
-    /// A sync fails: the server is read-only until it is restarted.
-    DiskFails,
-    DiskSlow,
-    /// A process is stopped, and goes on (SIGSTOP).
-    Pause,
-    CoordinatorCrash,
-    CoordinatorPause,
-    /// The wall clock of a server or of the coordinator jumps.
-    ClockJump,
-    /// A client's connection breaks.
-    ClientBreak,
-    /// A bit of a frame on a link is flipped.
-    FrameFlip,
-    /// A client sends to a server that is not the head.
-    Astray,
-    /// An operator has a server drained …
-    Drain,
-    /// … or not any more …
-    CallOffDrain,
-    /// … and stops it once it is.
-    StopDrained,
+use rand::Rng;
+
+use crate::client::connection;
+use crate::coordinator::{drains, outages};
+use crate::fleet::{ClientId, Node, World};
+use crate::links;
+use crate::plan::Fault;
+use crate::server::{control, process};
+
+/// Draws a fault, and applies it if that is possible.
+pub fn inject(world: &mut World) {
+    let total: u32 = world.plan.faults.iter().map(|(_, weight)| weight).sum();
+    let mut at = world.rng.random_range(0..total);
+    let mut fault = world.plan.faults[0].0;
+    for (candidate, weight) in &world.plan.faults {
+        fault = *candidate;
+        if at < *weight {
+            break;
+        }
+        at -= weight;
+    }
+    if apply(world, fault) {
+        world.counts.fault(fault);
+        world.trace.numbers(&[fault as u64]);
+    }
 }
 
-impl Fault {
-    pub const ALL: [Fault; 27] = [
-        Fault::LinkBreak,
-        Fault::AllLinksBreak,
-        Fault::Isolate,
-        Fault::OneWay,
-        Fault::Partition,
-        Fault::ControlOneWay,
-        Fault::ControlBreak,
-        Fault::Crash,
-        Fault::CrashMany,
-        Fault::CrashAll,
-        Fault::Wipe,
-        Fault::Replace,
-        Fault::BitFlip,
-        Fault::Rot,
-        Fault::DiskFull,
-        Fault::DiskFails,
-        Fault::DiskSlow,
-        Fault::Pause,
-        Fault::CoordinatorCrash,
-        Fault::CoordinatorPause,
-        Fault::ClockJump,
-        Fault::ClientBreak,
-        Fault::FrameFlip,
-        Fault::Astray,
-        Fault::Drain,
-        Fault::CallOffDrain,
-        Fault::StopDrained,
-    ];
-
-    /// Its name in tables.
-    pub fn name(self) -> String {
-        let mut name = String::new();
-        for c in format!("{self:?}").chars() {
-            if c.is_uppercase() && !name.is_empty() {
-                name.push(' ');
+/// Applies the fault. False: it was not possible.
+fn apply(world: &mut World, fault: Fault) -> bool {
+    let s = world.rng.random_range(0..world.servers.len());
+    let other = (s + world.rng.random_range(1..world.servers.len())) % world.servers.len();
+    world
+        .trace
+        .line(None, || format!("*** {fault:?} s{} (s{})", s + 1, other + 1));
+    match fault {
+        Fault::LinkBreak => links::break_link(world, s, other),
+        Fault::Isolate => network::isolate(world, s),
+        Fault::AllLinksBreak => {
+            for peer in (0..world.servers.len()).filter(|peer| *peer != s) {
+                links::break_link(world, s, peer);
             }
-            name.extend(c.to_lowercase());
         }
-        name
+        Fault::OneWay => network::block(world, Node::Server(s), Node::Server(other)),
+        Fault::Partition => {
+            network::block(world, Node::Server(s), Node::Server(other));
+            network::block(world, Node::Server(other), Node::Server(s));
+        }
+        Fault::ControlOneWay => network::block_control(world, s),
+        Fault::ControlBreak => control::disconnect(world, s),
+        Fault::Crash => return servers::crash_if(world, s),
+        Fault::CrashMany => return servers::crash_many(world),
+        Fault::CrashAll => return servers::crash_all(world),
+        Fault::Wipe => return servers::lose(world, s, process::wipe),
+        Fault::Replace => return servers::lose(world, s, process::replace),
+        Fault::BitFlip => return servers::lose(world, s, process::damage),
+        Fault::Rot => return servers::rot_if(world, s),
+        Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
+        Fault::DiskSlow => servers::slow_disk(world, s),
+        Fault::Pause => servers::pause(world, s),
+        Fault::CoordinatorCrash => return outages::crash(world),
+        Fault::CoordinatorPause => {
+            let until = world.now + world.rng.random_range(10_000..2_000_000);
+            outages::pause(world, until);
+        }
+        Fault::ClockJump => servers::jump_clock(world, s),
+        Fault::ClientBreak => {
+            let c = world.rng.random_range(0..world.writers.len());
+            connection::close(world, ClientId::Writer(c));
+        }
+        Fault::Drain => return drains::want(world, s),
+        Fault::CallOffDrain => return drains::call_off(world, s),
+        Fault::StopDrained => return drains::stop_drained(world, s),
+        // These happen where frames and attaches are sent.
+        Fault::FrameFlip | Fault::Astray => return false,
     }
+    true
 }

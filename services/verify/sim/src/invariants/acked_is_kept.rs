@@ -1,7 +1,7 @@
-//! No acked entry is lost: whoever is head of an epoch has all that was ever committed by heads of earlier ones,
-//! before it became head or after.
+//! No acked entry is lost: the head of an epoch has all that heads of earlier epochs ever committed, before it became
+//! head or after.
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn after_adoption(world: &World, s: usize, g: usize) {
     let hosted = &world.servers[s].groups[&World::group_id(g)];
@@ -12,8 +12,8 @@ pub fn after_adoption(world: &World, s: usize, g: usize) {
 
 /// This replica committed.
 pub fn after_commit(world: &World, by: usize, g: usize) {
-    let life = world.life_of(by, g);
-    for s in (0..world.servers.len()).filter(|s| world.life_of(*s, g) == life) {
+    let generation = world.generation_of(by, g);
+    for s in (0..world.servers.len()).filter(|s| world.generation_of(*s, g) == generation) {
         let hosted = world.servers[s].groups.get(&World::group_id(g));
         if hosted.is_some_and(|hosted| hosted.replica().is_head()) {
             head_has_all(world, s, g);

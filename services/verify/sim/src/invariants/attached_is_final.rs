@@ -4,9 +4,9 @@
 use quorate_chain::{ClientRef, Log};
 use quorate_types::{Epoch, Index};
 
-use crate::world::World;
+use crate::fleet::World;
 
-/// Head `s` is about to tell the `next_seq` of this client's session, if it has one.
+/// Head `s` is about to send the `next_seq` of this client's session, if it has one.
 pub fn before_attached(world: &World, s: usize, g: usize, client: ClientRef) {
     let group_id = World::group_id(g);
     let session = world.servers[s].groups[&group_id].group.session_of(client);
@@ -21,17 +21,17 @@ pub fn before_attached(world: &World, s: usize, g: usize, client: ClientRef) {
         let Some(m) = world.server_of(member.server_id) else {
             continue;
         };
-        let life = world.ledgers[g].adopted.get(&(config.epoch, m));
-        let (lineage, _) = life.unwrap_or_else(|| {
+        let adoption = world.ledgers[g].adopted.get(&(config.epoch, m));
+        let adoption = adoption.unwrap_or_else(|| {
             panic!(
-                "s{} tells a client what epoch {} does not hold, which s{} never adopted",
+                "s{} attaches a client in epoch {}, which s{} never adopted",
                 s + 1,
                 config.epoch,
                 m + 1
             )
         });
         let hosted = world.servers[m].groups.get(&group_id);
-        let Some(hosted) = hosted.filter(|_| *lineage == world.servers[m].lineage(group_id)) else {
+        let Some(hosted) = hosted.filter(|_| adoption.lineage == world.servers[m].lineage(group_id)) else {
             continue;
         };
         let theirs = hosted.replica().log();
@@ -41,7 +41,7 @@ pub fn before_attached(world: &World, s: usize, g: usize, client: ClientRef) {
         let log = replica.log();
         assert!(
             index <= log.base().index || log.epoch_at(index) == theirs.epoch_at(index),
-            "s{} tells a client what epoch {} does not hold, and s{} holds more: up to {index}",
+            "s{} attaches a client in epoch {}, and s{} holds more: up to {index}",
             s + 1,
             config.epoch,
             m + 1

@@ -1,11 +1,11 @@
-//! A batch behind one that was refused for lack of budget or room cannot be ordered: it is refused at once, and takes
-//! neither from batches that can be.
+//! A batch behind one that was refused for lack of budget or room cannot be ordered. It is refused at once, and takes
+//! neither from other batches.
 
 use quorate_types::Code;
 use quorate_wire::client::Message;
 
-use super::{Step, refusal_in};
-use crate::world::World;
+use super::step::{Step, refusal_in};
+use crate::fleet::World;
 
 const FOR_LACK: [u16; 3] = [
     Code::Throttled as u16,

@@ -1,9 +1,9 @@
-//! A batch that no replica has any more cannot heal. Its record went bad on a running server, and the others that had
-//! it left the chain before the repair. Such a group keeps short of its degree until somebody resets it.
+//! A batch that no replica has any more cannot heal. Its record was damaged on a running server, and the others that had
+//! it left the chain before the repair. Such a group keeps short of its degree until its owner resets it.
 
 use quorate_types::ServerId;
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// Whether some replica of the group's chain misses the bytes of a batch, in memory and on disk, that no other has.
 pub fn is_beyond_repair(world: &World, g: usize) -> bool {

@@ -1,8 +1,8 @@
-//! Every member of a chain has all that earlier epochs committed, for good: whoever is left of it may be the next head.
+//! Every member of a chain has all that earlier epochs committed, for good: any of them may be the next head.
 
 use quorate_types::GroupConfig;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn after_adoption(world: &World, s: usize, g: usize, config: &GroupConfig) {
     let me = world.servers[s].id;

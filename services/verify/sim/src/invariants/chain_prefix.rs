@@ -1,10 +1,9 @@
-//! The chain prefix property: of two neighbours that both stand in one epoch, the first holds all that the second
-//! does.
+//! The chain prefix property: where two neighbours stand in one epoch, the first holds all that the second does.
 
 use quorate_chain::Replica;
 use quorate_types::{GroupState, ServerId};
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &World, s: usize, g: usize) {
     let Some(hosted) = world.servers[s].groups.get(&World::group_id(g)) else {

@@ -1,9 +1,9 @@
-//! One batch for each index: whatever any replica holds as committed is what was committed there first, and
-//! nothing is committed by anyone before a head committed it. Committed stays committed.
+//! One batch for each index: any replica holds as committed the batch that was committed there first. No replica commits
+//! it before a head did. Committed stays committed.
 
 use quorate_types::Index;
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// The range that this replica, as a head, added to what is committed: after `from`, up to `to`.
 pub fn check(world: &mut World, s: usize, g: usize) -> Option<(Index, Index)> {

@@ -3,8 +3,7 @@
 use quorate_chain::ClientRef;
 use quorate_wire::client::Entries;
 
-use crate::server::Requested;
-use crate::world::World;
+use crate::fleet::{Requested, World};
 
 pub fn before_page(world: &World, s: usize, g: usize, client: ClientRef, entries: &Entries) {
     let transcript = &world.servers[s].groups[&World::group_id(g)].transcript;

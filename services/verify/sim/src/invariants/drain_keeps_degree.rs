@@ -4,7 +4,8 @@
 use quorate_coordinator::state::{CoordinatorState, Group};
 use quorate_types::{Epoch, GroupId, Index, ServerId};
 
-use crate::world::World;
+use crate::fleet::World;
+use crate::ledger::Adoption;
 
 /// A chain before the coordinator took something in.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ pub fn check(world: &World, before: &[Before]) {
     }
 }
 
-/// Whether the member leaves since what it returned with is an older copy, by what another has returned with.
+/// Whether the member leaves since it returned with an older copy than another did.
 fn is_older(group: &Group, member: &Draining) -> bool {
     let proven = group.returned.values().map(|one| one.committed).max();
     member.returned_with.is_some_and(|end| Some(end) < proven)
@@ -97,7 +98,7 @@ fn whole(world: &World, group_id: GroupId, before: Epoch, leaves: ServerId, chai
     let Some(last) = ledger.last() else { return };
     for m in chain.iter().filter_map(|id| world.server_of(*id)) {
         let lineage = world.servers[m].lineage(group_id);
-        let keeps = |life: &(u64, u64)| life.0 == lineage;
+        let keeps = |adoption: &Adoption| adoption.lineage == lineage;
         // A loss since then, without the coordinator knowing, is not the drain's doing.
         if ledger.adopted.get(&(before, m)).is_some_and(keeps) {
             assert!(

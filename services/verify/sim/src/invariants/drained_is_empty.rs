@@ -1,9 +1,8 @@
-//! A server that is told that it is drained is a replica of nothing, from then on until it is told otherwise: it may
-//! stop.
+//! A server that the coordinator has declared drained has no replica, until the drain is called off: it may stop.
 
 use quorate_types::Role;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &World, s: usize) {
     for (group_id, hosted) in &world.servers[s].groups {
@@ -11,7 +10,7 @@ pub fn check(world: &World, s: usize) {
         assert_eq!(
             role,
             Role::None,
-            "s{} is told that it is drained, and is {role:?} of group {}",
+            "s{} is declared drained, and is {role:?} of group {}",
             s + 1,
             World::index_of(*group_id) + 1
         );

@@ -3,7 +3,7 @@
 
 use quorate_types::Durability;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &World, s: usize, g: usize) {
     let group_id = World::group_id(g);

@@ -3,7 +3,7 @@
 
 use quorate_types::Index;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &World, s: usize, g: usize, to: Index) {
     let group_id = World::group_id(g);
@@ -17,8 +17,8 @@ pub fn check(world: &World, s: usize, g: usize, to: Index) {
         let Some(m) = world.server_of(member.server_id) else {
             continue;
         };
-        let life = ledger.adopted.get(&(config.epoch, m));
-        let (lineage, _) = life.unwrap_or_else(|| {
+        let adoption = ledger.adopted.get(&(config.epoch, m));
+        let adoption = adoption.unwrap_or_else(|| {
             panic!(
                 "s{} commits {to} in epoch {}, which s{} never adopted",
                 s + 1,
@@ -27,7 +27,7 @@ pub fn check(world: &World, s: usize, g: usize, to: Index) {
             )
         });
         assert!(
-            *lineage != world.servers[m].lineage(group_id) || world.has(m, group_id, to, batch_epoch),
+            adoption.lineage != world.servers[m].lineage(group_id) || world.has(m, group_id, to, batch_epoch),
             "durable means durable: s{} commits {to} which s{} does not have for good",
             s + 1,
             m + 1

@@ -1,13 +1,17 @@
-//! An epoch has one configuration, wherever it is adopted; and nobody adopts an epoch in which it lived before it was
-//! restarted: it has forgotten what it said then.
+//! An epoch has one configuration, wherever it is adopted. No server adopts an epoch again after a restart: it has
+//! forgotten the promises that it made in it.
 
 use quorate_types::GroupConfig;
 
-use crate::world::World;
+use crate::fleet::World;
+use crate::ledger::Adoption;
 
 pub fn check(world: &mut World, s: usize, g: usize, config: &GroupConfig) {
     let server = &world.servers[s];
-    let life = (server.lineage(config.group_id), server.incarnation);
+    let adoption = Adoption {
+        lineage: server.lineage(config.group_id),
+        incarnation: server.incarnation,
+    };
     let ledger = &mut world.ledgers[g];
     let known = ledger
         .configs
@@ -23,10 +27,10 @@ pub fn check(world: &mut World, s: usize, g: usize, config: &GroupConfig) {
         "epoch {} was issued twice",
         config.epoch
     );
-    if let Some(before) = ledger.adopted.insert((config.epoch, s), life) {
+    if let Some(before) = ledger.adopted.insert((config.epoch, s), adoption) {
         assert_eq!(
-            before.1,
-            life.1,
+            before.incarnation,
+            adoption.incarnation,
             "s{} adopts epoch {} again after a restart",
             s + 1,
             config.epoch

@@ -3,11 +3,10 @@
 
 use quorate_types::{Micros, ServerId};
 
-use crate::client::Reader;
+use crate::fleet::{Reader, World};
 use crate::invariants::beyond_repair::is_beyond_repair;
 use crate::invariants::reads::read;
 use crate::ledger::Ledger;
-use crate::world::World;
 
 /// Undisturbed, a repair that is possible takes no longer.
 const REPAIR_US_MAX: Micros = 40_000_000;
@@ -126,7 +125,7 @@ pub fn at_end(world: &World) {
         }
         crate::trace::focus(Some(g));
         world.ledgers[g].check_oracle();
-        world.former[g].ledgers.iter().for_each(Ledger::check_oracle);
+        world.former_logs[g].ledgers.iter().for_each(Ledger::check_oracle);
         let group_id = World::group_id(g);
         for id in &world.coordinator.state().groups[&group_id].chain {
             let s = world.server_of(*id).expect("healed");

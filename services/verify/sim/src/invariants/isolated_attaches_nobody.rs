@@ -1,8 +1,8 @@
-//! A head that reaches neither its chain nor the coordinator attaches nobody who wants to append: another may be the head.
+//! A head that reaches neither its chain nor the coordinator attaches no client that appends: another may be the head.
 
 use quorate_chain::ClientRef;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn before_attached(world: &World, s: usize, g: usize, client: ClientRef) {
     let group = &world.servers[s].groups[&World::group_id(g)].group;

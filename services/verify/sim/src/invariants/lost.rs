@@ -1,8 +1,8 @@
-//! A group is said to be lost only when it is: when no replica of its last chain has what was committed.
+//! The coordinator finds a group lost only when it is: when no replica of its last chain has all committed batches.
 
-use crate::world::World;
+use crate::fleet::World;
 
-/// Notes groups that the coordinator says are lost, and whether that is so.
+/// Notes groups that the coordinator found lost, and checks that they are.
 pub fn check(world: &mut World) {
     for g in 0..world.ledgers.len() {
         let group_id = World::group_id(g);
@@ -16,8 +16,7 @@ pub fn check(world: &mut World) {
             world.counts.lost_groups += 1;
             continue;
         }
-        let says_lost = group.lost;
-        if !says_lost || world.ledgers[g].is_lost {
+        if !group.lost || world.ledgers[g].is_lost {
             continue;
         }
         let last_chain = world.ledgers[g]
@@ -26,7 +25,7 @@ pub fn check(world: &mut World) {
             .rfind(|config| !config.replicas.is_empty());
         let members = last_chain.map(|config| (config.epoch, config.replicas.clone()));
         if let (Some((epoch, members)), Some(last)) = (members, world.ledgers[g].last().copied()) {
-            // Others made way in an epoch that nobody was told of any more: who was left may have committed alone.
+            // Others left in an epoch that no server has adopted any more: the rest may have committed alone.
             let left = members
                 .iter()
                 .filter(|member| group.last_chain.contains(&member.server_id));
@@ -37,11 +36,11 @@ pub fn check(world: &mut World) {
                 let kept = world.ledgers[g]
                     .adopted
                     .get(&(epoch, m))
-                    .is_some_and(|(lineage, _)| *lineage == world.servers[m].lineage(group_id));
+                    .is_some_and(|adoption| adoption.lineage == world.servers[m].lineage(group_id));
                 let has = world.servers[m].alive && kept && world.has(m, group_id, last.index, last.epoch);
                 assert!(
                     !has,
-                    "the group is said to be lost, and s{} has everything: {:?} of {:?}",
+                    "the group is found lost, and s{} has everything: {:?} of {:?}",
                     m + 1,
                     epoch,
                     group

@@ -1,6 +1,6 @@
 //! Nothing is committed by fewer than `min_replicas`.
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &World, s: usize, g: usize) {
     let replica = world.servers[s].groups[&World::group_id(g)].replica();

@@ -1,4 +1,4 @@
-//! One property per file. Each panics with what is wrong; `after_step` runs after every step and flush of a group.
+//! One property per file. Each panics with the violation; `after_step` runs after every step and flush of a group.
 
 mod acked_is_kept;
 mod attached_is_final;
@@ -8,7 +8,6 @@ mod chain_has_all;
 mod chain_prefix;
 mod committed_agrees;
 mod credit_bounds_pages;
-mod cut_stays_cut;
 mod drain_keeps_degree;
 mod drained_is_empty;
 mod durable_is_on_disk;
@@ -19,7 +18,7 @@ mod isolated_attaches_nobody;
 mod lost;
 mod min_replicas;
 mod nobody_waits_elsewhere;
-mod nothing_of_the_old;
+mod old_log_is_gone;
 mod one_head_commits;
 mod ordered_for_owner;
 mod pages_of_this_log;
@@ -30,7 +29,9 @@ mod refused_never_happens;
 mod refused_rightly;
 mod repaired_as_it_was;
 mod reset_after_lost;
+mod step;
 mod tail_is_current;
+mod truncated_stays_truncated;
 
 pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
@@ -39,15 +40,14 @@ pub use nobody_waits_elsewhere::after_leave;
 pub use readers_get_the_log::after_page;
 pub use reads::read_somewhere;
 pub use repaired_as_it_was::check as when_repaired;
+pub use step::Step;
 
 use quorate_chain::ClientRef;
 use quorate_coordinator::state::CoordinatorState;
-use quorate_group::{Output, Outputs};
 use quorate_types::GroupConfig;
 use quorate_wire::client::{Message, Refused, kind};
 
-use crate::server::Delivered;
-use crate::world::World;
+use crate::fleet::World;
 
 /// A group took a step, or was flushed.
 pub fn after_step(world: &mut World, s: usize, g: usize) {
@@ -59,34 +59,13 @@ pub fn after_step(world: &mut World, s: usize, g: usize) {
     }
     chain_prefix::check(world, s, g);
     durable_is_on_disk::check(world, s, g);
-    cut_stays_cut::check(world, s, g);
+    truncated_stays_truncated::check(world, s, g);
     ordered_for_owner::check(world, s, g);
-}
-
-/// The step in which a group took a client's request in, and what came of it.
-pub struct Step<'a> {
-    pub s: usize,
-    pub g: usize,
-    pub delivered: &'a Delivered,
-    pub out: &'a Outputs,
 }
 
 pub fn after_request(world: &mut World, step: &Step<'_>) {
     permission_needed::after_request(world, step);
     behind_refused::after_request(world, step);
-}
-
-/// The refusal of this very request among the outputs.
-fn refusal_in<'a>(out: &'a Outputs, delivered: &Delivered) -> Option<&'a Refused> {
-    let (op, id) = quorate_group::refused_as(&delivered.message);
-    let mut refusals = out.list.iter().filter_map(|output| match output {
-        Output::Client {
-            client,
-            message: Message::Refused(refused),
-        } if *client == delivered.client => Some(refused),
-        _ => None,
-    });
-    refusals.find(|refused| (refused.op, refused.id) == (op, id))
 }
 
 /// The group's outputs were carried out: its clients have their answers.
@@ -99,7 +78,7 @@ pub fn before_message(world: &mut World, s: usize, g: usize, client: ClientRef, 
     if let Message::Refused(refused) = message {
         return before_refusal(world, s, g, client, refused);
     }
-    world.in_life_of(s, g, |world| match message {
+    world.in_generation_of(s, g, |world| match message {
         Message::Attached(_) => {
             attached_is_final::before_attached(world, s, g, client);
             isolated_attaches_nobody::before_attached(world, s, g, client);
@@ -126,7 +105,7 @@ fn before_refusal(world: &mut World, s: usize, g: usize, client: ClientRef, refu
         }
         kind::STATUS | kind::TRIM if world.servers[s].groups.contains_key(&World::group_id(g)) => {
             let (request, message) = (refused.id as u32, Message::Refused(refused.clone()));
-            world.in_life_of(s, g, |world| {
+            world.in_generation_of(s, g, |world| {
                 tail_is_current::before_answer(world, s, g, client, request, &message);
             });
         }
@@ -138,24 +117,24 @@ pub fn after_adoption(world: &mut World, s: usize, g: usize, config: &GroupConfi
     epochs::check(world, s, g, config);
     acked_is_kept::after_adoption(world, s, g);
     chain_has_all::after_adoption(world, s, g, config);
-    nothing_of_the_old::after_adoption(world, s, g, config);
+    old_log_is_gone::after_adoption(world, s, g, config);
 }
 
 /// The coordinator's state before it took something in.
 #[derive(Debug)]
 pub struct Before {
     drains: Vec<drain_keeps_degree::Before>,
-    lives: Vec<reset_after_lost::Before>,
+    resets: Vec<reset_after_lost::Before>,
 }
 
 pub fn before_coordinator(state: &CoordinatorState) -> Before {
     Before {
         drains: drain_keeps_degree::before(state),
-        lives: reset_after_lost::before(state),
+        resets: reset_after_lost::before(state),
     }
 }
 
 pub fn after_coordinator(world: &World, before: &Before) {
     drain_keeps_degree::check(world, &before.drains);
-    reset_after_lost::check(world.coordinator.state(), &before.lives);
+    reset_after_lost::check(world.coordinator.state(), &before.resets);
 }

@@ -1,7 +1,7 @@
 //! Nobody waits where nothing comes. A server that is not the head, or is isolated, owes no answer to a batch or an
 //! ATTACH. It gave them all by the end of the step that made it so.
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn after_step(world: &World, s: usize, g: usize) {
     let hosted = &world.servers[s].groups[&World::group_id(g)];

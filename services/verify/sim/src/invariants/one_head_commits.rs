@@ -2,7 +2,7 @@
 
 use quorate_types::Index;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &mut World, s: usize, g: usize, from: Index, to: Index) {
     let epoch = world.servers[s].groups[&World::group_id(g)].replica().epoch();

@@ -1,7 +1,7 @@
 //! A head orders a batch only for the connection on which its session was attached last, and only while that is
-//! attached. A client that attached anew was told what the log holds, and builds on that.
+//! attached. A client that attached again knows from ATTACHED what the log holds, and builds on that.
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// Looks at the batches that this head has ordered since it was last looked at.
 pub fn check(world: &mut World, s: usize, g: usize) {

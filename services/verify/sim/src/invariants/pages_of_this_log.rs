@@ -1,11 +1,10 @@
-//! A page is an answer to what was asked, from the log that the group has now: none of a log that was reset meanwhile,
-//! none that nobody asked for.
+//! A page answers a request, from the log that the group has now. No page comes from a log that was reset meanwhile, or
+//! without a request.
 
 use quorate_chain::ClientRef;
 use quorate_wire::client::Entries;
 
-use crate::server::Requested;
-use crate::world::World;
+use crate::fleet::{Requested, World};
 
 pub fn before_page(world: &World, s: usize, g: usize, client: ClientRef, entries: &Entries) {
     let begin_offset = world.ledgers[g].begin_offset();

@@ -3,8 +3,8 @@
 use quorate_types::Code;
 use quorate_wire::client::Message;
 
-use super::{Step, refusal_in};
-use crate::world::World;
+use super::step::{Step, refusal_in};
+use crate::fleet::World;
 
 pub fn after_request(world: &World, step: &Step<'_>) {
     let (s, g) = (step.s, step.g);

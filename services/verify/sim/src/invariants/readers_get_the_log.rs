@@ -1,10 +1,10 @@
-//! Readers get what was committed, whole: the batches at the offsets that they asked for, in order, with the bytes that
-//! their writers sent, without a gap and nothing twice.
+//! Readers get the committed batches at the offsets that they asked for, in order and with the bytes of their writers.
+//! There is no gap, and nothing comes twice.
 
 use quorate_wire::client::Entries;
 use quorate_wire::cursor;
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// A server is about to send the page.
 pub fn before_page(world: &World, s: usize, g: usize, entries: &Entries) {

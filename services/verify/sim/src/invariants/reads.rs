@@ -4,7 +4,7 @@ use quorate_chain::ReadError;
 use quorate_types::{Code, Offset};
 use rand::Rng;
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// Reads somewhere in the log of this replica.
 pub fn read_somewhere(world: &mut World, s: usize, g: usize) {

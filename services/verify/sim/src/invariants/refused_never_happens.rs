@@ -4,7 +4,7 @@ use quorate_chain::ClientRef;
 use quorate_types::Code;
 use quorate_wire::client::{Outcome, Refused};
 
-use crate::world::World;
+use crate::fleet::World;
 
 /// A server is about to refuse this client's append.
 pub fn before_refusal(world: &mut World, g: usize, client: ClientRef, refused: &Refused) {

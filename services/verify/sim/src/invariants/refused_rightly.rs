@@ -4,7 +4,7 @@ use quorate_chain::ClientRef;
 use quorate_types::Code;
 use quorate_wire::client::Refused;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn before_refusal(world: &World, g: usize, client: ClientRef, refused: &Refused) {
     let (c, seq) = (client.channel as usize, refused.id);

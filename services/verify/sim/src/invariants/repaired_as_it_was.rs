@@ -1,5 +1,5 @@
-//! A repair brings back the very batch that was damaged: what is written over its record, or given to a copier, has the
-//! bytes that its writer sent.
+//! A repair brings back the very batch that was damaged. The bytes written over its record, or given to a copier, are
+//! those of its writer.
 
 use bytes::Bytes;
 use quorate_types::GroupId;

@@ -1,4 +1,4 @@
-//! A log begins anew only when its group was said to be lost: that alone excuses what was acknowledged before.
+//! A group is reset only after the coordinator found it lost: that alone excuses the loss of acked entries.
 
 use quorate_coordinator::state::{CoordinatorState, Group, GroupStatus};
 use quorate_types::GroupId;
@@ -27,7 +27,7 @@ pub fn check(state: &CoordinatorState, before: &[Before]) {
         };
         assert!(
             group.beginning == was.beginning || was.status == GroupStatus::Lost,
-            "a group that was {} begins anew",
+            "a group that was {} is reset",
             was.status
         );
     }

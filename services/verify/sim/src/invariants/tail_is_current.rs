@@ -1,12 +1,11 @@
-//! The tail is linearizable: what a head says of where the log ends is no less than what was committed when it was
-//! asked, whoever else committed it. And a trim that was told of outlasts every failure.
+//! The tail is linearizable: the end of the log in a head's answer covers all that any head had committed when it was
+//! asked. A trim that was answered outlasts every failure.
 
 use quorate_chain::ClientRef;
 use quorate_types::{Code, Durability, Role};
 use quorate_wire::client::{Message, Refused};
 
-use crate::server::Requested;
-use crate::world::World;
+use crate::fleet::{Requested, World};
 
 pub fn before_answer(
     world: &mut World,
@@ -67,8 +66,8 @@ pub fn trim_is_kept(world: &World, g: usize) {
             continue;
         };
         let server = &world.servers[m];
-        let life = ledger.adopted.get(&(newest.epoch, m));
-        if life.is_none_or(|(lineage, _)| *lineage != server.lineage(group_id)) {
+        let adoption = ledger.adopted.get(&(newest.epoch, m));
+        if adoption.is_none_or(|adoption| adoption.lineage != server.lineage(group_id)) {
             continue;
         }
         let held = match world.plan.groups[g].durability {

@@ -1,6 +1,6 @@
-//! Contents of a heartbeat, found out as in `services/replica` (`control.rs`, `shared.rs`, `shard/slow.rs`).
+//! Contents of a heartbeat, computed as in `services/replica` (`control.rs`, `shared.rs`, `shard/slow.rs`).
 //!
-//! Links here have no outbox, so nobody is slow by what waits in one: what does not arrive shows in the chain.
+//! Links here have no outbox, so no server is slow by bytes that wait in one. Frames that do not arrive show in the chain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,60 +8,58 @@ use quorate_types::control::{Heartbeat, SlowCause, SlowReport};
 use quorate_types::limits::SLOW_REPORT_MS;
 use quorate_types::{Micros, Role, ServerId};
 
-use super::Server;
+use crate::fleet::Server;
 
-impl Server {
-    pub(super) fn heartbeat(&self, seq: u64, now: Micros) -> Heartbeat {
-        let groups = self.groups.values();
-        let groups = groups.filter_map(|hosted| hosted.group.report());
-        Heartbeat {
-            seq,
-            groups: groups.collect(),
-            unreachable: self.missed_peers(),
-            storage_fault: self.disk_fault.then(|| "full".to_string()),
-            slow: self.slow(self.clock_us(now)),
+pub(super) fn heartbeat(server: &Server, seq: u64, now: Micros) -> Heartbeat {
+    let groups = server.groups.values();
+    let groups = groups.filter_map(|hosted| hosted.group.report());
+    Heartbeat {
+        seq,
+        groups: groups.collect(),
+        unreachable: missed_peers(server),
+        storage_fault: server.disk_fault.then(|| "full".to_string()),
+        slow: slow(server, server.clock_us(now)),
+    }
+}
+
+/// Peers that groups here need and that cannot be reached. Other peers may be gone.
+fn missed_peers(server: &Server) -> Vec<ServerId> {
+    let Some(me) = server.id else { return Vec::new() };
+    let configs = server
+        .groups
+        .values()
+        .filter_map(|hosted| hosted.replica().config());
+    let mine = configs.filter(|config| config.role_of(me) != Role::None);
+    let wanted: BTreeSet<ServerId> = mine
+        .flat_map(|config| config.line().map(|m| m.server_id))
+        .collect();
+    server.unreachable.intersection(&wanted).copied().collect()
+}
+
+/// The worst that any group saw of each server.
+fn slow(server: &Server, now: Micros) -> Vec<SlowReport> {
+    let mut worst: BTreeMap<ServerId, (Micros, SlowCause)> = BTreeMap::new();
+    let mut note = |server, waited, cause| {
+        let known = worst.entry(server).or_insert((waited, cause));
+        if waited > known.0 {
+            *known = (waited, cause);
+        }
+    };
+    for hosted in server.groups.values() {
+        let lags = hosted.replica().lags(now);
+        if let Some((server, waited)) = lags.successor {
+            note(server, waited, SlowCause::Chain);
+        }
+        if let (Some(waited), Some(me)) = (lags.journal, server.id) {
+            note(me, waited, SlowCause::Journal);
         }
     }
-
-    /// Peers that groups here need and that cannot be reached; others have the right to be gone.
-    fn missed_peers(&self) -> Vec<ServerId> {
-        let Some(me) = self.id else { return Vec::new() };
-        let configs = self
-            .groups
-            .values()
-            .filter_map(|hosted| hosted.replica().config());
-        let mine = configs.filter(|config| config.role_of(me) != Role::None);
-        let wanted: BTreeSet<ServerId> = mine
-            .flat_map(|config| config.line().map(|m| m.server_id))
-            .collect();
-        self.unreachable.intersection(&wanted).copied().collect()
-    }
-
-    /// The worst that any group saw of each server.
-    fn slow(&self, now: Micros) -> Vec<SlowReport> {
-        let mut worst: BTreeMap<ServerId, (Micros, SlowCause)> = BTreeMap::new();
-        let mut note = |server, waited, cause| {
-            let known = worst.entry(server).or_insert((waited, cause));
-            if waited > known.0 {
-                *known = (waited, cause);
-            }
-        };
-        for hosted in self.groups.values() {
-            let lags = hosted.replica().lags(now);
-            if let Some((server, waited)) = lags.successor {
-                note(server, waited, SlowCause::Chain);
-            }
-            if let (Some(waited), Some(me)) = (lags.journal, self.id) {
-                note(me, waited, SlowCause::Journal);
-            }
-        }
-        let reports = worst.into_iter().map(|(server, (waited, cause))| SlowReport {
-            server,
-            behind_ms: waited / 1_000,
-            cause,
-        });
-        reports
-            .filter(|report| report.behind_ms >= SLOW_REPORT_MS)
-            .collect()
-    }
+    let reports = worst.into_iter().map(|(server, (waited, cause))| SlowReport {
+        server,
+        behind_ms: waited / 1_000,
+        cause,
+    });
+    reports
+        .filter(|report| report.behind_ms >= SLOW_REPORT_MS)
+        .collect()
 }

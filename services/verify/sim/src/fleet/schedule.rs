@@ -1,4 +1,4 @@
-//! Time: what happens next.
+//! Events that are due, in the order of their times.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,11 +6,10 @@ use std::collections::BinaryHeap;
 use quorate_group::Event;
 use quorate_types::{GroupId, Micros};
 
-use crate::client::{ToClient, Who};
-use crate::server::{DiskRead, FromClient};
+use super::{ClientId, DiskRead, FromClient, Node, ToClient};
 
 #[derive(Debug)]
-pub enum What {
+pub enum Scheduled {
     /// A frame arrives on the link.
     Peer {
         from: usize,
@@ -27,7 +26,7 @@ pub enum What {
         peer: usize,
         generation: u64,
     },
-    /// The server has heard nothing from its peer for long, unless it has meanwhile.
+    /// The server has got nothing from its peer for long, unless it has meanwhile.
     Silence {
         server: usize,
         peer: usize,
@@ -42,7 +41,7 @@ pub enum What {
         server: usize,
         connection: u64,
     },
-    /// … at the server.
+    /// A control message arrives at the server, or the end of its connection.
     AtServer {
         server: usize,
         connection: u64,
@@ -61,10 +60,10 @@ pub enum What {
         connection: u64,
     },
     CoordinatorTick {
-        life: u64,
+        incarnation: u64,
     },
     CoordinatorSynced {
-        life: u64,
+        incarnation: u64,
     },
     CoordinatorRestart,
     CoordinatorResume,
@@ -110,7 +109,7 @@ pub enum What {
         incarnation: u64,
         group: GroupId,
     },
-    /// A learner may be sent more.
+    /// A learner may get more.
     CatchupDue {
         server: usize,
         incarnation: u64,
@@ -130,16 +129,16 @@ pub enum What {
         server: usize,
     },
     ClientTick {
-        who: Who,
+        client: ClientId,
     },
     FromClient {
         server: usize,
         incarnation: u64,
-        who: Who,
+        client: ClientId,
         message: Box<FromClient>,
     },
     ToClient {
-        who: Who,
+        client: ClientId,
         connection: u64,
         message: Box<ToClient>,
     },
@@ -148,15 +147,8 @@ pub enum What {
         to: Node,
     },
     Fault,
-    /// Whether all is well again.
+    /// Whether the fleet has healed is checked.
     Check,
-}
-
-/// An end of a connection between servers, or between a server and the coordinator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Node {
-    Coordinator,
-    Server(usize),
 }
 
 #[derive(Debug, Default)]
@@ -169,18 +161,18 @@ pub struct Schedule {
 struct Due {
     at: Micros,
     order: u64,
-    what: What,
+    event: Scheduled,
 }
 
 impl Schedule {
-    pub fn at(&mut self, at: Micros, what: What) {
+    pub fn at(&mut self, at: Micros, event: Scheduled) {
         self.order += 1;
         let order = self.order;
-        self.heap.push(Due { at, order, what });
+        self.heap.push(Due { at, order, event });
     }
 
-    pub fn pop(&mut self) -> Option<(Micros, What)> {
-        self.heap.pop().map(|due| (due.at, due.what))
+    pub fn pop(&mut self) -> Option<(Micros, Scheduled)> {
+        self.heap.pop().map(|due| (due.at, due.event))
     }
 }
 

@@ -1,5 +1,5 @@
 //! One direction of a connection: in order, and with all that is on it lost when the connection breaks. While its
-//! direction is cut off nothing arrives, and nothing is lost: the sender's kernel sends again.
+//! direction is blocked, nothing arrives and nothing is lost: the sender's kernel sends again.
 
 use std::collections::VecDeque;
 
@@ -38,9 +38,5 @@ impl<T> Pipe<T> {
 
     pub fn len(&self) -> usize {
         self.queue.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
     }
 }

@@ -1,10 +1,10 @@
-//! After a reset nothing of the old log is read. A replica in an epoch of the new log has thrown the old one away. It
-//! says of every older offset that it is trimmed.
+//! After a reset nothing of the old log is read. A replica in an epoch of the new log has discarded the old one. It
+//! answers that every older offset is trimmed.
 
 use quorate_chain::ReadError;
 use quorate_types::GroupConfig;
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn after_adoption(world: &World, s: usize, g: usize, config: &GroupConfig) {
     let Some(beginning) = config.beginning else { return };

@@ -1,10 +1,10 @@
-//! A replica of the chain stands only when the batches that it cut, or that were dropped before it came, are off its
-//! disk. Otherwise a restart could bring back a batch that a client knows to be not in the log. So whenever it
-//! stands, its disk holds nothing that its log does not.
+//! A replica of the chain stands only when batches that it truncated, or that were dropped before, are off its disk.
+//! Otherwise a restart could bring back a batch that a client knows to be not in the log. So the disk of a replica that
+//! stands holds nothing that its log does not.
 
 use quorate_types::{Durability, GroupState, Role};
 
-use crate::world::World;
+use crate::fleet::World;
 
 pub fn check(world: &World, s: usize, g: usize) {
     let Some(hosted) = world.servers[s].groups.get(&World::group_id(g)) else {
@@ -24,7 +24,7 @@ pub fn check(world: &World, s: usize, g: usize) {
     let log = replica.log();
     assert!(
         index <= log.base().index || log.epoch_at(index) == Some(epoch),
-        "s{} stands in epoch {} with a log up to {}, and its disk holds what was cut: the batch of epoch {epoch} at {index}",
+        "s{} stands in epoch {} with a log up to {}, and its disk holds a truncated batch: that of epoch {epoch} at {index}",
         s + 1,
         replica.epoch(),
         log.last_index()

@@ -1,11 +1,12 @@
 //! One server's journal: the bytes that `quorate-journal` writes, on a simulated disk, and its scan of them. Records
 //! are synced in runs; a crash keeps what was synced and, of the write under way, any of its pages.
 //!
-//! - [`image`]: what the synced records amount to, worked out apart from the code under test
-//! - `damage`: bits and pages that go bad
-//! - `reads`: what is read, and repaired, while a server runs
+//! - [`image`]: the logs that the synced records amount to, computed without the code under test
+//! - `crash`: torn writes; `damage`: bits and pages that go bad
+//! - `reads`: records read and repaired while a server runs
 //! - `recover`: a server's start
 
+mod crash;
 mod damage;
 mod image;
 mod reads;
@@ -14,7 +15,7 @@ mod recover;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use quorate_journal::Location;
-use quorate_journal::record::{self, HEADER_BYTES, Header, Lsn, PAGE_BYTES, SEGMENT_HEAD_BYTES, SegmentHead};
+use quorate_journal::record::{self, HEADER_BYTES, Header, Lsn, SEGMENT_HEAD_BYTES, SegmentHead};
 use quorate_recovery::record::{KIND_BASE, KIND_BATCH, KIND_DROPPED, KIND_REPAIRED};
 use quorate_recovery::{Durable, GroupRecord, Place, Places};
 use quorate_types::GroupId;
@@ -23,7 +24,6 @@ use rand::rngs::SmallRng;
 
 pub use image::Image;
 pub use reads::Spot;
-pub use recover::Held;
 
 #[derive(Debug, Clone)]
 struct Record {
@@ -48,18 +48,18 @@ pub struct Disk {
     placed: VecDeque<Placed>,
     /// Records on stable storage that cannot be read any more.
     damaged: BTreeSet<Lsn>,
-    /// First of the last write: damage to what was written before it is known for what it is.
+    /// First record of the last write. A scan can tell damage to earlier records from a torn write.
     last_write_lsn: Lsn,
     places: BTreeMap<GroupId, Places>,
-    /// Places of groups that the record of this number drops, until that record is on stable storage.
+    /// Places of dropped groups by their drop records, until these are on stable storage.
     dropping: BTreeMap<Lsn, Places>,
     /// The first record of each group on stable storage, since it was last dropped.
     born: BTreeMap<GroupId, Lsn>,
-    /// The note that ended each group's life before this one.
+    /// The drop record that ended each group's earlier hosting.
     ended: BTreeMap<GroupId, Lsn>,
-    /// Groups that were said to be whole again, and nothing has gone bad since.
+    /// Groups with a record that they are whole again, and no damage since.
     mended: BTreeSet<GroupId>,
-    /// Per group: what the synced records amount to, worked out apart from the code under test.
+    /// Per group: the log that the synced records amount to, computed without the code under test.
     pub images: BTreeMap<GroupId, Image>,
 }
 
@@ -102,7 +102,7 @@ impl Disk {
         }
     }
 
-    /// As the journal's port does it: a record has its place when it is taken.
+    /// Gives the record its place at once, as the journal's port does.
     pub fn submit(&mut self, entry: GroupRecord) {
         let len = HEADER_BYTES + entry.bytes();
         let stride = record::stride(entry.bytes());
@@ -129,10 +129,10 @@ impl Disk {
         self.pending.push_back(Record { lsn, location, entry });
     }
 
-    /// The note that the group was dropped is not on stable storage yet.
+    /// Whether a drop record of the group is not on stable storage yet.
     pub fn is_dropping(&self, id: GroupId) -> bool {
-        let is_note = |r: &Record| r.entry.durable.group_id == id && r.entry.kind() == KIND_DROPPED;
-        self.pending.iter().any(is_note)
+        let is_drop = |r: &Record| r.entry.durable.group_id == id && r.entry.kind() == KIND_DROPPED;
+        self.pending.iter().any(is_drop)
     }
 
     /// Bytes of records that the writer has not begun to write.
@@ -144,7 +144,7 @@ impl Disk {
         !self.pending.is_empty()
     }
 
-    /// The writer's thread takes what is there when it comes to it.
+    /// The writer's thread takes all pending records, or the first ones.
     pub fn begin_sync(&mut self, rng: &mut SmallRng) {
         let all = self.pending.len();
         self.syncing = if rng.random_bool(0.7) {
@@ -156,11 +156,13 @@ impl Disk {
         self.waiting_bytes = waiting.map(|record| record.entry.bytes()).sum();
     }
 
-    /// The running sync is done: what the groups are told.
+    /// The running sync is done. Answers the completions for the groups.
     pub fn complete(&mut self, merged: bool, rng: &mut SmallRng) -> Vec<Durable> {
-        let mut told: Vec<Durable> = Vec::new();
+        let mut completions: Vec<Durable> = Vec::new();
         let covered: Vec<Record> = self.pending.drain(..std::mem::take(&mut self.syncing)).collect();
-        let Some(first) = covered.first() else { return told };
+        let Some(first) = covered.first() else {
+            return completions;
+        };
         self.last_write_lsn = first.lsn;
         for record in &covered {
             self.write(record, rng);
@@ -176,16 +178,16 @@ impl Disk {
                 continue;
             }
             if merged {
-                durable.note(&mut told);
+                durable.note(&mut completions);
             } else {
-                told.push(durable);
+                completions.push(durable);
             }
         }
         self.durable_lsn = covered.last().expect("not empty").lsn;
         if covered.iter().any(|r| r.entry.kind() == KIND_BASE) {
             self.free();
         }
-        told
+        completions
     }
 
     /// Puts the record's bytes behind the last.
@@ -276,88 +278,7 @@ impl Disk {
         }
     }
 
-    /// A crash: of the write under way any pages are on the disk. Answers how many records were lost.
-    pub fn crash(&mut self, rng: &mut SmallRng) -> usize {
-        let lost = self.pending.len();
-        let writing: Vec<Record> = self.pending.drain(..std::mem::take(&mut self.syncing)).collect();
-        self.pending.clear();
-        self.waiting_bytes = 0;
-        let kept = if writing.is_empty() {
-            0
-        } else {
-            self.tear(&writing, rng)
-        };
-        self.next_lsn = self.durable_lsn + 1;
-        lost - kept
-    }
-
-    /// Writes the records as far as the crash lets it; answers how many are whole, from the first.
-    fn tear(&mut self, writing: &[Record], rng: &mut SmallRng) -> usize {
-        let Some((number, from)) = self.segments.back().map(|s| (s.number, s.bytes.len())) else {
-            return 0;
-        };
-        // Records in the next segment are written when the one before is synced.
-        let is_here = |record: &&Record| record.location.segment == number;
-        let written: Vec<&Record> = writing.iter().take_while(is_here).collect();
-        if written.is_empty() {
-            return 0;
-        }
-        let placed_before = self.placed.len();
-        for record in &written {
-            self.write(record, rng);
-        }
-        let lost = self.lose_pages(from, rng);
-        let is_whole = |p: &Placed| {
-            let (start, end) = range(p.location);
-            !lost.iter().any(|page| page.start < end && start < page.end)
-        };
-        let whole = self
-            .placed
-            .iter()
-            .skip(placed_before)
-            .take_while(|p| is_whole(p))
-            .count();
-        for record in &written[..whole] {
-            self.keep(record);
-            self.durable_lsn = record.lsn;
-        }
-        self.placed.truncate(placed_before + whole);
-        if whole > 0 {
-            self.last_write_lsn = written[0].lsn;
-        }
-        whole
-    }
-
-    /// Loses any pages of the last segment from `from` on, as a file system may.
-    fn lose_pages(&mut self, from: usize, rng: &mut SmallRng) -> Vec<std::ops::Range<usize>> {
-        let share = [0.0, 0.2, 0.5, 1.0][rng.random_range(0..4)];
-        let bytes = &mut self.segments.back_mut().expect("written to").bytes;
-        let mut lost = Vec::new();
-        let mut at = from;
-        while at < bytes.len() {
-            let end = ((at + 1).next_multiple_of(PAGE_BYTES as usize)).min(bytes.len());
-            // A sector at a time, within a page, when only one is written.
-            let end = end.min((at + 1).next_multiple_of(512));
-            // Zeros are there beforehand: to lose them is to lose nothing.
-            if rng.random_bool(share) {
-                lost.extend((at..end).filter(|at| bytes[*at] != 0).map(|at| at..at + 1));
-                bytes[at..end].fill(0);
-            }
-            at = end;
-        }
-        lost
-    }
-
     pub fn wipe(&mut self) {
         *self = Disk::new(self.segment_bytes);
     }
-}
-
-/// The record's bytes in its segment, with their padding.
-fn range(location: Location) -> (usize, usize) {
-    let start = location.position as usize;
-    (
-        start,
-        start + record::stride(location.len as usize - HEADER_BYTES),
-    )
 }

@@ -8,13 +8,13 @@ pub struct Grant {
     pub may_append: bool,
     pub may_read: bool,
     /// `None`: its tokens never expire.
-    pub life_s: Option<u64>,
+    pub lifetime_s: Option<u64>,
 }
 
 impl Grant {
     /// A fresh token.
     pub fn token(self, wall_s: u64) -> String {
-        let expires_at_s = self.life_s.map_or(u64::MAX, |life_s| wall_s + life_s);
+        let expires_at_s = self.lifetime_s.map_or(u64::MAX, |lifetime_s| wall_s + lifetime_s);
         format!(
             "{} {} {expires_at_s}",
             u8::from(self.may_append),

@@ -7,7 +7,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 
 #[derive(Debug)]
-pub struct LogDisk {
+pub struct CoordinatorLog {
     /// The bytes on stable storage.
     bytes: Vec<u8>,
     /// The write that is under way.
@@ -22,7 +22,7 @@ enum Pending {
     Replace(Vec<u8>),
 }
 
-impl LogDisk {
+impl CoordinatorLog {
     /// A log that begins with this state.
     pub fn new(state: &CoordinatorState) -> Self {
         let _header_alone_is_a_log = header();

@@ -1,0 +1,98 @@
+//! The coordinator: its real engine, and the state of its process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quorate_coordinator::engine::{Engine, Outgoing, Settings};
+use quorate_coordinator::planner::LeaseTimes;
+use quorate_coordinator::state::CoordinatorState;
+use quorate_placement::Profile;
+use quorate_types::control::ToCoordinator;
+use quorate_types::{GroupId, Micros, ServerId, Sla};
+
+use super::CoordinatorLog;
+use crate::plan::Plan;
+
+#[derive(Debug)]
+pub struct Coordinator {
+    pub incarnation: u64,
+    pub up: bool,
+    pub paused_until: Micros,
+    /// Messages that came while it was stopped, or while a sync ran.
+    pub waiting: Vec<Arrived>,
+    pub engine: Engine,
+    pub log: CoordinatorLog,
+    pub is_syncing: bool,
+    /// Messages that follow from the batch that is being synced.
+    pub outgoing: Vec<Outgoing>,
+    /// The server at the other end of each connection.
+    pub places: BTreeMap<u64, usize>,
+    /// Join tokens to be issued.
+    pub invitations: Vec<String>,
+    pub to_admit: Vec<(GroupId, Sla)>,
+    pub wall_offset_us: i64,
+    pub drift_permille: i64,
+    pub started_at: Micros,
+    pub credentials: u64,
+    pub calls: u64,
+    /// Servers that are to be drained.
+    pub drains: BTreeSet<ServerId>,
+}
+
+#[derive(Debug)]
+pub enum Arrived {
+    Message {
+        place: usize,
+        connection: u64,
+        message: ToCoordinator,
+    },
+    Closed {
+        connection: u64,
+    },
+    Tick,
+}
+
+pub fn settings(plan: &Plan) -> Settings {
+    Settings {
+        heartbeat_ms: plan.heartbeat_ms,
+        leases: LeaseTimes {
+            lease_ms: plan.lease_ms,
+            reconnect_grace_ms: plan.reconnect_grace_ms,
+        },
+        suspicions: plan.suspicions,
+        client_keys: serde_json::Value::Null,
+        peer_keys: serde_json::Value::Null,
+    }
+}
+
+impl Coordinator {
+    pub fn new(plan: &Plan, drift_permille: i64) -> Self {
+        let state = CoordinatorState::new(Profile::default_profile());
+        Self {
+            incarnation: 1,
+            up: true,
+            paused_until: 0,
+            waiting: Vec::new(),
+            log: CoordinatorLog::new(&state),
+            engine: Engine::new(state, settings(plan), 0),
+            is_syncing: false,
+            outgoing: Vec::new(),
+            places: BTreeMap::new(),
+            invitations: Vec::new(),
+            to_admit: Vec::new(),
+            wall_offset_us: 0,
+            drift_permille,
+            started_at: 0,
+            credentials: 0,
+            calls: 0,
+            drains: BTreeSet::new(),
+        }
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    pub fn state(&self) -> &CoordinatorState {
+        self.engine.state()
+    }
+}

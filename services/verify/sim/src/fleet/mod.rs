@@ -1,0 +1,53 @@
+//! The state of a whole fleet: its parts, each in a file of its own, and questions about them. Nothing happens here; the
+//! behaviour of each part stands in the folder or file of its name beside this one.
+//!
+//! - [`World`]: all of it
+//! - [`Schedule`]: events that are due
+//! - [`Server`], [`Hosted`], [`Control`], [`Link`]: servers, their groups and connections
+//! - [`Coordinator`]: the coordinator and its log
+//! - [`Writer`], [`Reader`], [`Connection`]: clients
+//! - `queries`, `generations`: questions about several parts
+
+mod batch;
+mod client;
+mod connection;
+mod control;
+mod coordinator;
+mod coordinator_log;
+mod disk_read;
+mod former_logs;
+mod generations;
+mod hosted;
+mod link;
+mod message;
+mod node;
+mod pipe;
+mod queries;
+mod reader;
+mod schedule;
+mod server;
+mod token;
+mod transcript;
+mod world;
+mod writer;
+
+pub use batch::Outstanding;
+pub use client::{ClientId, ClientState};
+pub use connection::Connection;
+pub use control::Control;
+pub use coordinator::{Arrived, Coordinator, settings};
+pub use coordinator_log::CoordinatorLog;
+pub use disk_read::DiskRead;
+pub use former_logs::FormerLogs;
+pub use hosted::Hosted;
+pub use link::Link;
+pub use message::{Delivered, FromClient, ToClient};
+pub use node::Node;
+pub use pipe::Pipe;
+pub use reader::{Asked, Reader};
+pub use schedule::{Schedule, Scheduled};
+pub use server::{Server, WALL_BEGINS_US};
+pub use token::{Grant, permission_of};
+pub use transcript::{Requested, Transcript};
+pub use world::World;
+pub use writer::{Habit, Writer};

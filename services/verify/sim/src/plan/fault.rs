@@ -1,0 +1,99 @@
+//! Faults that a run may have.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A link breaks, with all that is on it.
+    LinkBreak,
+    /// All links of a server break.
+    AllLinksBreak,
+    /// A server and all others, and the coordinator, cannot reach one another. Clients reach it.
+    Isolate,
+    /// One direction between two servers carries nothing; no connection breaks.
+    OneWay,
+    /// Both directions between two servers carry nothing.
+    Partition,
+    /// One direction between a server and the coordinator carries nothing.
+    ControlOneWay,
+    /// The connection to the coordinator breaks.
+    ControlBreak,
+    /// A process is killed.
+    Crash,
+    /// Several processes are killed at once.
+    CrashMany,
+    /// All processes are killed at once.
+    CrashAll,
+    /// A process is killed, and what its journal held is gone.
+    Wipe,
+    /// A machine is lost for ever; another joins.
+    Replace,
+    /// Durable records are damaged, by a bit or by pages, and the process is killed.
+    BitFlip,
+    /// Durable records are damaged while their server runs.
+    Rot,
+    DiskFull,
+    /// A sync fails: the server is read-only until it is restarted.
+    DiskFails,
+    DiskSlow,
+    /// A process is stopped, and goes on (SIGSTOP).
+    Pause,
+    CoordinatorCrash,
+    CoordinatorPause,
+    /// The wall clock of a server or of the coordinator jumps.
+    ClockJump,
+    /// A client's connection breaks.
+    ClientBreak,
+    /// A bit of a frame on a link is flipped.
+    FrameFlip,
+    /// A client sends to a server that is not the head.
+    Astray,
+    /// An operator starts the drain of a server.
+    Drain,
+    /// An operator calls a drain off.
+    CallOffDrain,
+    /// An operator stops a drained server.
+    StopDrained,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 27] = [
+        Fault::LinkBreak,
+        Fault::AllLinksBreak,
+        Fault::Isolate,
+        Fault::OneWay,
+        Fault::Partition,
+        Fault::ControlOneWay,
+        Fault::ControlBreak,
+        Fault::Crash,
+        Fault::CrashMany,
+        Fault::CrashAll,
+        Fault::Wipe,
+        Fault::Replace,
+        Fault::BitFlip,
+        Fault::Rot,
+        Fault::DiskFull,
+        Fault::DiskFails,
+        Fault::DiskSlow,
+        Fault::Pause,
+        Fault::CoordinatorCrash,
+        Fault::CoordinatorPause,
+        Fault::ClockJump,
+        Fault::ClientBreak,
+        Fault::FrameFlip,
+        Fault::Astray,
+        Fault::Drain,
+        Fault::CallOffDrain,
+        Fault::StopDrained,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push(' ');
+            }
+            name.extend(c.to_lowercase());
+        }
+        name
+    }
+}

@@ -1,0 +1,194 @@
+//! A seed's decisions about the whole fleet.
+
+use quorate_coordinator::planner::SuspicionTimes;
+use quorate_types::Micros;
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+use super::pick::pick;
+use super::{Fault, GroupPlan, Profile};
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub servers: usize,
+    pub groups: Vec<GroupPlan>,
+    pub link_delay_us_max: Micros,
+    /// From a client to a server.
+    pub client_delay_us_max: Micros,
+    /// The longest read that a group asks of the disk while it runs.
+    pub disk_read_us_max: Micros,
+    /// Committed payload that a persistent group keeps in memory; `None`: as much as in a server.
+    pub recent_bytes: Option<u64>,
+    /// Servers share burst capacity.
+    pub shares_burst: bool,
+    /// How often the journal's copier looks for what it cannot read.
+    pub copy_every_us: Option<Micros>,
+    pub control_delay_us_max: Micros,
+    pub sync_us_max: Micros,
+    pub segment_bytes: usize,
+    /// The bytes that a learner may be sent at each tick; `None`: all that its window takes.
+    pub catchup_bytes: Option<u64>,
+    pub coordinator_sync_us_max: Micros,
+    /// The coordinator rewrites its log as a snapshot beyond this.
+    pub snapshot_bytes: usize,
+    pub lease_ms: u64,
+    pub heartbeat_ms: u64,
+    pub reconnect_grace_ms: u64,
+    /// The times after which the coordinator finds servers slow, or unreachable from one another.
+    pub suspicions: SuspicionTimes,
+    /// Faults that are on, each with its weight.
+    pub faults: Vec<(Fault, u32)>,
+    pub fault_every_us: Micros,
+    /// A process that was killed is started again within this.
+    pub restart_us_max: Micros,
+    pub horizon_us: Micros,
+    /// The journal's port reports only the last record of each run of one kind.
+    pub completions_are_merged: bool,
+    /// How often the shell flushes a group right after a step, instead of taking in more events first.
+    pub flush_at_once: f64,
+    /// Whether faults may take the last replica that has everything. The group is lost then, and must be found lost.
+    pub may_lose_groups: bool,
+    /// Whether owners reset lost groups, and operators give up machines that are gone.
+    pub owners_reset: bool,
+    /// Each server's clock runs faster or slower by so many thousandths, at most.
+    pub drift_permille_max: u64,
+}
+
+impl Plan {
+    pub fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
+        let groups: Vec<GroupPlan> = (0..*pick(rng, &[1, 1, 1, 2, 2, 3]))
+            .map(|_| GroupPlan::draw(rng, profile))
+            .collect();
+        let degree_max = groups
+            .iter()
+            .map(|g| usize::from(g.degree))
+            .max()
+            .expect("a group");
+        let longest_of = |g: &GroupPlan| match g.churns {
+            true => 1 << 20,
+            false => g.payload_bytes_max as usize,
+        };
+        let longest = groups.iter().map(longest_of).max().expect("a group");
+        let lease_ms = *pick(rng, &[150, 400, 1_500]);
+        let mut plan = Self {
+            servers: (degree_max + rng.random_range(1..=2)).max(3),
+            groups,
+            link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
+            client_delay_us_max: *pick(rng, &[1_000, 1_000, 1_000, 50_000]),
+            disk_read_us_max: *pick(rng, &[3_000, 3_000, 200_000]),
+            recent_bytes: *pick(rng, &[None, None, Some(0), Some(3 * longest as u64)]),
+            shares_burst: rng.random_bool(0.3),
+            copy_every_us: *pick(rng, &[None, Some(100_000), Some(1_000_000)]),
+            control_delay_us_max: *pick(rng, &[300, 3_000, 30_000]),
+            sync_us_max: *pick(rng, &[100, 2_000, 20_000, 60_000]),
+            segment_bytes: (8 * longest).max(96 << 10),
+            catchup_bytes: *pick(rng, &[None, None, Some(longest as u64)]),
+            coordinator_sync_us_max: *pick(rng, &[100, 3_000, 20_000]),
+            snapshot_bytes: *pick(rng, &[8 << 10, 64 << 10, 16 << 20]),
+            lease_ms,
+            heartbeat_ms: lease_ms / 6,
+            reconnect_grace_ms: lease_ms / 5,
+            faults: draw_faults(rng, profile),
+            fault_every_us: *pick(rng, &[10_000, 40_000, 120_000, 400_000]),
+            restart_us_max: 600_000,
+            horizon_us: *pick(rng, &[1_500_000, 3_000_000, 6_000_000]),
+            completions_are_merged: rng.random_bool(0.5),
+            flush_at_once: *pick(rng, &[1.0, 0.5]),
+            may_lose_groups: rng.random_bool(0.1),
+            drift_permille_max: *pick(rng, &[0, 0, 1, 50]),
+            owners_reset: rng.random_bool(0.5),
+            suspicions: draw_suspicions(rng, lease_ms),
+        };
+        plan.narrow(rng, profile);
+        plan
+    }
+
+    /// Sets times under which the profile's circumstances are frequent.
+    fn narrow(&mut self, rng: &mut SmallRng, profile: Profile) {
+        match profile {
+            // Reports come late, and yet no server is suspected for that.
+            Profile::Learners if rng.random_bool(0.5) => {
+                self.control_delay_us_max = 300_000;
+                self.restart_us_max = 60_000;
+                self.set_lease(1_500);
+                self.keep_busy();
+            }
+            // A server is back before it is suspected, and its neighbours' disks are slower than that.
+            Profile::Cuts => {
+                self.sync_us_max = *pick(rng, &[20_000, 60_000]);
+                self.control_delay_us_max = *pick(rng, &[300, 3_000, 30_000]);
+                self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+                self.restart_us_max = 60_000;
+                self.set_lease(1_500);
+                self.keep_busy();
+            }
+            Profile::Heads => self.set_lease(150),
+            Profile::Queues => {
+                self.set_lease(150);
+                self.client_delay_us_max = *pick(rng, &[1_000, 50_000, 300_000]);
+            }
+            // A killed server is back before it is suspected, with nothing in memory. An isolated one is not.
+            Profile::Readers | Profile::Repairs => {
+                self.set_lease(*pick(rng, &[150, 400]));
+                self.restart_us_max = 60_000;
+                self.fault_every_us = *pick(rng, &[40_000, 120_000]);
+                self.control_delay_us_max = *pick(rng, &[3_000, 30_000]);
+                self.servers = self.servers.min(5);
+                self.recent_bytes = Some(0);
+                self.may_lose_groups = profile == Profile::Readers || rng.random_bool(0.5);
+                self.owners_reset = true;
+                self.copy_every_us = Some(100_000);
+                self.disk_read_us_max = *pick(rng, &[3_000, 200_000]);
+            }
+            Profile::Sessions => {
+                self.groups.truncate(1);
+                self.sync_us_max = *pick(rng, &[100, 2_000]);
+                self.link_delay_us_max = *pick(rng, &[50, 500]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Small batches, and always some that are under way.
+    fn keep_busy(&mut self) {
+        for group in &mut self.groups {
+            let retained = group.retention_bytes / u64::from(group.payload_bytes_max);
+            group.payload_bytes_max = 200;
+            group.retention_bytes = 200 * retained;
+            (group.clients, group.batches_per_client) = (3, 300);
+        }
+    }
+
+    fn set_lease(&mut self, lease_ms: u64) {
+        self.lease_ms = lease_ms;
+        self.heartbeat_ms = lease_ms / 6;
+        self.reconnect_grace_ms = lease_ms / 5;
+        self.suspicions.stale_ms = lease_ms / 2;
+    }
+}
+
+fn draw_suspicions(rng: &mut SmallRng, lease_ms: u64) -> SuspicionTimes {
+    SuspicionTimes {
+        unreachable_ms: *pick(rng, &[100, 600, 3_000]),
+        slow_ms: *pick(rng, &[300, 1_000, 5_000]),
+        well_ms: *pick(rng, &[1_000, 10_000]),
+        stale_ms: lease_ms / 2,
+    }
+}
+
+fn draw_faults(rng: &mut SmallRng, profile: Profile) -> Vec<(Fault, u32)> {
+    let share = *pick(rng, &[0.15, 0.4, 0.8]);
+    let mut faults: Vec<(Fault, u32)> = Fault::ALL
+        .iter()
+        .filter(|_| rng.random_bool(share))
+        .map(|fault| (*fault, 0))
+        .collect();
+    faults.extend(profile.faults().iter().map(|fault| (*fault, 0)));
+    if faults.is_empty() {
+        faults.push((Fault::Crash, 0));
+    }
+    for (_, weight) in &mut faults {
+        *weight = rng.random_range(1..=10);
+    }
+    faults
+}

@@ -1,0 +1,81 @@
+//! Profiles narrow what a seed may draw.
+
+use super::Fault;
+
+/// A range of draws. Planted bugs that need rare circumstances are looked for in a narrow one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    #[default]
+    Any,
+    /// Persistent groups on disks that crash a lot.
+    Disks,
+    /// Trims and bases: large batches, little retention.
+    Trims,
+    /// Lost replicas and learners.
+    Learners,
+    /// The coordinator crashes and lags.
+    Coordinator,
+    /// Sessions by the thousand.
+    Sessions,
+    /// Replicas that lose unsynced batches and are back at once, beside slow disks.
+    Cuts,
+    /// Heads that were replaced and do not know it.
+    Heads,
+    /// Requests beyond the budgets of groups, on slow connections; heads change.
+    Queues,
+    /// Readers of batches that are on slow disks only, while groups are lost and reset.
+    Readers,
+    /// Records that are damaged while servers run, and are fetched from peers.
+    Repairs,
+}
+
+impl Profile {
+    pub const ALL: &[(&str, Profile)] = &[
+        ("any", Profile::Any),
+        ("disks", Profile::Disks),
+        ("trims", Profile::Trims),
+        ("learners", Profile::Learners),
+        ("coordinator", Profile::Coordinator),
+        ("sessions", Profile::Sessions),
+        ("cuts", Profile::Cuts),
+        ("heads", Profile::Heads),
+        ("queues", Profile::Queues),
+        ("readers", Profile::Readers),
+        ("repairs", Profile::Repairs),
+    ];
+
+    pub fn named(name: &str) -> Option<Profile> {
+        Self::ALL
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map(|(_, profile)| *profile)
+    }
+
+    pub fn name(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(_, p)| *p == self)
+            .expect("every profile has a name")
+            .0
+    }
+
+    pub fn faults(self) -> &'static [Fault] {
+        match self {
+            Profile::Any | Profile::Sessions => &[],
+            Profile::Disks => &[Fault::Crash, Fault::CrashAll],
+            Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
+            Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
+            Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
+            Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
+            Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
+            Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
+            Profile::Heads => &[
+                Fault::Pause,
+                Fault::ControlOneWay,
+                Fault::Partition,
+                Fault::Isolate,
+            ],
+        }
+    }
+}

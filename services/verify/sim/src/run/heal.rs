@@ -1,0 +1,29 @@
+//! The end of all disturbances.
+
+use super::dispatch;
+use crate::coordinator::outages;
+use crate::faults::network;
+use crate::fleet::{Node, World};
+use crate::server::{process, storage};
+
+/// Ends every disturbance.
+pub(super) fn heal(world: &mut World) {
+    let blocked: Vec<(Node, Node)> = world.blocked.keys().copied().collect();
+    for (from, to) in blocked {
+        world.blocked.insert((from, to), world.now);
+        network::unblock(world, from, to);
+    }
+    outages::restart(world);
+    outages::pause(world, world.now);
+    for s in 0..world.servers.len() {
+        world.servers[s].paused_until = world.now;
+        world.servers[s].sync_factor = 1;
+        world.servers[s].wall_offset_us = 0;
+        dispatch::resume(world, s);
+        let incarnation = world.servers[s].incarnation;
+        if world.servers[s].disk_fault {
+            storage::end_fault(world, s, incarnation);
+        }
+        process::restart(world, s);
+    }
+}

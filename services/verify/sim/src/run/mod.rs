@@ -1,0 +1,108 @@
+//! A run: from the first event until the fleet has healed.
+
+mod dispatch;
+mod heal;
+
+use quorate_types::Micros;
+
+use crate::coordinator::operator;
+use crate::counts::Counts;
+use crate::fleet::{ClientId, Scheduled, World};
+use crate::invariants;
+use crate::ledger::Ledger;
+use crate::plan::Profile;
+use crate::server::ticks::TICK_US;
+use crate::server::{control, copier};
+use crate::trace;
+use dispatch::CHECK_US;
+
+/// The time that the undisturbed fleet has to heal. Clients with much left to do have as long again after each
+/// acknowledgement.
+const HEALING_US: Micros = 90_000_000;
+
+/// Far more than any run needs: beyond it, something loops.
+const EVENTS_MAX: u64 = 3_000_000;
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub trace_hash: u64,
+    pub counts: Counts,
+}
+
+/// One seed, from its first event to its last.
+pub fn run_seed(seed: u64, profile: Profile) -> Outcome {
+    let mut world = World::new(seed, profile);
+    begin(&mut world);
+    while let Some((at, event)) = world.next_event() {
+        world.now = world.now.max(at);
+        world.trace.now = world.now;
+        world.counts.events += 1;
+        assert!(
+            world.counts.events < EVENTS_MAX,
+            "it never ends: {EVENTS_MAX} events by {} µs",
+            world.now
+        );
+        if !world.is_healing && world.now >= world.plan.horizon_us {
+            world.is_healing = true;
+            world.trace.line(None, || "=== healing".to_string());
+            heal::heal(&mut world);
+        }
+        let is_check = matches!(event, Scheduled::Check);
+        dispatch::dispatch(&mut world, event);
+        if is_check && world.is_healing && invariants::is_healed(&world) {
+            return end(world);
+        }
+        if world.now > world.plan.horizon_us.max(world.acked_at) + HEALING_US {
+            let (g, why) = invariants::why_not_healed(&world).unwrap_or_default();
+            trace::focus(Some(g));
+            panic!("not healed: group {}: {why}", g + 1);
+        }
+    }
+    panic!("time stands still");
+}
+
+fn begin(world: &mut World) {
+    for s in 0..world.servers.len() {
+        control::invite(world, s);
+        world.schedule(
+            1_000 + s as u64,
+            Scheduled::ControlDial {
+                server: s,
+                incarnation: 1,
+            },
+        );
+        world.schedule(
+            TICK_US,
+            Scheduled::Tick {
+                server: s,
+                incarnation: 1,
+            },
+        );
+    }
+    for s in 0..world.servers.len() {
+        copier::schedule_pass(world, s, 1);
+    }
+    let slas = world.plan_slas();
+    operator::admit(world, slas);
+    world.schedule(500, Scheduled::CoordinatorTick { incarnation: 1 });
+    let writers = (0..world.writers.len()).map(ClientId::Writer);
+    for client in writers.chain((0..world.readers.len()).map(ClientId::Reader)) {
+        world.schedule(100_000, Scheduled::ClientTick { client });
+    }
+    // The fleet forms first.
+    world.schedule(300_000, Scheduled::Fault);
+    world.schedule(CHECK_US, Scheduled::Check);
+}
+
+fn end(mut world: World) -> Outcome {
+    invariants::at_end(&world);
+    world.counts.seeds = 1;
+    world.counts.simulated_us = world.now;
+    world.counts.committed = world.ledgers.iter().map(Ledger::last_index).sum();
+    world.counts.epochs = world.coordinator.state().epoch_changes;
+    Outcome {
+        trace_hash: world.trace.hash(),
+        counts: world.counts,
+    }
+}

@@ -1,0 +1,117 @@
+//! Messages from the coordinator, as `services/replica/src/control.rs` takes them.
+
+use quorate_types::control::{DrainState, RefuseCode, ToServer};
+use rand::Rng;
+
+use super::{control, hosting};
+use crate::fleet::{Node, Scheduled, World};
+use crate::invariants;
+
+pub fn receive(world: &mut World, s: usize, connection: u64) {
+    if world.is_blocked(Node::Coordinator, Node::Server(s)) {
+        return;
+    }
+    let Some(control) = world.servers[s]
+        .control
+        .as_mut()
+        .filter(|c| c.connection == connection)
+    else {
+        return;
+    };
+    let Some(message) = control.down.receive() else {
+        return;
+    };
+    let Some(bytes) = message else {
+        return control::disconnect(world, s);
+    };
+    let message: ToServer = serde_json::from_slice(&bytes).expect("a control message");
+    world.trace.line(None, || {
+        format!("s{} ← coordinator: {}", s + 1, crate::trace::brief(&message))
+    });
+    match message {
+        ToServer::Welcome(welcome) => {
+            world.servers[s].lease_us = welcome.lease_ms * 1_000;
+            note_answer(world, s);
+            take_welcome(world, s, welcome.server_id, welcome.credential);
+        }
+        ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
+        ToServer::Configure { config } => hosting::configure(world, s, config),
+        ToServer::Drop { group_id, epoch } => {
+            let here = world.servers[s].groups.get(&group_id);
+            if here.is_none_or(|hosted| hosted.replica().epoch() <= epoch) {
+                hosting::drop_group(world, s, group_id);
+            }
+        }
+        ToServer::Drain { state } => {
+            world.servers[s].drain = state;
+            if state == DrainState::Drained {
+                world.counts.drained += 1;
+                invariants::when_drained(world, s);
+            }
+        }
+        ToServer::HeartbeatAck { seq } => {
+            let control = world.servers[s].control.as_mut().expect("it came on it");
+            control.answered = control.answered.max(seq);
+            note_answer(world, s);
+        }
+        ToServer::Lost { group_id } => {
+            world.servers[s].lost.insert(group_id);
+        }
+        _ => {}
+    }
+}
+
+fn note_answer(world: &mut World, s: usize) {
+    world.servers[s].answered_us = world.servers[s].clock_us(world.now);
+}
+
+fn take_refusal(world: &mut World, s: usize, code: RefuseCode, message: &str) {
+    match code {
+        // The answer to an earlier process was lost: its operator issues another token.
+        RefuseCode::JoinTokenUsed => {
+            world.servers[s].tokens += 1;
+            control::invite(world, s);
+        }
+        // Issued with the next tick; free when the former holder of the name has failed.
+        RefuseCode::JoinTokenInvalid | RefuseCode::NameTaken => {}
+        // Free when the machine that it replaces, and whose address it has, has failed.
+        RefuseCode::RegisterInvalid if world.servers[s].machine > 0 && world.servers[s].id.is_none() => {}
+        _ => panic!("s{} is refused: {code:?} {message}", s + 1),
+    }
+    control::disconnect(world, s);
+}
+
+fn take_welcome(world: &mut World, s: usize, id: quorate_types::ServerId, credential: Option<String>) {
+    let server = &mut world.servers[s];
+    assert!(
+        server.id.is_none_or(|known| known == id),
+        "a server keeps its number"
+    );
+    let is_new = server.id.is_none();
+    server.id = Some(id);
+    if credential.is_some() {
+        server.credential = credential;
+    }
+    server.starts = vec![server.incarnation_name(s)];
+    let incarnation = server.incarnation;
+    let control = server.control.as_mut().expect("it came on it");
+    control.is_registered = true;
+    let connection = control.connection;
+    for message in std::mem::take(&mut world.servers[s].unsent) {
+        control::send_up(world, s, &message);
+    }
+    world.schedule(
+        world.now,
+        Scheduled::Heartbeat {
+            server: s,
+            incarnation,
+            connection,
+        },
+    );
+    if is_new {
+        for peer in (0..world.servers.len()).filter(|peer| *peer != s) {
+            let at = world.now + world.rng.random_range(100..5_000);
+            world.schedule(at, Scheduled::Dial { a: s, b: peer });
+        }
+    }
+}
