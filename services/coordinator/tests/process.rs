@@ -646,7 +646,7 @@ fn a_profile_that_does_not_match_the_servers_is_flagged_or_refused_as_configured
         json!({"format": 1, "provisional": false}),
     );
     let (code, said) = run_to_end(&refusing);
-    assert!(code == 2 && said.contains("does not say where"), "{code} {said}");
+    assert!(code == 2 && said.contains("does not name the machine"), "{code} {said}");
 
     profile_file(folder.path(), "foreign", measured(32));
     let coordinator = Coordinator::start_with(folder.path(), &["--profile", &path]);

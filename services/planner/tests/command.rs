@@ -1,6 +1,6 @@
 //! The command: the paper's worked example through JSON, bad input refused by field, the schema fresh.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
 
 use quorate_placement::{Amounts, Choice, Fleet, Profile, quote};
@@ -15,12 +15,9 @@ fn run(arguments: &[&str], instance: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(instance.as_bytes())
-        .unwrap();
+    // A command that refuses its arguments ends before it has read its input.
+    let written = child.stdin.take().unwrap().write_all(instance.as_bytes());
+    assert!(written.is_ok() || written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe));
     child.wait_with_output().unwrap()
 }
 
