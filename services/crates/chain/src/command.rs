@@ -5,7 +5,7 @@ use quorate_types::{Code, Epoch, GroupConfig, Index, Micros, Offset, ServerId};
 use quorate_wire::{Batch, TraceContext, peer};
 
 /// The address of an answer: a connection of this server, and the client's channel on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientRef {
     pub connection: u64,
     pub channel: u32,

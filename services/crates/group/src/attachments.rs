@@ -64,8 +64,11 @@ impl Attachments {
         self.channels.get(&client).map(|channel| channel.number)
     }
 
-    pub fn clients(&self) -> impl Iterator<Item = ClientRef> {
-        self.channels.keys().copied()
+    /// In their order: the map's own differs from process to process, and a seed must give one trace.
+    pub fn clients(&self) -> Vec<ClientRef> {
+        let mut clients: Vec<ClientRef> = self.channels.keys().copied().collect();
+        clients.sort_unstable();
+        clients
     }
 
     pub fn answer_later(&mut self, client: ClientRef) {

@@ -1,4 +1,6 @@
-//! The first test: one seed twice gives one trace.
+//! The first test: one seed twice gives one trace, in one process and in several.
+
+use std::process::Command;
 
 use quorate_sim::plan::Profile;
 use quorate_sim::runner::run_one;
@@ -14,5 +16,34 @@ fn same_seed_same_trace() {
             run(seed + 1).trace_hash,
             "the trace depends on the seed"
         );
+    }
+}
+
+#[test]
+fn same_seed_same_trace_in_another_process() {
+    let last_line = |seed: &str, profile: &str| {
+        let mut replay = Command::new(env!("CARGO_BIN_EXE_quorate-sim"));
+        let output = replay
+            .args(["replay", seed, "--profile", profile, "--events", "0"])
+            .output();
+        let printed = String::from_utf8(output.expect("it runs").stdout).expect("text");
+        printed.lines().last().expect("it says how it ended").to_string()
+    };
+    for (seed, profile) in [
+        ("2", "any"),
+        ("3", "sessions"),
+        ("5", "sessions"),
+        ("7", "readers"),
+        ("11", "queues"),
+    ] {
+        let first = last_line(seed, profile);
+        assert!(first.contains("is clean, trace"), "{first}");
+        for _ in 0..2 {
+            assert_eq!(
+                first,
+                last_line(seed, profile),
+                "the order of some map is in the trace"
+            );
+        }
     }
 }
