@@ -49,13 +49,15 @@ def _mypy(folder: str) -> Command:
     return Command(["mypy"], folder, f"{folder}/pyproject.toml")
 
 
+RUST_LINTS = Check(
+    "Rust lints",
+    _cargo("clippy", "--release", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"),
+    fix=_cargo("clippy", "--release", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"),
+)
+
 CHECKS = [
     Check("Rust format", _cargo("fmt", "--all", "--check"), fix=_cargo("fmt", "--all")),
-    Check(
-        "Rust lints",
-        _cargo("clippy", "--release", "--locked", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"),
-        fix=_cargo("clippy", "--release", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"),
-    ),
+    RUST_LINTS,
     Check(
         "Fuzz format",
         Command(["cargo", "fmt", "--check"], "services/verify/fuzz"),

@@ -39,9 +39,12 @@ class Command:
 
 @dataclass(frozen=True)
 class Finished:
+    """`cpu_seconds`: of all its processes that have ended and were waited for."""
+
     exit_code: int
     seconds: float
     log: Path
+    cpu_seconds: float = 0.0
 
     def output(self) -> str:
         return self.log.read_text(errors="replace")
@@ -71,22 +74,28 @@ def run(command: Command, log: Path, while_running: Callable[[float], None]) -> 
             stream.write(f"{command.argv[0]} is not there: `make setup` or `make test` fetches it\n".encode())
             return Finished(EXIT_NOT_FOUND, time.monotonic() - begun, log)
         try:
-            code = _wait(child, begun, command.timeout_s, while_running)
+            code, cpu_seconds = _wait(child, begun, command.timeout_s, while_running)
         finally:
             _end_group(child)
         if code == EXIT_TIMED_OUT:
             stream.write(f"\nStopped: it took longer than {command.timeout_s:.0f} s.\n".encode())
-    return Finished(code, time.monotonic() - begun, log)
+    return Finished(code, time.monotonic() - begun, log, cpu_seconds)
 
 
-def _wait(child: subprocess.Popen[bytes], begun: float, timeout_s: float, tell: Callable[[float], None]) -> int:
-    while child.poll() is None:
+def _wait(
+    child: subprocess.Popen[bytes], begun: float, timeout_s: float, tell: Callable[[float], None]
+) -> tuple[int, float]:
+    """The exit code and the seconds of processor time."""
+    while True:
+        ended, status, used = os.wait4(child.pid, os.WNOHANG)
+        if ended:
+            child.returncode = os.waitstatus_to_exitcode(status)  # it is reaped: Popen must not wait for it
+            return child.returncode, used.ru_utime + used.ru_stime
         elapsed_s = time.monotonic() - begun
         if elapsed_s > timeout_s:
-            return EXIT_TIMED_OUT
+            return EXIT_TIMED_OUT, 0.0
         tell(elapsed_s)
         time.sleep(POLL_S)
-    return child.returncode
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 from quorate_checks.commands import PULUMI_PYTHON, Command, Finished
@@ -13,14 +14,27 @@ from quorate_local.options import REPOSITORY
 REPORTS = REPOSITORY / "build" / "test"
 
 
+class Lane(Enum):
+    """When a part runs. `RUST` and `BESIDE` run at the same time, `ALONE` after both."""
+
+    RUST = auto()  # compiles for long
+    BESIDE = auto()  # waits, or has one thread
+    ALONE = auto()  # measures time, or has a whole stack: nothing may disturb it
+
+
 @dataclass(frozen=True)
 class Part:
-    """`group` is what `--only` chooses by. `count` reads the runner's own report."""
+    """`group` is what `--only` chooses by. `count` reads the runner's own report.
+
+    `prepare` compiles what the part runs, in Rust's lane.
+    """
 
     name: str
     group: str
     command: Command
     count: Callable[[Finished], Counts | None]
+    lane: Lane = Lane.BESIDE
+    prepare: Command | None = None
 
 
 def report_of(name: str) -> Path:
@@ -32,11 +46,12 @@ def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
     return lambda _: of_junit(report_of(name))
 
 
-def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300) -> Part:
-    command = ["pytest", f"--junitxml={report_of(name)}", *arguments]
-    return Part(
-        name, group, Command(command, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s), _count_junit(name)
-    )
+def _pytest(
+    name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.BESIDE
+) -> Part:
+    argv = ["pytest", f"--junitxml={report_of(name)}", *arguments]
+    command = Command(argv, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s)
+    return Part(name, group, command, _count_junit(name), lane)
 
 
 def _vitest(name: str, folder: str) -> Part:
@@ -54,12 +69,12 @@ def _node_test(name: str, folder: str) -> Part:
     return Part(name, "unit", Command(argv, folder, f"{folder}/package.json", timeout_s=300), _count_junit(name))
 
 
-def _playwright(name: str, group: str, project: str, around: list[str], timeout_s: float) -> Part:
+def _playwright(name: str, group: str, project: str, around: list[str], timeout_s: float, lane: Lane) -> Part:
     """`around`: a command that runs the rest of its arguments, with a stack to talk to, say."""
     argv = ["npx", "--no-install", "playwright", "test", f"--project={project}", "--reporter=list,junit"]
     env = {"PLAYWRIGHT_JUNIT_OUTPUT_FILE": str(report_of(name))}
     command = Command([*around, *argv], "portal", "portal/package.json", env, timeout_s)
-    return Part(name, group, command, _count_junit(name))
+    return Part(name, group, command, _count_junit(name), lane)
 
 
 def _terraform_provider(name: str, folder: str) -> Part:
@@ -68,6 +83,14 @@ def _terraform_provider(name: str, folder: str) -> Part:
     command = Command(["go", "test", "-count=1", "-v", "./..."], folder, f"{folder}/go.mod", env=env)
     return Part(name, "infra", command, lambda finished: of_go_test(finished.output()))
 
+
+def _cargo_test(*arguments: str, timeout_s: float) -> Command:
+    argv = ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments]
+    return Command(argv, "services", "services/Cargo.toml", timeout_s=timeout_s)
+
+
+# The simulator has a part of its own: its planted bugs must not be compiled into anything else.
+_RUST = ["--workspace", "--exclude", "quorate-sim"]
 
 WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e" / "portal"), "--"]
 
@@ -113,43 +136,37 @@ PARTS = [
     Part(
         "rust",
         "unit",
-        Command(
-            # The simulator has a part of its own: its planted bugs must not be compiled into anything else.
-            ["cargo", "test", "--release", "--locked", "--workspace", "--exclude", "quorate-sim", "--no-fail-fast"],
-            "services",
-            "services/Cargo.toml",
-            timeout_s=1200,
-        ),
+        _cargo_test(*_RUST, timeout_s=1200),
         lambda finished: of_libtest(finished.output()),
+        Lane.ALONE,
+        prepare=_cargo_test(*_RUST, "--no-run", timeout_s=1200),
     ),
     Part(
         "fuzz",
         "unit",
         Command(["quorate-checks", "fuzz", "--seconds", "4"], needs="services/verify/fuzz/Cargo.toml", timeout_s=1500),
         lambda finished: of_libtest(finished.output()),
+        Lane.RUST,
     ),
     Part(
         "simulator",
         "unit",
-        Command(
-            ["cargo", "test", "--release", "--locked", "-p", "quorate-sim", "--features", "planted", "--no-fail-fast"],
-            "services",
-            "services/Cargo.toml",
-            timeout_s=900,
-        ),
+        _cargo_test("-p", "quorate-sim", "--features", "planted", timeout_s=900),
         lambda finished: of_libtest(finished.output()),
+        Lane.RUST,
     ),
     _pytest("api", "unit", "services/api", timeout_s=420),
     _pytest("sdk python", "unit", "sdk/python"),
     _node_test("sdk js", "sdk/js"),
     _vitest("portal", "portal"),
-    _playwright("portal mock", "unit", "mock", [], timeout_s=420),
-    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900),
+    _playwright("portal mock", "unit", "mock", [], 420, Lane.BESIDE),
+    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900, lane=Lane.ALONE),
     Part(
         "chaos",
         "e2e",
         Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
         lambda finished: of_chaos(finished.output()),
+        Lane.ALONE,
     ),
-    _playwright("portal journey", "e2e", "stack", WITH_STACK, timeout_s=300),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.ALONE),
 ]

@@ -1,5 +1,8 @@
 """Runs the parts of `make test`, each bounded in time, and says what each came to.
 
+Two lanes run side by side: one is busy with Rust's compiler, the other with all that mostly waits or has one thread.
+Parts that measure time, or start whole stacks, run alone behind them.
+
 A part that fails runs once more. Its failures, or tests that passed only then, are repeated at the end, a line each;
 the last line is plain and stands alone: `N passed, N failed`.
 """
@@ -7,12 +10,16 @@ the last line is plain and stands alone: `N passed, N failed`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from quorate_checks import failures, verify
+from quorate_checks.checks import CHECKS, RUST_LINTS
 from quorate_checks.commands import Finished, run
 from quorate_checks.counts import Counts, settle
-from quorate_checks.parts import PARTS, REPORTS, Part, report_of
+from quorate_checks.parts import PARTS, REPORTS, Lane, Part, report_of
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
 
@@ -26,18 +33,20 @@ class Findings:
 
     failed: list[str] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)  # by part, runs that were repeated too
+    finished: dict[str, Finished] = field(default_factory=dict)  # by part, runs that were repeated too
 
-    def took(self, title: str, seconds: float) -> None:
-        self.seconds[title] = seconds
+    def took(self, title: str, finished: Finished) -> None:
+        self.finished[title] = finished
 
     def show_slowest(self, display: Display) -> None:
         """The time goes there: a part that grows shows before the whole is too long."""
-        slowest = sorted(self.seconds.items(), key=lambda part: -part[1])[:SLOWEST_SHOWN]
-        minutes = sum(self.seconds.values()) / 60
-        display.line(f"\nThe {len(slowest)} slowest of {len(self.seconds)} parts, {minutes:.1f} minutes in all")
-        for title, seconds in slowest:
-            display.line(f"  {title:<32}{seconds:>8.1f} s")
+        slowest = sorted(self.finished.items(), key=lambda part: -part[1].seconds)[:SLOWEST_SHOWN]
+        cpu_minutes = sum(one.cpu_seconds for one in self.finished.values()) / 60
+        display.line(f"\nThe {len(slowest)} slowest of {len(self.finished)} parts")
+        display.line(f"All parts together took {cpu_minutes:.1f} minutes of processor time.")
+        display.line(f"  {'':<32}{'time':>10}{'processor':>12}")
+        for title, one in slowest:
+            display.line(f"  {title:<32}{one.seconds:>8.1f} s{one.cpu_seconds:>10.1f} s")
 
     def show(self, display: Display) -> None:
         for heading, lines in [
@@ -55,22 +64,60 @@ def test(display: Display, only: str | None) -> bool:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for report in REPORTS.glob("*.xml"):
         report.unlink()  # a report of an earlier run must not be counted
-    total = Counts()
     findings = Findings()
     if only is None:
-        display.line("Checks")
-        total += verify.verify(display, findings.failed, findings.took)
-        display.line()
-    display.line(f"{'Tests':<16}{'passed':>8}{'failed':>8}{'skipped':>9}{'time':>10}")
-    for part in PARTS:
-        if only in (None, part.group, part.name):
-            total += _settled(part, findings, display)
+        total = _run_lanes(findings, display)
+    else:
+        _show_heading(display)
+        total = _run_parts([part for part in PARTS if only in (part.group, part.name)], findings, display)
     if total.skipped:
         display.line(f"\n{total.skipped} skipped; the logs in {REPORTS.relative_to(REPOSITORY)}/ say why.")
     findings.show_slowest(display)
     findings.show(display)
     display.line(f"\n{total.passed} passed, {total.failed} failed")
     return total.failed == 0
+
+
+def _run_lanes(findings: Findings, display: Display) -> Counts:
+    """Everything: the two lanes, then the parts that run alone."""
+    _show_heading(display)
+    with ThreadPoolExecutor(2) as lanes:
+        rust = lanes.submit(_run_rust, findings, display)
+        beside = lanes.submit(_run_beside, findings, display)
+        total = rust.result() + beside.result()
+    return total + _run_parts(_parts_of(Lane.ALONE), findings, display)
+
+
+def _run_rust(findings: Findings, display: Display) -> Counts:
+    total = verify.verify(display, findings.failed, findings.took, [RUST_LINTS])
+    for part in PARTS:
+        if part.prepare is not None:
+            title = f"{part.name} (build)"
+            finished = run(part.prepare, _log(title), _progress(title, display))
+            findings.took(title, finished)  # its failure shows in the part itself
+            display.line(f"{title:<41}{finished.seconds:>8.1f} s")
+    return total + _run_parts(_parts_of(Lane.RUST), findings, display)
+
+
+def _run_beside(findings: Findings, display: Display) -> Counts:
+    checks = [check for check in CHECKS if check is not RUST_LINTS]
+    total = verify.verify(display, findings.failed, findings.took, checks)
+    return total + _run_parts(_parts_of(Lane.BESIDE), findings, display)
+
+
+def _parts_of(lane: Lane) -> list[Part]:
+    return [part for part in PARTS if part.lane is lane]
+
+
+def _run_parts(parts: list[Part], findings: Findings, display: Display) -> Counts:
+    total = Counts()
+    for part in parts:
+        total += _settled(part, findings, display)
+    return total
+
+
+def _show_heading(display: Display) -> None:
+    display.line(f"{'Tests':<16}{'passed':>8}{'failed':>8}{'skipped':>9}{'time':>10}")
 
 
 def _settled(part: Part, findings: Findings, display: Display) -> Counts:
@@ -89,13 +136,9 @@ def _settled(part: Part, findings: Findings, display: Display) -> Counts:
 
 def _run(part: Part, title: str, findings: Findings, display: Display) -> tuple[Counts, list[str]]:
     """The part's counts, and its failures."""
-
-    def tell(seconds: float) -> None:
-        display.progress(f"{title:<16}{'running':>25}{seconds:8.0f} s")
-
     report_of(part.name).unlink(missing_ok=True)  # an earlier attempt's must not be counted
-    finished = run(part.command, REPORTS / (re.sub(r"\W+", "-", title).strip("-") + ".log"), tell)
-    findings.took(title, finished.seconds)
+    finished = run(part.command, _log(title), _progress(title, display))
+    findings.took(title, finished)
     counts = settle(part.count(finished), finished.exit_code)
     row = f"{counts.passed:>8}{counts.failed:>8}{counts.skipped:>9}{finished.seconds:>8.1f} s"
     display.line(f"{title:<16}{row}")
@@ -103,6 +146,14 @@ def _run(part: Part, title: str, findings: Findings, display: Display) -> tuple[
         return counts, []
     _show_end(finished, display)
     return counts, _named(part.name, failures.of_junit(report_of(part.name)) or failures.of_output(finished.output()))
+
+
+def _log(title: str) -> Path:
+    return REPORTS / (re.sub(r"\W+", "-", title).strip("-") + ".log")
+
+
+def _progress(title: str, display: Display) -> Callable[[float], None]:
+    return lambda seconds: display.progress(f"{title:<16}{'running':>25}{seconds:8.0f} s")
 
 
 def _named(part: str, found: list[str]) -> list[str]:

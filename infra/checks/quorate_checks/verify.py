@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -18,22 +18,24 @@ OUTPUT_LINES_MAX = 60
 AT_ONCE = 2
 
 
-def verify(display: Display, failed: list[str], took: Callable[[str, float], None]) -> Counts:
-    """Run every check, two at a time: most use one processor. Show the output of those that fail, add their names to
-    `failed`, and report each check's seconds to `took`."""
+def verify(
+    display: Display, failed: list[str], took: Callable[[str, Finished], None], checks: Sequence[Check] = CHECKS
+) -> Counts:
+    """Run the checks, two at a time: most use one processor. Show the output of those that fail, add their names to
+    `failed`, and report how each ended to `took`."""
     passed = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {pool.submit(_run, check, check.check, display): check for check in CHECKS}
+        running = {pool.submit(_run, check, check.check, display): check for check in checks}
         for done in as_completed(running):
             check, finished = running[done], done.result()
-            took(f"check: {check.name}", finished.seconds)
+            took(f"check: {check.name}", finished)
             if finished.exit_code == 0:
                 passed += 1
                 display.line(f"  ok      {check.name:<40} {finished.seconds:6.1f} s")
             else:
                 failed.append(f"check: {check.name}")
                 _show_failed(check, finished, display)
-    return Counts(passed, len(CHECKS) - passed)
+    return Counts(passed, len(checks) - passed)
 
 
 def _show_failed(check: Check, finished: Finished, display: Display) -> None:

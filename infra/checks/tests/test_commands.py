@@ -17,6 +17,13 @@ def test_output_and_exit_code_are_kept(tmp_path: Path) -> None:
     assert (finished.exit_code, finished.output()) == (3, "hello\n")
 
 
+def test_processor_time_counts_children_that_were_waited_for(tmp_path: Path) -> None:
+    burn = "import time; begun = time.process_time()\nwhile time.process_time() - begun < 0.3: pass"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
+    finished = run(Command([sys.executable, "-c", code]), tmp_path / "log", ignore)
+    assert 0.3 <= finished.cpu_seconds < 5
+
+
 def test_what_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     code = (

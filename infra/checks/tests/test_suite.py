@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from quorate_checks import suite, verify
 from quorate_checks.commands import Command
 from quorate_checks.counts import Counts, of_libtest
-from quorate_checks.parts import Part
+from quorate_checks.parts import Lane, Part
 from quorate_local.display import Display
 
 PASSES = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured"
@@ -25,7 +26,7 @@ def part(code: str) -> Part:
 
 def outcome(code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, list[str]]:
     monkeypatch.setattr(suite, "PARTS", [part(code)])
-    monkeypatch.setattr(verify, "verify", lambda _display, _failed, _took: Counts())
+    monkeypatch.setattr(verify, "verify", lambda _display, _failed, _took, _checks: Counts())
     stream = io.StringIO()
     good = suite.test(Display(stream), None)
     return good, stream.getvalue().splitlines()
@@ -66,4 +67,21 @@ def test_what_passes_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_slowest_parts_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     _, lines = outcome(f"print('{PASSES}')", monkeypatch)
     begin = next(n for n, line in enumerate(lines) if line.startswith("The 1 slowest of 1 parts"))
-    assert lines[begin + 1].split()[0] == "sample"
+    assert lines[begin + 3].split()[0] == "sample"
+
+
+def test_a_part_that_runs_alone_runs_after_both_lanes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = tmp_path / "order"
+    sample = part("")
+
+    def writing(name: str, lane: Lane, before_s: float) -> Part:
+        code = f"import time; time.sleep({before_s}); open({str(order)!r}, 'a').write('{name} '); print('{PASSES}')"
+        return replace(sample, name=name, command=Command([sys.executable, "-c", code]), lane=lane)
+
+    parts = [writing("alone", Lane.ALONE, 0), writing("rust", Lane.RUST, 0.6), writing("beside", Lane.BESIDE, 0)]
+    monkeypatch.setattr(suite, "PARTS", parts)
+    monkeypatch.setattr(verify, "verify", lambda _display, _failed, _took, _checks: Counts())
+    stream = io.StringIO()
+    assert suite.test(Display(stream), None)
+    assert order.read_text().split() == ["beside", "rust", "alone"]
+    assert stream.getvalue().endswith("\n6 passed, 0 failed\n")
