@@ -15,6 +15,8 @@ unexport MAKEFLAGS MFLAGS
 STATE ?= .quorate
 SERVERS ?= 5
 home_writable := $(shell [ -n "$$HOME" ] && mkdir -p "$$HOME/.cache" 2>/dev/null && [ -w "$$HOME/.cache" ] && echo yes)
+# One set of flags for build, vet and test: packages compiled with others would be compiled again.
+export GOFLAGS ?= -mod=readonly -buildvcs=false -trimpath
 export CARGO_TARGET_DIR ?= $(if $(home_writable),$(HOME)/.cache/quorate/target,$(CURDIR)/build/target)
 
 venv := build/venv/bin

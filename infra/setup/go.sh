@@ -8,10 +8,10 @@ command -v go >/dev/null || stop 'Go 1.25.8 or newer is needed and was not found
   'Debian: apt-get install golang-go (from backports where it is older); elsewhere see go.dev'
 say 'history checker and Terraform providers (go)'
 mkdir -p build/bin
-(cd loadtest/chaos/check && go build -mod=readonly -buildvcs=false -trimpath -o ../../../build/bin/.quorate-chaos-check .)
+(cd loadtest/chaos/check && go build -o ../../../build/bin/.quorate-chaos-check .)
 mv -f build/bin/.quorate-chaos-check build/bin/quorate-chaos-check
 for provider in quorate quorate-local; do
   folder=infra/terraform/provider${provider#quorate}
-  (cd "$folder" && go build -mod=readonly -buildvcs=false -trimpath -o "../../../build/bin/.terraform-provider-$provider" .)
+  (cd "$folder" && go build -o "../../../build/bin/.terraform-provider-$provider" .)
   mv -f "build/bin/.terraform-provider-$provider" "build/bin/terraform-provider-$provider"
 done
