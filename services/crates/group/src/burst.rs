@@ -5,7 +5,7 @@ use quorate_burst::demand::Measured;
 use quorate_burst::exchange::Load;
 use quorate_burst::problem::Place;
 use quorate_chain::Replica;
-use quorate_qos::{Flow, LentWindow};
+use quorate_qos::{BurstWindow, Flow};
 use quorate_types::{Micros, Role};
 
 use crate::budget::Budgeted;
@@ -23,7 +23,7 @@ pub(crate) struct Burst {
     announced_per_s: [u64; 2],
     /// As last added to the server's counts.
     metered: Flow,
-    window: LentWindow,
+    window: BurstWindow,
 }
 
 impl Burst {
@@ -33,7 +33,7 @@ impl Burst {
         let tokens = budget
             .request_milli()
             .map(|cost| cost.saturating_mul(grant.rate_per_s));
-        admission.lend(now_us, tokens, grant.until_us);
+        admission.grant(now_us, tokens, grant.until_us);
         (self.granted_per_s, self.granted_until_us) = (grant.rate_per_s, grant.until_us);
     }
 
@@ -48,28 +48,28 @@ impl Burst {
     /// know yet that it has come. So nothing is assumed of it, and the first request is noticed.
     pub fn begin_epoch(&mut self, budgeted: Option<&mut Budgeted>, turn: &Turn) {
         if let Some(Budgeted { admission, .. }) = budgeted {
-            admission.end_lent();
+            admission.end_grant();
             admission.assume(turn.now_us, turn.shares_burst.then_some([0; 3]));
         }
         self.granted_per_s = 0;
-        self.window.begin_anew();
+        self.window.reset();
     }
 
     /// Nothing passes on burst capacity while an owner wants it back, nor while batches take long.
     pub fn judge(&self, budgeted: Option<&mut Budgeted>, replica: &Replica, turn: &Turn) {
         if let Some(Budgeted { admission, .. }) = budgeted
-            && admission.has_lent()
+            && admission.has_grant()
         {
             let is_under_way = replica.commit_index() < replica.log().last_index();
             admission.set_yields(turn.is_burst_stopped);
-            admission.set_lent_open(self.window.lets_pass(turn.now_us, is_under_way));
+            admission.set_burst_open(self.window.lets_pass(turn.now_us, is_under_way));
         }
     }
 
     /// A batch was ordered that was not in the log before: its time to commitment is measured where anything was
     /// ever granted.
     pub fn ordered(&mut self, budgeted: Option<&Budgeted>, replica: &Replica, now_us: Micros) {
-        if budgeted.is_some_and(|budgeted| budgeted.admission.has_lent()) {
+        if budgeted.is_some_and(|budgeted| budgeted.admission.has_grant()) {
             self.window.ordered(replica.log().last_index(), now_us);
         }
     }
@@ -158,7 +158,7 @@ impl Burst {
             let requests = u128::from(budgeted.budget.requests_of(milli));
             u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
         };
-        let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
+        let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.burst[i]));
         Measured {
             accepted_per_s: per_s(both),
             offered_per_s: per_s(since.offered),
@@ -174,6 +174,6 @@ impl Burst {
         };
         let flow = admission.flow();
         let since = flow.since(&std::mem::replace(&mut self.metered, flow));
-        budget.requests_of(since.lent)
+        budget.requests_of(since.burst)
     }
 }
