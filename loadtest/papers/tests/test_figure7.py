@@ -98,14 +98,14 @@ def test_tenants_that_ever_fell_short_are_counted_once() -> None:
     assert seen.short_tenants(seen.Seen(_sampled("B", seen.FLOODED, [0.0] * 10))) == (0, 0)
 
 
-def test_a_return_counts_when_something_was_lent() -> None:
+def test_a_return_counts_when_its_owner_left_burst_capacity() -> None:
     late, soon = seen.INTERVAL_S + 0.01, 0.1
     returns = [seen.Return(late, soon, 0.6), seen.Return(soon, late, 0.6), seen.Return(late, soon, 0.05)]
     assert seen.short_returns(seen.Seen(returns=returns)) == (1, 2)
     assert seen.short_returns(seen.Seen()).ratio == 1.0, "of nothing nothing is known"
     samples = _sampled("A", "C idles", [SLA] * 5 + [1.5 * SLA] * 5) + _sampled("B", "C idles", [0.5 * SLA] * 10)
-    assert seen.lent_part(seen.Seen(samples)) == pytest.approx(0.5), "of the last interval; B lacks, and gives nothing"
-    assert seen.lent_part(seen.Seen()) == 0.0
+    assert seen.burst_part(seen.Seen(samples)) == pytest.approx(0.5), "of the last interval; B lacks, and gives nothing"
+    assert seen.burst_part(seen.Seen()) == 0.0
 
 
 def test_a_figure_of_several_runs_is_the_median_with_its_ends() -> None:

@@ -3,7 +3,6 @@
 
 mod accept;
 mod backlog;
-mod burst_ledger;
 mod burst_task;
 mod certificate;
 mod clock;
@@ -11,6 +10,7 @@ mod connection_slots;
 mod control;
 mod exit;
 mod flags;
+mod grant_report;
 mod handshakes;
 mod identity;
 mod journal_port;

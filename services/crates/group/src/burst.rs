@@ -1,9 +1,9 @@
 //! Burst capacity of one group: what it may use above its reservation, and what it measures for the controller
 //! (Filo §4.2; `docs/internals/allocation.md`).
 
-use quorate_burst::demand::Measured;
-use quorate_burst::exchange::Load;
-use quorate_burst::problem::Place;
+use quorate_burst::demand::MeasuredRates;
+use quorate_burst::exchange::GroupLoad;
+use quorate_burst::problem::ReplicaCost;
 use quorate_chain::Replica;
 use quorate_qos::{BurstWindow, Flow};
 use quorate_types::{Micros, Role};
@@ -116,31 +116,36 @@ impl Burst {
 
     /// The group as the controller sees it; `None` where it is no replica of a chain whose requests cost something. A
     /// learner takes what its place in the chain will cost: it is sent all that the others are, and what it missed.
-    pub fn load(&mut self, budgeted: Option<&Budgeted>, replica: &Replica, now_us: Micros) -> Option<Load> {
+    pub fn load(
+        &mut self,
+        budgeted: Option<&Budgeted>,
+        replica: &Replica,
+        now_us: Micros,
+    ) -> Option<GroupLoad> {
         let (config, budgeted) = (replica.config()?, budgeted?);
         let budget = &budgeted.budget;
         if replica.role() == Role::None {
             return None;
         }
-        let places: Vec<Place> = (config.line().enumerate())
-            .map(|(position, member)| Place {
+        let replicas: Vec<ReplicaCost> = (config.line().enumerate())
+            .map(|(position, member)| ReplicaCost {
                 server: member.server_id.0 as usize,
                 cost: budget.burst_milli_at(position),
             })
             .collect();
-        if places.iter().all(|place| place.cost == [0; 3]) {
+        if replicas.iter().all(|replica| replica.cost == [0; 3]) {
             return None;
         }
-        let reserved = (0..places.len())
+        let reserved = (0..replicas.len())
             .map(|position| budget.reserved_milli_at(position))
             .collect();
         let measured = match replica.is_head() {
             true => self.measure(budgeted, now_us),
-            false => Measured::default(),
+            false => MeasuredRates::default(),
         };
-        Some(Load {
+        Some(GroupLoad {
             key: (config.group_id, config.epoch),
-            places,
+            replicas,
             reserved_per_s: budget.reserved_per_s(),
             reserved,
             measured,
@@ -148,7 +153,7 @@ impl Burst {
     }
 
     /// The head's measurements since the last call.
-    fn measure(&mut self, budgeted: &Budgeted, now_us: Micros) -> Measured {
+    fn measure(&mut self, budgeted: &Budgeted, now_us: Micros) -> MeasuredRates {
         let flow = budgeted.admission.flow();
         let elapsed_us = now_us
             .saturating_sub(std::mem::replace(&mut self.measured_at_us, now_us))
@@ -159,7 +164,7 @@ impl Burst {
             u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
         };
         let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.burst[i]));
-        Measured {
+        MeasuredRates {
             accepted_per_s: per_s(both),
             offered_per_s: per_s(since.offered),
             beyond_per_s: per_s(since.beyond),

@@ -1,6 +1,6 @@
 //! A group composed of its handlers: events in, outputs out.
 
-use quorate_burst::exchange::Load;
+use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
@@ -635,7 +635,7 @@ impl Group {
     }
 
     /// The group's load since the last call, for the controller.
-    pub fn take_load(&mut self, now_us: Micros) -> Option<Load> {
+    pub fn take_load(&mut self, now_us: Micros) -> Option<GroupLoad> {
         self.intake.take_load(&self.replica, now_us)
     }
 }

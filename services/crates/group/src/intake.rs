@@ -1,6 +1,6 @@
 //! Clients' messages before they are ordered: attachments, checks of appends, and the queue for budget.
 
-use quorate_burst::exchange::Load;
+use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Offer, Ready};
 use quorate_types::planted::{self, Bug};
@@ -342,7 +342,7 @@ impl Intake {
         }
     }
 
-    pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<Load> {
+    pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupLoad> {
         self.burst.load(self.appends.budgeted.as_ref(), replica, now_us)
     }
 

@@ -1,6 +1,6 @@
 //! Telemetry of a server: logs, usage and SLIs on their way to the bill, traces and metrics.
 
-pub mod lending;
+pub mod burst_grants;
 mod logs;
 pub mod metric_names;
 mod options;

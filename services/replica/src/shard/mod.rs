@@ -337,7 +337,7 @@ impl Shard {
             counts.bytes += totals.offered_bytes;
             counts.refused += totals.refused_entries;
             counts.throttled += totals.throttled_entries;
-            counts.lent += burst_requests;
+            counts.burst_requests += burst_requests;
             counts.roles.push(hosted.core.replica().role());
         }
         for sample in &groups {
