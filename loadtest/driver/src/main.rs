@@ -288,8 +288,8 @@ fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
             text::grouped(found.missing + found.offsets_missing),
             text::grouped(found.doubled),
             text::grouped(found.disordered),
-            if found.foreign > 0 {
-                format!(", {} foreign", text::grouped(found.foreign))
+            if found.unknown > 0 {
+                format!(", {} of other writers", text::grouped(found.unknown))
             } else {
                 String::new()
             },

@@ -86,7 +86,7 @@ class Seen:
     def of(self, tenant: str, phase: str) -> list[Sample]:
         return [sample for sample in self.samples if (sample.tenant, sample.phase) == (tenant, phase)]
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """For a file that is kept: a sample is a row, and names its phase by its number."""
         phases = list(dict.fromkeys(sample.phase for sample in self.samples))
         rows = [

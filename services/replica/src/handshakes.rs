@@ -30,7 +30,7 @@ enum Held {
 }
 
 impl Handshakes {
-    /// `is_peer`: whether a server that groups here have to do with lives at the address.
+    /// `is_peer`: whether the address is of a server that shares groups with this one.
     pub fn place(
         handshakes: &Rc<RefCell<Self>>,
         from: IpAddr,

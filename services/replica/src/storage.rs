@@ -34,7 +34,7 @@ impl Storage {
     /// Reads group logs, then what the journal has behind them.
     pub fn open(flags: &Flags, me: ServerId, has_identity: bool) -> Result<Storage, Exit> {
         let mut scan = Scan::new(me);
-        let mut foreign = None;
+        let mut unknown = None;
         let logs_dir = flags.group_logs_dir();
         let logs = patiently(|| {
             let options = LogOptions {
@@ -44,8 +44,8 @@ impl Storage {
             };
             let pair = flags.data_dir.join(PAIR_FILE);
             Opened::open(&logs_dir, &pair, options, |group_id, found| {
-                if foreign.is_none() {
-                    foreign = scan.group_log(group_id, found).err();
+                if unknown.is_none() {
+                    unknown = scan.group_log(group_id, found).err();
                 }
             })
         })
@@ -63,8 +63,8 @@ impl Storage {
         };
         let dir = flags.data_dir.join("journal");
         let (journal, recovery) = Journal::open(&dir, options, |record| {
-            if foreign.is_none() {
-                foreign = scan.record(&record).err();
+            if unknown.is_none() {
+                unknown = scan.record(&record).err();
             }
         })
         .map_err(|error| match error {
@@ -73,7 +73,7 @@ impl Storage {
             }
             _ => Exit::DiskUnusable(error.to_string()),
         })?;
-        if let Some(reason) = foreign {
+        if let Some(reason) = unknown {
             return Err(Exit::DiskUnusable(format!("{}: {reason}", dir.display())));
         }
         if recovery.next_lsn <= logs.copied_lsn() {

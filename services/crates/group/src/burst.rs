@@ -19,7 +19,7 @@ pub(crate) struct Burst {
     measured: Flow,
     granted_per_s: u64,
     granted_until_us: Micros,
-    /// The least and the greatest rate that clients were told since all of them were told the same.
+    /// The least and the greatest rate that was sent to clients since all of them were sent the same.
     announced_per_s: [u64; 2],
     /// As last added to the server's counts.
     metered: Flow,
@@ -98,7 +98,7 @@ impl Burst {
         reserved.saturating_add(granted)
     }
 
-    /// Notes that one client was told this rate.
+    /// Notes that one client was sent this rate.
     pub fn announced_to_one(&mut self, rate_per_s: u64) {
         let [least, greatest] = self.announced_per_s;
         self.announced_per_s = [least.min(rate_per_s), greatest.max(rate_per_s)];
@@ -108,7 +108,7 @@ impl Burst {
         self.announced_per_s = [rate_per_s; 2];
     }
 
-    /// Whether the rate is no longer within a twentieth of what some client was told.
+    /// Whether the rate is no longer within a twentieth of each rate that was sent to clients.
     pub fn is_news(&self, rate_per_s: u64) -> bool {
         let is_near = |announced: &u64| rate_per_s.abs_diff(*announced) <= announced / 20;
         !self.announced_per_s.iter().all(is_near)

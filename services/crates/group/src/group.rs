@@ -583,7 +583,7 @@ impl Group {
         self.replica.keep_recent(bytes_max);
     }
 
-    /// Whether the successor has not been told what is committed.
+    /// Whether a commit notice to the successor is due.
     pub fn owes_commit_notice(&self) -> bool {
         self.replica.is_commit_notice_pending()
     }

@@ -221,8 +221,8 @@ impl Intake {
                     {
                         return Some(request);
                     }
-                    // Its session has been attached on another channel since, or its channel is gone: its client was
-                    // told by then what the log holds, and builds on that.
+                    // Its session has been attached on another channel since, or its channel is gone: its client has
+                    // heard by then what the log holds, and builds on that.
                     view.counters.refused(request.entry_count);
                     let refusal = refusal_of(view.replica, &request, Code::SessionMoved);
                     view.out.client(request.client, refusal.into_message());

@@ -75,7 +75,7 @@ pub struct Round {
 )]
 pub struct RedisUrlInvalid(String);
 
-/// A cheap handle; its clones share the book. Lives on one thread.
+/// A cheap handle; its clones share the book. It stays on one thread.
 #[derive(Clone)]
 pub struct Publisher {
     shared: Rc<Shared>,

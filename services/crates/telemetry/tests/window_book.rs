@@ -125,7 +125,7 @@ fn send(book: &mut WindowBook, worker: &mut Worker) {
 }
 
 #[test]
-fn a_log_that_begins_anew_is_counted_from_zero() {
+fn a_log_that_was_reset_is_counted_from_zero() {
     let mut book = WindowBook::default();
     let mut head = Head::new(1, START_MS + 1_000);
     head.sample(&mut book);

@@ -414,7 +414,7 @@ fn check_reset(server: &Server) {
 }
 
 #[test]
-fn readers_that_wait_for_the_disk_are_told_that_the_group_leaves_and_nothing_after_that() {
+fn readers_that_wait_for_the_disk_get_the_refusal_of_a_leaving_group_and_nothing_after_that() {
     let dir = folder("leaves");
     let mut server = grown(&dir);
     server.remote(0);

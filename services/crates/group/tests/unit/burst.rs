@@ -69,7 +69,7 @@ fn the_first_request_of_an_epoch_is_noticed_until_its_servers_keep_the_reservati
     rig.append(1);
     assert!(rig.returned());
     rig.append(1);
-    assert!(!rig.returned(), "told once");
+    assert!(!rig.returned(), "reported once");
     rig.step(Event::Assume {
         epoch: 2,
         rate_per_s: Some(0),
@@ -132,7 +132,7 @@ fn a_head_measures_what_was_offered_and_whether_it_was_held_back() {
     assert_eq!((calm.measured.beyond_per_s, calm.measured.offered_per_s), (0, 0));
 }
 
-/// The rates that a client was told since the last call.
+/// The rates that were sent to a client since the last call.
 fn announced(rig: &mut Rig) -> Vec<u64> {
     let rates = rig
         .messages()
@@ -146,7 +146,7 @@ fn announced(rig: &mut Rig) -> Vec<u64> {
 }
 
 #[test]
-fn a_rate_is_announced_again_when_some_client_was_told_another_meanwhile() {
+fn a_rate_is_announced_again_when_some_client_was_sent_another_meanwhile() {
     let mut rig = Rig::new(config(1, &[ME]));
     grant(&mut rig, 1, 10_000);
     assert_eq!(announced(&mut rig), [RATE_PER_S + 10_000]);

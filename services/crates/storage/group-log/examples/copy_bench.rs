@@ -97,7 +97,7 @@ fn load(journal: &Journal, record_bytes: usize) -> Vec<u64> {
                 std::thread::sleep(Duration::from_micros(100));
             }
         }
-        while durable.recv().expect("the journal lives") < sent {}
+        while durable.recv().expect("the journal runs") < sent {}
         latencies.push(started.elapsed().as_micros() as u64);
         std::thread::sleep(INTERVAL.saturating_sub(started.elapsed()));
     }

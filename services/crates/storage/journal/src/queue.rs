@@ -231,7 +231,7 @@ impl Queue {
 
 // The writer.
 impl Queue {
-    /// The next errand of the writer's thread, which counts as asleep if it is told to sleep.
+    /// The next errand of the writer's thread, which counts as asleep if the errand is to sleep.
     pub fn errand(&mut self, mark_after: Option<Duration>) -> Errand {
         self.is_writer_asleep = false;
         if self.failed.is_some() {

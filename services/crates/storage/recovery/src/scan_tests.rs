@@ -345,10 +345,10 @@ fn written_records_are_read_back() {
         assert!(classify(entry.kind(), &entry.head).is_some());
     }
     let cut = GroupRecord::truncate(id, 7, 3);
-    let foreign = UnknownRecord { kind: KIND_TRUNCATE };
+    let unknown = UnknownRecord { kind: KIND_TRUNCATE };
     assert_eq!(
         decode(KIND_TRUNCATE, &cut.head[..20], &[]).expect_err("too short"),
-        foreign
+        unknown
     );
     assert!(decode(KIND_REPAIRED + 1, &cut.head, &[]).is_err());
 }

@@ -173,14 +173,14 @@ fn thinned(count: u64, total: u64) -> u64 {
 /// Exports memory and CPU time, read at each export.
 pub(super) fn observe_process(meter: &OtelMeter) {
     let memory = names::MEMORY;
-    let _lives_with_the_provider = meter
+    let _kept_by_the_provider = meter
         .u64_observable_gauge(memory.name)
         .with_unit(memory.unit)
         .with_description(memory.description)
         .with_callback(|observer| observer.observe(process::now().memory_bytes, &[]))
         .build();
     let cpu = names::CPU_TIME;
-    let _lives_with_the_provider = meter
+    let _kept_by_the_provider = meter
         .f64_observable_counter(cpu.name)
         .with_unit(cpu.unit)
         .with_description(cpu.description)
