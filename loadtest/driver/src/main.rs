@@ -235,7 +235,7 @@ fn run_isolation(flags: &IsolationFlags, plaintext: bool) -> Result<bool, String
 }
 
 fn run_floor(flags: &FloorFlags) -> Result<bool, String> {
-    let found = baseline(&bare_sockets::Load {
+    let found = baseline(&bare_sockets::SocketLoad {
         size: flags.size,
         batch_entries: flags.batch_entries.min(flags.outstanding),
         outstanding: flags.outstanding,

@@ -1,5 +1,5 @@
-//! Burst capacity (`docs/internals/allocation.md`): a task beside the shards runs the exchange with other servers, sends
-//! shards the grants of their groups, and reclaims them.
+//! Burst capacity (`docs/internals/allocation.md`): a task beside the shards runs the exchange with other servers,
+//! sends shards the grants of their groups, and reclaims them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +92,8 @@ impl Task {
     }
 
     /// On another thread: where thousands of groups want more, an iteration takes tens of milliseconds, and this thread
-    /// has the coordinator to talk to. Updates wait meanwhile. Shards have stopped burst requests by then if an owner is back.
+    /// has the coordinator to talk to. Updates wait meanwhile. Shards have stopped burst requests by then if an owner
+    /// is back.
     async fn aside(
         mut self,
         what: impl FnOnce(&mut Exchange) -> Vec<ExchangeCommand> + Send + 'static,

@@ -151,8 +151,8 @@ impl Own {
     }
 }
 
-/// By the wall clock, but no more than its lifetime leaves: a clock that is behind when the certificate comes would put the
-/// renewal off until long after its end.
+/// By the wall clock, but no more than its lifetime leaves: a clock that is behind when the certificate comes would put
+/// the renewal off until long after its end.
 fn left(by_clock: Duration, lifetime: Duration, age: Duration) -> Duration {
     by_clock.min(lifetime.saturating_sub(age))
 }

@@ -38,9 +38,9 @@ fn header(group_id: GroupId, index: Index) -> BatchHeader {
 #[test]
 fn completions_of_a_dropped_group_do_not_reach_the_one_that_comes_after_it() {
     let dir = std::env::temp_dir().join(format!("quorate-port-{}", std::process::id()));
-    let options = quorate_journal::Options {
+    let options = quorate_journal::JournalOptions {
         segment_bytes: 20 << 20,
-        ..quorate_journal::Options::default()
+        ..quorate_journal::JournalOptions::default()
     };
     let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
     let (sender, events) = std::sync::mpsc::channel();

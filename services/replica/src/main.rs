@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         std::process::abort();
     }));
     let flags = flags::Flags::parse();
-    let guard = quorate_telemetry::init(quorate_telemetry::Options {
+    let guard = quorate_telemetry::init(quorate_telemetry::TelemetryOptions {
         service: "quorate-replica",
         instance: flags.name(),
         otlp_endpoint: flags.otlp_endpoint.clone(),

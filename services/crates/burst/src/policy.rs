@@ -14,8 +14,8 @@ pub enum Policy {
 #[derive(Debug, Clone)]
 pub struct Reservation<'a> {
     pub replicas: &'a [ReplicaCost],
-    /// At each of `replicas`. Appends that may come alone make it more than the requests cost in full batches, and not by
-    /// the same factor of each resource.
+    /// At each of `replicas`. Appends that may come alone make it more than the requests cost in full batches, and not
+    /// by the same factor of each resource.
     pub reserved: &'a [Vector],
     pub reserved_per_s: u64,
     /// Requests/s now; a rate above the reservation counts as the whole reservation.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_group::Lack;
-use quorate_journal::{Journal, Options};
+use quorate_journal::{Journal, JournalOptions};
 use quorate_recovery::{LogState, Recovered, Scan};
 use quorate_types::config::{Beginning, Member};
 use quorate_types::cost::{AppendCost, Budget};
@@ -51,9 +51,9 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn open(dir: &Path) -> (Arc<Journal>, Recovered) {
-    let options = Options {
+    let options = JournalOptions {
         segment_bytes: 64 << 20,
-        ..Options::default()
+        ..JournalOptions::default()
     };
     let mut scan = Scan::new(ME);
     let (journal, recovery) = Journal::open(dir, options, |record| scan.record(&record).unwrap()).unwrap();

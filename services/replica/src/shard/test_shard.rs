@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use quorate_journal::{Event, Journal, Options};
+use quorate_journal::{Event, Journal, JournalOptions};
 use quorate_types::ServerId;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CATCHUP_BYTES_PER_S_MIN;
@@ -24,9 +24,9 @@ pub struct TestShard {
 
 /// Server 1's only shard. Its journal's events go to `on_event`; clients are accepted without TLS.
 pub fn test_shard(dir: &Path, on_event: impl Fn(Event) + Send + Sync + 'static) -> TestShard {
-    let options = Options {
+    let options = JournalOptions {
         segment_bytes: 64 << 20,
-        ..Options::default()
+        ..JournalOptions::default()
     };
     let (journal, _) = Journal::open(dir, options, |_| {}).unwrap();
     on_journal(Arc::new(journal), 1, on_event)

@@ -87,8 +87,8 @@ impl BurstShared {
         }
     }
 
-    /// The task has heard of so many owners; `goes_on`: the rest of the grants may be used again. A shard that stops burst
-    /// requests at this very moment has an update under way. Requests that pass until then are the excess.
+    /// The task has heard of so many owners; `goes_on`: the rest of the grants may be used again. A shard that stops
+    /// burst requests at this very moment has an update under way. Requests that pass until then are the excess.
     pub fn heard_of(&self, owners: u64, goes_on: bool) {
         let before = self.returning.fetch_sub(owners, Ordering::Relaxed);
         if goes_on && before == owners {

@@ -122,8 +122,8 @@ fn issue(state: &mut ModelState, bounds: &Bounds, mut config: ChainConfig) {
     }
 }
 
-/// The server to elect as learner, if one is wanted: it is alive and no member. Placement chooses among several; here it
-/// is the first.
+/// The server to elect as learner, if one is wanted: it is alive and no member. Placement chooses among several; here
+/// it is the first.
 fn replacement(state: &ModelState, bounds: &Bounds, config: &ChainConfig) -> Option<ServerId> {
     let alive = |server: &ServerId| state.coordinator.alive[usize::from(*server)];
     let wants = config.chain.len() < bounds.degree && config.learner.is_none() && !state.coordinator.lost;

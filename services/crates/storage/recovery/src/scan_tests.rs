@@ -4,7 +4,7 @@ use bytes::Bytes;
 use quorate_chain::Base;
 use quorate_group_log::{Found, LogLocation};
 use quorate_journal::record::KIND_MARK;
-use quorate_journal::{Damage, Location, Lsn, Record, Recovery};
+use quorate_journal::{Damage, JournalRecord, Location, Lsn, Recovery};
 use quorate_types::{GroupId, Index, ServerId};
 use quorate_wire::BatchHeader;
 use uuid::Uuid;
@@ -60,7 +60,7 @@ impl Reader {
             position: self.position,
             len: 64,
         };
-        let record = Record {
+        let record = JournalRecord {
             lsn: self.lsn,
             kind,
             head,
