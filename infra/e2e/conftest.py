@@ -34,7 +34,7 @@ class Owner:
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """Three servers, so that a group of degree 3 lives on all of them."""
+    """Three servers, so that a group of degree 3 has a replica on each."""
     stack = Stack(StackOptions.from_environment(state=FOLDER / "shared", servers=3))
     stack.wipe()
     with stack:

@@ -50,7 +50,7 @@ def with_address(handle: dict[str, Any], host: str) -> dict[str, Any]:
     return changed
 
 
-def with_foreign_authority(handle: dict[str, Any], folder: Path) -> dict[str, Any]:
+def with_another_authority(handle: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The handle of a client that trusts another fleet's authority."""
     made = folder / "other.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-days", "1", "-subj", "/CN=another fleet"]
@@ -107,7 +107,7 @@ def test_sdks_append_over_tls(append: Any, alice: Owner) -> None:
 @pytest.mark.parametrize("append", SDKS)
 def test_sdks_refuse_servers_that_they_cannot_trust(append: Any, alice: Owner, tmp_path: Path) -> None:
     for handle, words in [
-        (with_foreign_authority(alice.handle(), tmp_path), "not from the authority"),
+        (with_another_authority(alice.handle(), tmp_path), "not from the authority"),
         (with_address(alice.handle(), "localhost"), "another host"),
     ]:
         started = time.monotonic()
@@ -178,7 +178,7 @@ def test_certificates_are_renewed_under_load_and_no_connection_is_closed(own_sta
         appending = threading.Thread(target=append_all_the_time)
         appending.start()
         try:
-            time.sleep(9.0)  # twice the life of a certificate
+            time.sleep(9.0)  # twice the lifetime of a certificate
             # A new connection gets a certificate that did not exist at the start.
             assert append_with_asyncio(handle)["offset"] >= 0
         finally:

@@ -108,7 +108,7 @@ class Faults:
         return True
 
     async def do_hand_over(self, fault, channel, message) -> bool:
-        """The next replica becomes head though the old one lives: it says so in a NOTICE, and refuses."""
+        """The next replica becomes head though the old one still runs: it says so in a NOTICE, and refuses."""
         self.group.fail_over()
         return False
 

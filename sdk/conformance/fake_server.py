@@ -27,7 +27,7 @@ from fake_group import WINDOW_BATCHES, Group, Replica, handle_of
 
 from quorate import wire
 
-GREETING_BYTES_MAX = 65_535
+HANDSHAKE_BYTES_MAX = 65_535
 
 
 class Channel:
@@ -51,7 +51,7 @@ class Channel:
     # In.
 
     async def serve(self) -> None:
-        splitter = wire.FrameSplitter(GREETING_BYTES_MAX)
+        splitter = wire.FrameSplitter(HANDSHAKE_BYTES_MAX)
         self.replica.channels.add(self)
         try:
             while data := await self.reader.read(1 << 18):

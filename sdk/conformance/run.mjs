@@ -159,9 +159,9 @@ class Run {
     const there = new Set(seen);
     check(there.size === seen.length, `${seen.length - there.size} entries are in the log twice`);
     check(!this.refused.some((entry) => there.has(entry.toString())), "a refused entry is in the log");
-    const told = new Set([...this.acked.values(), ...this.unknown.map(String)]);
-    const strangers = seen.filter((text) => !told.has(text));
-    check(strangers.length === 0, `entries in the log that nobody was told of: ${strangers}`);
+    const answered = new Set([...this.acked.values(), ...this.unknown.map(String)]);
+    const strangers = seen.filter((text) => !answered.has(text));
+    check(strangers.length === 0, `entries in the log that no append answered: ${strangers}`);
   }
 
   // Steps.

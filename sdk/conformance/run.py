@@ -147,7 +147,7 @@ class Run:
         there = set(seen)
         check(not there & set(self.refused), "a refused entry is in the log")
         strangers = there - set(self.acked.values()) - set(self.unknown)
-        check(not strangers, f"entries in the log that nobody was told of: {strangers}")
+        check(not strangers, f"entries in the log that no append answered: {strangers}")
 
     # Steps.
 

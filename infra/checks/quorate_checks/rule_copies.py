@@ -54,7 +54,7 @@ RULES = [
         ["Admission", "Buckets", "Offer", "Polled", "QueueLimits", "Ready"],
         "the group decides whether an append passes, waits or is refused",
     ),
-    *_names("quorate_qos", ["Flow", "LentWindow", "lent"], "the group decides what passes above its reservation"),
+    *_names("quorate_qos", ["BurstWindow", "Flow", "grant"], "the group decides what passes above its reservation"),
     *_names(
         "quorate_chain",
         ["AppendRequest", "Verdict", "Sessions"],

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         display.line("Interrupted.")
         return EXIT_INTERRUPTED
-    except Exception as error:  # the embedded servers' error type lives in a package that may be absent
+    except Exception as error:  # the embedded servers' error type is in a package that may be absent
         if type(error).__name__ != "EmbeddedError":
             raise
         display.line(f"{error}")

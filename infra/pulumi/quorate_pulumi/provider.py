@@ -27,7 +27,7 @@ from pulumi.runtime.rpc import UNKNOWN
 from quorate.control import Control, NotFound
 from quorate.errors import QuorateError
 from quorate_pulumi.calls import with_control
-from quorate_pulumi.sla import FOR_LIFE, IN_PLACE, SLA, Json, changed, normal, sla_of
+from quorate_pulumi.sla import FIXED, IN_PLACE, SLA, Json, changed, normal, sla_of
 from quorate_pulumi.words import GroupError, explained, refusal_in_words
 
 Result = TypeVar("Result")
@@ -58,24 +58,24 @@ class GroupProvider(ResourceProvider):
         before, after = _normal(olds), _normal(news)
         new_identity = changed(before, after, IDENTITY)
         # A value that is unknown until the apply may turn out equal: diff is called again then.
-        for_life = [name for name in changed(before, after, FOR_LIFE) if after[name] != UNKNOWN]
-        if for_life and not new_identity and after.get("on_sla_change") != "replace":
+        fixed = [name for name in changed(before, after, FIXED) if after[name] != UNKNOWN]
+        if fixed and not new_identity and after.get("on_sla_change") != "replace":
             raise GroupError(
-                f"the group {before['name']!r} has its {', '.join(for_life)} for life. Replacing it would delete "
+                f"the group {before['name']!r} has its {', '.join(fixed)} for life. Replacing it would delete "
                 "its log: restore the value, create a second group and move to it, or accept the loss of the log with "
                 'on_sla_change="replace".',
-                for_life[0],
+                fixed[0],
             )
         in_place = changed(before, after, IN_PLACE)
-        if in_place and not (new_identity or for_life) and UNKNOWN not in after.values():
+        if in_place and not (new_identity or fixed) and UNKNOWN not in after.values():
             self._refuse_resize(id_, after)
-        others = changed(before, after, (*ACCESS, *FOR_LIFE, "on_sla_change", "owner", "allow_http"))
-        replaces = [*new_identity, *for_life]
+        others = changed(before, after, (*ACCESS, *FIXED, "on_sla_change", "owner", "allow_http"))
+        replaces = [*new_identity, *fixed]
         return DiffResult(
             changes=bool(replaces or in_place or others),
             replaces=replaces,
             stables=["id"],
-            delete_before_replace=bool(for_life) and not new_identity,  # its name is taken until the deletion has ended
+            delete_before_replace=bool(fixed) and not new_identity,  # its name is taken until the deletion has ended
         )
 
     def create(self, props: Json) -> CreateResult:

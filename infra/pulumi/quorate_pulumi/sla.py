@@ -31,9 +31,9 @@ DURABILITIES = ("persistent", "in_memory")
 REGION_DEFAULT = "local"
 NAME_LENGTH_MAX = 100
 
-FOR_LIFE = ("durability", "replication_degree", "region")
+FIXED = ("durability", "replication_degree", "region")
 IN_PLACE = ("rate_per_s", "request_size_bytes", "min_replicas", "retention_bytes", "retention_age_s")
-SLA = (*FOR_LIFE, *IN_PLACE)
+SLA = (*FIXED, *IN_PLACE)
 
 
 def normal(props: Mapping[str, Any], unknown: Any = None) -> tuple[Json, list[tuple[str, str]]]:

@@ -31,7 +31,7 @@ def test_bounds_and_defaults_are_the_contracts(schema):
     assert fields.get("name", {"maxLength": sla.NAME_LENGTH_MAX})["maxLength"] == sla.NAME_LENGTH_MAX
 
 
-def test_a_resize_changes_what_is_not_for_life():
+def test_a_resize_changes_fields_that_are_not_fixed():
     assert set(SCHEMAS["Resize"]["properties"]) == set(sla.IN_PLACE)
 
 

@@ -205,7 +205,7 @@ def test_its_own_reservation_does_not_count_against_a_resize(api, props):
 
 
 @pytest.mark.parametrize(("name", "value"), [("durability", "in_memory"), ("replication_degree", 5.0), ("region", "b")])
-def test_what_a_group_has_for_life_changes_only_by_consent(api, props, name, value):
+def test_a_fixed_field_of_a_group_changes_only_by_consent(api, props, name, value):
     group_id, outs = create(props)
     with pytest.raises(GroupError, match="would delete its log") as caught:
         provider.diff(group_id, outs, {**props, name: value})
@@ -233,7 +233,7 @@ def test_a_new_key_is_tried_and_kept(api, props):
     assert "qk_revoked" not in str(caught.value)
 
 
-def test_a_key_that_may_not_is_told(api, props):
+def test_a_key_without_the_right_is_refused_with_the_reason(api, props):
     with pytest.raises(GroupError, match="api_key: the key does not permit it"):
         create({**props, "api_key": "qk_app"})
 

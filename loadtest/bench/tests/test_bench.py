@@ -106,7 +106,7 @@ def test_one_group_and_many_take_turns_to_be_first() -> None:
     assert [(pair.one_group.cpu, pair.many_groups.cpu) for pair in found.same_load["mem", 1_000]] == [(1.0, 1.5)] * 3
 
 
-def test_what_disturbed_is_told() -> None:
+def test_a_disturbance_is_named() -> None:
     assert _found(others_share=0.2).disturbed() == 0.2
     paired = _found()
     paired.same_load["mem", None] = [Pair(WINDOW, replace(WINDOW, others_share=0.25))]

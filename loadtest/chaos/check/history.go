@@ -15,8 +15,8 @@ const never = int64(math.MaxInt64)
 // lineBytesMax bounds a line: a replica's whole log is one.
 const lineBytesMax = 256 << 20
 
-// foreign is the client of an entry that no client of the history wrote.
-const foreign = uint64(math.MaxUint64)
+// unknownClient is the client of an entry that no client of the history wrote.
+const unknownClient = uint64(math.MaxUint64)
 
 type outcome int
 

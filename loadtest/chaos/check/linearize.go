@@ -67,7 +67,7 @@ func addHoles(g *group, r *reference, add func(uint64, any, int64, int64)) {
 			offset++
 		}
 		if offset > first {
-			hole := &appendOp{client: foreign, number: uint64(first), count: uint64(offset - first),
+			hole := &appendOp{client: unknownClient, number: uint64(first), count: uint64(offset - first),
 				call: math.MinInt64, ret: never}
 			add(0, appendInput{hole, uint64(first), true}, hole.call, hole.ret)
 		}

@@ -6,7 +6,7 @@ import "fmt"
 type entry struct{ client, number uint64 }
 
 // nobody marks an unknown entry. Only a lost group has such holes.
-var nobody = entry{foreign, 0}
+var nobody = entry{unknownClient, 0}
 
 // reference is the log that the others are compared with: the longest log of a replica at the end. For a lost group it
 // is all entries ever acknowledged or read.

@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_bits_flip_in_records_only(tmp_path: Path) -> None:
     before = data(tmp_path)
-    told = [disks.flip(tmp_path, random.Random(seed)) for seed in range(4)]
+    said = [disks.flip(tmp_path, random.Random(seed)) for seed in range(4)]
     after = contents(tmp_path)
     changed = {
         f"{name}+{at}"
@@ -40,7 +40,7 @@ def test_bits_flip_in_records_only(tmp_path: Path) -> None:
     assert changed
     assert {place.split("+")[0] for place in changed} == {"journal/segment-00000001", "groups/a-group/00000001"}
     assert all(disks.HEAD_BYTES <= int(place.split("+")[1]) < 50_000 for place in changed)
-    assert all(any(place in text for text in told) for place in changed)
+    assert all(any(place in text for text in said) for place in changed)
 
 
 def test_a_missing_segment_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ async def replay(config: dict[str, Any]) -> Tally:
     tally = Tally()
     outstanding: set[asyncio.Task[None]] = set()
     async with await quorate.connect_group(config["api_url"], config["api_key"], config["group_id"]) as log:
-        told_s = 0.0
+        reported_s = 0.0
         while tally.offered < schedule.total:
             now_s = time.monotonic()
             due = schedule.due(now_s - begin_s)
@@ -55,8 +55,8 @@ async def replay(config: dict[str, Any]) -> Tally:
                 outstanding.add(task)
                 task.add_done_callback(outstanding.discard)
                 tally.offered = end
-            if now_s - told_s > PROGRESS_S:
-                told_s = now_s
+            if now_s - reported_s > PROGRESS_S:
+                reported_s = now_s
                 _tell({"progress": {"offered": tally.offered, "due": due, "acked": tally.acked}})
             await asyncio.sleep(TICK_S)
         while outstanding:

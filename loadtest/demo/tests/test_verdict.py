@@ -29,7 +29,7 @@ def test_each_fault_has_its_own_count() -> None:
         assert not bad.good
 
 
-def test_an_entry_that_nobody_was_told_about_is_not_good_either() -> None:
+def test_an_unacknowledged_entry_is_not_good_either() -> None:
     """It would be billed."""
     assert not judge([Run(0, 0, 10)], [Run(0, 0, 11)]).good
 

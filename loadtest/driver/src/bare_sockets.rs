@@ -36,7 +36,7 @@ pub enum Hop {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Load {
+pub struct SocketLoad {
     pub size: u32,
     pub batch_entries: u32,
     pub outstanding: u32,
@@ -57,7 +57,7 @@ pub struct Baseline {
     pub client_cpu_s_per_m: f64,
 }
 
-pub fn baseline(load: &Load) -> Result<Baseline, String> {
+pub fn baseline(load: &SocketLoad) -> Result<Baseline, String> {
     let hops = Hops::start().map_err(|error| format!("cannot start the hops: {error}"))?;
     let mut client = Client::connect(hops.head, load).map_err(|error| format!("cannot connect: {error}"))?;
     client.run(load.warmup)?;
@@ -82,7 +82,7 @@ pub fn baseline(load: &Load) -> Result<Baseline, String> {
 
 struct Client {
     stream: TcpStream,
-    load: Load,
+    load: SocketLoad,
     sent_bytes: u64,
     seen_bytes: u64,
     /// Entries on their way, and their batches.
@@ -101,7 +101,7 @@ struct Batch {
 }
 
 impl Client {
-    fn connect(head: SocketAddr, load: &Load) -> std::io::Result<Self> {
+    fn connect(head: SocketAddr, load: &SocketLoad) -> std::io::Result<Self> {
         let stream = connect(head)?;
         let batches = u64::from(load.outstanding.div_ceil(load.batch_entries));
         let window_bytes = bytes(load, load.outstanding) + (batches - 1) * FRAME_BYTES;
@@ -181,7 +181,7 @@ impl Client {
 }
 
 /// Bytes of one batch.
-fn bytes(load: &Load, entries: u32) -> u64 {
+fn bytes(load: &SocketLoad, entries: u32) -> u64 {
     u64::from(entries) * (u64::from(load.size) + 4) + FRAME_BYTES
 }
 
@@ -334,7 +334,7 @@ mod tests {
             std::thread::spawn(move || head(&own_head, middle_at, tail_at)),
         ];
         // Ten entries in batches of four: the last batch is shorter, and all ten are outstanding.
-        let load = Load {
+        let load = SocketLoad {
             size: 100,
             batch_entries: 4,
             outstanding: 10,

@@ -235,7 +235,7 @@ fn run_isolation(flags: &IsolationFlags, plaintext: bool) -> Result<bool, String
 }
 
 fn run_floor(flags: &FloorFlags) -> Result<bool, String> {
-    let found = baseline(&bare_sockets::Load {
+    let found = baseline(&bare_sockets::SocketLoad {
         size: flags.size,
         batch_entries: flags.batch_entries.min(flags.outstanding),
         outstanding: flags.outstanding,
@@ -288,8 +288,8 @@ fn verify(flags: &VerifyFlags, plaintext: bool) -> Result<bool, String> {
             text::grouped(found.missing + found.offsets_missing),
             text::grouped(found.doubled),
             text::grouped(found.disordered),
-            if found.foreign > 0 {
-                format!(", {} foreign", text::grouped(found.foreign))
+            if found.unknown > 0 {
+                format!(", {} of other writers", text::grouped(found.unknown))
             } else {
                 String::new()
             },

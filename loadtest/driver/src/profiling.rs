@@ -14,10 +14,10 @@ use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::entry::ENTRY_BYTES_MIN;
 use crate::files::{read_handle, write_json};
 use crate::flags::{Keep, command_of, seconds};
-use crate::profile::cells::{Cell, Plan, length, measure_cells, sizes};
+use crate::profile::cells::{Cell, CellsPlan, length, measure_cells, sizes};
 use crate::profile::error::judge;
 use crate::profile::mixed::{Mix, measure_mixes};
-use crate::profile::{Group, fit as fitting, mixed};
+use crate::profile::{MeasuredGroup, fit as fitting, mixed};
 use crate::text;
 use crate::workload::Workload;
 
@@ -137,7 +137,7 @@ fn server(text: &str) -> Result<(String, u32), String> {
 }
 
 impl Groups {
-    fn read(&self, plaintext: bool) -> Result<Vec<Group>, String> {
+    fn read(&self, plaintext: bool) -> Result<Vec<MeasuredGroup>, String> {
         let processes: BTreeMap<String, u32> = self.servers.iter().cloned().collect();
         let mut groups = Vec::new();
         for (durability, paths) in [
@@ -145,7 +145,7 @@ impl Groups {
             (Durability::Persistent, &self.persistent),
         ] {
             for path in paths {
-                let group = Group::new(read_handle(path, plaintext)?, durability, &processes);
+                let group = MeasuredGroup::new(read_handle(path, plaintext)?, durability, &processes);
                 groups.push(group.map_err(|problem| format!("{}: {problem}", path.display()))?);
             }
         }
@@ -179,7 +179,7 @@ impl Groups {
 
 pub fn measure(flags: &ProfileFlags, plaintext: bool) -> Result<bool, String> {
     let groups = flags.groups.read(plaintext)?;
-    let plan = Plan {
+    let plan = CellsPlan {
         sizes: if flags.sizes.is_empty() {
             sizes()
         } else {
@@ -220,7 +220,7 @@ fn describe_cell(cell: &Cell) -> String {
 }
 
 pub fn fit(flags: &FitFlags) -> Result<bool, String> {
-    let measured = fitting::Measured {
+    let measured = fitting::ProfileMeasurements {
         cells: read(&flags.cells)?,
         unbatched: read(&flags.unbatched)?,
         mixes: read(&flags.mixes)?,
@@ -264,7 +264,7 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
 
 pub fn mixes(flags: &MixesFlags, plaintext: bool) -> Result<bool, String> {
     let groups = flags.groups.read(plaintext)?;
-    let plan = mixed::Plan {
+    let plan = mixed::MixesPlan {
         seed: flags.seed,
         mixes: flags.mixes,
         only: flags.only.clone(),

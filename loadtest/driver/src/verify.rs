@@ -17,7 +17,8 @@ pub struct Findings {
     pub entries: u64,
     pub runs: usize,
     /// Entries that the load generator did not write.
-    pub foreign: u64,
+    #[serde(rename = "foreign")]
+    pub unknown: u64,
     /// Offsets without an entry, before offsets with one.
     pub offsets_missing: u64,
     /// Numbers of a run that were acknowledged and are not there. For a run without a result: numbers before a later
@@ -103,7 +104,7 @@ impl Judge {
         self.findings.entries += 1;
         self.findings.end_offset = self.next_offset;
         let Some((run, number)) = identity(data) else {
-            self.findings.foreign += 1;
+            self.findings.unknown += 1;
             return;
         };
         let seen = self.seen.entry(run).or_default();
@@ -343,6 +344,6 @@ mod tests {
             "the beginning was trimmed"
         );
         assert_eq!(judge(0, &[(0, &a[0]), (2, &a[1])], &[]).offsets_missing, 1);
-        assert_eq!(judge(0, &[(0, &b"short".to_vec())], &[]).foreign, 1);
+        assert_eq!(judge(0, &[(0, &b"short".to_vec())], &[]).unknown, 1);
     }
 }

@@ -43,10 +43,10 @@ class Window:
     unknown: dict[str, int]
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> Window:
-        gap = told["gap"]
-        values = {key: told[key] for key in cls.__dataclass_fields__ if key not in ("gap", "links")}
-        links = [(link["at_us"], link["epoch"]) for link in told["links"]]
+    def of(cls, report: dict[str, Any]) -> Window:
+        gap = report["gap"]
+        values = {key: report[key] for key in cls.__dataclass_fields__ if key not in ("gap", "links")}
+        links = [(link["at_us"], link["epoch"]) for link in report["links"]]
         return cls(**values, gap=(gap["from_us"], gap["to_us"]) if gap else None, links=links)
 
 
@@ -67,7 +67,7 @@ class Steady:
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, text=True, cwd=REPOSITORY
             )
-        self._told: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._reports: queue.Queue[dict[str, Any] | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         try:
             self._next("ready")
@@ -127,19 +127,19 @@ class Steady:
 
     def _next(self, kind: str) -> dict[str, Any]:
         try:
-            told = self._told.get(timeout=ANSWER_TIMEOUT_S)
+            report = self._reports.get(timeout=ANSWER_TIMEOUT_S)
         except queue.Empty:
             raise MeasurementFailed(f"the load {self.name} says nothing\n{self._tail()}") from None
-        if told is None:
+        if report is None:
             raise MeasurementFailed(f"the load {self.name} ended early\n{self._tail()}")
-        value = told[kind]
+        value = report[kind]
         return value if isinstance(value, dict) else {}
 
     def _read(self) -> None:
         assert self._child.stdout is not None
         for line in self._child.stdout:
-            self._told.put(json.loads(line))
-        self._told.put(None)
+            self._reports.put(json.loads(line))
+        self._reports.put(None)
 
     def _tail(self) -> str:
         return self._log.read_text(errors="replace")[-2000:]

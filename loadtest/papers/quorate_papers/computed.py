@@ -63,28 +63,28 @@ class Computed:
 
 
 def compute(chosen: argparse.Namespace, display: Display) -> Computed:
-    def told(text: str) -> None:
+    def progress(text: str) -> None:
         display.progress(f"  {text} …")
 
     seeds, few = range(1, chosen.seeds + 1), range(1, chosen.seeds_larger + 1)
     with display.step("Figure 5: placement"):
-        placed = placement.points(seeds, chosen.counts, told)
-        placed_testbed = placement.points(seeds, chosen.counts, told, PAPER)
+        placed = placement.points(seeds, chosen.counts, progress)
+        placed_testbed = placement.points(seeds, chosen.counts, progress, PAPER)
     with display.step("placement of other kinds of applicants"):
-        kinds = placement.kinds(seeds, placement_goals.MOST, told)
+        kinds = placement.kinds(seeds, placement_goals.MOST, progress)
     with display.step("placement beside an exact solver"):
         solved = range(1, chosen.solved + 1)
-        optima = placement.against_optimum(solved, chosen.solved_applicants, chosen.solver_seconds, told)
+        optima = placement.against_optimum(solved, chosen.solved_applicants, chosen.solver_seconds, progress)
     with display.step("placement on 100, 1 000 and 10 000 servers"):
         us_per_replica = {count: placement.at_scale(1, count, 3) for count in placement.SCALES}
     with display.step("Figure 6: distributed allocation"):
         many_seeds, dear = range(1, chosen.seeds_shared + 1), chosen.seeds_dear
-        shared = conservation.points(many_seeds, chosen.counts, dear, told)
-        demanded = conservation.by_demand(range(1, dear + 1), placement_goals.MOST, told)
-        shared_testbed = conservation.points(many_seeds, chosen.counts, len(many_seeds), told, PAPER)
-        demanded_testbed = conservation.by_demand(many_seeds, placement_goals.MOST, told, PAPER)
+        shared = conservation.points(many_seeds, chosen.counts, dear, progress)
+        demanded = conservation.by_demand(range(1, dear + 1), placement_goals.MOST, progress)
+        shared_testbed = conservation.points(many_seeds, chosen.counts, len(many_seeds), progress, PAPER)
+        demanded_testbed = conservation.by_demand(many_seeds, placement_goals.MOST, progress, PAPER)
     with display.step("Figure 6: larger fleets, many tenants"):
-        fleets = conservation.by_fleet(many_seeds, len(few), dear, told=told)
+        fleets = conservation.by_fleet(many_seeds, len(few), dear, progress=progress)
         many = conservation.many_tenants(1, 5)
     return Computed(
         placed=placed,

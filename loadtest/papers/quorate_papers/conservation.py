@@ -19,7 +19,7 @@ from quorate_papers.instances import (
     reserved_per_s,
     servers,
 )
-from quorate_papers.placement import Told, instance, nothing
+from quorate_papers.placement import Progress, instance, nothing
 
 REFERENCE = "cdrf"
 EXACT = "cdrf-exact"
@@ -56,12 +56,14 @@ class Point:
         return asdict(self)
 
 
-def points(seeds: range, counts: list[int], dear: int, told: Told = nothing, regime: Regime = OURS) -> list[Point]:
+def points(
+    seeds: range, counts: list[int], dear: int, progress: Progress = nothing, regime: Regime = OURS
+) -> list[Point]:
     """`dear`: the number of instances in which the algorithms are run that count requests."""
     found = []
     for count in counts:
         for number, seed in enumerate(seeds):
-            told(f"{regime.name}, {count} applicants, instance {seed} of {len(seeds)}")
+            progress(f"{regime.name}, {count} applicants, instance {seed} of {len(seeds)}")
             found += _compared(count, seed, ALGORITHMS if number < dear else CHEAP, regime)
     return found
 
@@ -111,11 +113,11 @@ def part_of(answer: dict[str, Any], reference: dict[str, Any], scarce: int) -> f
 DEMANDS = (0.25, 0.5, 1, 2, None)
 
 
-def by_demand(seeds: range, count: int, told: Told = nothing, regime: Regime = OURS) -> list[dict[str, Any]]:
+def by_demand(seeds: range, count: int, progress: Progress = nothing, regime: Regime = OURS) -> list[dict[str, Any]]:
     """Efficiency over the rate that tenants want: proposals that pass whole or not at all live from modest wishes."""
     rows = []
     for seed in seeds:
-        told(f"{regime.name}, by demand, instance {seed} of {len(seeds)}")
+        progress(f"{regime.name}, by demand, instance {seed} of {len(seeds)}")
         made = instance(seed, count, "online", regime)
         shared = conservation(made, alloc.place(made, "online", "filo"))
         for demand in DEMANDS:
@@ -136,7 +138,7 @@ FLEETS = (10, 20, 40, 80)
 
 
 def by_fleet(
-    seeds: range, dear: int, counted: int, fleets: Sequence[int] = FLEETS, told: Told = nothing
+    seeds: range, dear: int, counted: int, fleets: Sequence[int] = FLEETS, progress: Progress = nothing
 ) -> list[dict[str, Any]]:
     """Time and efficiency over the size of the fleet, 15 applicants a server. A server of All-DRF computes for its own
     tenants only. One of Level-DRF computes for the aggregates of its neighbours too, and a larger fleet has more.
@@ -153,7 +155,7 @@ def by_fleet(
         instances: dict[str, list[tuple[int, float]]] = {one: [] for one in ALGORITHMS}
         tenants = []
         for number, seed in enumerate(seeds):
-            told(f"{count} servers, instance {seed} of {len(seeds)}")
+            progress(f"{count} servers, instance {seed} of {len(seeds)}")
             made = {"servers": servers(count), "applicants": applicants(seed, 15 * count)}
             shared = conservation(made, alloc.place(made, "online", "filo"))
             tenants.append(len(shared["tenants"]))

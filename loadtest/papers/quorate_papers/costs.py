@@ -106,9 +106,9 @@ def claims(found: list[Point]) -> list[str]:
     """The paper's statements, each with what the points say of it."""
     sizes = sorted({point.size for point in found})
     by_key = {(point.durability, point.shards, point.size): point for point in found}
-    told = [_of_size(found, sizes), _of_durability(by_key)]
-    told += [_of_shards(by_key, durability) for durability in DURABILITIES]
-    return [*told, _of_cpu(found)]
+    statements = [_of_size(found, sizes), _of_durability(by_key)]
+    statements += [_of_shards(by_key, durability) for durability in DURABILITIES]
+    return [*statements, _of_cpu(found)]
 
 
 def _of_size(found: list[Point], sizes: list[int]) -> str:

@@ -40,7 +40,7 @@ from quorate_papers.seen import (
     Sample,
     Seen,
     back_s,
-    lent_part,
+    burst_part,
 )
 
 BATCH = 16  # for all tenants, as a full batch of the cost profile: smaller ones cost more, and are charged more
@@ -206,20 +206,20 @@ def _limiters(servers: Fleet, watch: Watch) -> None:
                 watch.loads.pop(tenant).stop()
             watch.loads[tenant] = stack.enter_context(_load(servers, groups, tenant, *flags))
 
-        def begin_anew() -> None:
+        def restart_victim() -> None:
             load("C", *_rate(watch))
 
         _toggle(servers)
         for name in groups:
             load(name, *_rate(watch))
-        watch.phase("both at their SLA, limiters off", between=begin_anew)
+        watch.phase("both at their SLA, limiters off", between=restart_victim)
         load("B", *FLOOD)
-        watch.phase("B floods, limiters off", between=begin_anew)
+        watch.phase("B floods, limiters off", between=restart_victim)
         _toggle(servers)
         switched = time.time() - watch.began
-        _charged(watch, servers, FLOODED, begin_anew)
+        _charged(watch, servers, FLOODED, restart_victim)
         load("B", *FLOOD, "--pace")
-        _charged(watch, servers, PACED, begin_anew)
+        _charged(watch, servers, PACED, restart_victim)
     after = [sample for sample in watch.seen.samples if sample.tenant == "C" and sample.began_s >= switched]
     watch.seen.victim_back_s = back_s(after, watch.seen.sla_per_s, PHASE_S) - switched
     watch.loads = {}
@@ -304,7 +304,7 @@ def _bursting(servers: Fleet, watch: Watch) -> None:
 def _return(watch: Watch, phase: str, seconds: float, load: Callable[[], None]) -> None:
     """C appends at its SLA from now on, when its load has attached. Lasts `seconds`, or longer until C has its SLA and
     burst capacity is reclaimed."""
-    lent = lent_part(watch.seen)
+    burst = burst_part(watch.seen)
     load()
     began: float | None = None
     owner: float | None = None
@@ -320,4 +320,4 @@ def _return(watch: Watch, phase: str, seconds: float, load: Callable[[], None]) 
         if taken is None and total <= len(TENANTS) * watch.seen.sla_per_s * (2 - BACK_PART):
             taken = ended - began
     owner, taken = (PHASE_S if back is None else back for back in (owner, taken))
-    watch.seen.returns.append(Return(owner, taken, lent))
+    watch.seen.returns.append(Return(owner, taken, burst))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from quorate_harness.figures import Figure
 from quorate_papers.seen import (
+    BURST_PART_MIN,
     CONTROL,
     FLOODED,
     INTERVAL_S,
-    LENT_PART_MIN,
     PACED,
     WITHIN_PART,
     Count,
@@ -90,7 +90,7 @@ COUNTED = {
     "fig7_calm_violation_ratio": "intervals of tenants between the returns, while nobody wants more than its SLA",
     "idle_sla_violation_ratio": f"intervals of tenants, {1_000 * INTERVAL_S:.0f} ms each, while all that is idle was "
     "shared",
-    "idle_returns_short_ratio": f"returns of an owner of whose SLA {LENT_PART_MIN:.0%} or more was burst capacity of "
+    "idle_returns_short_ratio": f"returns of an owner of whose SLA {BURST_PART_MIN:.0%} or more was burst capacity of "
     "others, after which it had its SLA in no window within an interval",
     "idle_tenants_short_ratio": "tenants that had one such interval or more while all that is idle was shared; paper, "
     "which counts tenants: > 0.95",

@@ -31,7 +31,7 @@ def page(computed: Computed, figures: list[Figure], chosen: argparse.Namespace, 
         command=command,
         commit=commit,
         machine=machine(),
-        profile=profiles.told(profile.about(), profile.instead_of),
+        profile=profiles.described(profile.about(), profile.instead_of),
         safety_factor=f"{profile.safety_factor:.0%}",
         seeds=chosen.seeds,
         seeds_shared=chosen.seeds_shared,
@@ -95,14 +95,14 @@ def _demand(demand: float | None, *regimes: Rows) -> str:
 
 def _fleet(row: dict[str, Any]) -> str:
     times = [row["time_us"][one] for one in conservation.ALGORITHMS]
-    told = " | ".join(f"{us / 1_000:,.3g}" for us in times)
+    cells = " | ".join(f"{us / 1_000:,.3g}" for us in times)
     speedups = f"{row['speedup']['all']:,.3g} | {row['speedup']['level']:,.3g} | {row['speedup_exact']['level']:.3g}"
-    return f"| {row['servers']} | {row['tenants']:g} | {told} | {speedups} | {row['efficiency']['level']:.3f} |"
+    return f"| {row['servers']} | {row['tenants']:g} | {cells} | {speedups} | {row['efficiency']['level']:.3f} |"
 
 
 def growth(rows: Rows) -> str:
     """Whether the speed-ups grow from each fleet to the next."""
-    told = []
+    lines = []
     for name, algorithm in (("All-DRF", "all"), ("Level-DRF", "level")):
         fleets = pairwise(row["servers"] for row in rows)
         fallen = [
@@ -110,7 +110,7 @@ def growth(rows: Rows) -> str:
             for (small, large), grown in zip(fleets, conservation_goals.steps(rows, algorithm), strict=True)
             if grown < 1
         ]
-        told.append(
+        lines.append(
             f"{name}'s is not monotone: it falls {', '.join(fallen)}." if fallen else f"{name}'s grows with each fleet."
         )
-    return " ".join(told)
+    return " ".join(lines)

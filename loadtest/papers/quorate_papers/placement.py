@@ -19,7 +19,7 @@ ALGORITHMS = ("shape", "filo")
 ORDERS = ("online, increasing", "online, as drawn", "offline")
 
 
-Told: TypeAlias = Callable[[str], None]
+Progress: TypeAlias = Callable[[str], None]
 
 
 def nothing(_: str) -> None:
@@ -62,12 +62,12 @@ def instance(seed: int, count: int, how: str, regime: Regime = OURS) -> Instance
     return {"servers": fleet, "applicants": drawn}
 
 
-def points(seeds: range, counts: list[int], told: Told = nothing, regime: Regime = OURS) -> list[Point]:
+def points(seeds: range, counts: list[int], progress: Progress = nothing, regime: Regime = OURS) -> list[Point]:
     found = []
     for how in HOWS:
         for algorithm in ALGORITHMS:
             for count in counts:
-                told(f"{regime.name}, {how}, {algorithm}, {count} applicants")
+                progress(f"{regime.name}, {how}, {algorithm}, {count} applicants")
                 found.append(_point(how, algorithm, count, seeds, regime))
     return found
 
@@ -95,12 +95,12 @@ def _point(how: str, algorithm: str, count: int, seeds: range, regime: Regime) -
     )
 
 
-def kinds(seeds: range, count: int, told: Told = nothing) -> list[dict[str, Any]]:
+def kinds(seeds: range, count: int, progress: Progress = nothing) -> list[dict[str, Any]]:
     """Applicants of other kinds and orders than the paper's: that no choice is made for one generator alone."""
     rows = []
     for kind in KINDS:
         for order in ORDERS:
-            told(f"{kind.name}, {order}")
+            progress(f"{kind.name}, {order}")
             how = order.split(",")[0]
             row: dict[str, Any] = {"kind": kind.name, "order": order, "applicants": count, "seeds": len(seeds)}
             made = [instance(seed, count, order, kind) for seed in seeds]
@@ -121,12 +121,12 @@ def _loads(answer: dict[str, Any]) -> list[int]:
     return list(load.values())
 
 
-def against_optimum(seeds: range, count: int, seconds: float, told: Told = nothing) -> list[dict[str, Any]]:
+def against_optimum(seeds: range, count: int, seconds: float, progress: Progress = nothing) -> list[dict[str, Any]]:
     """Ours, off-line and on-line, and Algorithm 1 off-line, of the scarce resource, beside the solver's optimum on
     instances small enough for it to prove one. Applicants come on-line in an order by chance."""
     rows = []
     for seed in seeds:
-        told(f"solver, instance {seed} of {len(seeds)}")
+        progress(f"solver, instance {seed} of {len(seeds)}")
         made = {"servers": servers(SOLVED_SERVERS), "applicants": small(seed, count)}
         answers = {how: alloc.place(made, how)["allocated_ratio"] for how in HOWS}
         filo = alloc.place(made, "offline", "filo")["allocated_ratio"]

@@ -82,17 +82,19 @@ class Profile:
         for first in range(0, len(missing), ASKED_AT_ONCE):
             part = missing[first : first + ASKED_AT_ONCE]
             answer = tool.run(["demand"], None, {"profile": self.read, "slas": part})
-            self.known.update({_key(sla): _demand(told) for sla, told in zip(part, answer["slas"], strict=True)})
+            self.known.update(
+                {_key(sla): _demand(answered) for sla, answered in zip(part, answer["slas"], strict=True)}
+            )
 
 
 def _key(sla: Sla) -> tuple[Any, ...]:
     return tuple(sla[name] for name in ("durability", "replication_degree", "request_size_bytes", "rate_per_s"))
 
 
-def _demand(told: dict[str, Any]) -> Demand:
-    replicas = told["replicas"]
+def _demand(answered: dict[str, Any]) -> Demand:
+    replicas = answered["replicas"]
     return Demand(
-        shard_peak_per_s=told["shard_peak_per_s"],
+        shard_peak_per_s=answered["shard_peak_per_s"],
         reserved_tokens_per_s=[replica["reserved_tokens_per_s"] for replica in replicas],
         request_milli=[replica["request_milli"] for replica in replicas],
     )
@@ -111,7 +113,7 @@ def chosen() -> Profile:
     return read(LOCAL) if problem is None else read(MEASURED, problem)
 
 
-def told(about: dict[str, Any], instead_of: str | None = None) -> str:
+def described(about: dict[str, Any], instead_of: str | None = None) -> str:
     """For people: the profile, and the machine that it was measured on. `about`: as `Profile.about` gives it."""
     said = f"`{about['version']}`, "
     if instead_of:

@@ -93,7 +93,7 @@ def publish_runs(attempts: list[runs.Attempt], folder: Path, data: Path) -> list
         commit=named_commit(),
         machine=machine(),
         runs=len(counted),
-        told=runs.told(attempts),
+        runs_table=runs.rows(attempts),
         disturbed=runs.disturbed(attempts),
         control_max=f"{runs.CONTROL_MAX:.0%}",
         repeats=runs.REPEATS_MAX,
@@ -105,12 +105,12 @@ def publish_runs(attempts: list[runs.Attempt], folder: Path, data: Path) -> list
         back=f"{seen.BACK_PART:.0%}",
         returns=figure7.RETURNS,
         brief_returns=figure7.BRIEF_RETURNS,
-        profile=" and ".join(dict.fromkeys(profiles.told(one.seen.profile) for one in attempts)),
+        profile=" and ".join(dict.fromkeys(profiles.described(one.seen.profile) for one in attempts)),
         figures=runs.table(spreads),
     )
     (folder / "figure-7.md").write_text(text)
-    told = {"figures": [one.told() for one in spreads], "runs": [one.told() for one in attempts]}
-    _write(data / "figure-7.json", counted[0].seen.profile, told)
+    document = {"figures": [one.document() for one in spreads], "runs": [one.document() for one in attempts]}
+    _write(data / "figure-7.json", counted[0].seen.profile, document)
     return [one.figure for one in spreads]
 
 

@@ -1,7 +1,7 @@
 """Several runs of Figure 7, one after another, so that what is published is not the best of some.
 
 A run is disturbed when tenants fell short where nothing was shared: that is the machine's doing. Only that decides
-whether a run is repeated, and nothing of what the figure is about. All runs are told, those that do not count, too.
+whether a run is repeated, and nothing of what the figure is about. All runs are published, also disturbed ones.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Attempt:
     def is_disturbed(self) -> bool:
         return self.control.ratio > CONTROL_MAX
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Samples only of what counts."""
         seen = self.seen if self.counts else replace(self.seen, samples=[])
         judged = {name: list(count) for name, count in goals.counts(self.seen).items()}
         about = {"run": self.number, "counts": self.counts, "is_disturbed": self.is_disturbed}
-        return {**about, "counted": judged, **seen.told()}
+        return {**about, "counted": judged, **seen.document()}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Spread:
         """By so many runs."""
         return sum(replace(self.figure, value=value).met is True for value in self.values)
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         about = {"name": self.figure.name, "median": self.figure.value, "unit": self.figure.unit}
         ends = {"least": min(self.values), "greatest": max(self.values), "runs": list(self.values)}
         return {**about, **ends, "goal": self.figure.goal, "met": self.figure.met}
@@ -123,7 +123,7 @@ def table(spreads: list[Spread]) -> str:
     return "\n".join(lines)
 
 
-def told(attempts: list[Attempt]) -> str:
+def rows(attempts: list[Attempt]) -> str:
     """A row for each attempt."""
     lines = [
         "| run | peak, appends/s | SLA | load average | below the SLA, nothing shared | all that is idle shared | |"

@@ -13,7 +13,7 @@ WINDOW_S = 0.1
 INTERVAL_S = 0.5  # the controller's
 BACK_PART = 0.95  # part of its SLA: a window of 100 ms holds 200 requests in batches
 WITHIN_PART = 0.9  # part of its SLA, over an interval: below is a violation
-LENT_PART_MIN = 0.1  # part of C's SLA: with less burst capacity, its return reclaims nothing from anybody
+BURST_PART_MIN = 0.1  # part of C's SLA: with less burst capacity, its return reclaims nothing from anybody
 CONTROL = "control: limiters off, A and B want more, C its SLA"
 FLOODED = "B floods, limiters on"
 PACED = "B floods and its client paces it"
@@ -86,7 +86,7 @@ class Seen:
     def of(self, tenant: str, phase: str) -> list[Sample]:
         return [sample for sample in self.samples if (sample.tenant, sample.phase) == (tenant, phase)]
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """For a file that is kept: a sample is a row, and names its phase by its number."""
         phases = list(dict.fromkeys(sample.phase for sample in self.samples))
         rows = [
@@ -115,7 +115,7 @@ def back_s(samples: list[Sample], sla_per_s: float, otherwise_s: float) -> float
     return samples[-1].ended_s + otherwise_s
 
 
-def lent_part(seen: Seen) -> float:
+def burst_part(seen: Seen) -> float:
     """Usage of A and B beyond their SLAs in the last interval of the samples so far, as a part of C's SLA."""
     last_s = max((sample.ended_s for sample in seen.samples), default=0.0)
     beyond = 0.0
@@ -141,8 +141,8 @@ def short_tenants(seen: Seen) -> Count:
 def short_returns(seen: Seen) -> Count:
     """Returns to a reservation that gave burst capacity, after which the owner had its SLA in no window that ended
     within an interval."""
-    lent = [one for one in seen.returns if one.lent_part >= LENT_PART_MIN]
-    return Count(sum(one.owner_back_s > INTERVAL_S for one in lent), len(lent))
+    burst = [one for one in seen.returns if one.lent_part >= BURST_PART_MIN]
+    return Count(sum(one.owner_back_s > INTERVAL_S for one in burst), len(burst))
 
 
 def control(seen: Seen) -> Count:

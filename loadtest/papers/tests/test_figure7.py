@@ -43,7 +43,7 @@ def test_an_interval_below_the_sla_is_a_violation() -> None:
     assert seen.violations(seen.Seen(samples), "B floods") == (0, 0)
 
 
-def test_what_falls_short_between_returns_is_told_and_decides_nothing() -> None:
+def test_intervals_short_between_returns_are_published_and_decide_nothing() -> None:
     fine, short = [SLA] * 10, [0.5 * SLA] * 10
     samples = _sampled("B", seen.FLOODED, fine) + _sampled("A", f"{seen.CALM}, 1", short)
     calm = _sampled("B", f"{seen.CALM}, 1", [0.9 * SLA] * 10)
@@ -60,13 +60,13 @@ def test_a_victim_is_back_when_an_interval_begins_at_its_sla() -> None:
     assert seen.back_s(_sampled("C", "x", [0.2 * sla] * 8), sla, 4.0) > seen.INTERVAL_S
 
 
-def test_what_pacing_is_worth_is_told_beside_a_client_that_does_not() -> None:
+def test_pacing_is_measured_beside_a_client_without_it() -> None:
     flooded, paced = seen.FLOODED, seen.PACED
     samples = [one for tenant in "BC" for phase in (flooded, paced) for one in _sampled(tenant, phase, [2_000.0] * 5)]
     run = seen.Seen(samples, cpu_s_per_m={flooded: 8.0, paced: 6.0})
-    told = {figure.name: figure.value for figure in goals._pacing(run)}
-    assert told["fig7_pacing_cpu_ratio"] == pytest.approx(0.75)
-    assert told["fig7_pacing_victim_p99_ratio"] == told["fig7_pacing_rate_ratio"] == pytest.approx(1.0)
+    values = {figure.name: figure.value for figure in goals._pacing(run)}
+    assert values["fig7_pacing_cpu_ratio"] == pytest.approx(0.75)
+    assert values["fig7_pacing_victim_p99_ratio"] == values["fig7_pacing_rate_ratio"] == pytest.approx(1.0)
     assert {figure.name: figure.met for figure in goals._pacing(run)}["fig7_pacing_rate_ratio"] is True
     samples = [replace(one, acked_per_s=1_700.0) if (one.tenant, one.phase) == ("B", paced) else one for one in samples]
     slower = {figure.name: figure.met for figure in goals._pacing(replace(run, samples=samples))}
@@ -98,23 +98,23 @@ def test_tenants_that_ever_fell_short_are_counted_once() -> None:
     assert seen.short_tenants(seen.Seen(_sampled("B", seen.FLOODED, [0.0] * 10))) == (0, 0)
 
 
-def test_a_return_counts_when_something_was_lent() -> None:
+def test_a_return_counts_when_its_owner_left_burst_capacity() -> None:
     late, soon = seen.INTERVAL_S + 0.01, 0.1
     returns = [seen.Return(late, soon, 0.6), seen.Return(soon, late, 0.6), seen.Return(late, soon, 0.05)]
     assert seen.short_returns(seen.Seen(returns=returns)) == (1, 2)
     assert seen.short_returns(seen.Seen()).ratio == 1.0, "of nothing nothing is known"
     samples = _sampled("A", "C idles", [SLA] * 5 + [1.5 * SLA] * 5) + _sampled("B", "C idles", [0.5 * SLA] * 10)
-    assert seen.lent_part(seen.Seen(samples)) == pytest.approx(0.5), "of the last interval; B lacks, and gives nothing"
-    assert seen.lent_part(seen.Seen()) == 0.0
+    assert seen.burst_part(seen.Seen(samples)) == pytest.approx(0.5), "of the last interval; B lacks, and gives nothing"
+    assert seen.burst_part(seen.Seen()) == 0.0
 
 
 def test_a_figure_of_several_runs_is_the_median_with_its_ends() -> None:
     by_run = [[Figure("a", value, "ms", 200), Figure("b", 1, "ratio")] for value in (90.0, 700.0, 150.0)]
-    spread, told = runs.aggregate(by_run)
+    spread, plain = runs.aggregate(by_run)
     assert (spread.figure.value, spread.values, spread.met) == (150.0, (90.0, 700.0, 150.0), 2)
-    assert (spread.told()["least"], spread.told()["greatest"], spread.told()["met"]) == (90.0, 700.0, True)
+    assert (spread.document()["least"], spread.document()["greatest"], spread.document()["met"]) == (90.0, 700.0, True)
     assert "| `a` | 150 | 90 | 700 | ms | ≤ 200 | met (2 of 3 runs met it) |  |" in runs.table([spread])
-    assert told.told()["met"] is None
+    assert plain.document()["met"] is None
     assert runs.aggregate(by_run[:2])[0].figure.value == 395.0
     with pytest.raises(AssertionError, match="different figures"):
         runs.aggregate([[Figure("a", 1, "ms")], [Figure("b", 1, "ms")]])
@@ -126,42 +126,42 @@ QUIET, DISTURBED = _run(), _run([0.5] * 5 + [1.0] * 5)
 
 
 def _measured(count: int, *given: seen.Seen) -> tuple[list[runs.Attempt], list[str]]:
-    following, told = iter(given), list[str]()
-    made = runs.measure(count, lambda: next(following), told.append)
+    following, said = iter(given), list[str]()
+    made = runs.measure(count, lambda: next(following), said.append)
     assert next(following, None) is None, "no run more than needed"
-    return made, told
+    return made, said
 
 
-def test_a_disturbed_run_is_repeated_and_told() -> None:
-    made, told = _measured(2, QUIET, DISTURBED, QUIET)
+def test_a_disturbed_run_is_repeated_and_published() -> None:
+    made, said = _measured(2, QUIET, DISTURBED, QUIET)
     assert [(one.number, one.is_disturbed, one.counts) for one in made] == [
         (1, False, True),
         (2, True, False),
         (2, False, True),
     ]
-    assert sum("disturbed, does not count" in line for line in told) == 1
-    assert "run 2 of 2, repeated (1 of 2 at most)" in told
+    assert sum("disturbed, does not count" in line for line in said) == 1
+    assert "run 2 of 2, repeated (1 of 2 at most)" in said
     assert runs.disturbed(made) == "1 of 3 runs were disturbed and repeated."
     assert runs.disturbed(made[:1]) == "No run was disturbed."
-    assert [len(one.told()["samples"]) > 0 for one in made] == [True, False, True]
+    assert [len(one.document()["samples"]) > 0 for one in made] == [True, False, True]
     ratio = next(one for one in runs.spreads(made) if one.figure.name == "fig7_control_violation_ratio")
     assert ratio.values == (0.0, 0.0)
     assert ratio.figure.note.startswith("0 of 6, 0 of 6 intervals of tenants")
 
 
 def test_a_run_that_stays_disturbed_counts_and_the_page_says_so() -> None:
-    made, told = _measured(1, DISTURBED, DISTURBED, DISTURBED)
+    made, said = _measured(1, DISTURBED, DISTURBED, DISTURBED)
     assert [one.counts for one in made] == [False, False, True]
     assert "**1 that count were disturbed, too.**" in runs.disturbed(made)
-    assert "| disturbed, as its 2 repeats before: counts |" in runs.told(made)
-    assert "disturbed, and counts" in told[-1]
+    assert "| disturbed, as its 2 repeats before: counts |" in runs.rows(made)
+    assert "disturbed, and counts" in said[-1]
 
 
 def test_runs_are_published_as_a_page_and_data(tmp_path: Path) -> None:
     made, _ = _measured(2, QUIET, DISTURBED, _run(peak_per_s=9_000.0))
     figures = program.publish_runs(made, tmp_path, tmp_path / "data")
     page = (tmp_path / "figure-7.md").read_text()
-    assert page.count("\n| 2 | ") == 2, "both attempts of the second run are told"
+    assert page.count("\n| 2 | ") == 2, "both attempts of the second run are published"
     assert "| figure | median | least | greatest |" in page
     assert "less than 90% of the part of its SLA" in " ".join(page.split()), "lines of prose may end anywhere"
     assert "cost profile `2026-11-provisional-1`, **an estimate**." in page

@@ -64,10 +64,10 @@ def test_costs_are_plotted_from_cells(tmp_path: Path) -> None:
         return {"durability": durability, "shards": shards, "size_bytes": size, **rest}
 
     series = itertools.product(costs.DURABILITIES, (1, 2), (64, 1_024), (1_000.0, 9_000.0, 2_000.0))
-    told = {"version": "v", "source": "a test", "servers_version": "0", "machine": {"cores": 2, "cpu": "c"}}
+    about = {"version": "v", "source": "a test", "servers_version": "0", "machine": {"cores": 2, "cpu": "c"}}
     error = {"median": 0.1, "worst": 0.2, "understated": 1.3, "understated_others_cores": 0.04, "mixes": [{}]}
     cells = tmp_path / "cells.json"
-    cells.write_text(json.dumps({**told, "error": error, "cells": [cell(*one) for one in series]}))
+    cells.write_text(json.dumps({**about, "error": error, "cells": [cell(*one) for one in series]}))
     points = costs.points(costs.read(cells))
     assert len(points) == 8
     assert {(point.cores, point.busiest, point.per_s) for point in points} == {(0.5, 0.25, 5e5)}
@@ -175,18 +175,22 @@ def test_speed_up_grows_with_the_fleet() -> None:
 def _fleet(servers: int, level: float, efficiency: float = 1.0) -> dict[str, Any]:
     speedup, exact = {"all": servers, "level": level}, {"all": 0.1, "level": 0.5}
     each = {one: [(4 * servers, value), (4 * servers + 1, value)] for one, value in speedup.items()}
-    told = {"efficiency": {"level": efficiency}, "worst_efficiency": {"level": efficiency}, "speedup_by_tenants": each}
+    efficiencies = {
+        "efficiency": {"level": efficiency},
+        "worst_efficiency": {"level": efficiency},
+        "speedup_by_tenants": each,
+    }
     return {
         "servers": servers,
         "tenants": 4 * servers,
         "instances": 2,
         "speedup": speedup,
         "speedup_exact": exact,
-        **told,
+        **efficiencies,
     }
 
 
-def test_growth_is_of_all_instances_and_a_fall_between_two_fleets_is_told() -> None:
+def test_growth_is_of_all_instances_and_a_fall_between_two_fleets_is_named() -> None:
     rows = [_fleet(10, 7_000), _fleet(20, 14_000), _fleet(40, 12_000), _fleet(80, 16_000, 0.97)]
     figures = {figure.name: figure for figure in conservation_goals.growth(rows)}
     growth = figures["alldrf_speedup_growth"]
@@ -202,9 +206,9 @@ def test_growth_is_of_all_instances_and_a_fall_between_two_fleets_is_told() -> N
 
 
 def test_a_missed_goal_is_an_exit_code_whatever_was_run() -> None:
-    met, missed, told = (Figure(name, 1, "ratio", goal) for name, goal in (("a", 1), ("b", 0.5), ("c", None)))
-    assert program.judged([met, told]) == 0
-    assert program.judged([met, missed, told]) == 1
+    met, missed, plain = (Figure(name, 1, "ratio", goal) for name, goal in (("a", 1), ("b", 0.5), ("c", None)))
+    assert program.judged([met, plain]) == 0
+    assert program.judged([met, missed, plain]) == 1
 
 
 @needs_tool

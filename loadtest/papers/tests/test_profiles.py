@@ -66,12 +66,12 @@ def test_many_slas_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert asked == [40, 20, 30]
 
 
-def test_where_a_profile_comes_from_is_told() -> None:
+def test_a_profile_is_described_with_its_origin() -> None:
     about = profiles.chosen().about()
-    assert profiles.told(about) == "`2026-11-provisional-1`, **an estimate**"
-    assert "own cannot be used (profile: format: no), **an" in profiles.told(about, "profile: format: no")
+    assert profiles.described(about) == "`2026-11-provisional-1`, **an estimate**"
+    assert "own cannot be used (profile: format: no), **an" in profiles.described(about, "profile: format: no")
     measured = {"version": "m", "provisional": False, "machine": {"cores": 2, "cpu": "c"}, "servers_version": "0.1.0"}
-    assert profiles.told(measured) == "`m`, measured on 2 × c, servers 0.1.0"
+    assert profiles.described(measured) == "`m`, measured on 2 × c, servers 0.1.0"
 
 
 def _choose(read: dict[str, Any]) -> profiles.Profile:

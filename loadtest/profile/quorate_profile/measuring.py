@@ -17,7 +17,7 @@ from quorate_harness.quiet import Quiet, is_disturbed
 from quorate_harness.unbudgeted import DURABILITY
 
 Groups: TypeAlias = dict[str, list[Path]]  # handles, by mode
-Told: TypeAlias = dict[str, Any]  # a cell or a mix, as the driver writes it
+Measurement: TypeAlias = dict[str, Any]  # a cell or a mix, as the driver writes it
 MODES = {durability: mode for mode, durability in DURABILITY.items()}
 ATTEMPTS_MAX = 4
 WAIT_S = 1.0
@@ -36,16 +36,16 @@ class Servers(Protocol):
 
 @dataclass(frozen=True)
 class Window:
-    told: Told
+    measured: Measurement
 
     @property
     def others_share(self) -> float:
-        return others_share(self.told)
+        return others_share(self.measured)
 
 
-def others_share(told: Told) -> float:
+def others_share(measured: Measurement) -> float:
     """Part of the machine that neither servers nor client used meanwhile, with the time its host took."""
-    return float(told["others_cores"]) / (os.cpu_count() or 1)
+    return float(measured["others_cores"]) / (os.cpu_count() or 1)
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Measuring:
             pace = ["--seconds", str(self.seconds), "--repeats", str(repeats), "--shards", str(servers.shards)]
             servers.drive("profile", chosen, [*pace, *more, *flags, "--json", str(out)])
 
-        def one(number: int, cell: Told, out: Path) -> None:
+        def one(number: int, cell: Measurement, out: Path) -> None:
             mode = MODES[cell["durability"]]
             drive({mode: some[mode]}, 1, out, str(cell["size_bytes"]))
 
@@ -83,25 +83,25 @@ class Measuring:
         drive(out)
         self._calm(out, lambda number, _, out: drive(out, "--only", str(number)))
 
-    def _calm(self, file: Path, measure: Callable[[int, Told, Path], None]) -> None:
+    def _calm(self, file: Path, measure: Callable[[int, Measurement, Path], None]) -> None:
         """Puts the least disturbed attempt in the place of each."""
         found, single = json.loads(file.read_text()), file.with_name("again.json")
 
-        def least_disturbed(number: int, told: Told) -> tuple[Window, int]:
-            first = iter([Window(told)])
+        def least_disturbed(number: int, measured: Measurement) -> tuple[Window, int]:
+            first = iter([Window(measured)])
 
             def attempt() -> Window:
-                if (measured := next(first, None)) is not None:
-                    return measured
-                self.tell(f"again: others used {told['others_cores']:.2f} cores")
-                measure(number, told, single)
+                if (window := next(first, None)) is not None:
+                    return window
+                self.tell(f"again: others used {measured['others_cores']:.2f} cores")
+                measure(number, measured, single)
                 return Window(json.loads(single.read_text())[0])
 
             return self.quiet.least_disturbed(attempt)
 
-        for number, told in enumerate(found):
-            best, attempts = least_disturbed(number, told)
+        for number, measured in enumerate(found):
+            best, attempts = least_disturbed(number, measured)
             self.again += attempts > 1
             self.disturbed += is_disturbed(best.others_share)
-            found[number] = best.told
+            found[number] = best.measured
         file.write_text(json.dumps(found) + "\n")

@@ -88,7 +88,7 @@ def _error(*ratios: float) -> dict[str, Any]:
     }
 
 
-def test_what_others_used_beside_the_worst_server_is_told() -> None:
+def test_use_by_others_beside_the_worst_server_is_named() -> None:
     error = _error(1.1, 2.0, 1.3)
     others = cli.others_of_worst(error, [{"others_cores": one} for one in (0.3, 0.02, 0.1)])
     assert others == 0.02
@@ -108,11 +108,11 @@ def test_a_profile_that_breaks_promises_takes_nobodys_place(tmp_path: Path, was_
     written = cli.write(tmp_path, cli.MISSED, tmp_path / "new.json", {})
     assert written.read_text() == "new"
     assert (tmp_path / "local.json").exists() is was_there
-    told = cli.verdict(BROKEN, written, is_used=False)
-    assert "\n" not in told
-    assert "is 2.15, and its goal 1.25" in told
-    assert ("local.json is as it was" in told) is was_there
-    assert ("goes on with the estimate" in told) is not was_there
+    verdict = cli.verdict(BROKEN, written, is_used=False)
+    assert "\n" not in verdict
+    assert "is 2.15, and its goal 1.25" in verdict
+    assert ("local.json is as it was" in verdict) is was_there
+    assert ("goes on with the estimate" in verdict) is not was_there
     cli.write(tmp_path, "local", tmp_path / "new.json", {})
     assert (tmp_path / "local.json").read_text() == "new"
     assert not (tmp_path / "local-missed.json").exists()

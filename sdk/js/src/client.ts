@@ -268,7 +268,7 @@ export class Client {
     };
   }
 
-  // Life.
+  // Opening and closing.
 
   /**
    * Disconnect. With `drain` (the default), first wait for the outstanding appends, which end by their deadlines.

@@ -234,7 +234,7 @@ export class Reader implements Port {
   }
 
   awaitsAnswer(): boolean {
-    // A read may wait for waitMs and a tail for ever, so a PING checks whether the server lives.
+    // A read may wait for waitMs and a tail for ever, so a PING checks whether the server is there.
     return this.#open.size > 0;
   }
 

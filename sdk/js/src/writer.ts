@@ -583,7 +583,7 @@ export class Writer<Call> {
     return actions;
   }
 
-  /** An abandoned batch is unanswered though the connection lives. Ask on a new connection, at most so often. */
+  /** An abandoned batch is unanswered though the connection is open. Ask on a new connection, at most so often. */
   #onStuck(): Action<Call>[] {
     const front = this.#inflight[0]?.seq ?? 0;
     const reason = `no answer to batch ${front}`;

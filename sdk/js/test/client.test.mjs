@@ -104,10 +104,10 @@ test("close waits for appends or tells them", async () => {
   await withClient(
     async (client) => {
       const sent = client.append(text("sent"));
-      const told = assert.rejects(sent, AppendUnknown);
+      const rejected = assert.rejects(sent, AppendUnknown);
       await sleep(10);
       await client.close({ drain: false });
-      await told;
+      await rejected;
     },
     { scenario: SLOW },
   );

@@ -139,7 +139,7 @@ class Model {
       }
       let offset = action.baseOffset;
       for (const call of action.calls) {
-        assert.ok(!this.outcome.has(call), `call ${call} was told twice`);
+        assert.ok(!this.outcome.has(call), `call ${call} was answered twice`);
         if (action.type === "failed") {
           this.outcome.set(call, action.unknown ? "unknown" : "refused");
         } else {

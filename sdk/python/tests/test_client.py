@@ -114,10 +114,10 @@ def test_a_session_that_nobody_answers_is_given_up_and_said_to_be(tmp_path):
             ghost = client.append_many([b"ghost"], timeout=0.03)
             behind = client.append(b"behind")
             for future, words in ((ghost, "no_answer"), (behind, "its session is given up")):
-                with pytest.raises(quorate.AppendUnknown, match=words) as told:
+                with pytest.raises(quorate.AppendUnknown, match=words) as raised:
                     await future
-                assert (told.value.name, told.value.fault) == ("no_answer", "network")
-                assert "Read the log" in str(told.value)
+                assert (raised.value.name, raised.value.fault) == ("no_answer", "network")
+                assert "Read the log" in str(raised.value)
             assert await client.append(b"next") == 0
             assert [entry.data for entry in (await client.read(0)).entries] == [b"next"]
 
@@ -134,9 +134,9 @@ def test_what_is_beyond_the_rate_leaves_when_it_may_or_never(handle):
             assert (await client.append_many([b"x"] * 5_312)).base_offset == 0
             assert (await client.append_many([b"x"] * 1_000)).base_offset == 5_312
             assert asyncio.get_running_loop().time() - began > 0.99 * 1_000 / rate
-            with pytest.raises(quorate.AppendRefused, match="waiting in the client") as told:
+            with pytest.raises(quorate.AppendRefused, match="waiting in the client") as raised:
                 await client.append_many([b"x"] * 5_312, timeout=0.05)
-            assert (told.value.name, told.value.retryable) == ("deadline_exceeded", True)
+            assert (raised.value.name, raised.value.retryable) == ("deadline_exceeded", True)
             assert (await client.status()).commit_offset == 6_312
         async with await quorate.connect({**handle, "sla": {"request_size_bytes": 1}}, pace=False) as client:
             await client.append_many([b"x"] * 5_312)

@@ -17,7 +17,7 @@ use crate::port::Port;
 use crate::waker::Wake;
 use crate::writer::{Action, Batching, NEVER, Reroute, Share, Writer};
 
-/// A producer of appends that lives on its link's task: no hand-over between tasks for each append.
+/// A producer of appends on its link's task: no hand-over between tasks for each append.
 pub trait Feed {
     /// Identifies an append.
     type Ticket;

@@ -154,7 +154,7 @@ impl Inbox {
     /// Waits until the link's task has ended.
     pub async fn wait_ended(&self) {
         let mut is_ended = self.is_ended.subscribe();
-        let _sender_lives = is_ended.wait_for(|ended| *ended).await.is_ok();
+        let _sender_is_there = is_ended.wait_for(|ended| *ended).await.is_ok();
     }
 }
 

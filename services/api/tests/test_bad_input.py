@@ -61,7 +61,7 @@ async def test_fields_at_fault_are_named(alice: Customer, body: Any, field: str)
     assert (await alice.get(f"/v1/projects/{alice.project_id}/groups"))["items"] == []
 
 
-async def test_lone_surrogates(alice: Customer) -> None:
+async def test_unpaired_surrogates(alice: Customer) -> None:
     headers = {"Content-Type": "application/json"}
     answer = await alice.request("POST", "/v1/projects", content=b'{"name": "\\ud800"}', headers=headers)
     problem(answer, 422, "validation_failed")

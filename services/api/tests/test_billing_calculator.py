@@ -52,10 +52,10 @@ def test_invoices_bill_everything_once(increments: list[dict[str, int]]) -> None
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 1 << 30)), min_size=1, max_size=5),
     st.lists(st.integers(0, 12_000), min_size=1, max_size=6),
 )
-def test_every_second_is_billed_once_at_the_price_of_its_time(lives: list[tuple[int, int]], closes: list[int]) -> None:
-    ends = [*sorted(end for end, _ in lives)[:-1], None]
+def test_every_second_is_billed_once_at_the_price_of_its_time(spans: list[tuple[int, int]], closes: list[int]) -> None:
+    ends = [*sorted(end for end, _ in spans)[:-1], None]
     reservations = tuple(
-        Reservation(end, price, str(n)) for n, (end, (_, price)) in enumerate(zip(ends, lives, strict=True))
+        Reservation(end, price, str(n)) for n, (end, (_, price)) in enumerate(zip(ends, spans, strict=True))
     )
     group = BilledGroup(uuid.UUID(int=3), "g", reservations)
 

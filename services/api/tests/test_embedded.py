@@ -38,7 +38,9 @@ CASES = [(postgres, put_postgres, has_postgres), (redis, put_redis, has_redis)]
 
 
 @pytest.mark.parametrize(("server", "put", "has"), CASES, ids=["postgres", "redis"])
-def test_life(server: ModuleType, put: Callable[[str], None], has: Callable[[str], bool], tmp_path: Path) -> None:
+def test_start_use_and_stop(
+    server: ModuleType, put: Callable[[str], None], has: Callable[[str], bool], tmp_path: Path
+) -> None:
     folder = tmp_path / "a folder with spaces"
     assert server.pid(folder) is None
     server.stop(folder)

@@ -143,12 +143,12 @@ async def test_the_handle_says_whom_to_trust(
 ) -> None:
     group = await alice.create_group()
     path = f"/v1/groups/{group['id']}/handle"
-    told = {"required": True, "ca_pem": coordinator.CA_PEM}
-    assert (await alice.get(path))["tls"] == told
+    tls = {"required": True, "ca_pem": coordinator.CA_PEM}
+    assert (await alice.get(path))["tls"] == tls
     # While the coordinator is away, the known authority serves on, even beyond its age limit.
     coordinator.down = True
     monkeypatch.setattr(limits, "AUTHORITY_AGE_S_MAX", 0.0)
-    assert (await alice.get(path))["tls"] == told
+    assert (await alice.get(path))["tls"] == tls
     # A process that has never fetched the authority issues no handle.
     services.coordinator._authority = None
     answer = await alice.request("GET", path)
@@ -156,7 +156,7 @@ async def test_the_handle_says_whom_to_trust(
     assert "authority" in body["detail"]
     coordinator.down = False
     services.settings = services.settings.model_copy(update={"plaintext_allowed": True})
-    assert (await alice.get(path))["tls"] == told | {"required": False}
+    assert (await alice.get(path))["tls"] == tls | {"required": False}
 
 
 async def test_handle_and_placement_follow_a_failover_at_once(alice: Customer, coordinator: FakeCoordinator) -> None:
@@ -202,7 +202,7 @@ async def test_deleting_while_the_coordinator_is_down_is_remembered(
     assert (await alice.get(f"/v1/groups/{group['id']}"))["status"] == "deleting"
 
 
-async def test_a_lost_group_says_so_and_begins_anew_when_its_owner_wants(
+async def test_a_lost_group_says_so_and_is_reset_when_its_owner_asks(
     alice: Customer, bob: Customer, coordinator: FakeCoordinator
 ) -> None:
     group = await alice.create_group()

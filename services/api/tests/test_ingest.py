@@ -88,10 +88,10 @@ async def test_what_lost_logs_committed_is_billed_whenever_it_arrives(
     the next log, with greater counters."""
     log.run(150, seed=11)
     early = len(log.reports) * 2 // 3
-    log.lose_and_begin_anew()
+    log.lose_and_reset()
     late = len(log.reports)
     log.run(70, seed=12)
-    log.lose_and_begin_anew()
+    log.lose_and_reset()
     log.run(5, seed=13)
     await send(bus, log.reports[:early])
     await drain(ingest)

@@ -65,9 +65,9 @@ async def test_a_server_that_the_cost_profile_is_not_of_is_flagged(
     how = "it was measured on 2 × A processor, and this is 8 × Another"
     coordinator.servers[2] |= {"machine": "8 × Another", "foreign": how, "takes_replicas": False}
     servers = (await operator.get("/v1/operator/servers")).json()["items"]
-    told = [(server["machine"], server["foreign"], server["takes_replicas"]) for server in servers]
+    shown = [(server["machine"], server["foreign"], server["takes_replicas"]) for server in servers]
     own = ("2 × A processor", None, True)
-    assert told == [own, ("8 × Another", how, False), own]
+    assert shown == [own, ("8 × Another", how, False), own]
 
 
 async def test_a_drain_and_calling_it_off(operator: httpx2.AsyncClient, coordinator: FakeCoordinator) -> None:

@@ -57,7 +57,9 @@ def test_the_matrix_is_whole() -> None:
     assert len(ADDRESSED) >= 15
 
 
-async def test_foreign_things_are_not_found(alice: Customer, bob: Customer, owner: psycopg.Connection) -> None:
+async def test_other_organizations_resources_are_not_found(
+    alice: Customer, bob: Customer, owner: psycopg.Connection
+) -> None:
     theirs = await things_of(alice, owner)
     key = await bob.create_key(scopes=["append", "read", "manage", "billing"])
     administrator = await bob.create_organization_key()

@@ -8,7 +8,7 @@ use quorate_coordinator::shell;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let guard = quorate_telemetry::init(quorate_telemetry::Options {
+    let guard = quorate_telemetry::init(quorate_telemetry::TelemetryOptions {
         service: "quorate-coordinator",
         instance: options.listen_control.to_string(),
         otlp_endpoint: options.otlp_endpoint.clone(),

@@ -81,7 +81,7 @@ pub enum MismatchedProfile {
     Refuse,
 }
 
-/// Seconds are for tests. A stolen key is good for as long as its certificate, so there is a longest life, too.
+/// Seconds are for tests. A stolen key is good for as long as its certificate, so there is a longest lifetime, too.
 const CERTIFICATE_LIFE_S: std::ops::RangeInclusive<u64> = 2..=90 * 86_400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -263,7 +263,7 @@ fn client_keys_are_read_again_when_their_file_changes() {
     }
     std::fs::write(&file, both.to_string()).unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    let told = loop {
+    let received = loop {
         let beat =
             json!({"type": "heartbeat", "seq": 1, "groups": [], "unreachable": [], "storage_fault": null});
         server.send_bytes(beat.to_string().as_bytes());
@@ -272,7 +272,7 @@ fn client_keys_are_read_again_when_their_file_changes() {
             _ => assert!(Instant::now() < deadline, "no new keys"),
         }
     };
-    assert_eq!(told, both);
+    assert_eq!(received, both);
     assert_eq!(
         Server::join(&coordinator, "s2").welcome.unwrap().client_keys,
         both
@@ -646,7 +646,10 @@ fn a_profile_that_does_not_match_the_servers_is_flagged_or_refused_as_configured
         json!({"format": 1, "provisional": false}),
     );
     let (code, said) = run_to_end(&refusing);
-    assert!(code == 2 && said.contains("does not name the machine"), "{code} {said}");
+    assert!(
+        code == 2 && said.contains("does not name the machine"),
+        "{code} {said}"
+    );
 
     profile_file(folder.path(), "foreign", measured(32));
     let coordinator = Coordinator::start_with(folder.path(), &["--profile", &path]);

@@ -26,13 +26,14 @@ fn losing_any_replica_splices_it_and_brings_a_learner_in_the_same_epoch() {
             let learner = learner.expect("two servers are free");
             assert!(!chain.contains(&learner));
             // The two remaining members and the learner get the configuration; the failed one is disconnected.
-            let told = configures(&effects);
+            let configured = configures(&effects);
             assert_eq!(
-                told.iter().map(|(s, _)| *s).collect::<Vec<_>>(),
+                configured.iter().map(|(s, _)| *s).collect::<Vec<_>>(),
                 [rest[0], rest[1], learner]
             );
             assert!(
-                told.iter()
+                configured
+                    .iter()
                     .all(|(_, c)| c.epoch == 2 && c.replicas.len() == 2 && c.learners.len() == 1)
             );
             assert!(effects.contains(&Effect::Disconnect {
@@ -248,12 +249,12 @@ fn a_quick_restart_keeps_the_place_in_persistent_groups_only() {
     let (rest, learner, epoch, status) = world.shape(2);
     assert_eq!((rest.contains(&both), epoch, status), (false, 2, Degraded));
     assert!(learner.is_some());
-    let told: Vec<u32> = configures(&effects)
+    let configured: Vec<u32> = configures(&effects)
         .into_iter()
         .filter(|(_, c)| c.group_id == group(1))
         .map(|x| x.0)
         .collect();
-    assert_eq!(told, persistent, "the whole chain agrees anew");
+    assert_eq!(configured, persistent, "the whole chain agrees anew");
     // With an empty disk it has lost its place there, too.
     let other = *persistent.iter().find(|s| **s != both).unwrap();
     world.come_back(other, "i2", vec![]);

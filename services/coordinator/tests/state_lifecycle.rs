@@ -194,11 +194,11 @@ fn the_fields_of_a_registration_are_checked() {
         },
     ];
     for registration in bad {
-        let told = format!("{registration:?}");
+        let shown = format!("{registration:?}");
         assert_eq!(
             registered(&world.register(registration)),
             Err(RefuseCode::RegisterInvalid),
-            "{told}"
+            "{shown}"
         );
     }
     assert!(world.state.is_alive(server(1)));
@@ -209,9 +209,9 @@ fn admission_makes_epoch_one_and_is_idempotent_by_id_and_body() {
     let mut world = World::new(3);
     let asked = sla(Persistent, 3, 1_000);
     let effects = world.admit(1, asked.clone());
-    let told = configures(&effects);
-    assert_eq!(told.len(), 3);
-    let config = &told[0].1;
+    let configured = configures(&effects);
+    assert_eq!(configured.len(), 3);
+    let config = &configured[0].1;
     assert_eq!(
         (config.epoch, config.min_replicas, config.budget.rate_per_s),
         (1, 2, 1_000)
@@ -431,12 +431,12 @@ fn a_new_profile_changes_later_promises_and_not_earlier_ones() {
         profile: Box::new(cautious.clone()),
     });
     // Servers use unallocated capacity for bursts, so they get the new share.
-    let told = |n| Effect::Send {
+    let promised = |n| Effect::Send {
         server: server(n),
         message: ToServer::PromisedShare { share: 0.000_001 },
     };
     assert!(
-        [1, 2, 3].iter().all(|n| effects.contains(&told(*n))),
+        [1, 2, 3].iter().all(|n| effects.contains(&promised(*n))),
         "{effects:?}"
     );
     let again = world.apply(Command::UseProfile {

@@ -22,7 +22,7 @@ fn reset(world: &mut World, epoch: u64) -> Vec<Effect> {
     })
 }
 
-fn told_lost(effects: &[Effect]) -> Vec<u32> {
+fn lost_sent_to(effects: &[Effect]) -> Vec<u32> {
     let lost = |effect: &Effect| match effect {
         Effect::Send {
             server,
@@ -54,16 +54,16 @@ fn a_lost_group_is_reset_above_all_offsets_when_its_owner_asks() {
     assert_eq!(conflict(&reset(&mut world, 1)), "group_not_lost");
     let (chain, ..) = world.shape(1);
     world.fail(&chain);
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for n in &chain {
-        told = told_lost(&world.come_back(*n, "i2", vec![]));
+        notified = lost_sent_to(&world.come_back(*n, "i2", vec![]));
     }
     let mut all = chain.clone();
     all.sort_unstable();
-    told.dedup();
-    assert_eq!(told, all, "those that held it say so to its clients");
+    notified.dedup();
+    assert_eq!(notified, all, "servers that held it answer its clients so");
     // A server that restarts later gets it, too.
-    assert_eq!(told_lost(&world.come_back(chain[1], "i3", vec![])), [chain[1]]);
+    assert_eq!(lost_sent_to(&world.come_back(chain[1], "i3", vec![])), [chain[1]]);
     let lost_in = world.shape(1).2;
     assert_eq!(world.shape(1), (vec![], None, lost_in, Lost));
 
@@ -291,9 +291,13 @@ fn the_longest_log_of_returning_members_leads() {
         assert_eq!(world.shape(1).0, [b, a, c]);
         let effects = world.register(with_log(c, "i2", (2, 4_000), (0, 0)));
         assert_eq!(world.shape(1).0, [c, b, a], "an epoch goes before any index");
-        let told = configures(&effects);
-        assert_eq!(told.len(), 3);
-        assert!(told.iter().all(|(_, config)| config.replicas[0].server_id.0 == c));
+        let configured = configures(&effects);
+        assert_eq!(configured.len(), 3);
+        assert!(
+            configured
+                .iter()
+                .all(|(_, config)| config.replicas[0].server_id.0 == c)
+        );
     }
 }
 

@@ -88,8 +88,8 @@ fn the_replica_leaves_in_the_epoch_in_which_its_replacement_joins() {
             assert_eq!(world.shape(1), (rest.clone(), None, 3, Active));
             // The server that left gets the configuration, so that it names the new head, and then the drop.
             let gone = chain[position];
-            let told: Vec<u32> = configures(&effects).into_iter().map(|(s, _)| s).collect();
-            assert_eq!(told, [rest[0], rest[1], rest[2], gone]);
+            let configured: Vec<u32> = configures(&effects).into_iter().map(|(s, _)| s).collect();
+            assert_eq!(configured, [rest[0], rest[1], rest[2], gone]);
             assert_eq!(drops(&effects), [(gone, group(1), 3)]);
             assert_eq!(state_of(&world, gone), DrainState::Draining);
             let effects = world.apply(Command::Dropped {

@@ -80,7 +80,7 @@ fn a_server_reported_slow_for_long_is_slow_and_trusted_again_much_later() {
     let mut fleet = Fleet::new(5);
     fleet.slow = vec![(1, 2)];
     assert!(fleet.run(4_500).is_empty());
-    assert_eq!(fleet.run(1_500).len(), 1, "told once");
+    assert_eq!(fleet.run(1_500).len(), 1, "reported once");
     assert_eq!(fleet.slow_ones(), [2]);
     fleet.slow.clear();
     assert!(fleet.run(59_000).is_empty());

@@ -1,6 +1,6 @@
 //! An instance that was checked, in the units of computation.
 
-use quorate_burst::{Place, Vector};
+use quorate_burst::{ReplicaCost, Vector};
 use quorate_placement::{Amounts, Profile, Replacement};
 use quorate_types::{ServerId, Sla};
 
@@ -37,11 +37,11 @@ impl Candidate {
     }
 }
 
-/// A tenant with its places.
+/// A tenant with its replicas.
 pub struct ReservedTenant {
     pub id: String,
-    pub places: Vec<Place>,
-    /// At each of `places`, in thousandths of tokens each second, with the part for appends that come alone.
+    pub replicas: Vec<ReplicaCost>,
+    /// At each of `replicas`, in thousandths of tokens each second, with the part for appends that come alone.
     pub reserved: Vec<Vector>,
     pub reserved_per_s: u64,
     pub used_per_s: u64,

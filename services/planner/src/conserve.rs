@@ -97,7 +97,7 @@ fn problem(checked: &Checked, policy: Policy) -> SharingProblem {
     };
     let free = policy.free(&checked.capacity(), checked.tenants.iter().map(reservation));
     let tenant = |hosted: &ReservedTenant| SharingTenant {
-        places: hosted.places.clone(),
+        replicas: hosted.replicas.clone(),
         extra_per_s: hosted.extra_per_s,
     };
     SharingProblem::new(free, checked.tenants.iter().map(tenant).collect()).expect("the instance was checked")
@@ -105,7 +105,7 @@ fn problem(checked: &Checked, policy: Policy) -> SharingProblem {
 
 fn reservation(hosted: &ReservedTenant) -> Reservation<'_> {
     Reservation {
-        places: &hosted.places,
+        replicas: &hosted.replicas,
         reserved: &hosted.reserved,
         reserved_per_s: hosted.reserved_per_s,
         used_per_s: hosted.used_per_s,
@@ -193,10 +193,10 @@ fn granted_tenants(checked: &Checked, problem: &SharingProblem, grants: &[u64]) 
 fn without_room(checked: &Checked, policy: Policy, left: &[Vector]) -> u64 {
     let has_room = |tenant: &ReservedTenant| {
         let reservation = reservation(tenant);
-        let mut places = tenant.places.iter().zip(&tenant.reserved);
-        places.all(|(place, reserved)| {
-            let kept = reservation.kept(place, reserved);
-            (0..3).all(|i| reserved[i] - kept[i] <= left[place.server][i])
+        let mut replicas = tenant.replicas.iter().zip(&tenant.reserved);
+        replicas.all(|(replica, reserved)| {
+            let kept = reservation.kept(replica, reserved);
+            (0..3).all(|i| reserved[i] - kept[i] <= left[replica.server][i])
         })
     };
     match policy {

@@ -107,9 +107,9 @@ fn fleet(checked: &Checked) -> Fleet {
         );
     }
     for tenant in &checked.tenants {
-        for (place, reserved) in tenant.places.iter().zip(&tenant.reserved) {
+        for (replica, reserved) in tenant.replicas.iter().zip(&tenant.reserved) {
             let reserved = Amounts(reserved.map(|milli| milli.div_ceil(1_000)));
-            fleet.charge(server_id(place.server), reserved);
+            fleet.charge(server_id(replica.server), reserved);
         }
     }
     fleet

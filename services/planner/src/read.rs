@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_burst::{Place, Vector};
+use quorate_burst::{ReplicaCost, Vector};
 use quorate_placement::{Amounts, Profile, Replacement};
 use quorate_types::Sla;
 use quorate_types::cost::{MILLI_PER_TOKEN, RESOURCES, TOKENS_PER_UNIT};
@@ -79,12 +79,12 @@ fn reservations_fit(checked: &Checked) -> Result<(), Unusable> {
     let capacity = checked.capacity();
     let mut reserved = vec![[0u128; RESOURCES.len()]; capacity.len()];
     for (t, tenant) in checked.tenants.iter().enumerate() {
-        for (place, own) in tenant.places.iter().zip(&tenant.reserved) {
-            let sum = &mut reserved[place.server];
+        for (replica, own) in tenant.replicas.iter().zip(&tenant.reserved) {
+            let sum = &mut reserved[replica.server];
             for i in 0..RESOURCES.len() {
                 sum[i] += u128::from(own[i]);
-                if sum[i] > u128::from(capacity[place.server][i]) {
-                    let server = &checked.servers[place.server];
+                if sum[i] > u128::from(capacity[replica.server][i]) {
+                    let server = &checked.servers[replica.server];
                     return Err(over_reserved(t, server, i, sum[i]));
                 }
             }
@@ -137,7 +137,7 @@ fn replacement(
     numbers: &BTreeMap<String, usize>,
 ) -> Result<Replacement<String>, Unusable> {
     vector(&failed.demand, &format!("{field}.demand"))?;
-    let members = places(&failed.members, &format!("{field}.members"), numbers)?;
+    let members = placed_on(&failed.members, &format!("{field}.members"), numbers)?;
     Ok(Replacement {
         key: failed.id,
         demand: Amounts(std::array::from_fn(|i| {
@@ -153,7 +153,7 @@ fn hosted(
     numbers: &BTreeMap<String, usize>,
     profile: &Profile,
 ) -> Result<ReservedTenant, Unusable> {
-    let servers = places(&tenant.placement, &format!("{field}.placement"), numbers)?;
+    let servers = placed_on(&tenant.placement, &format!("{field}.placement"), numbers)?;
     let (reserved_per_s, costs, reserved, source) = match (tenant.request, tenant.reserved_per_s, tenant.sla)
     {
         (Some(request), Some(reserved_per_s), None) => {
@@ -201,10 +201,12 @@ fn hosted(
     if !matches!(tenant.extra, Extra::All) {
         rate(extra_per_s, 0, &format!("{field}.extra.per_s"))?;
     }
-    let places = servers.into_iter().zip(costs);
+    let replicas = servers.into_iter().zip(costs);
     Ok(ReservedTenant {
         id: tenant.id,
-        places: places.map(|(server, cost)| Place { server, cost }).collect(),
+        replicas: replicas
+            .map(|(server, cost)| ReplicaCost { server, cost })
+            .collect(),
         reserved,
         reserved_per_s,
         used_per_s,
@@ -212,7 +214,11 @@ fn hosted(
     })
 }
 
-fn places(names: &[String], field: &str, numbers: &BTreeMap<String, usize>) -> Result<Vec<usize>, Unusable> {
+fn placed_on(
+    names: &[String],
+    field: &str,
+    numbers: &BTreeMap<String, usize>,
+) -> Result<Vec<usize>, Unusable> {
     let mut servers: Vec<usize> = Vec::with_capacity(names.len());
     for (n, name) in names.iter().enumerate() {
         let field = format!("{field}[{n}]");

@@ -171,7 +171,7 @@ fn a_reservation_is_the_same_of_applicants_and_tenants() {
         (unallocated - left_cpu).abs() < 1e-6,
         "{unallocated} of {left_cpu}"
     );
-    // Idle, and half used: a half of what is reserved, of the lone appends too.
+    // Idle, and half used: a half of what is reserved, of the single-entry appends too.
     let reserved = 1.5 - left_cpu;
     assert!(reserved > 0.07, "{reserved}: a thousand alone are 72 ms");
     let one = conserve("unallocated", &hosts(5_000));
@@ -371,12 +371,12 @@ fn demand_is_what_admission_computes() {
     let by_request = answer(&["demand", "-"], &json!({"profile": inline, "slas": slas}));
     assert_eq!(by_flag, by_request);
     assert_eq!(by_flag["profile_version"], json!(profile.version));
-    for (sla, told) in wholes.iter().zip(by_flag["slas"].as_array().unwrap()) {
+    for (sla, answered) in wholes.iter().zip(by_flag["slas"].as_array().unwrap()) {
         let (demands, budget) = (profile.demands(sla), profile.budget(sla));
-        let replicas = told["replicas"].as_array().unwrap();
+        let replicas = answered["replicas"].as_array().unwrap();
         assert_eq!(replicas.len(), usize::from(sla.replication_degree));
-        assert_eq!(told["sla"]["rate_per_s"], json!(sla.rate_per_s));
-        assert_eq!(told["shard_peak_per_s"], json!(profile.shard_peak_per_s(sla)));
+        assert_eq!(answered["sla"]["rate_per_s"], json!(sla.rate_per_s));
+        assert_eq!(answered["shard_peak_per_s"], json!(profile.shard_peak_per_s(sla)));
         for (position, replica) in replicas.iter().enumerate() {
             assert_eq!(replica["reserved_tokens_per_s"], json!(demands.at(position).0));
             assert_eq!(

@@ -21,18 +21,18 @@ use crate::handshakes::Handshakes;
 use crate::messages::{ClientMessage, LinkMessage, ShardMessage};
 use crate::shared::Shared;
 
-/// Before its greeting a connection may not make the server buffer more than this.
-const GREETING_FRAME_BYTES_MAX: u32 = u16::MAX as u32;
+/// Before its handshake a connection may not make the server buffer more than this.
+const HANDSHAKE_FRAME_BYTES_MAX: u32 = u16::MAX as u32;
 /// Time for a refused connection to take its GOODBYE.
 const GOODBYE_GRACE: Duration = Duration::from_millis(200);
-/// Refused connections are told of no more often: they come as fast as anybody likes.
-const TOLD_EVERY: Duration = Duration::from_secs(1);
+/// Refused connections are logged no more often: clients choose how many come.
+const REFUSALS_LOGGED_EVERY: Duration = Duration::from_secs(1);
 
 /// Accepts until the process ends. Runs on a `LocalSet`.
 pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
     let mut next_shard = 0usize;
     let handshakes: Rc<RefCell<Handshakes>> = Rc::default();
-    let (mut refused, mut told_at) = (0u64, None::<Instant>);
+    let (mut refused, mut logged_at) = (0u64, None::<Instant>);
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -46,9 +46,9 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
         let from = from.ip().to_canonical();
         let Some(place) = Handshakes::place(&handshakes, from, |from| shared.peers.is_host(from)) else {
             refused += 1;
-            if told_at.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
-                tracing::warn!(%from, refused, "too many connections have not greeted; refusing others");
-                (refused, told_at) = (0, Some(Instant::now()));
+            if logged_at.is_none_or(|at| at.elapsed() >= REFUSALS_LOGGED_EVERY) {
+                tracing::warn!(%from, refused, "too many connections have not finished their handshakes; refusing others");
+                (refused, logged_at) = (0, Some(Instant::now()));
             }
             continue;
         };
@@ -56,13 +56,13 @@ pub async fn run(listener: TcpListener, shared: Arc<Shared>) {
         let (shared, shard) = (shared.clone(), next_shard);
         spawn_local(async move {
             let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
-            let greeted = tokio::time::timeout(limit, async {
+            let finished = tokio::time::timeout(limit, async {
                 let Some(conversation) = open(stream, &shared).await? else {
                     return Ok(());
                 };
-                greet(conversation, &shared, shard, from).await
+                take_handshake(conversation, &shared, shard, from).await
             });
-            if let Ok(Err(refused)) = greeted.await {
+            if let Ok(Err(refused)) = finished.await {
                 say_goodbye(refused).await;
             }
             drop(place);
@@ -88,7 +88,7 @@ impl Conversation {
         Self {
             read_half,
             write_half,
-            reader: FrameReader::with_rest(rest, GREETING_FRAME_BYTES_MAX),
+            reader: FrameReader::with_rest(rest, HANDSHAKE_FRAME_BYTES_MAX),
         }
     }
 
@@ -101,7 +101,7 @@ impl Conversation {
     }
 }
 
-/// TLS, or plaintext where it is allowed. `None`: nobody is there to be told anything.
+/// TLS, or plaintext where it is allowed. `None`: the peer is gone.
 async fn open(stream: TcpStream, shared: &Shared) -> Result<Option<Conversation>, Box<Refused>> {
     let _best_effort = prepare(&stream).is_ok();
     match begins_with_tls(&stream).await {
@@ -129,7 +129,7 @@ async fn open(stream: TcpStream, shared: &Shared) -> Result<Option<Conversation>
     }
 }
 
-async fn greet(
+async fn take_handshake(
     mut conversation: Conversation,
     shared: &Shared,
     shard: usize,
@@ -144,7 +144,7 @@ async fn greet(
         Err(_) => return Ok(()),
     };
     if frame.kind == peer::kind::HELLO {
-        return greet_peer(conversation, shared, &frame, from).await;
+        return take_peer(conversation, shared, &frame, from).await;
     }
     match Message::decode(&frame) {
         Ok(Message::Hello { version: VERSION, .. }) => {
@@ -175,7 +175,7 @@ async fn greet(
     }
 }
 
-async fn greet_peer(
+async fn take_peer(
     conversation: Conversation,
     shared: &Shared,
     frame: &Frame,
@@ -183,7 +183,7 @@ async fn greet_peer(
 ) -> Result<(), Box<Refused>> {
     let (claimed, token) = match Handshake::decode(frame) {
         Ok(Handshake::Hello { server_id, token, .. }) => (ServerId(server_id), token),
-        Ok(_) => return conversation.refuse(Code::ProtocolError, "A peer greets with its hello."),
+        Ok(_) => return conversation.refuse(Code::ProtocolError, "The first frame of a peer is its hello."),
         Err(error) => return conversation.refuse(error.code(), error.to_string()),
     };
     if conversation.read_half.is_tls() {

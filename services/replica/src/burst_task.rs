@@ -1,10 +1,10 @@
-//! Sharing what is free (`docs/internals/allocation.md`): a task beside the shards runs the exchange with other
-//! servers, tells shards what their groups may use above their SLA, and takes it back.
+//! Burst capacity (`docs/internals/allocation.md`): a task beside the shards runs the exchange with other servers,
+//! sends shards the grants of their groups, and reclaims them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate_burst::exchange::{self, Command, Exchange, Granted, Load, Why};
+use quorate_burst::exchange::{self, Exchange, ExchangeCommand, GrantReason, Granted, GroupLoad};
 use quorate_burst::{Policy, Vector};
 use quorate_group::Grant;
 use quorate_types::cost::{MILLI_PER_TOKEN, ResourceVector, TOKENS_PER_UNIT};
@@ -15,9 +15,9 @@ use quorate_types::{Micros, ServerId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 
-use crate::burst_ledger::Ledger;
 use crate::clock::{now_us, wall_us};
 use crate::flags::{self, Flags};
+use crate::grant_report::GrantReport;
 use crate::messages::{BurstMessage, ShardMessage};
 use crate::shared::{BurstUpdate, Shared};
 
@@ -34,11 +34,11 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
         flags::ShareAlgorithm::All => exchange::Algorithm::All,
     };
     let interval_us = flags.share_interval_ms * 1_000;
-    let settings = exchange::Settings {
+    let settings = exchange::ExchangeSettings {
         algorithm,
         policy,
         interval_us,
-        round_us: interval_us / SHARE_STEPS_PER_INTERVAL,
+        iteration_us: interval_us / SHARE_STEPS_PER_INTERVAL,
         lapse_intervals: SHARE_LAPSE_INTERVALS,
     };
     shared.burst.set_interval_us(interval_us);
@@ -48,8 +48,8 @@ pub fn start(flags: &Flags, shared: &Arc<Shared>) {
         shared: shared.clone(),
         capacity: flags.capacity(),
         exchange: Exchange::new(me, settings, [0; 3], now_us()),
-        ledger: Ledger::default(),
-        tell_at: 0,
+        report: GrantReport::default(),
+        report_at: 0,
     };
     spawn_local(task.run(news));
 }
@@ -58,9 +58,9 @@ struct Task {
     shared: Arc<Shared>,
     capacity: ResourceVector,
     exchange: Exchange,
-    ledger: Ledger,
+    report: GrantReport,
     /// The time at which all grants are reported again.
-    tell_at: Micros,
+    report_at: Micros,
 }
 
 impl Task {
@@ -72,8 +72,8 @@ impl Task {
                     return; // a shard has stopped
                 };
                 self.exchange.set_capacity(self.promised());
-                self.ledger.begin(&loads, self.shared.server_id().0 as usize);
-                self.tell_standing();
+                self.report.begin(&loads, self.shared.server_id().0 as usize);
+                self.report_states();
                 self = self.aside(|exchange| exchange.begin(now_us(), loads)).await;
             } else if self.exchange.wake_at() <= now_us() {
                 self = self.aside(|exchange| exchange.step(now_us())).await;
@@ -91,16 +91,20 @@ impl Task {
         }
     }
 
-    /// On another thread: where thousands of groups want more, a round takes tens of milliseconds, and this thread
-    /// has the coordinator to talk to. Updates wait meanwhile. Shards have stopped by then what owners want back.
-    async fn aside(mut self, what: impl FnOnce(&mut Exchange) -> Vec<Command> + Send + 'static) -> Self {
+    /// On another thread: where thousands of groups want more, an iteration takes tens of milliseconds, and this thread
+    /// has the coordinator to talk to. Updates wait meanwhile. Shards have stopped burst requests by then if an owner
+    /// is back.
+    async fn aside(
+        mut self,
+        what: impl FnOnce(&mut Exchange) -> Vec<ExchangeCommand> + Send + 'static,
+    ) -> Self {
         let mut exchange = self.exchange;
         let done = tokio::task::spawn_blocking(move || {
             let commands = what(&mut exchange);
             (exchange, commands)
         });
         let commands;
-        (self.exchange, commands) = done.await.expect("a round does not panic");
+        (self.exchange, commands) = done.await.expect("an iteration does not panic");
         self.carry_out(commands);
         self
     }
@@ -112,7 +116,7 @@ impl Task {
     }
 
     fn hear(&mut self, news: impl Iterator<Item = BurstUpdate>) {
-        let mut owners: Vec<exchange::Key> = Vec::new();
+        let mut owners: Vec<exchange::GroupEpoch> = Vec::new();
         for news in news {
             match news {
                 BurstUpdate::Frame { from, share } => {
@@ -125,20 +129,20 @@ impl Task {
         if owners.is_empty() {
             return;
         }
-        let recalls = self.shared.burst.reclaims();
+        let reclaims = self.shared.burst.reclaims();
         let commands = self.exchange.returned(now_us(), &owners);
-        let goes_on = commands.contains(&Command::Resume);
+        let goes_on = commands.contains(&ExchangeCommand::Resume);
         self.carry_out(commands);
         self.shared.burst.heard_of(owners.len() as u64, goes_on);
-        let recalled = self.shared.burst.reclaims() - recalls;
+        let reclaimed = self.shared.burst.reclaims() - reclaims;
         tracing::debug!(
             ?owners,
-            recalled,
+            reclaimed,
             "they use more of their reservations than was assumed"
         );
     }
 
-    fn carry_out(&mut self, commands: Vec<Command>) {
+    fn carry_out(&mut self, commands: Vec<ExchangeCommand>) {
         let shared = self.shared.clone();
         let to_group = |group_id, message| {
             shared
@@ -147,7 +151,7 @@ impl Task {
         };
         for command in commands {
             match command {
-                Command::Send { to, share } => {
+                ExchangeCommand::Send { to, share } => {
                     let to = ServerId(to as u32);
                     let message = BurstMessage::Frame {
                         to,
@@ -155,7 +159,7 @@ impl Task {
                     };
                     shared.shards.send_to_peer(to, ShardMessage::Burst(message));
                 }
-                Command::Grant(granted) => {
+                ExchangeCommand::Grant(granted) => {
                     self.note(&granted);
                     let (group_id, epoch) = granted.key;
                     let grant = Grant {
@@ -165,9 +169,9 @@ impl Task {
                     };
                     to_group(group_id, BurstMessage::Grant { group_id, grant });
                 }
-                Command::Resume => {} // once all of these are carried out
-                Command::Assume { key, per_s } => {
-                    self.ledger.assume(key, per_s);
+                ExchangeCommand::Resume => {} // once all of these are carried out
+                ExchangeCommand::Assume { key, per_s } => {
+                    self.report.assume(key, per_s);
                     let (group_id, epoch) = key;
                     to_group(
                         group_id,
@@ -182,39 +186,41 @@ impl Task {
         }
     }
 
-    /// Tells people and metrics; what is only renewed is no news.
+    /// Reports a change to people and metrics; a renewal is none.
     fn note(&mut self, granted: &Granted) {
-        let Granted { key, per_s, why, .. } = *granted;
-        let (before, change) = self.ledger.note(granted, wall_us() / 1_000);
+        let Granted {
+            key, per_s, reason, ..
+        } = *granted;
+        let (before, change) = self.report.note(granted, wall_us() / 1_000);
         let (group_id, epoch) = key;
         if per_s.abs_diff(before) > before / 5 {
             let bound = granted.bound;
-            tracing::info!(%group_id, epoch, per_s, before, ?why, ?bound, "what the group may use above its SLA has changed");
+            tracing::info!(%group_id, epoch, per_s, before, ?reason, ?bound, "what the group may use above its SLA has changed");
         }
         let burst = &self.shared.burst;
         if let Some(change) = change {
-            burst.note_change(change);
+            burst.note_grant_change(change);
         }
-        if why == Why::Recalled {
+        if reason == GrantReason::Recalled {
             burst.note_reclaim();
         }
-        burst.set_granted_per_s(self.ledger.granted_per_s());
+        burst.set_granted_per_s(self.report.granted_per_s());
     }
 
-    /// Now and then, for whoever did not hear of the changes.
-    fn tell_standing(&mut self) {
+    /// Now and then, for readers that did not hear of the changes.
+    fn report_states(&mut self) {
         let now = now_us();
-        if now < self.tell_at {
+        if now < self.report_at {
             return;
         }
-        self.tell_at = now + TELEMETRY_GRANTS_PUBLISHED_S * 1_000_000;
-        let standing = self.ledger.standing(wall_us() / 1_000);
-        self.shared.burst.note_standing(standing);
+        self.report_at = now + TELEMETRY_GRANTS_PUBLISHED_S * 1_000_000;
+        let states = self.report.states(wall_us() / 1_000);
+        self.shared.burst.note_grant_states(states);
     }
 }
 
 /// The loads of all shards' groups since the last call; `None` when a shard has stopped.
-async fn collect(shared: &Shared) -> Option<Vec<Load>> {
+async fn collect(shared: &Shared) -> Option<Vec<GroupLoad>> {
     let mut answers = Vec::new();
     for shard in 0..shared.shards.count() {
         let (sender, receiver) = oneshot::channel();

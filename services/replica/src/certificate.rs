@@ -35,7 +35,7 @@ struct Own {
     pem: String,
     not_after: SystemTime,
     /// For how long it was issued, and when it came, by a clock that nobody can set.
-    life: Duration,
+    lifetime: Duration,
     came: Instant,
 }
 
@@ -121,7 +121,7 @@ impl Certificates {
         Ok(())
     }
 
-    /// The time to ask for the next one: at half of the rest of its life.
+    /// The time to ask for the next one: at half of the rest of its lifetime.
     pub fn renew_in(&self) -> Duration {
         let left = self.own.as_ref().map_or(Duration::ZERO, Own::left);
         (left / 2).max(RENEW_DELAY_MIN)
@@ -135,26 +135,26 @@ impl Certificates {
 
 impl Own {
     fn new(pem: String) -> Result<Self, String> {
-        let (not_after, life) = (request::not_after(&pem)?, request::life(&pem)?);
+        let (not_after, lifetime) = (request::not_after(&pem)?, request::lifetime(&pem)?);
         let came = Instant::now();
         Ok(Self {
             pem,
             not_after,
-            life,
+            lifetime,
             came,
         })
     }
 
     fn left(&self) -> Duration {
         let by_clock = self.not_after.duration_since(SystemTime::now());
-        left(by_clock.unwrap_or_default(), self.life, self.came.elapsed())
+        left(by_clock.unwrap_or_default(), self.lifetime, self.came.elapsed())
     }
 }
 
-/// By the wall clock, but no more than its life leaves: a clock that is behind when the certificate comes would put the
-/// renewal off until long after its end.
-fn left(by_clock: Duration, life: Duration, age: Duration) -> Duration {
-    by_clock.min(life.saturating_sub(age))
+/// By the wall clock, but no more than its lifetime leaves: a clock that is behind when the certificate comes would put
+/// the renewal off until long after its end.
+fn left(by_clock: Duration, lifetime: Duration, age: Duration) -> Duration {
+    by_clock.min(lifetime.saturating_sub(age))
 }
 
 fn load_or_create_key(path: &Path) -> Result<String, String> {

@@ -34,10 +34,10 @@ pub struct Flags {
     /// Address for clients and peers; port 0 takes a free one.
     #[arg(long, env = "QUORATE_LISTEN", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
-    /// Address told to others, where it is not the one listened on.
+    /// Address that others connect to, where it is not the one listened on.
     #[arg(long, env = "QUORATE_ADVERTISE")]
     pub advertise: Option<String>,
-    /// Threads that serve groups; each group lives on one.
+    /// Threads that serve groups; each group is on one.
     #[arg(long, env = "QUORATE_SHARDS", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub shards: u8,
     /// Name of the server, unique in the fleet; the host's name by default.

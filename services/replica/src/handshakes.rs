@@ -18,7 +18,7 @@ pub struct Handshakes {
 
 /// Given back when it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct HandshakePlace {
     of: Rc<RefCell<Handshakes>>,
     held: Held,
 }
@@ -30,15 +30,15 @@ enum Held {
 }
 
 impl Handshakes {
-    /// `is_peer`: whether a server that groups here have to do with lives at the address.
+    /// `is_peer`: whether the address is of a server that shares groups with this one.
     pub fn place(
         handshakes: &Rc<RefCell<Self>>,
         from: IpAddr,
         is_peer: impl FnOnce(IpAddr) -> bool,
-    ) -> Option<Place> {
+    ) -> Option<HandshakePlace> {
         let held = handshakes.borrow_mut().take(from.to_canonical(), is_peer)?;
         let of = handshakes.clone();
-        Some(Place { of, held })
+        Some(HandshakePlace { of, held })
     }
 
     fn take(&mut self, from: IpAddr, is_peer: impl FnOnce(IpAddr) -> bool) -> Option<Held> {
@@ -71,7 +71,7 @@ impl Handshakes {
     }
 }
 
-impl Drop for Place {
+impl Drop for HandshakePlace {
     fn drop(&mut self) {
         self.of.borrow_mut().give_back(self.held);
     }
@@ -93,7 +93,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    fn fill(handshakes: &Rc<RefCell<Handshakes>>, from: IpAddr) -> Vec<Place> {
+    fn fill(handshakes: &Rc<RefCell<Handshakes>>, from: IpAddr) -> Vec<HandshakePlace> {
         std::iter::from_fn(|| Handshakes::place(handshakes, from, |_| false)).collect()
     }
 
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(held.len(), HANDSHAKES_MAX);
         let peer = ip("192.0.2.7");
         assert!(Handshakes::place(&handshakes, peer, |_| false).is_none());
-        let peers: Vec<Place> =
+        let peers: Vec<HandshakePlace> =
             std::iter::from_fn(|| Handshakes::place(&handshakes, peer, |from| from == peer)).collect();
         assert_eq!(peers.len(), PEER_HANDSHAKES_MAX, "theirs are bounded, too");
         drop(held);

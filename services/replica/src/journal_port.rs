@@ -28,9 +28,9 @@ pub struct JournalPort {
     /// Submitted, by tag: what becomes durable with it.
     in_flight: VecDeque<(u64, Durable)>,
     /// For each dropped group, until the journal has the drop: the tag of that record. Records before it were of a
-    /// group that is gone; one that comes again under its id is told nothing of them.
+    /// group that is gone; one that comes again under its id gets no completions of them.
     drops: HashMap<GroupId, u64>,
-    /// Placed in the journal, which nobody was told to write yet.
+    /// Placed in the journal, without a request to write them yet.
     placed_bytes: usize,
     /// Whether all that the shard serves waits for the disk anyway.
     pub may_hold_up: bool,

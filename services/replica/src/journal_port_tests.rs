@@ -36,15 +36,15 @@ fn header(group_id: GroupId, index: Index) -> BatchHeader {
 
 /// A dropped group may come again before its last records are durable.
 #[test]
-fn completions_of_a_dropped_group_are_not_told_to_the_one_that_comes_after_it() {
+fn completions_of_a_dropped_group_do_not_reach_the_one_that_comes_after_it() {
     let dir = std::env::temp_dir().join(format!("quorate-port-{}", std::process::id()));
-    let options = quorate_journal::Options {
+    let options = quorate_journal::JournalOptions {
         segment_bytes: 20 << 20,
-        ..quorate_journal::Options::default()
+        ..quorate_journal::JournalOptions::default()
     };
     let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
-    let (told, events) = std::sync::mpsc::channel();
-    let mut port = JournalPort::new(Arc::new(journal), move |event| told.send(event).unwrap());
+    let (sender, events) = std::sync::mpsc::channel();
+    let mut port = JournalPort::new(Arc::new(journal), move |event| sender.send(event).unwrap());
     let batch = |n: u128, index| Batch {
         header: header(group(n), index),
         payload: Bytes::from_static(&[1, 0, 0, 0, 9]),

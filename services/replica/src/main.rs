@@ -3,7 +3,6 @@
 
 mod accept;
 mod backlog;
-mod burst_ledger;
 mod burst_task;
 mod certificate;
 mod clock;
@@ -11,6 +10,7 @@ mod connection_slots;
 mod control;
 mod exit;
 mod flags;
+mod grant_report;
 mod handshakes;
 mod identity;
 mod journal_port;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         std::process::abort();
     }));
     let flags = flags::Flags::parse();
-    let guard = quorate_telemetry::init(quorate_telemetry::Options {
+    let guard = quorate_telemetry::init(quorate_telemetry::TelemetryOptions {
         service: "quorate-replica",
         instance: flags.name(),
         otlp_endpoint: flags.otlp_endpoint.clone(),

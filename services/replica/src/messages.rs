@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, mpsc};
 
 use bytes::Bytes;
-use quorate_burst::exchange::Load;
+use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{ClientRef, Replica};
 use quorate_group::{Grant, Request};
 use quorate_group_log::{Answer, LogLocation};
@@ -128,7 +128,7 @@ pub enum ClientMessage {
 /// From the task that shares out idle capacity.
 pub enum BurstMessage {
     /// The groups' loads since this was last asked.
-    Loads(oneshot::Sender<Vec<Load>>),
+    Loads(oneshot::Sender<Vec<GroupLoad>>),
     Grant {
         group_id: GroupId,
         grant: Grant,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quorate_group_log::{Event, GroupLogs, Meaning, OpenError as LogError, Opened, Options as LogOptions};
-use quorate_journal::{Journal, Lsn, OpenError, Options, Recovery};
+use quorate_group_log::{Event, GroupLogOptions, GroupLogs, Meaning, OpenError as LogError, Opened};
+use quorate_journal::{Journal, JournalOptions, Lsn, OpenError, Recovery};
 use quorate_recovery::{LogState, Recovered, Scan, classify};
 use quorate_types::control::HeldGroup;
 use quorate_types::{Epoch, ServerId};
@@ -34,18 +34,18 @@ impl Storage {
     /// Reads group logs, then what the journal has behind them.
     pub fn open(flags: &Flags, me: ServerId, has_identity: bool) -> Result<Storage, Exit> {
         let mut scan = Scan::new(me);
-        let mut foreign = None;
+        let mut unknown = None;
         let logs_dir = flags.group_logs_dir();
         let logs = patiently(|| {
-            let options = LogOptions {
+            let options = GroupLogOptions {
                 answerers: usize::from(flags.shards),
                 keep_segments: usize::from(flags.journal_keep_segments),
-                ..LogOptions::new(classify)
+                ..GroupLogOptions::new(classify)
             };
             let pair = flags.data_dir.join(PAIR_FILE);
             Opened::open(&logs_dir, &pair, options, |group_id, found| {
-                if foreign.is_none() {
-                    foreign = scan.group_log(group_id, found).err();
+                if unknown.is_none() {
+                    unknown = scan.group_log(group_id, found).err();
                 }
             })
         })
@@ -53,18 +53,18 @@ impl Storage {
         // Before the first note nothing was copied, and the journal begins where it begins.
         scan.expect_journal((!logs.is_new()).then_some(logs.copied_lsn() + 1));
 
-        let options = Options {
+        let options = JournalOptions {
             segment_bytes: flags.journal_segment_bytes,
             // A journal that is gone lacks what was not copied yet. One number is left out, so that each start sees it
             // until the group logs have it in their marks.
             first_lsn: logs.copied_lsn() + if logs.copied_lsn() > 0 { 2 } else { 1 },
             owner_of: Some(owner),
-            ..Options::default()
+            ..JournalOptions::default()
         };
         let dir = flags.data_dir.join("journal");
         let (journal, recovery) = Journal::open(&dir, options, |record| {
-            if foreign.is_none() {
-                foreign = scan.record(&record).err();
+            if unknown.is_none() {
+                unknown = scan.record(&record).err();
             }
         })
         .map_err(|error| match error {
@@ -73,7 +73,7 @@ impl Storage {
             }
             _ => Exit::DiskUnusable(error.to_string()),
         })?;
-        if let Some(reason) = foreign {
+        if let Some(reason) = unknown {
             return Err(Exit::DiskUnusable(format!("{}: {reason}", dir.display())));
         }
         if recovery.next_lsn <= logs.copied_lsn() {

@@ -68,9 +68,9 @@ pub fn start(
                 journal,
                 publisher,
                 exports,
-                journal_told: (0, 0),
+                journal_counted: (0, 0),
                 spans_dropped: 0,
-                recalls_told: 0,
+                reclaims_counted: 0,
             };
             LocalSet::new().block_on(&runtime, sampler.run(stop_asked, spans));
             let _gone = tell_stopped.send(()).is_err();
@@ -85,10 +85,10 @@ struct Sampler {
     journal: Arc<Journal>,
     publisher: Option<Publisher>,
     exports: Exports,
-    /// Syncs and bytes of the journal as last told to the meter.
-    journal_told: (u64, u64),
+    /// Syncs and bytes of the journal as last recorded by the meter.
+    journal_counted: (u64, u64),
     spans_dropped: u64,
-    recalls_told: u64,
+    reclaims_counted: u64,
 }
 
 impl Sampler {
@@ -134,12 +134,13 @@ impl Sampler {
         };
         if let Some(meter) = &self.exports.meter {
             let journal = self.journal.stats();
-            let told = std::mem::replace(&mut self.journal_told, (journal.syncs, journal.bytes));
-            (counts.journal_syncs, counts.journal_bytes) = (journal.syncs - told.0, journal.bytes - told.1);
+            let before = std::mem::replace(&mut self.journal_counted, (journal.syncs, journal.bytes));
+            (counts.journal_syncs, counts.journal_bytes) =
+                (journal.syncs - before.0, journal.bytes - before.1);
             let dropped = self.shared.spans.as_ref().map_or(0, SpanSender::dropped);
-            counts.lending_granted_per_s = self.shared.burst.granted_per_s();
-            let recalls = self.shared.burst.reclaims();
-            counts.lending_recalls = recalls - std::mem::replace(&mut self.recalls_told, recalls);
+            counts.granted_per_s = self.shared.burst.granted_per_s();
+            let reclaims = self.shared.burst.reclaims();
+            counts.reclaims = reclaims - std::mem::replace(&mut self.reclaims_counted, reclaims);
             counts.spans_dropped = dropped - std::mem::replace(&mut self.spans_dropped, dropped);
             meter.record(&counts);
         }
@@ -148,8 +149,8 @@ impl Sampler {
                 at_ms: wall_us() / 1000,
                 process: process::now(),
                 samples: groups,
-                lending: self.shared.burst.take_changes(),
-                standing: self.shared.burst.take_standing(),
+                grant_changes: self.shared.burst.take_grant_changes(),
+                grant_states: self.shared.burst.take_grant_states(),
             });
         }
         true

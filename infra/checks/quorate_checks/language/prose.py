@@ -45,7 +45,7 @@ class _Block:
 
 
 def sentences(lines: list[tuple[int, str]], has_headings: bool = False) -> Iterator[Sentence]:
-    """`lines`: numbers and texts of a page or of one comment, in order. Headings are told apart on pages only."""
+    """`lines`: numbers and texts of a page or of one comment, in order. Headings are recognised on pages only."""
     for block in _blocks(_without_html(lines), has_headings):
         yield from _of_block(block)
 

@@ -85,7 +85,7 @@ DASHBOARD = Dashboard(
             (Query("sum by (quorate_role) (quorate_groups)", "{{quorate_role}}"),), stacked=True,
         ),
         Graph(
-            "Lent", "ops",
+            "Burst capacity", "ops",
             "Requests that passed above their groups' SLAs on burst capacity, and the current grants. It only "
             "informs: burst capacity is not promised.",
             (

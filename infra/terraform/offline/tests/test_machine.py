@@ -161,7 +161,7 @@ def test_units_are_for_the_oldest_systemd_that_images_may_have(machine: Machine)
 @pytest.mark.parametrize(
     "folder", ["modules/azure", "modules/aws", "modules/gcp", "modules/control-plane", "envs/aws", "envs/gcp"]
 )
-def test_whoever_chooses_an_image_is_told_of_systemd(folder: str) -> None:
+def test_the_image_variable_names_systemd(folder: str) -> None:
     text = "".join(path.read_text() for path in (mirror.TERRAFORM / folder).glob("*.tf"))
     (description,) = re.findall(r'^variable "image(?:_id)?" {\n  description = "(.*)"', text, re.MULTILINE)
     assert "systemd" in description

@@ -40,7 +40,7 @@ def clock_far(trial: Trial) -> None:
 
 def clock_renewals(trial: Trial) -> None:
     """Certificates end within seconds, so each is renewed again and again while clocks step. They step to before it
-    begins, to after it has ended, and by as little as its life. A link that breaks meanwhile must be restored."""
+    begins, to after it has ended, and by as little as its lifetime. A link that breaks meanwhile must be restored."""
     names = [*trial.fleet.names, COORDINATOR]
     for _ in range(5):
         name = trial.random.choice(names)
@@ -61,7 +61,7 @@ def clock_renewals(trial: Trial) -> None:
 
 FAULTS = [
     Fault("clock_steps", "wall clocks step by seconds to a day", clock_steps, Shape(clocks=True)),
-    Fault("clock_far", "a wall clock steps beyond the life of tokens", clock_far, Shape(clocks=True)),
+    Fault("clock_far", "a wall clock steps beyond the lifetime of tokens", clock_far, Shape(clocks=True)),
     Fault(
         "clock_renewals",
         "clocks step while certificates are renewed",

@@ -33,7 +33,7 @@ def at_random(trial: Trial) -> None:
         try:
             fault(trial)
         except (OSError, IndexError, Unready):
-            trial.say("no victim can be told from the coordinator's view, so the next one is a guess")
+            trial.say("no victim can be named from the coordinator's view, so the next one is a guess")
             trial.kill(trial.random.choice(trial.running()), why="any server")
         if trial.random.random() < 0.5:
             trial.heal()

@@ -265,7 +265,7 @@ static void log_resize(struct file *file, int descriptor, int64_t size) {
 }
 
 /* Resets the file to one without a log, as for a new file. Its inode may have been another file's. */
-static void begin_anew(struct file *file) {
+static void reset_file(struct file *file) {
   if (file->log < 0) open_log(file);
   if (ftruncate(file->log, 0) != 0) fail("cut an undo log");
   file->log_begin = file->log_end;
@@ -299,7 +299,7 @@ static void let_go(struct file *file, int64_t bytes) {
       continue;
     }
     pthread_mutex_lock(&gone->lock);
-    begin_anew(gone);
+    reset_file(gone);
     pthread_mutex_unlock(&gone->lock);
   }
 }
@@ -572,7 +572,7 @@ static int open_counted(int at, const char *path, int flags, mode_t mode) {
   if (result >= 0 && !is_there && fstat(result, &there) == 0) {
     file = find(there.st_ino, 1);
     pthread_mutex_lock(&file->lock);
-    begin_anew(file);
+    reset_file(file);
   }
   if (is_cut && result >= 0) now_has(file, result);
   if (file) pthread_mutex_unlock(&file->lock);
@@ -647,7 +647,7 @@ int mkdirat(int at, const char *path, mode_t mode) {
   if (result == 0 && stat(whole, &made) == 0) {
     struct file *folder = find(made.st_ino, 1);
     pthread_mutex_lock(&folder->lock);
-    begin_anew(folder);
+    reset_file(folder);
     pthread_mutex_unlock(&folder->lock);
   }
   errno = error;

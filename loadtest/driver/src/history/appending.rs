@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_local;
 
-use super::group::{Group, pause};
+use super::group::{HistoryGroup, pause};
 use super::record::{Line, now_ns};
 use crate::entry::EntryWriter;
 
@@ -23,7 +23,7 @@ const ONE_IN: u32 = 4;
 const DEADLINE_PART_MIN: f64 = 0.05;
 
 struct Appender {
-    group: Rc<Group>,
+    group: Rc<HistoryGroup>,
     client: Client,
     number: u64,
     entries: EntryWriter,
@@ -38,7 +38,7 @@ struct Called {
 }
 
 impl Appender {
-    fn new(group: Rc<Group>, number: u64) -> Self {
+    fn new(group: Rc<HistoryGroup>, number: u64) -> Self {
         let (client, entries) = (group.client(), EntryWriter::new(number, group.size));
         Self {
             group,
@@ -89,7 +89,13 @@ impl Appender {
     }
 }
 
-fn ended(group: &Group, client: u64, number: u64, count: u64, outcome: &Result<Appended, AppendError>) {
+fn ended(
+    group: &HistoryGroup,
+    client: u64,
+    number: u64,
+    count: u64,
+    outcome: &Result<Appended, AppendError>,
+) {
     let (word, offset, code) = match outcome {
         Ok(appended) => ("acked", Some(appended.base_offset), ""),
         Err(AppendError::Refused(failure)) => ("refused", None, failure.info().name),
@@ -111,7 +117,7 @@ fn ended(group: &Group, client: u64, number: u64, count: u64, outcome: &Result<A
 
 /// Appends batches at a pace, up to `outstanding` at a time.
 pub async fn pipelined(
-    group: Rc<Group>,
+    group: Rc<HistoryGroup>,
     number: u64,
     mut random: StdRng,
     pace: Duration,
@@ -138,7 +144,7 @@ pub async fn pipelined(
 }
 
 /// Compare-and-append: at the offset believed to be next, or at one before it.
-pub async fn expecting(group: Rc<Group>, number: u64, mut random: StdRng) {
+pub async fn expecting(group: Rc<HistoryGroup>, number: u64, mut random: StdRng) {
     let mut appender = Appender::new(group.clone(), number);
     while !group.is_over() {
         let end = group.acked_end.get();
@@ -152,7 +158,7 @@ pub async fn expecting(group: Rc<Group>, number: u64, mut random: StdRng) {
 }
 
 /// Fencing: raises the token at times, and at times uses an outdated one.
-pub async fn fencing(group: Rc<Group>, number: u64, mut random: StdRng) {
+pub async fn fencing(group: Rc<HistoryGroup>, number: u64, mut random: StdRng) {
     let mut appender = Appender::new(group.clone(), number);
     while !group.is_over() {
         let newest = group.token.get();

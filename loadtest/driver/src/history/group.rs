@@ -13,7 +13,7 @@ use super::record::Recorder;
 use crate::files::read_handle;
 
 /// State that all clients of one group share.
-pub struct Group {
+pub struct HistoryGroup {
     pub name: String,
     pub handle: Handle,
     pub path: PathBuf,
@@ -30,7 +30,7 @@ pub struct Group {
     pub token: Cell<u64>,
 }
 
-impl Group {
+impl HistoryGroup {
     pub fn is_over(&self) -> bool {
         tokio::time::Instant::now() >= self.end
     }

@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use crate::entry::ENTRY_BYTES_MIN;
 use crate::files::read_handle;
 use crate::flags::seconds;
-use group::Group;
+use group::HistoryGroup;
 use record::Recorder;
 
 /// Outstanding operations end by their own deadline after the end of the load; this much later the command stops.
@@ -93,7 +93,7 @@ pub fn history(flags: &HistoryFlags, plaintext: bool) -> Result<bool, String> {
         let mut client = flags.first_client;
         for path in &flags.handles {
             let handle = read_handle(path, plaintext)?;
-            let group = Rc::new(Group {
+            let group = Rc::new(HistoryGroup {
                 name: handle.name.clone(),
                 handle,
                 path: path.clone(),
@@ -122,7 +122,7 @@ pub fn history(flags: &HistoryFlags, plaintext: bool) -> Result<bool, String> {
     })
 }
 
-fn start(group: &Rc<Group>, flags: &HistoryFlags, client: &mut u64, tasks: &mut Vec<JoinHandle<()>>) {
+fn start(group: &Rc<HistoryGroup>, flags: &HistoryFlags, client: &mut u64, tasks: &mut Vec<JoinHandle<()>>) {
     let mut next = || {
         *client += 1;
         let number = *client - 1;

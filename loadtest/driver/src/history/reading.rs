@@ -10,7 +10,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use tokio::time::Instant;
 
-use super::group::{Group, endpoints, only, pause};
+use super::group::{HistoryGroup, endpoints, only, pause};
 use super::record::{Line, now_ns, runs_of};
 
 const READ_EVERY: Duration = Duration::from_millis(30);
@@ -27,7 +27,7 @@ const READ_TIMEOUT: Duration = Duration::from_millis(700);
 const TAIL_QUIET: Duration = Duration::from_millis(500);
 
 /// Reads from every replica that the group ever had. Former replicas must not answer wrongly either.
-pub async fn reading(group: Rc<Group>, number: u64, mut random: StdRng) {
+pub async fn reading(group: Rc<HistoryGroup>, number: u64, mut random: StdRng) {
     let mut replicas: BTreeMap<String, Client> = BTreeMap::new();
     let mut looked_at: Option<Instant> = None;
     while !group.is_over() {
@@ -64,7 +64,7 @@ pub async fn reading(group: Rc<Group>, number: u64, mut random: StdRng) {
     }
 }
 
-async fn read(group: &Group, number: u64, address: &str, client: &Client, offset: u64) {
+async fn read(group: &HistoryGroup, number: u64, address: &str, client: &Client, offset: u64) {
     let called = now_ns();
     match client.read(offset, PAGE_ENTRIES, Duration::ZERO).await {
         Ok(page) => group.recorder.write(&Line::Read {
@@ -82,7 +82,7 @@ async fn read(group: &Group, number: u64, address: &str, client: &Client, offset
 }
 
 /// Follows the log from its beginning, through all failures of replicas.
-pub async fn tailing(group: Rc<Group>, number: u64) {
+pub async fn tailing(group: Rc<HistoryGroup>, number: u64) {
     let client = group.client();
     let (mut next, mut sequence) = (0, 0);
     let mut tail: Tail = client.tail(next);
@@ -123,7 +123,7 @@ pub async fn tailing(group: Rc<Group>, number: u64) {
 }
 
 /// Asks for the log's end. A head answers when the whole ring has confirmed it; any other replica reports its own view.
-pub async fn probing(group: Rc<Group>, number: u64, mut random: StdRng) {
+pub async fn probing(group: Rc<HistoryGroup>, number: u64, mut random: StdRng) {
     let mut client = group.client();
     let mut opened = Instant::now();
     while !group.is_over() {
@@ -158,7 +158,7 @@ pub async fn probing(group: Rc<Group>, number: u64, mut random: StdRng) {
     client.close().await;
 }
 
-fn failed(group: &Group, client: u64, called: u64, what: &str, error: &ReadError) {
+fn failed(group: &HistoryGroup, client: u64, called: u64, what: &str, error: &ReadError) {
     group.recorder.write(&Line::Failed {
         group: &group.name,
         client,

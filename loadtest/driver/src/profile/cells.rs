@@ -7,7 +7,7 @@ use quorate_types::{Durability, Role};
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
-use super::Group;
+use super::MeasuredGroup;
 use super::processes::{Counters, Process, Used, disk_flushes, loopback_bytes};
 use crate::cpu::CpuSeconds;
 use crate::load::{Load, PATIENCE};
@@ -44,7 +44,7 @@ pub struct OfRole {
     pub used: Used,
 }
 
-pub struct Plan {
+pub struct CellsPlan {
     pub sizes: Vec<u32>,
     pub shards: u32,
     pub repetitions: u32,
@@ -57,8 +57,8 @@ pub struct Plan {
 const OUTSTANDING_BYTES: u32 = 2 << 20;
 
 pub fn measure_cells(
-    groups: &[Group],
-    plan: &Plan,
+    groups: &[MeasuredGroup],
+    plan: &CellsPlan,
     mut tell: impl FnMut(&Cell),
 ) -> Result<Vec<Cell>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -66,7 +66,7 @@ pub fn measure_cells(
     let mut cells = Vec::new();
     for _ in 0..plan.repetitions {
         for durability in [Durability::InMemory, Durability::Persistent] {
-            let groups: Vec<&Group> = groups
+            let groups: Vec<&MeasuredGroup> = groups
                 .iter()
                 .filter(|group| group.durability == durability)
                 .collect();
@@ -85,7 +85,7 @@ pub fn outstanding(size_bytes: u32, most: u32) -> u32 {
     most.min(OUTSTANDING_BYTES / size_bytes).max(1)
 }
 
-async fn cell(groups: &[&Group], size_bytes: u32, plan: &Plan) -> Result<Cell, String> {
+async fn cell(groups: &[&MeasuredGroup], size_bytes: u32, plan: &CellsPlan) -> Result<Cell, String> {
     let count = u32::try_from(groups.len()).expect("groups are counted in arguments");
     let workload = Workload {
         size: size_bytes,
@@ -104,7 +104,7 @@ async fn cell(groups: &[&Group], size_bytes: u32, plan: &Plan) -> Result<Cell, S
     Ok(cell)
 }
 
-async fn window(groups: &[&Group], load: &Load, workload: &Workload) -> Result<Cell, String> {
+async fn window(groups: &[&MeasuredGroup], load: &Load, workload: &Workload) -> Result<Cell, String> {
     load.wait_attached(|_| ()).await?;
     tokio::time::sleep(workload.warmup).await;
     let processes: BTreeSet<Process> = groups
@@ -175,7 +175,7 @@ pub fn sizes() -> Vec<u32> {
 }
 
 /// Least time of one run of all cells.
-pub fn length(plan: &Plan, durabilities: u32) -> Duration {
+pub fn length(plan: &CellsPlan, durabilities: u32) -> Duration {
     let cells = plan.repetitions * durabilities * u32::try_from(plan.sizes.len()).expect("few sizes");
     (plan.workload.warmup + plan.workload.window) * cells
 }

@@ -34,7 +34,7 @@ pub struct About {
 const QUANTILE: f64 = 0.75;
 
 /// Measurements for a profile.
-pub struct Measured {
+pub struct ProfileMeasurements {
     pub cells: Vec<Cell>,
     /// Cells of the same sizes, with one entry in each batch.
     pub unbatched: Vec<Cell>,
@@ -43,7 +43,7 @@ pub struct Measured {
 
 /// The file's text, and the factor for shared servers. Only cells with one group on servers of one shard distinguish
 /// roles.
-pub fn profile(measured: &Measured, about: &About) -> Result<(String, f64), String> {
+pub fn profile(measured: &ProfileMeasurements, about: &About) -> Result<(String, f64), String> {
     let alone = of_cells(measured, 1.0, about)?;
     let profile = parse(&alone)?;
     let sharing = sharing(&profile, &measured.mixes)?;
@@ -82,7 +82,7 @@ fn of_one_group(cells: &[Cell]) -> Vec<&Cell> {
     alone.collect()
 }
 
-fn of_cells(measured: &Measured, sharing: f64, about: &About) -> Result<String, String> {
+fn of_cells(measured: &ProfileMeasurements, sharing: f64, about: &About) -> Result<String, String> {
     let (single, unbatched) = (of_one_group(&measured.cells), of_one_group(&measured.unbatched));
     let mut cpu = serde_json::Map::new();
     for (name, durability) in [
@@ -272,7 +272,7 @@ mod tests {
     /// 64 bytes were measured without batches too.
     fn fit(cells: Vec<Cell>, mixes: &[Mix]) -> Result<(String, f64), String> {
         let unbatched = [Durability::InMemory, Durability::Persistent].map(|one| alone(one, 64, 1_100.0));
-        let measured = Measured {
+        let measured = ProfileMeasurements {
             cells,
             unbatched: unbatched.to_vec(),
             mixes: mixes.to_vec(),
@@ -386,7 +386,7 @@ mod tests {
         );
         let understated = found.unwrap().unbatched_understated.unwrap();
         assert!((understated - 0.5).abs() < 1e-3, "{understated}");
-        let measured = |unbatched: Vec<Cell>| Measured {
+        let measured = |unbatched: Vec<Cell>| ProfileMeasurements {
             cells: cells.clone(),
             unbatched,
             mixes: vec![mix([1.0; 3])],

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
-use super::Group;
+use super::MeasuredGroup;
 use super::cells::outstanding;
 use super::processes::{Counters, Process, Used, loopback_bytes};
 use crate::cpu::CpuSeconds;
@@ -80,14 +80,14 @@ fn draw(seed: u64, mixes: u32, groups: usize) -> Vec<Vec<Drawn>> {
 }
 
 /// The mixes to draw and to measure.
-pub struct Plan {
+pub struct MixesPlan {
     pub seed: u64,
     pub mixes: u32,
     /// Numbers from 0 of the mixes to measure, in that order; empty: all.
     pub only: Vec<u32>,
 }
 
-impl Plan {
+impl MixesPlan {
     fn draw(&self, groups: usize) -> Result<Vec<Vec<Drawn>>, String> {
         let drawn = draw(self.seed, self.mixes, groups);
         if self.only.is_empty() {
@@ -100,9 +100,9 @@ impl Plan {
 }
 
 pub fn measure_mixes(
-    groups: &[Group],
+    groups: &[MeasuredGroup],
     workload: &Workload,
-    plan: &Plan,
+    plan: &MixesPlan,
     mut tell: impl FnMut(&Mix),
 ) -> Result<Vec<Mix>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -116,7 +116,7 @@ pub fn measure_mixes(
     Ok(found)
 }
 
-async fn mix(groups: &[Group], drawn: &[Drawn], workload: &Workload) -> Result<Mix, String> {
+async fn mix(groups: &[MeasuredGroup], drawn: &[Drawn], workload: &Workload) -> Result<Mix, String> {
     let load = |one: &Drawn| {
         let own = Workload {
             size: one.size_bytes,
@@ -138,7 +138,7 @@ async fn mix(groups: &[Group], drawn: &[Drawn], workload: &Workload) -> Result<M
 }
 
 async fn observe(
-    groups: &[Group],
+    groups: &[MeasuredGroup],
     drawn: &[Drawn],
     loads: &[Load],
     workload: &Workload,
@@ -185,7 +185,13 @@ fn server(used: Used, window_s: f64) -> Server {
     }
 }
 
-fn part(drawn: &Drawn, group: &Group, load: &Load, pids: &[u32], window_s: f64) -> Result<Part, String> {
+fn part(
+    drawn: &Drawn,
+    group: &MeasuredGroup,
+    load: &Load,
+    pids: &[u32],
+    window_s: f64,
+) -> Result<Part, String> {
     let tally = load.tally.borrow();
     tally.check_all_acked(tally.acked)?;
     let place = |process: &Process| {
@@ -217,7 +223,7 @@ mod tests {
             assert!((64..32 << 10).contains(&part.size_bytes) && (16..=512).contains(&part.outstanding));
         }
         let only = |only: &[u32]| {
-            Plan {
+            MixesPlan {
                 seed: 1,
                 mixes: 50,
                 only: only.to_vec(),

@@ -20,14 +20,14 @@ use quorate_types::{Durability, Role};
 use processes::Process;
 
 /// A group to put load on, with the processes of its replicas.
-pub struct Group {
+pub struct MeasuredGroup {
     pub handle: Handle,
     pub durability: Durability,
     /// The processes of its chain, head first.
     pub chain: Vec<Process>,
 }
 
-impl Group {
+impl MeasuredGroup {
     /// `processes`: by the address that clients use.
     pub fn new(
         handle: Handle,

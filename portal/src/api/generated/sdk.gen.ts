@@ -468,7 +468,7 @@ export const getCapacity = <ThrowOnError extends boolean = false>(options?: Opti
 /**
  * List Lending
  *
- * Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
+ * Burst capacity: the grants of groups above their SLAs, their bounds, and the unused parts of reservations.
  */
 export const listLending = <ThrowOnError extends boolean = false>(options?: Options<ListLendingData, ThrowOnError>) => (options?.client ?? client).get<ListLendingResponses, ListLendingErrors, ThrowOnError, 'data'>({
     responseStyle: 'data',

@@ -260,7 +260,7 @@ class Client:
             head=answer.head,
         )
 
-    # Life.
+    # Opening and closing.
 
     async def close(self, *, drain: bool = True) -> None:
         """Disconnect. With `drain`, first wait for the outstanding appends, which end by their deadlines. Without it

@@ -198,7 +198,7 @@ class Reader:
         self._fail_all(failure)
 
     def awaits_answer(self) -> bool:
-        # A read may wait for wait_ms and a tail for ever, so a PING checks whether the server lives.
+        # A read may wait for wait_ms and a tail for ever, so a PING checks whether the server is there.
         return bool(self._open)
 
     def busy(self) -> bool:

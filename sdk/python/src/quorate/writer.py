@@ -532,7 +532,7 @@ class Writer:
         return actions
 
     def _on_stuck(self) -> list[Action]:
-        """An abandoned batch is unanswered though the connection lives. Ask on a new connection, at most so often."""
+        """An abandoned batch is unanswered though the connection is open. Ask on a new connection, at most so often."""
         self._stuck += 1
         front = self._inflight[0].seq
         reason = f"no answer to batch {front}"

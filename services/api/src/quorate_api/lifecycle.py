@@ -17,7 +17,7 @@ Probe = Callable[[], Awaitable[Dependency]]
 async def wait_for(probes: Sequence[Probe], wait_s: float) -> bool:
     """Whether every dependency answers within `wait_s`. Names the missing ones on stderr every few seconds."""
     began = time.monotonic()
-    told = -limits.START_PROGRESS_S
+    reported = -limits.START_PROGRESS_S
     while True:
         missing = [found for found in await asyncio.gather(*(probe() for probe in probes)) if found.state == "missing"]
         waited = time.monotonic() - began
@@ -26,8 +26,8 @@ async def wait_for(probes: Sequence[Probe], wait_s: float) -> bool:
         if waited >= wait_s:
             _say("stopped waiting: " + "; ".join(found.detail for found in missing))
             return False
-        if waited - told >= limits.START_PROGRESS_S:
-            told = waited
+        if waited - reported >= limits.START_PROGRESS_S:
+            reported = waited
             _say(f"waiting ({waited:.0f} of {wait_s:.0f} s): " + "; ".join(found.detail for found in missing))
         await asyncio.sleep(min(0.25, wait_s))
 

@@ -73,10 +73,10 @@ LIVE_PLACEMENT_POLL_S = 2.0
 
 # Burst capacity. Servers repeat every grant each 30 s (TELEMETRY_GRANTS_PUBLISHED_S).
 # A grant ends after three times that.
-LENDING_AGE_S_MAX = 90
-LENDING_ENTRIES_MAX = 4_000  # newest first; enough for 44 servers with an update each second
-LENDING_RECORDS_PER_ENTRY_MAX = 256  # as servers send (TELEMETRY_RECORDS_PER_ENTRY_MAX)
-LENDING_RECORDS_MAX = 100_000  # in all entries of one answer: half a second's work, in a thread
+GRANTS_AGE_S_MAX = 90
+GRANTS_ENTRIES_MAX = 4_000  # newest first; enough for 44 servers with an update each second
+GRANTS_RECORDS_PER_ENTRY_MAX = 256  # as servers send (TELEMETRY_RECORDS_PER_ENTRY_MAX)
+GRANTS_RECORDS_MAX = 100_000  # in all entries of one answer: half a second's work, in a thread
 
 # The worker.
 INGEST_BATCH_ENTRIES = 500

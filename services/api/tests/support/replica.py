@@ -26,7 +26,7 @@ class ReplicaLog:
     _open: dict[tuple[int, str, int, int], dict[str, Any]] = field(default_factory=dict)
 
     def second(self, appends: int, *, throttled: int = 0, reads: int = 0, active_ms: int = 1_000) -> None:
-        """One second of the head's life, then its report."""
+        """One second of the head's work, then its report."""
         window = self.start_s + self.now_s // 60 * 60
         record = self._open.setdefault(
             (self.server_id, self.incarnation, self.epoch, window),
@@ -63,7 +63,7 @@ class ReplicaLog:
         self.epoch += 1
         self.incarnation = f"a{self.epoch}"
 
-    def lose_and_begin_anew(self) -> None:
+    def lose_and_reset(self) -> None:
         """Every replica is gone, and the owner resets the group."""
         self.fail_over()
         self.log_epoch = self.epoch

@@ -47,7 +47,7 @@ pub async fn run(options: Options) -> Result<(), Failure> {
     let credentials = Credentials {
         peer_key,
         authority: authority.clone(),
-        certificate_life: Duration::from_secs(options.certificate_life_s),
+        certificate_lifetime: Duration::from_secs(options.certificate_life_s),
     };
     let engine = Engine::new(state, settings, 0);
     let (task, handle, inputs) = EngineTask::new(engine, log, credentials, started);

@@ -7,7 +7,7 @@ pub const REMEMBERED: usize = 4;
 
 /// Rates of a group in one interval at one of its servers, in requests/s of the declared size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredRates {
     /// Ordered: within the reservation or on burst capacity.
     pub accepted_per_s: u64,
     /// At the head only: every request that came, admitted or not.
@@ -20,11 +20,11 @@ pub struct Measured {
 
 #[derive(Debug, Default)]
 pub struct DemandHistory {
-    last: VecDeque<Measured>,
+    last: VecDeque<MeasuredRates>,
 }
 
 impl DemandHistory {
-    pub fn observe(&mut self, measured: Measured) {
+    pub fn observe(&mut self, measured: MeasuredRates) {
         if self.last.len() == REMEMBERED {
             self.last.pop_front();
         }
@@ -53,7 +53,7 @@ impl DemandHistory {
     /// seen to be held back, and gets room to double. A group that makes up for a stall within its reservation wants
     /// nothing more.
     pub fn extra_per_s(&self, reserved_per_s: u64) -> u64 {
-        let wanted = |one: &Measured| {
+        let wanted = |one: &MeasuredRates| {
             if one.beyond_per_s == 0 {
                 0
             } else if one.was_held_back {
@@ -73,8 +73,8 @@ impl DemandHistory {
 mod tests {
     use super::*;
 
-    fn calm(accepted_per_s: u64) -> Measured {
-        Measured {
+    fn calm(accepted_per_s: u64) -> MeasuredRates {
+        MeasuredRates {
             accepted_per_s,
             offered_per_s: accepted_per_s,
             beyond_per_s: 0,
@@ -82,8 +82,8 @@ mod tests {
         }
     }
 
-    fn beyond(beyond_per_s: u64) -> Measured {
-        Measured {
+    fn beyond(beyond_per_s: u64) -> MeasuredRates {
+        MeasuredRates {
             beyond_per_s,
             ..calm(1_000 + beyond_per_s)
         }
@@ -117,7 +117,7 @@ mod tests {
             200,
             "its excess, and room to double that"
         );
-        let held = Measured {
+        let held = MeasuredRates {
             accepted_per_s: 1_000,
             offered_per_s: 1_010,
             beyond_per_s: 600,
@@ -125,7 +125,7 @@ mod tests {
         };
         demand.observe(held);
         assert_eq!(demand.extra_per_s(1_000), 1_000);
-        demand.observe(Measured {
+        demand.observe(MeasuredRates {
             offered_per_s: 7_000,
             ..held
         });
@@ -142,7 +142,7 @@ mod tests {
         demand.observe(calm(1_400));
         assert_eq!(demand.extra_per_s(1_000), 0, "the bucket let all of it pass");
         // A slow disk held it back, and not its budget.
-        demand.observe(Measured {
+        demand.observe(MeasuredRates {
             was_held_back: true,
             ..calm(900)
         });

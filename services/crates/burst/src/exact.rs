@@ -1,6 +1,6 @@
 //! C-DRF by filling: the limit of Algorithm 2 for small requests. Its time does not depend on the number of requests.
 
-use crate::filling::{Filling, uses_of_places};
+use crate::filling::{Filling, uses_of_replicas};
 use crate::problem::SharingProblem;
 
 /// Requests/s granted to each tenant, rounded down; feasible.
@@ -10,11 +10,11 @@ use crate::problem::SharingProblem;
 /// to smaller requests.
 pub fn exact(problem: &SharingProblem) -> Vec<u64> {
     let shares = (0..problem.tenants().len()).map(|t| problem.share_of_request(t));
-    let places = problem
+    let replicas = problem
         .tenants()
         .iter()
-        .map(|tenant| uses_of_places(&tenant.places));
-    let filling = Filling::new(problem.free(), shares.zip(places));
+        .map(|tenant| uses_of_replicas(&tenant.replicas));
+    let filling = Filling::new(problem.free(), shares.zip(replicas));
     let wants = problem.tenants().iter().map(|tenant| per_s(tenant.extra_per_s));
     problem.whole(&filling.fill(&wants.collect::<Vec<_>>()).taken)
 }

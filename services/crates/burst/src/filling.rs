@@ -8,16 +8,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::problem::{Place, RESOURCES, Vector};
+use crate::problem::{RESOURCES, ReplicaCost, Vector};
 
 /// Resource and cost of one request, not 0. The resources of server `s` begin at `s × RESOURCES`.
 pub type Use = (u32, f64);
 
 /// Uses of a tenant's replicas.
-pub fn uses_of_places(places: &[Place]) -> impl Iterator<Item = Use> {
-    places
+pub fn uses_of_replicas(replicas: &[ReplicaCost]) -> impl Iterator<Item = Use> {
+    replicas
         .iter()
-        .flat_map(|place| uses_on(place.server, place.cost.map(|cost| cost as f64)))
+        .flat_map(|replica| uses_on(replica.server, replica.cost.map(|cost| cost as f64)))
 }
 
 /// Uses of one request of `cost` on a server.
@@ -26,7 +26,7 @@ pub fn uses_on(server: usize, cost: [f64; RESOURCES]) -> impl Iterator<Item = Us
     uses.map(move |i| ((server * RESOURCES + i) as u32, cost[i]))
 }
 
-/// The rates at which flows stopped, and why.
+/// The rates at which flows stopped, and the reasons.
 #[derive(Debug)]
 pub struct Filled {
     /// Requests/s of each flow.
@@ -116,9 +116,9 @@ impl Filling {
     }
 
     /// Adds a flow with its cost on each server.
-    pub fn push_places(&mut self, share: f64, places: &[(usize, Vector)]) {
+    pub fn push_replicas(&mut self, share: f64, replicas: &[(usize, Vector)]) {
         self.shares.push(share);
-        for (server, cost) in places {
+        for (server, cost) in replicas {
             for (i, cost) in cost.iter().enumerate().filter(|(_, cost)| **cost > 0) {
                 self.uses
                     .push(((server * RESOURCES + i) as u32, *cost as f64 / share));

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::iterations::{
     Central, IterationBody, IterationMessage, Local, Outbox, Participant, Positions, note_now, uncommitted,
 };
-use crate::problem::{NOTHING, Place, SharingProblem, SharingTenant, Vector, share};
+use crate::problem::{NOTHING, ReplicaCost, SharingProblem, SharingTenant, Vector, share};
 
 pub struct HeadDrf {
     central: Central,
@@ -67,12 +67,12 @@ impl HeadDrf {
         };
         let mut tenants = Vec::new();
         for hosted in &wanting {
-            let place = |place: &Place| Place {
-                server: number(place.server),
-                cost: place.cost,
+            let replica = |replica: &ReplicaCost| ReplicaCost {
+                server: number(replica.server),
+                cost: replica.cost,
             };
             tenants.push(SharingTenant {
-                places: hosted.places.iter().map(place).collect(),
+                replicas: hosted.replicas.iter().map(replica).collect(),
                 extra_per_s: hosted.extra_per_s.unwrap_or(0),
             });
         }
@@ -152,7 +152,7 @@ impl Participant for HeadDrf {
     }
 
     fn grants(&self) -> Vec<(usize, u64)> {
-        let degree = |tenant: &usize| self.local.hosted[self.positions.common(*tenant)].places.len();
+        let degree = |tenant: &usize| self.local.hosted[self.positions.common(*tenant)].replicas.len();
         let passed = self.proposed.iter();
         passed
             .filter(|(tenant, _)| {

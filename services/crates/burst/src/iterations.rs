@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::{NOTHING, Place, RESOURCES, SharingProblem, SharingTenant, Vector};
+use crate::problem::{NOTHING, RESOURCES, ReplicaCost, SharingProblem, SharingTenant, Vector};
 
 /// A server's own state when an interval begins: its free amounts, and the tenants that it hosts.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Local {
 pub struct HostedTenant {
     pub tenant: usize,
     /// The tenant's whole chain with its costs, known since admission.
-    pub places: Vec<Place>,
+    pub replicas: Vec<ReplicaCost>,
     /// Cost of one request on this server.
     pub cost: Vector,
     /// Requests/s that are wanted above the reservation: measured at the head, known to it alone.
@@ -32,12 +32,12 @@ pub struct HostedTenant {
 
 impl HostedTenant {
     pub fn head(&self) -> usize {
-        self.places[0].server
+        self.replicas[0].server
     }
 
     /// The tenant's servers other than `server`.
     pub fn peers(&self, server: usize) -> impl Iterator<Item = usize> {
-        let others = self.places.iter().map(|place| place.server);
+        let others = self.replicas.iter().map(|replica| replica.server);
         others.filter(move |other| *other != server)
     }
 }
@@ -143,11 +143,11 @@ pub fn locals(problem: &SharingProblem, interval: u64) -> Vec<Local> {
     };
     let mut locals: Vec<Local> = problem.free().iter().enumerate().map(local).collect();
     for (t, tenant) in problem.tenants().iter().enumerate() {
-        for (position, place) in tenant.places.iter().enumerate() {
-            locals[place.server].hosted.push(HostedTenant {
+        for (position, replica) in tenant.replicas.iter().enumerate() {
+            locals[replica.server].hosted.push(HostedTenant {
                 tenant: t,
-                places: tenant.places.clone(),
-                cost: place.cost,
+                replicas: tenant.replicas.clone(),
+                cost: replica.cost,
                 extra_per_s: (position == 0).then_some(tenant.extra_per_s),
                 committed_per_s: 0,
             });
@@ -263,7 +263,7 @@ impl Positions {
 
 /// The commitments of the tenants' servers, as they come in at the heads.
 pub(crate) struct CollectedCommitments {
-    /// One for each place of the tenant at `h` in `hosted`: `per_s[starts[h]..starts[h + 1]]`.
+    /// One for each replica of the tenant at `h` in `hosted`: `per_s[starts[h]..starts[h + 1]]`.
     per_s: Vec<Option<u64>>,
     starts: Vec<usize>,
 }
@@ -272,7 +272,7 @@ impl CollectedCommitments {
     pub(crate) fn none(local: &Local) -> Self {
         let mut starts = vec![0];
         starts.extend(local.hosted.iter().scan(0, |end, hosted| {
-            *end += hosted.places.len();
+            *end += hosted.replicas.len();
             Some(*end)
         }));
         Self {
@@ -283,8 +283,8 @@ impl CollectedCommitments {
 
     /// `h`: position in `hosted`. A server that does not host the tenant commits to nothing.
     pub(crate) fn add(&mut self, local: &Local, h: usize, server: usize, amount: u64) {
-        let places = &local.hosted[h].places;
-        if let Some(at) = places.iter().position(|place| place.server == server) {
+        let replicas = &local.hosted[h].replicas;
+        if let Some(at) = replicas.iter().position(|replica| replica.server == server) {
             self.per_s[self.starts[h] + at] = Some(amount);
         }
     }
@@ -308,7 +308,7 @@ impl CollectedCommitments {
 /// The problem of one server: its tenants with their costs there. `among`: positions in `hosted`.
 pub(crate) fn own_problem(local: &Local, among: &[(usize, u64)]) -> SharingProblem {
     let tenant = |(h, extra_per_s): &(usize, u64)| SharingTenant {
-        places: vec![Place {
+        replicas: vec![ReplicaCost {
             server: 0,
             cost: local.hosted[*h].cost,
         }],

@@ -21,7 +21,7 @@ use crate::iterations::{
     Aggregate, CollectedCommitments, IterationBody, IterationMessage, Local, Outbox, Participant, Positions,
     make_commitments, note_now,
 };
-use crate::problem::{NOTHING, Place, Vector, whole};
+use crate::problem::{NOTHING, ReplicaCost, Vector, whole};
 use crate::view::{FilledView, View};
 
 /// Iterations of aggregates in an interval. With free amounts before and commitments after, messages are sent in four.
@@ -125,12 +125,12 @@ impl LevelDrf {
 
     /// Whole requests that fit this server together.
     fn whole(&self, wanting: &[(usize, u64)], filled: &FilledView) -> Vec<u64> {
-        let place = |(h, _): &(usize, u64)| Place {
+        let replica = |(h, _): &(usize, u64)| ReplicaCost {
             server: 0,
             cost: self.local.hosted[*h].cost,
         };
-        let places: Vec<Place> = wanting.iter().map(place).collect();
-        let grant = |f: usize| match places[f].cost == NOTHING {
+        let replicas: Vec<ReplicaCost> = wanting.iter().map(replica).collect();
+        let grant = |f: usize| match replicas[f].cost == NOTHING {
             true => f64::INFINITY,
             false => filled.taken[f],
         };
@@ -138,7 +138,7 @@ impl LevelDrf {
             .iter()
             .enumerate()
             .map(|(f, (_, wanted))| (grant(f), *wanted));
-        whole(&[self.local.free], grants, |f| std::slice::from_ref(&places[f]))
+        whole(&[self.local.free], grants, |f| std::slice::from_ref(&replicas[f]))
     }
 
     fn hear(&mut self, message: &IterationMessage) {

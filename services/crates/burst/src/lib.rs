@@ -33,5 +33,5 @@ pub mod view;
 
 pub use exact::exact;
 pub use policy::Policy;
-pub use problem::{InvalidProblem, Place, SharingProblem, SharingTenant, Vector};
+pub use problem::{InvalidProblem, ReplicaCost, SharingProblem, SharingTenant, Vector};
 pub use request_by_request::{TooManyRequests, request_by_request};

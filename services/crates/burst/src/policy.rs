@@ -1,6 +1,6 @@
 //! The amounts that are shared out: the operator's choice (Filo §4.2).
 
-use crate::problem::{Place, RESOURCES, Vector};
+use crate::problem::{RESOURCES, ReplicaCost, Vector};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
@@ -13,9 +13,9 @@ pub enum Policy {
 /// A tenant's reservation, and its use of it.
 #[derive(Debug, Clone)]
 pub struct Reservation<'a> {
-    pub places: &'a [Place],
-    /// At each of `places`. Appends that may come alone make it more than the requests cost in full batches, and not by
-    /// the same factor of each resource.
+    pub replicas: &'a [ReplicaCost],
+    /// At each of `replicas`. Appends that may come alone make it more than the requests cost in full batches, and not
+    /// by the same factor of each resource.
     pub reserved: &'a [Vector],
     pub reserved_per_s: u64,
     /// Requests/s now; a rate above the reservation counts as the whole reservation.
@@ -23,10 +23,10 @@ pub struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// The amounts kept for the owner at a place, from those reserved there and its present rate.
-    pub fn kept(&self, place: &Place, reserved: &Vector) -> Vector {
+    /// The amounts kept for the owner at a replica, from those reserved there and its present rate.
+    pub fn kept(&self, replica: &ReplicaCost, reserved: &Vector) -> Vector {
         let used_per_s = self.used_per_s.min(self.reserved_per_s);
-        kept(&place.cost, used_per_s, self.reserved_per_s, reserved, reserved)
+        kept(&replica.cost, used_per_s, self.reserved_per_s, reserved, reserved)
     }
 }
 
@@ -50,14 +50,14 @@ impl Policy {
     ) -> Vec<Vector> {
         let mut taken = vec![[0u128; RESOURCES]; capacity.len()];
         for reservation in reservations {
-            assert_eq!(reservation.places.len(), reservation.reserved.len());
-            for (place, reserved) in reservation.places.iter().zip(reservation.reserved) {
+            assert_eq!(reservation.replicas.len(), reservation.reserved.len());
+            for (replica, reserved) in reservation.replicas.iter().zip(reservation.reserved) {
                 let more = match self {
                     Policy::Unallocated => *reserved,
-                    Policy::Idle => reservation.kept(place, reserved),
+                    Policy::Idle => reservation.kept(replica, reserved),
                 };
                 for i in 0..RESOURCES {
-                    taken[place.server][i] = taken[place.server][i].saturating_add(u128::from(more[i]));
+                    taken[replica.server][i] = taken[replica.server][i].saturating_add(u128::from(more[i]));
                 }
             }
         }
@@ -75,12 +75,12 @@ mod tests {
 
     #[test]
     fn idle_is_the_unallocated_and_the_unused() {
-        let places = [Place {
+        let replicas = [ReplicaCost {
             server: 1,
             cost: [10, 1, 0],
         }];
         let reservation = |used_per_s| Reservation {
-            places: &places,
+            replicas: &replicas,
             reserved: &[[80, 8, 0]],
             reserved_per_s: 8,
             used_per_s,
@@ -93,13 +93,13 @@ mod tests {
 
     #[test]
     fn reservations_for_appends_that_come_alone_are_not_free() {
-        let places = [Place {
+        let replicas = [ReplicaCost {
             server: 0,
             cost: [10, 1, 2],
         }];
         let free = |policy: Policy, used_per_s| {
             let reservation = Reservation {
-                places: &places,
+                replicas: &replicas,
                 reserved: &[[320, 8, 16]],
                 reserved_per_s: 8,
                 used_per_s,

@@ -9,7 +9,7 @@ pub(crate) const NOTHING: Vector = [0; RESOURCES];
 
 /// One replica of a tenant: its server, and the cost of one request there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ReplicaCost {
     /// Position in [`SharingProblem::free`].
     pub server: usize,
     pub cost: Vector,
@@ -19,7 +19,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharingTenant {
     /// In chain order, the head first, each on a server of its own (Cons3).
-    pub places: Vec<Place>,
+    pub replicas: Vec<ReplicaCost>,
     /// Requests/s that it wants above its reservation; `u64::MAX` for as many as fit.
     pub extra_per_s: u64,
 }
@@ -34,9 +34,9 @@ pub struct SharingProblem {
 /// The first fault that [`SharingProblem::new`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidProblem {
-    NoPlace { tenant: usize },
-    UnknownServer { tenant: usize, place: usize },
-    TwiceOnOneServer { tenant: usize, place: usize },
+    NoReplica { tenant: usize },
+    UnknownServer { tenant: usize, replica: usize },
+    TwiceOnOneServer { tenant: usize, replica: usize },
     CostsNothing { tenant: usize },
 }
 
@@ -58,9 +58,9 @@ impl SharingProblem {
 
     /// Equation 5 for one request of tenant `t`; infinite when a resource that it needs has nothing free.
     pub fn share_of_request(&self, t: usize) -> f64 {
-        let places = self.tenants[t].places.iter();
-        places
-            .map(|place| share(&place.cost, &self.free[place.server]))
+        let replicas = self.tenants[t].replicas.iter();
+        replicas
+            .map(|replica| share(&replica.cost, &self.free[replica.server]))
             .fold(0.0, f64::max)
     }
 
@@ -90,7 +90,7 @@ impl SharingProblem {
         assert_eq!(grants.len(), self.tenants.len(), "one grant for each tenant");
         let mut used = vec![[0u128; RESOURCES]; self.free.len()];
         for (tenant, grant) in self.tenants.iter().zip(grants) {
-            add(&mut used, &tenant.places, *grant);
+            add(&mut used, &tenant.replicas, *grant);
         }
         used
     }
@@ -98,7 +98,7 @@ impl SharingProblem {
     pub(crate) fn whole(&self, grants: &[f64]) -> Vec<u64> {
         let wants = self.tenants.iter().map(|tenant| tenant.extra_per_s);
         whole(&self.free, grants.iter().copied().zip(wants), |t| {
-            &self.tenants[t].places
+            &self.tenants[t].replicas
         })
     }
 }
@@ -108,26 +108,27 @@ impl SharingProblem {
 pub(crate) fn whole<'a>(
     free: &[Vector],
     grants: impl Iterator<Item = (f64, u64)>,
-    places: impl Fn(usize) -> &'a [Place],
+    replicas: impl Fn(usize) -> &'a [ReplicaCost],
 ) -> Vec<u64> {
     let mut whole: Vec<u64> = grants
         .map(|(grant, wanted)| (grant.floor() as u64).min(wanted))
         .collect();
     let mut used = vec![[0u128; RESOURCES]; free.len()];
     for (t, grant) in whole.iter().enumerate() {
-        add(&mut used, places(t), *grant);
+        add(&mut used, replicas(t), *grant);
     }
-    let over = |used: &[[u128; RESOURCES]], place: &Place| {
-        (0..RESOURCES).any(|i| place.cost[i] > 0 && used[place.server][i] > u128::from(free[place.server][i]))
+    let over = |used: &[[u128; RESOURCES]], replica: &ReplicaCost| {
+        (0..RESOURCES)
+            .any(|i| replica.cost[i] > 0 && used[replica.server][i] > u128::from(free[replica.server][i]))
     };
     loop {
         let mut mended = false;
         for (t, grant) in whole.iter_mut().enumerate() {
-            if *grant > 0 && places(t).iter().any(|place| over(&used, place)) {
+            if *grant > 0 && replicas(t).iter().any(|replica| over(&used, replica)) {
                 *grant -= 1;
-                for place in places(t) {
+                for replica in replicas(t) {
                     for i in 0..RESOURCES {
-                        used[place.server][i] -= u128::from(place.cost[i]);
+                        used[replica.server][i] -= u128::from(replica.cost[i]);
                     }
                 }
                 mended = true;
@@ -139,28 +140,31 @@ pub(crate) fn whole<'a>(
     }
 }
 
-fn add(used: &mut [[u128; RESOURCES]], places: &[Place], grant: u64) {
-    for place in places {
+fn add(used: &mut [[u128; RESOURCES]], replicas: &[ReplicaCost], grant: u64) {
+    for replica in replicas {
         for i in 0..RESOURCES {
-            used[place.server][i] += u128::from(place.cost[i]) * u128::from(grant);
+            used[replica.server][i] += u128::from(replica.cost[i]) * u128::from(grant);
         }
     }
 }
 
 impl SharingTenant {
     fn check(&self, tenant: usize, servers: usize) -> Result<(), InvalidProblem> {
-        if self.places.is_empty() {
-            return Err(InvalidProblem::NoPlace { tenant });
+        if self.replicas.is_empty() {
+            return Err(InvalidProblem::NoReplica { tenant });
         }
-        for (p, place) in self.places.iter().enumerate() {
-            if place.server >= servers {
-                return Err(InvalidProblem::UnknownServer { tenant, place: p });
+        for (p, replica) in self.replicas.iter().enumerate() {
+            if replica.server >= servers {
+                return Err(InvalidProblem::UnknownServer { tenant, replica: p });
             }
-            if self.places[..p].iter().any(|other| other.server == place.server) {
-                return Err(InvalidProblem::TwiceOnOneServer { tenant, place: p });
+            if self.replicas[..p]
+                .iter()
+                .any(|other| other.server == replica.server)
+            {
+                return Err(InvalidProblem::TwiceOnOneServer { tenant, replica: p });
             }
         }
-        if self.places.iter().all(|place| place.cost == NOTHING) {
+        if self.replicas.iter().all(|replica| replica.cost == NOTHING) {
             return Err(InvalidProblem::CostsNothing { tenant });
         }
         Ok(())

@@ -39,12 +39,12 @@ pub fn request_by_request(problem: &SharingProblem, requests_max: u64) -> Result
 
 fn one_more(tenant: &SharingTenant, free: &mut [Vector]) -> bool {
     let fit = tenant
-        .places
+        .replicas
         .iter()
-        .all(|place| fits(&place.cost, &free[place.server]));
+        .all(|replica| fits(&replica.cost, &free[replica.server]));
     if fit {
-        for place in &tenant.places {
-            take(&mut free[place.server], &place.cost);
+        for replica in &tenant.replicas {
+            take(&mut free[replica.server], &replica.cost);
         }
     }
     fit

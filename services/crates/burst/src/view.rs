@@ -43,21 +43,21 @@ impl View {
         let (servers, free): (Vec<usize>, Vec<Vector>) = known.map(|(server, free)| (*server, *free)).unzip();
         // The others are sorted.
         let number_of = |server: usize| servers[1..].binary_search(&server).ok().map(|n| n + 1);
-        let places = wanting.iter().map(|(h, _)| local.hosted[*h].places.len()).sum();
+        let replicas = wanting.iter().map(|(h, _)| local.hosted[*h].replicas.len()).sum();
         let (mut hosts, mut starts, mut shares) = (
-            Vec::with_capacity(places),
+            Vec::with_capacity(replicas),
             vec![0],
             Vec::with_capacity(wanting.len()),
         );
-        let mut filling = Filling::empty(&free, wanting.len(), places * RESOURCES);
+        let mut filling = Filling::empty(&free, wanting.len(), replicas * RESOURCES);
         let mut own: Vec<(usize, Vector)> = Vec::new();
         for (h, _) in &wanting {
             let hosted = &local.hosted[*h];
             own.clear();
             own.push((0, hosted.cost));
-            for place in &hosted.places {
-                if let Some(number) = number_of(place.server) {
-                    own.push((number, place.cost));
+            for replica in &hosted.replicas {
+                if let Some(number) = number_of(replica.server) {
+                    own.push((number, replica.cost));
                 }
             }
             let mut most = 0.0f64;
@@ -67,7 +67,7 @@ impl View {
             }
             starts.push(hosts.len() as u32);
             shares.push(most);
-            filling.push_places(most, &own);
+            filling.push_replicas(most, &own);
         }
         let filling = filling.sorted();
         Self {
@@ -246,12 +246,12 @@ mod tests {
 
     use super::*;
     use crate::iterations::HostedTenant;
-    use crate::problem::Place;
+    use crate::problem::ReplicaCost;
 
     fn local(free: Vector, tenants: &[(Vector, u64)]) -> Local {
         let hosted = |(tenant, (cost, extra)): (usize, &(Vector, u64))| HostedTenant {
             tenant,
-            places: vec![Place {
+            replicas: vec![ReplicaCost {
                 server: 0,
                 cost: *cost,
             }],
@@ -295,7 +295,7 @@ mod tests {
 
         /// Aggregates take as much as their tenants one by one: at low levels always, and at all levels if there are few.
         #[test]
-        fn crowds_take_what_their_tenants_take(
+        fn aggregates_take_as_much_as_their_tenants(
             free in [1u64..2_000_000, 1u64..2_000_000, 1u64..2_000_000],
             tenants in proptest::collection::vec(tenant(), 1..60),
             level in 0.0..2.0f64,
@@ -326,9 +326,9 @@ mod tests {
     fn a_tenant_that_stops_elsewhere_rises_no_further() {
         let on = |servers: &[usize], tenant| HostedTenant {
             tenant,
-            places: servers
+            replicas: servers
                 .iter()
-                .map(|server| Place {
+                .map(|server| ReplicaCost {
                     server: *server,
                     cost: [1, 0, 0],
                 })

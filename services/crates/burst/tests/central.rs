@@ -6,7 +6,7 @@ use instances::{Sizes, counted, problems};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use quorate_burst::{Place, SharingProblem, SharingTenant, TooManyRequests, exact, request_by_request};
+use quorate_burst::{ReplicaCost, SharingProblem, SharingTenant, TooManyRequests, exact, request_by_request};
 
 const COARSE: Sizes = Sizes {
     servers: 6,
@@ -32,23 +32,26 @@ fn unfair(
     let left = problem.left(grants).expect("feasible");
     let share = |t: usize| problem.dominant_share(t, grants[t]);
     let cost_on = |t: usize, s: usize, i: usize| {
-        let place = problem.tenants()[t].places.iter().find(|place| place.server == s);
-        place.map_or(0, |place| place.cost[i])
+        let replica = problem.tenants()[t]
+            .replicas
+            .iter()
+            .find(|replica| replica.server == s);
+        replica.map_or(0, |replica| replica.cost[i])
     };
     (0..grants.len()).find(|t| {
         let tenant = &problem.tenants()[*t];
-        let is_bottleneck = |place: &Place, i: usize| {
-            let uses = |other: &usize| cost_on(*other, place.server, i) > 0;
-            place.cost[i] > 0
-                && full(place.server, i, left[place.server][i], place.cost[i])
+        let is_bottleneck = |replica: &ReplicaCost, i: usize| {
+            let uses = |other: &usize| cost_on(*other, replica.server, i) > 0;
+            replica.cost[i] > 0
+                && full(replica.server, i, left[replica.server][i], replica.cost[i])
                 && (0..grants.len())
                     .filter(uses)
-                    .all(|other| share(other) <= share(*t) + slack(*t, place.server, i, other))
+                    .all(|other| share(other) <= share(*t) + slack(*t, replica.server, i, other))
         };
         let has_bottleneck = tenant
-            .places
+            .replicas
             .iter()
-            .any(|place| (0..3).any(|i| is_bottleneck(place, i)));
+            .any(|replica| (0..3).any(|i| is_bottleneck(replica, i)));
         grants[*t] < tenant.extra_per_s && !has_bottleneck
     })
 }
@@ -63,9 +66,9 @@ fn unfair_but_for_rounding(problem: &SharingProblem, grants: &[u64]) -> Option<u
     let lost = |s: usize, i: usize| -> u64 {
         let tenants = problem.tenants().iter().zip(grants);
         let wanting = tenants.filter(|(tenant, grant)| **grant < tenant.extra_per_s);
-        let places = wanting.flat_map(|(tenant, _)| &tenant.places);
-        let here = places.filter(|place| place.server == s);
-        here.map(|place| place.cost[i]).sum()
+        let replicas = wanting.flat_map(|(tenant, _)| &tenant.replicas);
+        let here = replicas.filter(|replica| replica.server == s);
+        here.map(|replica| replica.cost[i]).sum()
     };
     unfair(problem, grants, |s, i, left, _| left <= lost(s, i), slack)
 }
@@ -81,7 +84,7 @@ proptest! {
         let grants = counted(&problem);
         prop_assert!(problem.left(&grants).is_some(), "over-allocated");
         let slack = |t: usize, s: usize, i: usize, other: usize| {
-            let cost = |t: usize| problem.tenants()[t].places.iter().find(|p| p.server == s).unwrap().cost[i] as f64;
+            let cost = |t: usize| problem.tenants()[t].replicas.iter().find(|p| p.server == s).unwrap().cost[i] as f64;
             problem.share_of_request(other) * (1.0 + cost(t) / cost(other)) + 1e-9
         };
         prop_assert_eq!(unfair(&problem, &grants, |_, _, left, cost| left < cost, slack), None);
@@ -142,9 +145,9 @@ fn the_worked_example_extended() {
     let free = [[2, 2, 250], [2, 2, 400], [8, 4, 100], [4, 2, 250]]
         .map(milli)
         .to_vec();
-    let place = |server, cost| Place { server, cost };
+    let replica = |server, cost| ReplicaCost { server, cost };
     let a1 = |extra_per_s| SharingTenant {
-        places: vec![place(0, [10, 10, 1_000]), place(2, [30, 10, 1_000])],
+        replicas: vec![replica(0, [10, 10, 1_000]), replica(2, [30, 10, 1_000])],
         extra_per_s,
     };
     let alone = SharingProblem::new(free.clone(), vec![a1(u64::MAX)]).unwrap();
@@ -161,7 +164,7 @@ fn the_worked_example_extended() {
 #[test]
 fn a_resource_that_is_not_there_is_not_granted() {
     let tenant = |server, cost| SharingTenant {
-        places: vec![Place { server, cost }],
+        replicas: vec![ReplicaCost { server, cost }],
         extra_per_s: u64::MAX,
     };
     let tenants = vec![tenant(0, [1, 0, 1]), tenant(0, [3, 0, 0])];
@@ -173,7 +176,7 @@ fn a_resource_that_is_not_there_is_not_granted() {
 #[test]
 fn the_number_of_requests_is_bounded() {
     let tenant = SharingTenant {
-        places: vec![Place {
+        replicas: vec![ReplicaCost {
             server: 0,
             cost: [3, 0, 0],
         }],

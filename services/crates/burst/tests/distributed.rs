@@ -8,7 +8,7 @@ use quorate_burst::all::AllDrf;
 use quorate_burst::head::HeadDrf;
 use quorate_burst::iterations::{Fate, IntervalOutcome, IterationMessage, Local, Participant, locals, run};
 use quorate_burst::level::{AGGREGATE_ITERATIONS, LevelDrf};
-use quorate_burst::{Place, SharingProblem, SharingTenant, exact};
+use quorate_burst::{ReplicaCost, SharingProblem, SharingTenant, exact};
 use quorate_types::limits::SHARE_AGGREGATE_LEVELS_MAX;
 
 const SIZES: Sizes = Sizes {
@@ -47,8 +47,9 @@ fn sent_one_by_one() -> impl Strategy<Value = SharingProblem> {
         ..SIZES
     };
     problems(sizes).prop_filter("more tenants than levels", |problem| {
-        let hosts =
-            |server| move |tenant: &&SharingTenant| tenant.places.iter().any(|place| place.server == server);
+        let hosts = |server| {
+            move |tenant: &&SharingTenant| tenant.replicas.iter().any(|replica| replica.server == server)
+        };
         (0..SIZES.servers).all(|server| {
             problem.tenants().iter().filter(hosts(server)).count() <= SHARE_AGGREGATE_LEVELS_MAX
         })
@@ -109,7 +110,7 @@ proptest! {
         for server in ALL {
             let outcome = agree(&problem, server, |_| Fate::Lost);
             for (grant, tenant) in outcome.grants.iter().zip(problem.tenants()) {
-                prop_assert!(*grant == 0 || tenant.places.len() == 1);
+                prop_assert!(*grant == 0 || tenant.replicas.len() == 1);
             }
         }
     }
@@ -120,9 +121,9 @@ proptest! {
 #[test]
 fn what_one_server_refuses_is_used_on_another() {
     let tenant = |servers: &[usize]| SharingTenant {
-        places: servers
+        replicas: servers
             .iter()
-            .map(|server| Place {
+            .map(|server| ReplicaCost {
                 server: *server,
                 cost: [1, 0, 0],
             })
@@ -146,12 +147,12 @@ fn what_one_server_refuses_is_used_on_another() {
 #[test]
 fn messages_of_other_intervals_are_dropped() {
     let tenants = vec![SharingTenant {
-        places: vec![
-            Place {
+        replicas: vec![
+            ReplicaCost {
                 server: 0,
                 cost: [1, 0, 0],
             },
-            Place {
+            ReplicaCost {
                 server: 1,
                 cost: [1, 0, 0],
             },

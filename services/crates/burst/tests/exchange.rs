@@ -4,13 +4,13 @@ mod world;
 
 use proptest::prelude::*;
 use quorate_burst::Policy;
-use quorate_burst::exchange::{Algorithm, Bound, Settings, Why};
+use quorate_burst::exchange::{Algorithm, ExchangeSettings, GrantBound, GrantReason};
 use quorate_types::GroupId;
 use quorate_wire::share::{Share, ShareAggregate, What};
 use uuid::Uuid;
 use world::*;
 
-fn level(policy: Policy) -> Settings {
+fn level(policy: Policy) -> ExchangeSettings {
     settings(Algorithm::Level, policy)
 }
 
@@ -43,7 +43,7 @@ fn a_grant_says_which_resource_of_which_server_bounds_it() {
         assert!((190..=200).contains(&granted[0]), "{algorithm:?}: {granted:?}");
         assert!((490..=500).contains(&granted[1]), "{algorithm:?}: {granted:?}");
         assert!(granted[2] >= 20, "{algorithm:?}: {granted:?}");
-        let bound = |server, resource| Some(Bound { server, resource });
+        let bound = |server, resource| Some(GrantBound { server, resource });
         let bounds = [0, 1, 2].map(|g| world.bounds[&g]);
         assert_eq!(bounds, [bound(2, 2), bound(4, 0), None], "{algorithm:?}");
     }
@@ -95,7 +95,7 @@ fn idle_reservations_are_granted_to_others_and_come_back_at_once() {
     world.groups[1].offered_per_s = 500;
     world.run(15 * MS);
     assert_eq!(world.granted(0), 0, "reclaimed within two messages");
-    assert_eq!(world.whys.last(), Some(&(0, Why::Recalled)));
+    assert_eq!(world.reasons.last(), Some(&(0, GrantReason::Recalled)));
     world.run(4 * INTERVAL);
     assert!(
         world.is_feasible(),
@@ -136,7 +136,7 @@ fn an_owner_that_comes_back_gently_and_grants_fit_at_every_moment() {
             world.assumed(1)
         );
         assert!(
-            !world.whys.contains(&(0, Why::Recalled)),
+            !world.reasons.contains(&(0, GrantReason::Recalled)),
             "nothing had to be reclaimed"
         );
     }
@@ -215,7 +215,11 @@ fn another_epoch_begins_with_the_reservation() {
     world.groups[0].epoch = 2;
     assert_eq!(world.granted(0), 0);
     world.run(INTERVAL + 10 * MS);
-    assert!(world.whys.contains(&(0, Why::Moved)), "{:?}", world.whys);
+    assert!(
+        world.reasons.contains(&(0, GrantReason::Moved)),
+        "{:?}",
+        world.reasons
+    );
     world.run(6 * INTERVAL);
     assert!(world.granted(0) > 700, "{}", world.granted(0));
 }

@@ -254,9 +254,9 @@ impl History {
             history.check(seed);
         }
         history.calm_down(seed);
-        let recalls = history.world.whys.iter();
+        let recalls = history.world.reasons.iter();
         history.tally.recalls = recalls
-            .filter(|(_, why)| *why == quorate_burst::exchange::Why::Recalled)
+            .filter(|(_, reason)| *reason == quorate_burst::exchange::GrantReason::Recalled)
             .count() as u64;
         history.tally
     }

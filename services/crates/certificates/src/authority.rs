@@ -114,7 +114,7 @@ impl Authority {
         request_pem: &str,
         server: ServerId,
         address: &str,
-        life: Duration,
+        lifetime: Duration,
         now: SystemTime,
     ) -> Result<String, IssueError> {
         if request_pem.len() > REQUEST_BYTES_MAX {
@@ -123,7 +123,7 @@ impl Authority {
         let request = CertificateSigningRequestParams::from_pem(request_pem)
             .map_err(|error| IssueError::Request(error.to_string()))?;
         let host = host_of(address).ok_or_else(|| IssueError::Host(address.to_string()))?;
-        let mut parameters = leaf(&server_name(server), now, life);
+        let mut parameters = leaf(&server_name(server), now, lifetime);
         parameters.subject_alt_names.push(host_name(host)?);
         parameters.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
@@ -139,11 +139,11 @@ impl Authority {
     /// that knows only the pin compares it with the latter.
     pub fn coordinator(
         &self,
-        life: Duration,
+        lifetime: Duration,
         now: SystemTime,
     ) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
         let key = KeyPair::generate().expect("the system gives randomness");
-        let mut parameters = leaf(COORDINATOR_NAME, now, life);
+        let mut parameters = leaf(COORDINATOR_NAME, now, lifetime);
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let issued = parameters
             .signed_by(&key, &self.issuer)
@@ -152,19 +152,19 @@ impl Authority {
     }
 }
 
-fn leaf(identity: &str, now: SystemTime, life: Duration) -> CertificateParams {
+fn leaf(identity: &str, now: SystemTime, lifetime: Duration) -> CertificateParams {
     let name = identity.try_into().expect("identities are ASCII");
-    let mut parameters = certificate(identity, now, life);
+    let mut parameters = certificate(identity, now, lifetime);
     parameters.subject_alt_names = vec![SanType::DnsName(name)];
     parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     parameters.use_authority_key_identifier_extension = true;
     parameters
 }
 
-fn certificate(name: &str, now: SystemTime, life: Duration) -> CertificateParams {
+fn certificate(name: &str, now: SystemTime, lifetime: Duration) -> CertificateParams {
     let mut parameters = CertificateParams::default();
     parameters.not_before = OffsetDateTime::from(now - CLOCK_BEHIND_MAX);
-    parameters.not_after = OffsetDateTime::from(now + life);
+    parameters.not_after = OffsetDateTime::from(now + lifetime);
     parameters.serial_number = Some(serial());
     parameters.distinguished_name = DistinguishedName::new();
     parameters.distinguished_name.push(DnType::CommonName, name);

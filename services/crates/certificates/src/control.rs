@@ -22,7 +22,7 @@ use rustls::{
 use crate::authority::Authority;
 use crate::pin;
 
-/// The life of the coordinator's own certificate, which is renewed at half of it.
+/// The lifetime of the coordinator's own certificate, which is renewed at half of it.
 const COORDINATOR_LIFE: Duration = Duration::from_secs(30 * 86_400);
 
 fn provider() -> Arc<CryptoProvider> {
@@ -107,7 +107,7 @@ fn roots(authority: &CertificateDer<'_>) -> Result<Arc<RootCertStore>, Error> {
     Ok(Arc::new(roots))
 }
 
-/// The coordinator's certificate, renewed when half of its life is over.
+/// The coordinator's certificate, renewed when half of its lifetime is over.
 struct OwnCertificate {
     authority: Arc<Authority>,
     current: Mutex<(Arc<CertifiedKey>, SystemTime)>,

@@ -36,7 +36,7 @@ pub fn not_after(certificate_pem: &str) -> Result<SystemTime, String> {
 }
 
 /// The time it was issued for. It begins earlier than that, for servers whose clocks are behind.
-pub fn life(certificate_pem: &str) -> Result<Duration, String> {
+pub fn lifetime(certificate_pem: &str) -> Result<Duration, String> {
     let (begins_s, ends_s) = validity(certificate_pem)?;
     let seconds = u64::try_from(ends_s - begins_s).unwrap_or(0);
     Ok(Duration::from_secs(seconds).saturating_sub(CLOCK_BEHIND_MAX))

@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::*;
 
-const LIFE: Duration = Duration::from_secs(3_600);
+const LIFETIME: Duration = Duration::from_secs(3_600);
 
 fn authority(folder: &Path) -> Authority {
     Authority::load_or_create(folder).unwrap()
@@ -73,7 +73,7 @@ fn names_come_from_the_registration_and_not_from_the_request() {
     ]);
     let greedy = greedy.unwrap().serialize_request(&key).unwrap().pem().unwrap();
     let now = SystemTime::now();
-    let issue = |address: &str| authority.issue(&greedy, ServerId(3), address, LIFE, now);
+    let issue = |address: &str| authority.issue(&greedy, ServerId(3), address, LIFETIME, now);
 
     let pem = issue("10.1.2.3:7000").unwrap();
     assert_eq!(names(&pem), ["server-3.quorate.internal", "[10, 1, 2, 3]"]);
@@ -91,9 +91,9 @@ fn names_come_from_the_registration_and_not_from_the_request() {
     let (_, parsed) = parse_x509_certificate(&der).unwrap();
     assert!(!parsed.is_ca());
     let ends = request::not_after(&pem).unwrap();
-    let late = now + LIFE;
+    let late = now + LIFETIME;
     assert!(ends <= late && ends > late - Duration::from_secs(2));
-    assert_eq!(request::life(&pem).unwrap(), LIFE);
+    assert_eq!(request::lifetime(&pem).unwrap(), LIFETIME);
     assert_ne!(
         issue("10.1.2.3:7000").unwrap(),
         pem,
@@ -123,7 +123,7 @@ fn requests_that_are_none_are_refused() {
     forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
     let forged = String::from_utf8(forged).unwrap();
     for wrong in ["", "nonsense", &forged, &"x".repeat(100_000)] {
-        let issued = authority.issue(wrong, ServerId(1), "127.0.0.1:1", LIFE, SystemTime::now());
+        let issued = authority.issue(wrong, ServerId(1), "127.0.0.1:1", LIFETIME, SystemTime::now());
         assert!(matches!(issued, Err(IssueError::Request(_))), "{wrong:.40}");
     }
 }

@@ -1,11 +1,11 @@
 //! Burst capacity of one group: what it may use above its reservation, and what it measures for the controller
 //! (Filo §4.2; `docs/internals/allocation.md`).
 
-use quorate_burst::demand::Measured;
-use quorate_burst::exchange::Load;
-use quorate_burst::problem::Place;
+use quorate_burst::demand::MeasuredRates;
+use quorate_burst::exchange::GroupLoad;
+use quorate_burst::problem::ReplicaCost;
 use quorate_chain::Replica;
-use quorate_qos::{Flow, LentWindow};
+use quorate_qos::{BurstWindow, Flow};
 use quorate_types::{Micros, Role};
 
 use crate::append_queue::AppendQueue;
@@ -19,11 +19,11 @@ pub(crate) struct Burst {
     measured: Flow,
     granted_per_s: u64,
     granted_until_us: Micros,
-    /// The least and the greatest rate that clients were told since all of them were told the same.
+    /// The least and the greatest rate that was sent to clients since all of them were sent the same.
     announced_per_s: [u64; 2],
     /// As last added to the server's counts.
     metered: Flow,
-    window: LentWindow,
+    window: BurstWindow,
 }
 
 impl Burst {
@@ -33,7 +33,7 @@ impl Burst {
         let tokens = budget
             .request_milli()
             .map(|cost| cost.saturating_mul(grant.rate_per_s));
-        admission.lend(now_us, tokens, grant.until_us);
+        admission.grant(now_us, tokens, grant.until_us);
         (self.granted_per_s, self.granted_until_us) = (grant.rate_per_s, grant.until_us);
     }
 
@@ -48,28 +48,28 @@ impl Burst {
     /// know yet that it has come. So nothing is assumed of it, and the first request is noticed.
     pub fn begin_epoch(&mut self, queue: Option<&mut AppendQueue>, turn: &Turn) {
         if let Some(AppendQueue { admission, .. }) = queue {
-            admission.end_lent();
+            admission.end_grant();
             admission.assume(turn.now_us, turn.shares_burst.then_some([0; 3]));
         }
         self.granted_per_s = 0;
-        self.window.begin_anew();
+        self.window.reset();
     }
 
     /// Nothing passes on burst capacity while an owner wants it back, nor while batches take long.
     pub fn judge(&self, queue: Option<&mut AppendQueue>, replica: &Replica, turn: &Turn) {
         if let Some(AppendQueue { admission, .. }) = queue
-            && admission.has_lent()
+            && admission.has_grant()
         {
             let is_under_way = replica.commit_index() < replica.log().last_index();
             admission.set_yields(turn.is_burst_stopped);
-            admission.set_lent_open(self.window.lets_pass(turn.now_us, is_under_way));
+            admission.set_burst_open(self.window.lets_pass(turn.now_us, is_under_way));
         }
     }
 
     /// A batch was ordered that was not in the log before: its time to commitment is measured where anything was
     /// ever granted.
     pub fn ordered(&mut self, queue: Option<&AppendQueue>, replica: &Replica, now_us: Micros) {
-        if queue.is_some_and(|queue| queue.admission.has_lent()) {
+        if queue.is_some_and(|queue| queue.admission.has_grant()) {
             self.window.ordered(replica.log().last_index(), now_us);
         }
     }
@@ -98,7 +98,7 @@ impl Burst {
         reserved.saturating_add(granted)
     }
 
-    /// Notes that one client was told this rate.
+    /// Notes that one client was sent this rate.
     pub fn announced_to_one(&mut self, rate_per_s: u64) {
         let [least, greatest] = self.announced_per_s;
         self.announced_per_s = [least.min(rate_per_s), greatest.max(rate_per_s)];
@@ -108,7 +108,7 @@ impl Burst {
         self.announced_per_s = [rate_per_s; 2];
     }
 
-    /// Whether the rate is no longer within a twentieth of what some client was told.
+    /// Whether the rate is no longer within a twentieth of each rate that was sent to clients.
     pub fn is_news(&self, rate_per_s: u64) -> bool {
         let is_near = |announced: &u64| rate_per_s.abs_diff(*announced) <= announced / 20;
         !self.announced_per_s.iter().all(is_near)
@@ -116,31 +116,36 @@ impl Burst {
 
     /// The group as the controller sees it; `None` where it is no replica of a chain whose requests cost something. A
     /// learner takes what its place in the chain will cost: it is sent all that the others are, and what it missed.
-    pub fn load(&mut self, queue: Option<&AppendQueue>, replica: &Replica, now_us: Micros) -> Option<Load> {
+    pub fn load(
+        &mut self,
+        queue: Option<&AppendQueue>,
+        replica: &Replica,
+        now_us: Micros,
+    ) -> Option<GroupLoad> {
         let (config, queue) = (replica.config()?, queue?);
         let budget = &queue.budget;
         if replica.role() == Role::None {
             return None;
         }
-        let places: Vec<Place> = (config.line().enumerate())
-            .map(|(position, member)| Place {
+        let replicas: Vec<ReplicaCost> = (config.line().enumerate())
+            .map(|(position, member)| ReplicaCost {
                 server: member.server_id.0 as usize,
                 cost: budget.burst_milli_at(position),
             })
             .collect();
-        if places.iter().all(|place| place.cost == [0; 3]) {
+        if replicas.iter().all(|replica| replica.cost == [0; 3]) {
             return None;
         }
-        let reserved = (0..places.len())
+        let reserved = (0..replicas.len())
             .map(|position| budget.reserved_milli_at(position))
             .collect();
         let measured = match replica.is_head() {
             true => self.measure(queue, now_us),
-            false => Measured::default(),
+            false => MeasuredRates::default(),
         };
-        Some(Load {
+        Some(GroupLoad {
             key: (config.group_id, config.epoch),
-            places,
+            replicas,
             reserved_per_s: budget.reserved_per_s(),
             reserved,
             measured,
@@ -148,7 +153,7 @@ impl Burst {
     }
 
     /// The head's measurements since the last call.
-    fn measure(&mut self, queue: &AppendQueue, now_us: Micros) -> Measured {
+    fn measure(&mut self, queue: &AppendQueue, now_us: Micros) -> MeasuredRates {
         let flow = queue.admission.flow();
         let elapsed_us = now_us
             .saturating_sub(std::mem::replace(&mut self.measured_at_us, now_us))
@@ -158,8 +163,8 @@ impl Burst {
             let requests = u128::from(queue.budget.requests_of(milli));
             u64::try_from(requests * 1_000_000 / u128::from(elapsed_us)).unwrap_or(u64::MAX)
         };
-        let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.lent[i]));
-        Measured {
+        let both = std::array::from_fn(|i| since.reserved[i].wrapping_add(since.burst[i]));
+        MeasuredRates {
             accepted_per_s: per_s(both),
             offered_per_s: per_s(since.offered),
             beyond_per_s: per_s(since.beyond),
@@ -174,6 +179,6 @@ impl Burst {
         };
         let flow = admission.flow();
         let since = flow.since(&std::mem::replace(&mut self.metered, flow));
-        budget.requests_of(since.lent)
+        budget.requests_of(since.burst)
     }
 }

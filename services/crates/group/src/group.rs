@@ -1,6 +1,6 @@
 //! A group composed of its handlers: events in, outputs out.
 
-use quorate_burst::exchange::Load;
+use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
@@ -583,7 +583,7 @@ impl Group {
         self.replica.keep_recent(bytes_max);
     }
 
-    /// Whether the successor has not been told what is committed.
+    /// Whether a commit notice to the successor is due.
     pub fn owes_commit_notice(&self) -> bool {
         self.replica.is_commit_notice_pending()
     }
@@ -635,7 +635,7 @@ impl Group {
     }
 
     /// The group's load since the last call, for the controller.
-    pub fn take_load(&mut self, now_us: Micros) -> Option<Load> {
+    pub fn take_load(&mut self, now_us: Micros) -> Option<GroupLoad> {
         self.intake.take_load(&self.replica, now_us)
     }
 }

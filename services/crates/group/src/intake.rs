@@ -1,6 +1,6 @@
 //! Clients' messages before they are ordered: attachments, checks of appends, and the queue for budget.
 
-use quorate_burst::exchange::Load;
+use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Offer, Ready};
 use quorate_types::planted::{self, Bug};
@@ -221,8 +221,8 @@ impl Intake {
                     {
                         return Some(request);
                     }
-                    // Its session has been attached on another channel since, or its channel is gone: its client was
-                    // told by then what the log holds, and builds on that.
+                    // Its session has been attached on another channel since, or its channel is gone: its client has
+                    // heard by then what the log holds, and builds on that.
                     view.counters.refused(request.entry_count);
                     let refusal = refusal_of(view.replica, &request, Code::SessionMoved);
                     view.out.client(request.client, refusal.into_message());
@@ -342,7 +342,7 @@ impl Intake {
         }
     }
 
-    pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<Load> {
+    pub fn take_load(&mut self, replica: &Replica, now_us: Micros) -> Option<GroupLoad> {
         self.burst.load(self.appends.queue.as_ref(), replica, now_us)
     }
 

@@ -309,7 +309,7 @@ impl Readers {
         }
     }
 
-    /// The reader is told that its page cannot be read.
+    /// Refuses the read: its page cannot be read.
     pub fn answer_without(&mut self, read: &PageRead, reason: &str, serving: &mut Serving<'_>) {
         if !self.take_reader(read.reader) {
             return;

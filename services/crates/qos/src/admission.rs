@@ -7,7 +7,7 @@ use quorate_types::cost::Budget;
 use quorate_types::{Micros, limits};
 
 use crate::buckets::{Buckets, Conformance};
-use crate::lent::{Assumed, Flow, Lent, add};
+use crate::grant::{Assumed, Flow, GrantBuckets, add};
 
 /// Bounds of one group's queue. Beyond any of them a request is throttled.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +74,8 @@ struct Waiting<T> {
 
 /// Token buckets and the queue of one group. First in, first out; an expired request leaves from any place.
 ///
-/// A request that the group's own budget does not let through may use the group's grant ([`Lent`]). Both classes keep
-/// one order.
+/// A request that the group's own budget does not let through may use the group's grant ([`GrantBuckets`]). Both
+/// classes keep one order.
 ///
 /// `set_window_open(false)` holds everything back for a reason other than the budget (too much uncommitted, too few
 /// replicas). Requests then wait in the same queue.
@@ -84,12 +84,12 @@ pub struct Admission<T> {
     limits: QueueLimits,
     buckets: Buckets,
     offered: Buckets,
-    lent: Option<Lent>,
+    grant: Option<GrantBuckets>,
     /// An owner on this server needs burst capacity back.
     yields: bool,
     /// Burst requests pass, if there is a grant: batches do not take long. A closed window opens within milliseconds,
     /// so waiting times are computed as if it were open.
-    lent_open: bool,
+    burst_open: bool,
     assumed: Option<Assumed>,
     returned: bool,
     flow: Flow,
@@ -109,9 +109,9 @@ impl<T> Admission<T> {
             limits,
             buckets: Buckets::new(budget, now),
             offered: Buckets::new(budget, now),
-            lent: None,
+            grant: None,
             yields: false,
-            lent_open: true,
+            burst_open: true,
             assumed: None,
             returned: false,
             flow: Flow::default(),
@@ -132,9 +132,9 @@ impl<T> Admission<T> {
         add(&mut self.flow.offered, cost);
         self.flow.offers = self.flow.offers.wrapping_add(1);
         if self.window_open && self.waiting == 0 {
-            let lent = self.flow.lent;
+            let burst = self.flow.burst;
             if self.take(now, cost) {
-                if self.flow.lent != lent {
+                if self.flow.burst != burst {
                     add(&mut self.flow.beyond, cost);
                 }
                 return Offer::Admitted(item);
@@ -221,11 +221,11 @@ impl<T> Admission<T> {
             return Some(deadline);
         }
         let own_us = self.buckets.wait_us(now, front_cost, [0; 3]);
-        let lent_us = match &mut self.lent {
-            Some(lent) if !self.yields && self.lent_open => lent.wait_us(now, front_cost),
+        let grant_us = match &mut self.grant {
+            Some(grant) if !self.yields && self.burst_open => grant.wait_us(now, front_cost),
             _ => Micros::MAX,
         };
-        Some(deadline.min(now.saturating_add(own_us.min(lent_us))))
+        Some(deadline.min(now.saturating_add(own_us.min(grant_us))))
     }
 
     /// Takes from the group's own budget; a request that it does not let through takes from the grant.
@@ -240,17 +240,17 @@ impl<T> Admission<T> {
             return true;
         }
         let passes =
-            !self.yields && self.lent_open && self.lent.as_mut().is_some_and(|lent| lent.take(now, cost));
+            !self.yields && self.burst_open && self.grant.as_mut().is_some_and(|grant| grant.take(now, cost));
         if passes {
-            add(&mut self.flow.lent, cost);
+            add(&mut self.flow.burst, cost);
         }
         passes
     }
 
     fn wait_us(&mut self, now: Micros, cost: [u64; 3], ahead: [u128; 3]) -> Micros {
-        match &mut self.lent {
-            Some(lent) if !self.yields && !lent.is_over(now) => {
-                let mut both = self.buckets.joined(lent.buckets(), now);
+        match &mut self.grant {
+            Some(grant) if !self.yields && !grant.is_over(now) => {
+                let mut both = self.buckets.joined(grant.buckets(), now);
                 both.wait_us(now, cost, ahead)
             }
             _ => self.buckets.wait_us(now, cost, ahead),
@@ -258,26 +258,26 @@ impl<T> Admission<T> {
     }
 
     /// Grants a rate (thousandths of tokens each second) until `until`. A rate of zero ends the grant.
-    pub fn lend(&mut self, now: Micros, tokens_per_s_milli: [u64; 3], until: Micros) {
-        match &mut self.lent {
-            Some(lent) if tokens_per_s_milli == [0; 3] => lent.end(),
+    pub fn grant(&mut self, now: Micros, tokens_per_s_milli: [u64; 3], until: Micros) {
+        match &mut self.grant {
+            Some(grant) if tokens_per_s_milli == [0; 3] => grant.end(),
             None if tokens_per_s_milli == [0; 3] => {}
-            Some(lent) => lent.renew(tokens_per_s_milli, until, now),
-            None => self.lent = Some(Lent::new(tokens_per_s_milli, until, now)),
+            Some(grant) => grant.renew(tokens_per_s_milli, until, now),
+            None => self.grant = Some(GrantBuckets::new(tokens_per_s_milli, until, now)),
         }
     }
 
     /// Ends the grant. Its recent use still counts: a group that gets a grant again at once would have it twice
     /// otherwise.
-    pub fn end_lent(&mut self) {
-        if let Some(lent) = &mut self.lent {
-            lent.end();
+    pub fn end_grant(&mut self) {
+        if let Some(grant) = &mut self.grant {
+            grant.end();
         }
     }
 
     /// Whether the group ever had a grant: for others, [`Admission::set_yields`] has no meaning.
-    pub fn has_lent(&self) -> bool {
-        self.lent.is_some()
+    pub fn has_grant(&self) -> bool {
+        self.grant.is_some()
     }
 
     /// While it yields, no request passes on burst capacity.
@@ -285,9 +285,9 @@ impl<T> Admission<T> {
         self.yields = yields;
     }
 
-    /// As [`Admission::set_yields`], for a moment ([`crate::LentWindow`]).
-    pub fn set_lent_open(&mut self, is_open: bool) {
-        self.lent_open = is_open;
+    /// As [`Admission::set_yields`], for a moment ([`crate::BurstWindow`]).
+    pub fn set_burst_open(&mut self, is_open: bool) {
+        self.burst_open = is_open;
     }
 
     /// The group is assumed to use no more than this (thousandths of tokens each second), and others were granted the

@@ -2,8 +2,8 @@
 //!
 //! - [`Buckets`]: one bucket per resource; a request passes if every bucket has its cost (Filo §3 "rate limiters",
 //!   Pulsar §4.4)
-//! - [`lent`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
-//! - [`LentWindow`]: whether they pass, by the time that batches take (LEDBAT, RFC 6817)
+//! - [`grant`]: the class of requests beyond the reservation, on capacity that others do not use now (Filo §4.2)
+//! - [`BurstWindow`]: whether they pass, by the time that batches take (LEDBAT, RFC 6817)
 //! - [`Pace`]: a bucket of bytes for work that may wait
 //! - [`FairQueue`]: the connection to read next, before anything is taken from sockets (Pisces §3.4)
 //! - [`Admission`]: buckets and a bounded first-in-first-out queue; beyond it, a throttle answer with the time to
@@ -14,14 +14,14 @@
 
 mod admission;
 mod buckets;
+mod burst_window;
 mod fair;
-pub mod lent;
-mod lent_window;
+pub mod grant;
 mod pace;
 
 pub use admission::{Admission, Offer, Polled, QueueLimits, Ready};
 pub use buckets::{Buckets, Conformance, RetryAfter};
+pub use burst_window::BurstWindow;
 pub use fair::{FairQueue, Tenant, Turn};
-pub use lent::Flow;
-pub use lent_window::LentWindow;
+pub use grant::Flow;
 pub use pace::Pace;

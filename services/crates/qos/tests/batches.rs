@@ -21,11 +21,11 @@ const SHORT: ShortBatch = ShortBatch {
 
 fn budget(rate_per_s: u64) -> Budget {
     let plain = Budget::for_rate(rate_per_s, ENTRY_BYTES as u32, COST);
-    let lone = SHORT
+    let single_entry = SHORT
         .of(1)
         .map(|milli| milli * rate_per_s.min(SINGLE_ENTRY_APPENDS_PER_S));
     Budget {
-        tokens_per_s_milli: std::array::from_fn(|i| plain.tokens_per_s_milli[i] + lone[i]),
+        tokens_per_s_milli: std::array::from_fn(|i| plain.tokens_per_s_milli[i] + single_entry[i]),
         short_batch: SHORT,
         ..plain
     }

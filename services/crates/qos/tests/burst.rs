@@ -40,7 +40,7 @@ fn admitted(queue: &mut Admission<u64>, now: Micros) -> usize {
 #[test]
 fn burst_capacity_adds_to_the_reservation_and_ends_by_itself() {
     let mut queue = spent(100);
-    queue.lend(0, rate(400), S);
+    queue.grant(0, rate(400), S);
     // A tenth of a second of the grant is there at once.
     for i in 0..40 {
         assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
@@ -57,7 +57,7 @@ fn burst_capacity_adds_to_the_reservation_and_ends_by_itself() {
 #[test]
 fn burst_capacity_yields_at_once_and_the_reservation_does_not() {
     let mut queue = spent(100);
-    queue.lend(0, rate(900), 60 * S);
+    queue.grant(0, rate(900), 60 * S);
     for i in 0..1_000 {
         offer(&mut queue, 0, i);
     }
@@ -68,24 +68,21 @@ fn burst_capacity_yields_at_once_and_the_reservation_does_not() {
         .sum::<usize>();
     assert!((49..=51).contains(&own), "{own} in half a second at 100 a second");
     queue.set_yields(false);
-    assert!(
-        admitted(&mut queue, 700 * MS) >= 80,
-        "what was lent is there again"
-    );
-    queue.end_lent();
+    assert!(admitted(&mut queue, 700 * MS) >= 80, "the grant is there again");
+    queue.end_grant();
     assert!(admitted(&mut queue, 701 * MS) <= 1);
 }
 
 #[test]
 fn the_reservation_is_used_before_burst_capacity() {
     let mut queue = Admission::new(&Budget::for_rate(100, 64, COST), QueueLimits::default(), 0);
-    queue.lend(0, rate(1_000), 60 * S);
+    queue.grant(0, rate(1_000), 60 * S);
     for i in 0..150 {
         assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i));
     }
     let flow = queue.flow();
     assert_eq!(flow.reserved, rate(100));
-    assert_eq!(flow.lent, rate(50));
+    assert_eq!(flow.burst, rate(50));
     assert_eq!(flow.offered, rate(150));
     assert_eq!(flow.beyond, rate(50));
     assert_eq!(flow.held_back, 0);
@@ -107,18 +104,18 @@ fn an_owner_that_returns_is_noticed_at_its_first_request_beyond() {
         queue.take_returned()
     });
     assert!(noticed.is_some() && beyond <= 12, "noticed after {beyond}");
-    assert!(!queue.take_returned(), "told once");
+    assert!(!queue.take_returned(), "reported once");
     queue.assume(6 * S, None);
     for i in 0..500 {
         offer(&mut queue, 6 * S, i);
     }
-    assert!(!queue.take_returned(), "nothing of it is lent");
+    assert!(!queue.take_returned(), "nothing is assumed of it");
 }
 
 #[test]
 fn waiting_times_count_the_grant() {
     let mut queue = spent(10);
-    queue.lend(0, rate(990), 60 * S);
+    queue.grant(0, rate(990), 60 * S);
     (0..99).for_each(|i| assert_eq!(offer(&mut queue, 0, i), Offer::Admitted(i)));
     // By its own budget the 1 500th request would wait 150 s, and so be throttled.
     for i in 0..1_500 {
@@ -150,12 +147,12 @@ proptest! {
             match what {
                 0 => {
                     // A new bucket is full, and one request may leave it in debt.
-                    may_burst += (per_s * 100 + 1_000) * u64::from(!granted.has_lent());
-                    granted.lend(now, rate(per_s), now + 3_600 * S);
+                    may_burst += (per_s * 100 + 1_000) * u64::from(!granted.has_grant());
+                    granted.grant(now, rate(per_s), now + 3_600 * S);
                     granted_per_s = if per_s > 0 { per_s } else { granted_per_s };
                 }
                 1 => {
-                    granted.end_lent();
+                    granted.end_grant();
                 }
                 2 => granted.set_yields(per_s % 2 == 0),
                 _ => {}
@@ -164,7 +161,7 @@ proptest! {
                 passed += u64::from(matches!(offer(&mut granted, now, i), Offer::Admitted(_)));
                 passed_alone += u64::from(matches!(offer(&mut alone, now, i), Offer::Admitted(_)));
             }
-            let burst = granted.flow().lent[0] / one()[0];
+            let burst = granted.flow().burst[0] / one()[0];
             prop_assert_eq!(passed, passed_alone + burst);
             prop_assert!(burst * 1_000 <= may_burst, "{} passed, {} thousandths were granted", burst, may_burst);
             prop_assert!(burst >= passed_burst);

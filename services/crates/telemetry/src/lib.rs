@@ -1,6 +1,6 @@
 //! Telemetry of a server: logs, usage and SLIs on their way to the bill, traces and metrics.
 
-pub mod lending;
+pub mod burst_grants;
 mod logs;
 pub mod metric_names;
 mod options;
@@ -9,7 +9,7 @@ pub mod process;
 pub mod publish;
 pub mod usage;
 
-pub use options::Options;
+pub use options::TelemetryOptions;
 pub use otlp::meter::{Meter, ServerCounts};
 pub use otlp::spans::{self, SpanRecord, SpanSender, Tracer};
 
@@ -23,7 +23,7 @@ pub struct Guard {
 
 /// Sets up logging and, with an endpoint, the exporters, which report the process's memory and CPU by themselves. Call
 /// once, first thing in `main`.
-pub fn init(options: Options) -> Guard {
+pub fn init(options: TelemetryOptions) -> Guard {
     logs::init(options.json);
     let endpoint = options
         .otlp_endpoint

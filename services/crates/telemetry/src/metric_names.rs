@@ -34,17 +34,17 @@ pub const THROTTLED: Metric = Metric {
     unit: "{entry}",
     description: "Entries refused because the group's budget was spent.",
 };
-pub const LENT: Metric = Metric {
+pub const BURST_REQUESTS: Metric = Metric {
     name: "quorate.requests.lent",
     unit: "{request}",
     description: "Requests of their group's declared size that passed above its SLA, on burst capacity.",
 };
-pub const LENDING_GRANTED: Metric = Metric {
+pub const GRANTED: Metric = Metric {
     name: "quorate.lending.granted",
     unit: "{request}/s",
     description: "Current grants above their SLAs of the groups whose heads are on this server.",
 };
-pub const LENDING_RECALLS: Metric = Metric {
+pub const RECLAIMS: Metric = Metric {
     name: "quorate.lending.recalls",
     unit: "{grant}",
     description: "Grants that were reclaimed because an owner of the capacity returned.",
@@ -102,9 +102,9 @@ pub const ALL: [Metric; 17] = [
     BYTES,
     REFUSED,
     THROTTLED,
-    LENT,
-    LENDING_GRANTED,
-    LENDING_RECALLS,
+    BURST_REQUESTS,
+    GRANTED,
+    RECLAIMS,
     COMMITTED,
     COMMIT_DURATION,
     JOURNAL_SYNCS,

@@ -2,7 +2,7 @@
 
 /// The identity of a process, and the destinations of its telemetry.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct TelemetryOptions {
     /// The process's kind, such as `quorate-replica`.
     pub service: &'static str,
     /// The process among its kind: a server's name.

@@ -15,17 +15,17 @@ use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::lending::{Change, LendingBook, Standing};
+use crate::burst_grants::{GrantChange, GrantState, UnsentGrants};
 use crate::usage::{LiveEntry, LiveMeter, Process, Sample, UsageEntry, WindowBook};
 
 pub const USAGE_STREAM: &str = "quorate:usage";
 pub const LIVE_STREAM: &str = "quorate:live";
-pub const LENDING_STREAM: &str = "quorate:lending";
+pub const GRANTS_STREAM: &str = "quorate:lending";
 /// Redis trims the streams to about these lengths: two days of one server's seconds, and five hours of charts. The last is
 /// five hours of seconds in which burst capacity changed.
 const USAGE_ENTRIES_MAX: usize = 200_000;
 const LIVE_ENTRIES_MAX: usize = 20_000;
-const LENDING_ENTRIES_MAX: usize = 20_000;
+const GRANTS_ENTRIES_MAX: usize = 20_000;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -64,9 +64,9 @@ pub struct Round {
     pub process: Process,
     pub samples: Vec<Sample>,
     /// Changes of burst capacity since the last second.
-    pub lending: Vec<Change>,
+    pub grant_changes: Vec<GrantChange>,
     /// The burst capacity of all groups, when its report is due.
-    pub standing: Option<Vec<Standing>>,
+    pub grant_states: Option<Vec<GrantState>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ pub struct Round {
 )]
 pub struct RedisUrlInvalid(String);
 
-/// A cheap handle; its clones share the book. Lives on one thread.
+/// A cheap handle; its clones share the book. It stays on one thread.
 #[derive(Clone)]
 pub struct Publisher {
     shared: Rc<Shared>,
@@ -97,7 +97,7 @@ struct Unsent {
     book: WindowBook,
     meter: LiveMeter,
     live: Option<LiveEntry>,
-    lending: LendingBook,
+    grants: UnsentGrants,
     at_ms: u64,
     process: Process,
     reported_dropped: u64,
@@ -125,11 +125,11 @@ impl Publisher {
             unsent.meter.observe(sample);
         }
         unsent.book.end_round(round.at_ms);
-        for change in round.lending {
-            unsent.lending.note(change);
+        for change in round.grant_changes {
+            unsent.grants.note(change);
         }
-        if let Some(standing) = round.standing {
-            unsent.lending.tell(standing);
+        if let Some(states) = round.grant_states {
+            unsent.grants.replace_states(states);
         }
         (unsent.at_ms, unsent.process) = (round.at_ms, round.process);
         let groups = unsent.meter.take();
@@ -228,10 +228,10 @@ impl Publisher {
         }
         let server_id = self.shared.publishing.server_id.0;
         loop {
-            let pending = self.shared.unsent.borrow().lending.pending(server_id);
+            let pending = self.shared.unsent.borrow().grants.pending(server_id);
             let Some(entry) = pending else { break };
-            add(connection, LENDING_STREAM, LENDING_ENTRIES_MAX, &entry).await?;
-            self.shared.unsent.borrow_mut().lending.sent(&entry);
+            add(connection, GRANTS_STREAM, GRANTS_ENTRIES_MAX, &entry).await?;
+            self.shared.unsent.borrow_mut().grants.sent(&entry);
         }
         loop {
             let (batch, at_ms, process) = {

@@ -14,7 +14,7 @@ use prost::Message;
 use quorate_telemetry::metric_names::ALL;
 use quorate_telemetry::spans::{ORDER, REPLICATE};
 use quorate_telemetry::usage::Histogram;
-use quorate_telemetry::{Options, ServerCounts, SpanRecord};
+use quorate_telemetry::{ServerCounts, SpanRecord, TelemetryOptions};
 use quorate_types::{GroupId, Role, ServerId};
 use uuid::Uuid;
 
@@ -65,8 +65,8 @@ fn read_request(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     Some((path, body))
 }
 
-fn options(endpoint: Option<String>) -> Options {
-    Options {
+fn options(endpoint: Option<String>) -> TelemetryOptions {
+    TelemetryOptions {
         service: "quorate-replica",
         instance: "s1".to_string(),
         otlp_endpoint: endpoint,

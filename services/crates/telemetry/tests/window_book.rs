@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use quorate_telemetry::usage::{Batch, Histogram, Record, Sample, Totals, WindowBook};
+use quorate_telemetry::usage::{Histogram, Sample, Totals, UsageBatch, UsageRecord, WindowBook};
 use quorate_types::{GroupId, Role};
 use uuid::Uuid;
 
@@ -63,11 +63,11 @@ type WorkerKey = (GroupId, u32, u64, u64);
 /// The worker's table.
 #[derive(Default)]
 struct Worker {
-    windows: BTreeMap<WorkerKey, Record>,
+    windows: BTreeMap<WorkerKey, UsageRecord>,
 }
 
 impl Worker {
-    fn ingest(&mut self, incarnation: u32, batch: &Batch) {
+    fn ingest(&mut self, incarnation: u32, batch: &UsageBatch) {
         for new in &batch.records {
             let key = (new.group, incarnation, new.epoch, new.window_start_s);
             let kept = self.windows.entry(key).or_insert_with(|| new.clone());
@@ -81,7 +81,7 @@ impl Worker {
         }
     }
 
-    fn sum(&self, of: impl Fn(&Record) -> u64) -> u64 {
+    fn sum(&self, of: impl Fn(&UsageRecord) -> u64) -> u64 {
         self.windows.values().map(of).sum()
     }
 
@@ -95,7 +95,7 @@ impl Worker {
     }
 }
 
-fn counters(r: &mut Record) -> [&mut u64; 13] {
+fn counters(r: &mut UsageRecord) -> [&mut u64; 13] {
     [
         &mut r.committed_entries,
         &mut r.committed_bytes,
@@ -125,7 +125,7 @@ fn send(book: &mut WindowBook, worker: &mut Worker) {
 }
 
 #[test]
-fn a_log_that_begins_anew_is_counted_from_zero() {
+fn a_log_that_was_reset_is_counted_from_zero() {
     let mut book = WindowBook::default();
     let mut head = Head::new(1, START_MS + 1_000);
     head.sample(&mut book);

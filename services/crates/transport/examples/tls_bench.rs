@@ -53,8 +53,8 @@ fn main() {
 fn server(authority: &Authority) -> ServerTls {
     let key = request::new_key();
     let request = request::request(&key).expect("a key makes a request");
-    let life = Duration::from_secs(3_600);
-    let issued = authority.issue(&request, ServerId(1), "127.0.0.1:1", life, SystemTime::now());
+    let lifetime = Duration::from_secs(3_600);
+    let issued = authority.issue(&request, ServerId(1), "127.0.0.1:1", lifetime, SystemTime::now());
     let own = OwnCertificate::new(&issued.expect("a good request"), &key).expect("a pair");
     ServerTls::new(authority.certificate_pem(), own).expect("an authority")
 }

@@ -10,7 +10,7 @@ use quorate_wire::{Frame, WireError, decode_frame, frame};
 use crate::session::READ_BYTES;
 use crate::stream::ReadHalf;
 
-/// Payloads handed out are slices of the read buffer: no copy. A buffer lives as long as any slice of it.
+/// Payloads handed out are slices of the read buffer: no copy. A buffer is kept as long as any slice of it.
 pub struct FrameReader {
     buffer: BytesMut,
     frame_bytes_max: u32,

@@ -35,13 +35,13 @@ impl Fleet {
         }
     }
 
-    /// Certificate and key, good for `life` from `now` on.
-    fn issue(&self, server: u32, address: &str, now: SystemTime, life: Duration) -> (String, String) {
+    /// Certificate and key, good for `lifetime` from `now` on.
+    fn issue(&self, server: u32, address: &str, now: SystemTime, lifetime: Duration) -> (String, String) {
         let key = request::new_key();
         let request = request::request(&key).unwrap();
         let issued = self
             .authority
-            .issue(&request, ServerId(server), address, life, now);
+            .issue(&request, ServerId(server), address, lifetime, now);
         (issued.unwrap(), key)
     }
 

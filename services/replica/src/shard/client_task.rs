@@ -42,12 +42,12 @@ enum Taken {
     /// Back-pressure: who does not read its answers is not read from either, nor who asks faster than groups of other
     /// shards take it in.
     UntilAhead,
-    /// The connection ends, with a reason to be told or without.
+    /// The connection ends, with a reason for the client or without.
     NoMore(Option<Goodbye>),
 }
 
 impl Goodbye {
-    /// `None`: nobody is there to be told.
+    /// `None`: the client is gone.
     fn of(fault: ReadFault) -> Option<Self> {
         match fault {
             ReadFault::Wire(e) => Some(Self {
@@ -88,7 +88,7 @@ impl Shard {
         }
     }
 
-    /// Hands a request to the group, on whichever shard it lives. `closed`: its connection, if that is no longer listed.
+    /// Hands a request to the group, on its shard. `closed`: its connection, if that is no longer listed.
     fn pass_on(
         &mut self,
         group_id: GroupId,
@@ -316,7 +316,7 @@ async fn until_useless(shard: &Rc<RefCell<Shard>>, id: u64) {
     }
 }
 
-/// Frames in, until the client closes (`None`) or must be told off.
+/// Frames in, until the client closes (`None`) or sends a frame that ends the connection.
 async fn read_frames(
     shard: &Rc<RefCell<Shard>>,
     id: u64,

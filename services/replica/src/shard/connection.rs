@@ -52,8 +52,8 @@ impl Connection {
         }
     }
 
-    /// Ends it without a message: there is no room for one. The operator is told once, the client finds its connection
-    /// lost.
+    /// Ends it without a message: there is no room for one. The log has the reason once; the client finds its
+    /// connection lost.
     pub fn close_at_once(&self, why: &'static str) {
         if !self.is_closing.replace(true) {
             tracing::info!(why, "closed a client's connection");

@@ -188,11 +188,12 @@ impl DiskReader {
                 .unwrap_or_else(|| Err(Lack::Other("the server is stopping".to_string()))),
             Place::Journal(location) => match self.journal.read(*location) {
                 Ok(record) => Ok(record.payload),
-                Err(quorate_journal::ReadError::Released) => Err(Lack::Moved),
+                Err(quorate_journal::JournalReadError::Released) => Err(Lack::Moved),
                 // A record that the device does not give is damaged, as far as this server goes.
-                Err(quorate_journal::ReadError::Damaged(_) | quorate_journal::ReadError::Io { .. }) => {
-                    Err(Lack::Damaged)
-                }
+                Err(
+                    quorate_journal::JournalReadError::Damaged(_)
+                    | quorate_journal::JournalReadError::Io { .. },
+                ) => Err(Lack::Damaged),
             },
         };
         places.iter().map(read).collect()
@@ -210,8 +211,8 @@ fn read_from_log(
     let read = logs.read(group_id, places).into_iter();
     read.map(|read| match read {
         Ok(record) => Ok(record.payload),
-        Err(quorate_group_log::ReadError::Released) => Err(Lack::Moved),
-        Err(quorate_group_log::ReadError::Damaged(_)) => Err(Lack::Damaged),
+        Err(quorate_group_log::GroupLogReadError::Released) => Err(Lack::Moved),
+        Err(quorate_group_log::GroupLogReadError::Damaged(_)) => Err(Lack::Damaged),
         Err(error) => Err(Lack::Other(error.to_string())),
     })
     .collect()

@@ -136,7 +136,7 @@ fn appends(count: u64) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// How many appends a client was told of: acknowledged, refused.
+/// Counts of a client's answered appends: acknowledged, refused.
 fn answers(client: &mut StdTcpStream, reader: &mut BytesMut) -> (u64, u64) {
     let mut buffer = [0; 65_536];
     match client.read(&mut buffer) {

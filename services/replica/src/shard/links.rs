@@ -150,7 +150,7 @@ impl Links {
         }
     }
 
-    /// Sends on each link that this server lives, and ends links that have been silent.
+    /// Sends a sign of life on each link, and ends links that have been silent.
     pub fn keep_alive(&mut self, share_version: u8, now: Micros) {
         let servers: Vec<ServerId> = self.by_server.keys().copied().collect();
         for server in servers {

@@ -337,7 +337,7 @@ impl Shard {
             counts.bytes += totals.offered_bytes;
             counts.refused += totals.refused_entries;
             counts.throttled += totals.throttled_entries;
-            counts.lent += burst_requests;
+            counts.burst_requests += burst_requests;
             counts.roles.push(hosted.core.replica().role());
         }
         for sample in &groups {
@@ -410,7 +410,7 @@ impl Shard {
             self.groups.insert(group_id, Hosted::new(core, Places::default()));
         }
         self.event(group_id, Event::Configure(config));
-        // A group that comes while the disk is full was not there when that was told.
+        // A group that comes while the disk is full was not there when the fault was reported.
         if self.shared().coordinator.has_storage_fault() {
             self.replica_event(group_id, ReplicaEvent::StorageFault(true));
         }
@@ -435,7 +435,7 @@ impl Shard {
             .get(&group_id)
             .map_or(0, |hosted| hosted.core.replica().epoch());
         if here > epoch {
-            return tracing::info!(%group_id, epoch, here, "told to drop what came back since: it stays");
+            return tracing::info!(%group_id, epoch, here, "the drop is of an earlier epoch: the group stays");
         }
         self.lost.remove(&group_id);
         self.event(group_id, Event::Leave);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_group::Lack;
-use quorate_journal::{Journal, Options};
+use quorate_journal::{Journal, JournalOptions};
 use quorate_recovery::{LogState, Recovered, Scan};
 use quorate_types::config::{Beginning, Member};
 use quorate_types::cost::{AppendCost, Budget};
@@ -51,9 +51,9 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn open(dir: &Path) -> (Arc<Journal>, Recovered) {
-    let options = Options {
+    let options = JournalOptions {
         segment_bytes: 64 << 20,
-        ..Options::default()
+        ..JournalOptions::default()
     };
     let mut scan = Scan::new(ME);
     let (journal, recovery) = Journal::open(dir, options, |record| scan.record(&record).unwrap()).unwrap();
@@ -414,7 +414,7 @@ fn check_reset(server: &Server) {
 }
 
 #[test]
-fn readers_that_wait_for_the_disk_are_told_that_the_group_leaves_and_nothing_after_that() {
+fn readers_that_wait_for_the_disk_get_the_refusal_of_a_leaving_group_and_nothing_after_that() {
     let dir = folder("leaves");
     let mut server = grown(&dir);
     server.remote(0);

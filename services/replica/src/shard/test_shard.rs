@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use quorate_journal::{Event, Journal, Options};
+use quorate_journal::{Event, Journal, JournalOptions};
 use quorate_types::ServerId;
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CATCHUP_BYTES_PER_S_MIN;
@@ -22,21 +22,21 @@ pub struct TestShard {
     pub other: UnboundedReceiver<ShardMessage>,
 }
 
-/// Server 1's only shard. Its journal's events go to `told`; clients are accepted without TLS.
-pub fn test_shard(dir: &Path, told: impl Fn(Event) + Send + Sync + 'static) -> TestShard {
-    let options = Options {
+/// Server 1's only shard. Its journal's events go to `on_event`; clients are accepted without TLS.
+pub fn test_shard(dir: &Path, on_event: impl Fn(Event) + Send + Sync + 'static) -> TestShard {
+    let options = JournalOptions {
         segment_bytes: 64 << 20,
-        ..Options::default()
+        ..JournalOptions::default()
     };
     let (journal, _) = Journal::open(dir, options, |_| {}).unwrap();
-    on_journal(Arc::new(journal), 1, told)
+    on_journal(Arc::new(journal), 1, on_event)
 }
 
 /// The first of so many shards.
 pub fn on_journal(
     journal: Arc<Journal>,
     shards: usize,
-    told: impl Fn(Event) + Send + Sync + 'static,
+    on_event: impl Fn(Event) + Send + Sync + 'static,
 ) -> TestShard {
     let plaintext = Plaintext {
         is_accepted: true,
@@ -58,6 +58,6 @@ pub fn on_journal(
     let own = unbounded_channel().0;
     let senders = std::iter::once(own).chain(std::iter::repeat_n(sender, shards - 1));
     shared.shards.set(senders.collect());
-    let (shard, work) = Shard::new(0, shared, JournalPort::new(journal, told));
+    let (shard, work) = Shard::new(0, shared, JournalPort::new(journal, on_event));
     TestShard { shard, work, other }
 }

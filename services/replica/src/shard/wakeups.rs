@@ -53,7 +53,7 @@ impl Wakeups {
         self.timed.insert(group_id);
     }
 
-    /// The group's successor has not been told what is committed.
+    /// A commit notice to the group's successor is due.
     pub fn notice_pending(&mut self, group_id: GroupId) {
         if self.notices_pending.is_empty() {
             self.notices.notify_one();

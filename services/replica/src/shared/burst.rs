@@ -1,9 +1,9 @@
-//! Burst capacity as shards and the task that shares it out have it in common.
+//! The state of burst capacity that shards and the exchange have in common.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use quorate_telemetry::lending::{Change, LendingBook, Standing};
+use quorate_telemetry::burst_grants::{GrantChange, GrantState, UnsentGrants};
 use quorate_types::limits::SHARE_UPDATES_MAX;
 use quorate_types::{Epoch, GroupId, Micros, ServerId};
 use quorate_wire::share::{SHARE_VERSION, Share};
@@ -24,7 +24,7 @@ pub struct BurstShared {
     /// Since the start.
     reclaims: AtomicU64,
     /// Until the telemetry thread takes them.
-    changes: Mutex<LendingBook>,
+    grants: Mutex<UnsentGrants>,
 }
 
 /// Updates for the task.
@@ -55,14 +55,14 @@ impl BurstShared {
         self.interval_us.store(interval_us, Ordering::Relaxed);
     }
 
-    /// From now on peers are told that idle capacity is shared here.
+    /// From now on peers hear that idle capacity is shared here.
     pub fn listen(&self) -> mpsc::Receiver<BurstUpdate> {
         let (sender, updates) = mpsc::channel(SHARE_UPDATES_MAX);
         assert!(self.updates.set(sender).is_ok(), "sharing starts once");
         updates
     }
 
-    /// As peers are told; 0: nothing is shared here.
+    /// The version sent to peers; 0: nothing is shared here.
     pub fn share_version(&self) -> u8 {
         if self.updates.get().is_some() {
             SHARE_VERSION
@@ -87,8 +87,8 @@ impl BurstShared {
         }
     }
 
-    /// The task has heard of so many owners; whether what is left of the grants `goes_on`. A shard that stops it at
-    /// this very moment has an update under way, and at most what passes until then is too much.
+    /// The task has heard of so many owners; `goes_on`: the rest of the grants may be used again. A shard that stops
+    /// burst requests at this very moment has an update under way. Requests that pass until then are the excess.
     pub fn heard_of(&self, owners: u64, goes_on: bool) {
         let before = self.returning.fetch_sub(owners, Ordering::Relaxed);
         if goes_on && before == owners {
@@ -119,20 +119,20 @@ impl BurstShared {
         self.reclaims.load(Ordering::Relaxed)
     }
 
-    pub fn note_change(&self, change: Change) {
-        self.changes.lock().expect("changes").note(change);
+    pub fn note_grant_change(&self, change: GrantChange) {
+        self.grants.lock().expect("grants").note(change);
     }
 
-    pub fn note_standing(&self, standing: Vec<Standing>) {
-        self.changes.lock().expect("changes").tell(standing);
+    pub fn note_grant_states(&self, states: Vec<GrantState>) {
+        self.grants.lock().expect("grants").replace_states(states);
     }
 
-    pub fn take_changes(&self) -> Vec<Change> {
-        self.changes.lock().expect("changes").take()
+    pub fn take_grant_changes(&self) -> Vec<GrantChange> {
+        self.grants.lock().expect("grants").take()
     }
 
-    pub fn take_standing(&self) -> Option<Vec<Standing>> {
-        self.changes.lock().expect("changes").take_standing()
+    pub fn take_grant_states(&self) -> Option<Vec<GrantState>> {
+        self.grants.lock().expect("grants").take_states()
     }
 }
 

@@ -1,12 +1,12 @@
 //! State that the threads of a server share, a part for each concern. Everything else belongs to one shard.
 //!
 //! - [`Shards`]: which shard owns what, and messages to it
-//! - [`Access`]: keys, tokens, TLS: who may connect
+//! - [`Access`]: keys, tokens, TLS
 //! - [`Peers`]: servers that groups here have to do with
-//! - [`Coordinator`]: what it is told, and when it last answered
-//! - [`AppendCosts`]: what groups pay and are owed, for the queue between tenants
-//! - [`BurstShared`]: what groups may use of what others do not
-//! - [`Settings`]: what an operator set
+//! - [`Coordinator`]: reports to it, and the time of its last answer
+//! - [`AppendCosts`]: costs of groups' appends, for the queue between tenants
+//! - [`BurstShared`]: burst capacity
+//! - [`Settings`]: the options that an operator set
 
 mod access;
 mod append_costs;

@@ -58,7 +58,7 @@ impl Peers {
         peers.entry(server).or_default().seen_at = Some(host);
     }
 
-    /// Whether a server lives there that groups here have, or had, to do with.
+    /// Whether the address is of a server that shares, or shared, groups with this one.
     pub fn is_host(&self, host: IpAddr) -> bool {
         let advertised = |peer: &Peer| peer.address.parse().map(|at: SocketAddr| at.ip().to_canonical());
         let peers = self.known.lock().expect("peers");

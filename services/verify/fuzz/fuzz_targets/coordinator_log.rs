@@ -66,15 +66,15 @@ fn damaged(mut input: Input<'_>) {
     let good_behind = (first_bad + 1..count).find(|at| is_whole(*at));
     match scan(&file, PAYLOAD_BYTES_MAX) {
         Ok(scanned) => {
-            assert_eq!(good_behind, None, "damage before a good record is told");
+            assert_eq!(good_behind, None, "damage before a good record is reported");
             assert_eq!(
                 (scanned.payloads.len(), scanned.end),
                 (first_bad, ends[first_bad])
             );
         }
-        Err(told) => {
-            assert_eq!(told.offset, ends[first_bad], "where it begins");
-            assert_eq!(good_behind.map(|good| ends[good]), Some(told.good_at));
+        Err(damaged) => {
+            assert_eq!(damaged.offset, ends[first_bad], "where it begins");
+            assert_eq!(good_behind.map(|good| ends[good]), Some(damaged.good_at));
         }
     }
 }

@@ -32,7 +32,7 @@ fn read(segments: Vec<(u32, Vec<u8>)>) -> (Scanned, Vec<Found>) {
         .map(|(number, source)| SegmentFile { number, source })
         .collect();
     let mut found = Vec::new();
-    let mut visit = |r: quorate_journal::Record<'_>| {
+    let mut visit = |r: quorate_journal::JournalRecord<'_>| {
         found.push((r.lsn, r.kind, r.head.to_vec(), r.payload.to_vec()));
     };
     let scanned = scan(&files, &mut visit).expect("memory can be read");

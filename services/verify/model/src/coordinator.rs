@@ -1,5 +1,5 @@
 //! The coordinator's rules (`docs/internals/coordinator.md`, "When servers fail"). Each change
-//! of a group is a new epoch, in which a replacement is elected if the chain lacks a replica and all of it lives.
+//! of a group is a new epoch, in which a replacement is elected if the chain lacks a replica and all of it is alive.
 
 use crate::bounds::{Bounds, Bug};
 use crate::config::ChainConfig;
@@ -122,8 +122,8 @@ fn issue(state: &mut ModelState, bounds: &Bounds, mut config: ChainConfig) {
     }
 }
 
-/// The server to elect as learner, if one is wanted: it lives and is no member. Placement chooses among several; here it
-/// is the first.
+/// The server to elect as learner, if one is wanted: it is alive and no member. Placement chooses among several; here
+/// it is the first.
 fn replacement(state: &ModelState, bounds: &Bounds, config: &ChainConfig) -> Option<ServerId> {
     let alive = |server: &ServerId| state.coordinator.alive[usize::from(*server)];
     let wants = config.chain.len() < bounds.degree && config.learner.is_none() && !state.coordinator.lost;

@@ -79,7 +79,7 @@ func TestAServerIsStartedFoundAndRemoved(t *testing.T) {
 	}
 }
 
-func TestAStartThatWasCutOffIsTakenOver(t *testing.T) {
+func TestAnInterruptedStartIsTakenOver(t *testing.T) {
 	folder, spec := specOf(t, "s1", standin.StartFleet(t).Address())
 	first := start(t, folder, spec)
 	if again := start(t, folder, spec); *again != *first {
@@ -260,7 +260,7 @@ func TestAPidThatIsUsedAgainIsNobodysBusiness(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	if !now.Alive() {
-		t.Fatal("a foreign process was killed")
+		t.Fatal("another program's process was killed")
 	}
 	now.Signal(syscall.SIGKILL)
 	until(t, "a process that was meant ends, although nobody waited for it", func() bool { return !now.Alive() })

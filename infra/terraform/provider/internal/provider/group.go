@@ -128,12 +128,12 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 		answer.Diagnostics.Append(answer.Plan.Set(ctx, after)...)
 		return
 	}
-	forLife := 0
+	fixed := 0
 	for _, name := range changed {
-		if !slices.Contains(slaForLife, name) {
+		if !slices.Contains(slaFixed, name) {
 			continue
 		}
-		forLife++
+		fixed++
 		if after.OnSlaChange.ValueString() == onChangeLose {
 			answer.RequiresReplace = append(answer.RequiresReplace, path.Root(name))
 			continue
@@ -142,7 +142,7 @@ func (g *group) ModifyPlan(ctx context.Context, asked resource.ModifyPlanRequest
 			fmt.Sprintf("Replacing %s would delete its log. Restore %s, create a second group and move to it, or accept the loss of "+
 				"the log with on_sla_change = \"replace\".", before.Name.ValueString(), name))
 	}
-	if forLife == 0 {
+	if fixed == 0 {
 		g.refuseIfNoRoom(ctx, &before, &after, &answer.Diagnostics)
 	}
 }

@@ -54,8 +54,8 @@ var slaFields = []slaField{
 		description: "Age at which entries are discarded as well; left out: no limit on age."},
 }
 
-// slaForLife are attributes that a group keeps.
-var slaForLife = []string{"durability", "replication_degree", "region"}
+// slaFixed are attributes that a group keeps.
+var slaFixed = []string{"durability", "replication_degree", "region"}
 
 // resized is the body of a resize. It sends null for left-out fields, which the generated type cannot.
 func (s sla) resized() []byte {

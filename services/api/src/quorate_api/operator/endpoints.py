@@ -65,8 +65,8 @@ async def list_lending(
         int | None, Query(ge=1, le=2**32 - 1, description="Only groups whose head is on this server.")
     ] = None,
 ) -> Lending:
-    """Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups."""
-    return await service.lending(work, services, server_id, paging)
+    """Burst capacity: the grants of groups above their SLAs, their bounds, and the unused parts of reservations."""
+    return await service.grants(work, services, server_id, paging)
 
 
 @router.post("/join-tokens", status_code=201)

@@ -10,7 +10,7 @@ from quorate_api.database.work import Work
 from quorate_api.errors import Code, FieldError, Problem, not_found
 from quorate_api.http.pagination import Paging
 from quorate_api.http.services import Services
-from quorate_api.operator.lending import read as read_lending
+from quorate_api.operator.grants import read as read_grants
 from quorate_api.operator.schemas import (
     Capacity,
     JoinToken,
@@ -73,11 +73,11 @@ async def capacity(work: Work, services: Services) -> Capacity:
     return Capacity.model_validate(found.model_dump())
 
 
-async def lending(work: Work, services: Services, server_id: int | None, paging: Paging) -> Lending:
+async def grants(work: Work, services: Services, server_id: int | None, paging: Paging) -> Lending:
     async with _asking(work):
         fleet = await services.coordinator.servers()
         names = {view.server_id: view.name for view in fleet}
-        found = await read_lending(services.redis, datetime.now(UTC), names)
+        found = await read_grants(services.redis, datetime.now(UTC), names)
     after = paging.after_id
     left = [
         one

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::digest::digest;
 use crate::exit::Failure;
 
-/// The life of a peer token; a fresh one is sent at half of it.
+/// The lifetime of a peer token; a fresh one is sent at half of it.
 pub const PEER_TOKEN_TTL_S: u64 = 3_600;
 
 /// Signs the tokens by which servers recognise each other.

@@ -21,8 +21,8 @@ use crate::shell::secrets::{PeerKey, digest, random_secret};
 pub struct Credentials {
     pub peer_key: PeerKey,
     pub authority: Arc<Authority>,
-    /// The life of servers' certificates.
-    pub certificate_life: Duration,
+    /// The lifetime of servers' certificates.
+    pub certificate_lifetime: Duration,
 }
 
 impl Credentials {
@@ -78,21 +78,21 @@ impl Credentials {
         if let Some(request) = &register.certificate_request_pem {
             let (nobody, now) = (ServerId(0), SystemTime::now());
             self.authority
-                .issue(request, nobody, &register.address, self.certificate_life, now)
+                .issue(request, nobody, &register.address, self.certificate_lifetime, now)
                 .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
 
     pub fn issue(&self, order: &CertificateOrder) -> Option<String> {
-        let (server, address, life) = (order.server, &order.address, self.certificate_life);
+        let (server, address, lifetime) = (order.server, &order.address, self.certificate_lifetime);
         let now = SystemTime::now();
-        match (self.authority).issue(&order.request_pem, server, address, life, now) {
+        match (self.authority).issue(&order.request_pem, server, address, lifetime, now) {
             Ok(certificate) => {
                 info!(
                     server_id = server.0,
                     address,
-                    life_s = life.as_secs(),
+                    life_s = lifetime.as_secs(),
                     "certificate issued"
                 );
                 Some(certificate)

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::load::Key;
+use super::load::GroupEpoch;
 use crate::problem::{RESOURCES, Vector};
 
 /// The replica on this server keeps a group from more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bound {
+pub struct GrantBound {
     pub server: usize,
     /// In the order of [`quorate_types::cost::RESOURCES`].
     pub resource: usize,
@@ -28,7 +28,7 @@ pub fn used_up(left: &Vector, cost: &Vector, given: u64) -> Option<usize> {
 /// The lowest commitment of a server that had no more, in this interval, for each group whose head is here.
 #[derive(Debug, Default)]
 pub struct GrantBounds {
-    least: BTreeMap<Key, (u64, Bound)>,
+    least: BTreeMap<GroupEpoch, (u64, GrantBound)>,
 }
 
 impl GrantBounds {
@@ -36,7 +36,7 @@ impl GrantBounds {
         self.least.clear();
     }
 
-    pub fn note(&mut self, key: Key, given: u64, bound: Bound) {
+    pub fn note(&mut self, key: GroupEpoch, given: u64, bound: GrantBound) {
         let least = self.least.entry(key).or_insert((given, bound));
         if given < least.0 {
             *least = (given, bound);
@@ -44,7 +44,7 @@ impl GrantBounds {
     }
 
     /// The bound of a grant; none for a group that has all that it wants.
-    pub fn of(&self, key: &Key, granted: u64, wanted: u64) -> Option<Bound> {
+    pub fn of(&self, key: &GroupEpoch, granted: u64, wanted: u64) -> Option<GrantBound> {
         let (_, bound) = self.least.get(key).filter(|_| granted < wanted)?;
         Some(*bound)
     }
@@ -80,7 +80,7 @@ mod tests {
     fn the_lowest_commitment_bounds_a_group_that_wants_more() {
         let key = (GroupId(Uuid::from_u128(1)), 1);
         let mut bounds = GrantBounds::default();
-        let bound = |server| Bound { server, resource: 2 };
+        let bound = |server| GrantBound { server, resource: 2 };
         bounds.note(key, 90, bound(4));
         bounds.note(key, 70, bound(5));
         bounds.note(key, 80, bound(6));

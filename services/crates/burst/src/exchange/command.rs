@@ -3,11 +3,11 @@
 use quorate_types::Micros;
 use quorate_wire::share::Share;
 
-use super::bounds::Bound;
-use super::load::Key;
+use super::bounds::GrantBound;
+use super::load::GroupEpoch;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum ExchangeCommand {
     Send {
         to: usize,
         share: Share,
@@ -16,7 +16,7 @@ pub enum Command {
     /// The group uses at most this many requests/s of its reservation without a call of `Exchange::returned`. The rest
     /// may be burst capacity of others. `None` is the whole reservation.
     Assume {
-        key: Key,
+        key: GroupEpoch,
         per_s: Option<u64>,
     },
     /// Everything that the returned owners need is reclaimed. Other burst capacity may be used again.
@@ -26,17 +26,17 @@ pub enum Command {
 /// The rate that a group whose head is here may use above its reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Granted {
-    pub key: Key,
+    pub key: GroupEpoch,
     pub per_s: u64,
     pub until: Micros,
-    pub why: Why,
+    pub reason: GrantReason,
     /// The server and resource that keep the group from more, if it wants more and they are known.
-    pub bound: Option<Bound>,
+    pub bound: Option<GrantBound>,
 }
 
 /// The reason of a grant, or of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum GrantReason {
     /// All its servers committed.
     Agreed,
     /// The group wants no more.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use quorate_types::Micros;
 
-use super::load::Key;
+use super::load::GroupEpoch;
 use crate::problem::{RESOURCES, Vector};
 
 #[derive(Debug, Clone, Copy)]
@@ -22,11 +22,11 @@ struct Commitment {
 
 #[derive(Debug, Default)]
 pub struct Commitments {
-    made: BTreeMap<Key, Vec<Commitment>>,
+    made: BTreeMap<GroupEpoch, Vec<Commitment>>,
 }
 
 impl Commitments {
-    pub fn make(&mut self, key: Key, interval: u64, per_s: u64, cost: Vector, until: Micros) {
+    pub fn make(&mut self, key: GroupEpoch, interval: u64, per_s: u64, cost: Vector, until: Micros) {
         if per_s > 0 {
             let commitment = Commitment {
                 interval,
@@ -40,7 +40,7 @@ impl Commitments {
 
     /// In `interval` the head used the grant of the interval `using`, or none. Only that grant, or later ones, can be in use
     /// from then on.
-    pub fn in_use(&mut self, key: Key, interval: u64, using: Option<u64>) {
+    pub fn in_use(&mut self, key: GroupEpoch, interval: u64, using: Option<u64>) {
         if let Some(commitments) = self.made.get_mut(&key) {
             commitments
                 .retain(|commitment| commitment.interval >= interval || Some(commitment.interval) == using);
@@ -55,13 +55,13 @@ impl Commitments {
     }
 
     /// The highest rate that the group may be using.
-    pub fn committed_per_s(&self, key: &Key) -> u64 {
+    pub fn committed_per_s(&self, key: &GroupEpoch) -> u64 {
         let commitments = self.made.get(key).into_iter().flatten();
         commitments.map(|commitment| commitment.per_s).max().unwrap_or(0)
     }
 
     /// The amounts that groups outside `known` may be using together: groups of an earlier epoch, or that left.
-    pub fn held_by_others(&self, known: impl Fn(&Key) -> bool) -> Vector {
+    pub fn held_by_others(&self, known: impl Fn(&GroupEpoch) -> bool) -> Vector {
         let mut held = [0u64; RESOURCES];
         for (_, commitments) in self.made.iter().filter(|(key, _)| !known(key)) {
             for i in 0..RESOURCES {
@@ -75,7 +75,7 @@ impl Commitments {
         held
     }
 
-    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+    pub fn keys(&self) -> impl Iterator<Item = &GroupEpoch> {
         self.made
             .iter()
             .filter(|(_, commitments)| !commitments.is_empty())

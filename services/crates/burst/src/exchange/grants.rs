@@ -4,78 +4,82 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_types::Micros;
 
-use super::bounds::Bound;
-use super::command::{Command, Granted, Why};
-use super::load::Key;
+use super::bounds::GrantBound;
+use super::command::{ExchangeCommand, GrantReason, Granted};
+use super::load::GroupEpoch;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeldGrant {
     pub interval: u64,
     pub per_s: u64,
     pub until: Micros,
-    pub bound: Option<Bound>,
+    pub bound: Option<GrantBound>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Grants {
-    all: BTreeMap<Key, HeldGrant>,
+    all: BTreeMap<GroupEpoch, HeldGrant>,
     /// Groups whose commitments of this interval are void, also if their heads are elsewhere.
-    recalled: BTreeSet<Key>,
+    recalled: BTreeSet<GroupEpoch>,
 }
 
 impl Grants {
-    pub fn of(&self, key: &Key) -> Option<&HeldGrant> {
+    pub fn of(&self, key: &GroupEpoch) -> Option<&HeldGrant> {
         self.all.get(key)
     }
 
     /// Ends the grants for which `is_over` has a reason.
-    pub fn begin(&mut self, now: Micros, is_over: impl Fn(&Key, &HeldGrant) -> Option<Why>) -> Vec<Command> {
+    pub fn begin(
+        &mut self,
+        now: Micros,
+        is_over: impl Fn(&GroupEpoch, &HeldGrant) -> Option<GrantReason>,
+    ) -> Vec<ExchangeCommand> {
         self.recalled.clear();
         let mut commands = Vec::new();
         self.all.retain(|key, grant| {
-            let why = is_over(key, grant);
-            commands.extend(why.map(|why| ended(*key, now, why)));
-            why.is_none()
+            let reason = is_over(key, grant);
+            commands.extend(reason.map(|reason| ended(*key, now, reason)));
+            reason.is_none()
         });
         commands
     }
 
-    pub fn agree(&mut self, key: Key, grant: HeldGrant) -> Option<Command> {
+    pub fn agree(&mut self, key: GroupEpoch, grant: HeldGrant) -> Option<ExchangeCommand> {
         if self.recalled.contains(&key) {
             return None;
         }
         if grant.per_s == 0 {
             let had = self.all.remove(&key);
-            return had.map(|_| ended(key, grant.until, Why::Agreed));
+            return had.map(|_| ended(key, grant.until, GrantReason::Agreed));
         }
         self.all.insert(key, grant);
-        Some(Command::Grant(Granted {
+        Some(ExchangeCommand::Grant(Granted {
             key,
             per_s: grant.per_s,
             until: grant.until,
-            why: Why::Agreed,
+            reason: GrantReason::Agreed,
             bound: grant.bound,
         }))
     }
 
     /// Ends the group's grant, and rejects another in this interval.
-    pub fn lose(&mut self, now: Micros, key: Key) -> Option<Command> {
+    pub fn lose(&mut self, now: Micros, key: GroupEpoch) -> Option<ExchangeCommand> {
         self.recalled.insert(key);
         let had = self.all.remove(&key);
-        had.map(|_| ended(key, now, Why::Recalled))
+        had.map(|_| ended(key, now, GrantReason::Recalled))
     }
 
-    pub fn is_recalled(&self, key: &Key) -> bool {
+    pub fn is_recalled(&self, key: &GroupEpoch) -> bool {
         self.recalled.contains(key)
     }
 }
 
-fn ended(key: Key, now: Micros, why: Why) -> Command {
-    Command::Grant(Granted {
+fn ended(key: GroupEpoch, now: Micros, reason: GrantReason) -> ExchangeCommand {
+    ExchangeCommand::Grant(Granted {
         key,
         per_s: 0,
         until: now,
-        why,
+        reason,
         bound: None,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use quorate_types::Micros;
 
-use super::settings::Settings;
+use super::settings::ExchangeSettings;
 
 /// A number this far ahead is not taken for an interval.
 const AHEAD_MAX: u64 = 1 << 40;
@@ -33,7 +33,7 @@ impl Intervals {
         }
     }
 
-    pub fn begin(&mut self, now: Micros, settings: &Settings) {
+    pub fn begin(&mut self, now: Micros, settings: &ExchangeSettings) {
         self.number = self.next.0;
         self.next = (self.number + 1, now + settings.interval_us);
         (self.began, self.iteration) = (now, 0);
@@ -48,8 +48,8 @@ impl Intervals {
         self.next.1
     }
 
-    pub fn step_at(&self, settings: &Settings) -> Micros {
-        self.began + u64::from(self.iteration) * settings.round_us
+    pub fn step_at(&self, settings: &ExchangeSettings) -> Micros {
+        self.began + u64::from(self.iteration) * settings.iteration_us
     }
 
     /// A server that hears of a later interval begins it at once. True if `number` is of a later one.
@@ -63,7 +63,7 @@ impl Intervals {
     }
 
     /// The next interval begins as soon as this one has lasted a while.
-    pub fn hurry(&mut self, now: Micros, settings: &Settings) {
+    pub fn hurry(&mut self, now: Micros, settings: &ExchangeSettings) {
         let earliest = self.began + settings.interval_us / SHORTEST_PART;
         self.next.1 = self.next.1.min(earliest.max(now));
     }

@@ -2,37 +2,37 @@
 
 use quorate_types::{Epoch, GroupId};
 
-use crate::demand::Measured;
-use crate::problem::{Place, Vector};
+use crate::demand::MeasuredRates;
+use crate::problem::{ReplicaCost, Vector};
 
 /// A group in one epoch: with another chain it is another tenant.
-pub type Key = (GroupId, Epoch);
+pub type GroupEpoch = (GroupId, Epoch);
 
 /// A group with a replica here, and its rates since the last interval began.
 #[derive(Debug, Clone)]
-pub struct Load {
-    pub key: Key,
+pub struct GroupLoad {
+    pub key: GroupEpoch,
     /// The chain, head first, and the servers that will join it.
-    pub places: Vec<Place>,
+    pub replicas: Vec<ReplicaCost>,
     /// At the head, in the resource of which most is reserved.
     pub reserved_per_s: u64,
-    /// The reserved amounts at each of `places`. They are not as many requests in each resource, nor at each replica.
+    /// The reserved amounts at each of `replicas`. They are not as many requests in each resource, nor at each replica.
     pub reserved: Vec<Vector>,
     /// Known at the head only.
-    pub measured: Measured,
+    pub measured: MeasuredRates,
 }
 
-impl Load {
+impl GroupLoad {
     pub fn head(&self) -> usize {
-        self.places[0].server
+        self.replicas[0].server
     }
 
     pub fn is_on(&self, server: usize) -> bool {
-        self.places.iter().any(|place| place.server == server)
+        self.replicas.iter().any(|replica| replica.server == server)
     }
 
     pub fn others(&self, me: usize) -> impl Iterator<Item = usize> {
-        let servers = self.places.iter().map(|place| place.server);
+        let servers = self.replicas.iter().map(|replica| replica.server);
         servers.filter(move |server| *server != me)
     }
 }

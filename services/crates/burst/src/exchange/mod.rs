@@ -2,7 +2,7 @@
 //!
 //! Intervals have numbers and no common clock. A server that hears of a later one than its own begins that at once, so
 //! servers that hear one another keep step with the fastest. In each interval the iterations of [`crate::iterations`] run,
-//! one every `round_us`; messages of other intervals are dropped.
+//! one every `iteration_us`; messages of other intervals are dropped.
 //!
 //! The rates in use are feasible at any moment, over intervals too. A server's [`commitments`] fit it together with earlier
 //! ones that may still be in use, and with the amounts that it keeps for owners ([`reservations`]). A process that has just
@@ -26,18 +26,18 @@ use std::collections::BTreeMap;
 use quorate_types::Micros;
 use quorate_wire::share::{Share, ShareEntry, What};
 
-pub use self::bounds::Bound;
+pub use self::bounds::GrantBound;
 use self::bounds::GrantBounds;
-pub use self::command::{Command, Granted, Why};
+pub use self::command::{ExchangeCommand, GrantReason, Granted};
 use self::commitments::Commitments;
 use self::grants::{Grants, HeldGrant};
 use self::intervals::Intervals;
-pub use self::load::{Key, Load};
-use self::loads::Loads;
+pub use self::load::{GroupEpoch, GroupLoad};
+use self::loads::GroupLoads;
 use self::reclaim::{WideVector, fewest};
 use self::reports::Reports;
 use self::reservations::Reservations;
-pub use self::settings::{Algorithm, Settings};
+pub use self::settings::{Algorithm, ExchangeSettings};
 use crate::all::AllDrf;
 use crate::demand::DemandHistory;
 use crate::exact::exact;
@@ -45,7 +45,7 @@ use crate::head::HeadDrf;
 use crate::iterations::{HostedTenant, IterationMessage, Local, Participant};
 use crate::level::{AGGREGATE_ITERATIONS, LevelDrf};
 use crate::policy::{Policy, Reservation};
-use crate::problem::{NOTHING, Place, RESOURCES, Vector};
+use crate::problem::{NOTHING, RESOURCES, ReplicaCost, Vector};
 
 /// Frames that wait for their iteration; beyond, they are lost.
 const INBOX_MAX: usize = 4_096;
@@ -55,14 +55,14 @@ type Part = Box<dyn Participant>;
 
 pub struct Exchange {
     me: usize,
-    settings: Settings,
+    settings: ExchangeSettings,
     capacity: Vector,
     /// Until then commitments of this server's previous process may be in use.
     silent_until: Micros,
     intervals: Intervals,
     part: Option<Part>,
-    loads: Loads,
-    demands: BTreeMap<Key, DemandHistory>,
+    loads: GroupLoads,
+    demands: BTreeMap<GroupEpoch, DemandHistory>,
     reservations: Reservations,
     inbox: Vec<(usize, Share)>,
     commitments: Commitments,
@@ -73,7 +73,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(me: usize, settings: Settings, capacity: Vector, now: Micros) -> Self {
+    pub fn new(me: usize, settings: ExchangeSettings, capacity: Vector, now: Micros) -> Self {
         Self {
             me,
             settings,
@@ -81,7 +81,7 @@ impl Exchange {
             silent_until: now + settings.lapse_us(),
             intervals: Intervals::new(now),
             part: None,
-            loads: Loads::default(),
+            loads: GroupLoads::default(),
             demands: BTreeMap::new(),
             reservations: Reservations::default(),
             inbox: Vec::new(),
@@ -113,11 +113,11 @@ impl Exchange {
         step.min(self.intervals.due_at())
     }
 
-    pub fn begin(&mut self, now: Micros, loads: Vec<Load>) -> Vec<Command> {
+    pub fn begin(&mut self, now: Micros, loads: Vec<GroupLoad>) -> Vec<ExchangeCommand> {
         self.intervals.begin(now, &self.settings);
         self.part = None;
         self.bounds.begin();
-        self.loads = Loads::new(self.me, loads);
+        self.loads = GroupLoads::new(self.me, loads);
         let has_grown = self.reservations.begin(&self.loads);
         let mut commands = self.note_demand(now);
         self.end_grants(now, &mut commands);
@@ -142,7 +142,7 @@ impl Exchange {
     }
 
     /// Runs every iteration that is due.
-    pub fn step(&mut self, now: Micros) -> Vec<Command> {
+    pub fn step(&mut self, now: Micros) -> Vec<ExchangeCommand> {
         let mut commands = Vec::new();
         let Some(mut part) = self.part.take() else {
             return commands;
@@ -154,7 +154,7 @@ impl Exchange {
         commands
     }
 
-    fn iterate(&mut self, now: Micros, part: &mut Part, commands: &mut Vec<Command>) {
+    fn iterate(&mut self, now: Micros, part: &mut Part, commands: &mut Vec<ExchangeCommand>) {
         let inbox = std::mem::take(&mut self.inbox);
         self.hear_bounds(&inbox);
         let loads = &self.loads;
@@ -188,7 +188,7 @@ impl Exchange {
                 let bound = |one: &ShareEntry| bounds.get(&(one.group_id, one.epoch)).copied();
                 share.entries.iter_mut().for_each(|one| one.used_up = bound(one));
             }
-            commands.push(Command::Send { to, share });
+            commands.push(ExchangeCommand::Send { to, share });
         }
         self.intervals.iteration += 1;
         if commits {
@@ -200,7 +200,7 @@ impl Exchange {
     }
 
     /// The resource that is used up here, by group, once `given` is committed to.
-    fn note_bounds(&mut self, given: &[(usize, u64)]) -> BTreeMap<Key, usize> {
+    fn note_bounds(&mut self, given: &[(usize, u64)]) -> BTreeMap<GroupEpoch, usize> {
         let mut left = self.free();
         let given: BTreeMap<usize, u64> = given.iter().copied().collect();
         for (t, load) in self.loads.all().iter().enumerate() {
@@ -215,7 +215,7 @@ impl Exchange {
                 found.insert(load.key, resource);
                 if load.head() == self.me {
                     let server = self.me;
-                    self.bounds.note(load.key, per_s, Bound { server, resource });
+                    self.bounds.note(load.key, per_s, GrantBound { server, resource });
                 }
             }
         }
@@ -231,13 +231,13 @@ impl Exchange {
                 if let Some(resource) = one.used_up.filter(|_| is_theirs) {
                     let server = *from;
                     let given = one.number.unwrap_or(u64::MAX);
-                    self.bounds.note(key, given, Bound { server, resource });
+                    self.bounds.note(key, given, GrantBound { server, resource });
                 }
             }
         }
     }
 
-    fn commit(&mut self, now: Micros, given: &[(usize, u64)], commands: &mut Vec<Command>) {
+    fn commit(&mut self, now: Micros, given: &[(usize, u64)], commands: &mut Vec<ExchangeCommand>) {
         let until = now + self.settings.lapse_us();
         for (tenant, per_s) in given {
             let load = &self.loads.all()[*tenant];
@@ -256,9 +256,9 @@ impl Exchange {
     }
 
     /// Answers heads: until the next commitments are made, the amounts kept now stay kept.
-    fn answer_owners(&mut self, commands: &mut Vec<Command>) {
+    fn answer_owners(&mut self, commands: &mut Vec<ExchangeCommand>) {
         let over = self.over();
-        let fits = |load: &Load| {
+        let fits = |load: &GroupLoad| {
             let cost = self.loads.cost(load);
             (0..RESOURCES).all(|i| cost[i] == 0 || over[i] == 0)
         };
@@ -276,7 +276,7 @@ impl Exchange {
         }
     }
 
-    pub fn hear(&mut self, now: Micros, from: usize, share: Share) -> Vec<Command> {
+    pub fn hear(&mut self, now: Micros, from: usize, share: Share) -> Vec<ExchangeCommand> {
         let mut commands = Vec::new();
         let keys = || share.entries.iter().map(|one| (one.group_id, one.epoch));
         match share.what {
@@ -286,7 +286,8 @@ impl Exchange {
                 }
             }
             What::Returned => {
-                let theirs: Vec<Key> = keys().filter(|key| self.loads.is_headed_by(key, from)).collect();
+                let theirs: Vec<GroupEpoch> =
+                    keys().filter(|key| self.loads.is_headed_by(key, from)).collect();
                 self.give_back(now, &theirs, &mut commands);
             }
             _ if share.interval < self.intervals.number => self.pull(from, &mut commands),
@@ -299,7 +300,7 @@ impl Exchange {
     }
 
     /// Reports the present interval to a server that is behind: it may hear of it from nobody else.
-    fn pull(&mut self, from: usize, commands: &mut Vec<Command>) {
+    fn pull(&mut self, from: usize, commands: &mut Vec<ExchangeCommand>) {
         if self.intervals.pulls(from) {
             let share = Share {
                 interval: self.intervals.number,
@@ -308,7 +309,7 @@ impl Exchange {
                 entries: Vec::new(),
                 aggregates: Vec::new(),
             };
-            commands.push(Command::Send { to: from, share });
+            commands.push(ExchangeCommand::Send { to: from, share });
         }
     }
 
@@ -355,7 +356,7 @@ impl Exchange {
         }
     }
 
-    fn take_kept(&mut self, from: usize, share: &Share, commands: &mut Vec<Command>) {
+    fn take_kept(&mut self, from: usize, share: &Share, commands: &mut Vec<ExchangeCommand>) {
         for one in &share.entries {
             let load = self.loads.of(&(one.group_id, one.epoch));
             if let (Some(load), Some(per_s)) = (load, one.number)
@@ -368,9 +369,9 @@ impl Exchange {
     }
 
     /// Takes groups whose heads are here and that use more of their reservations than was assumed.
-    pub fn returned(&mut self, now: Micros, owners: &[Key]) -> Vec<Command> {
+    pub fn returned(&mut self, now: Micros, owners: &[GroupEpoch]) -> Vec<ExchangeCommand> {
         let mut commands = Vec::new();
-        let (own, new): (Vec<Key>, Vec<Key>) =
+        let (own, new): (Vec<GroupEpoch>, Vec<GroupEpoch>) =
             (owners.iter()).partition(|key| self.loads.is_headed_by(key, self.me));
         if !new.is_empty() {
             // These groups came after this interval began.
@@ -385,13 +386,13 @@ impl Exchange {
         self.send(reports, What::Returned, &mut commands);
         self.give_back(now, &own, &mut commands);
         if new.is_empty() {
-            commands.push(Command::Resume);
+            commands.push(ExchangeCommand::Resume);
         }
         commands
     }
 
     /// Keeps their whole reservations from now on, and reclaims the burst capacity taken from them.
-    fn give_back(&mut self, now: Micros, owners: &[Key], commands: &mut Vec<Command>) {
+    fn give_back(&mut self, now: Micros, owners: &[GroupEpoch], commands: &mut Vec<ExchangeCommand>) {
         for key in owners {
             if let Some(demand) = self.demands.get_mut(key) {
                 demand.forget();
@@ -402,7 +403,7 @@ impl Exchange {
     }
 
     /// Reclaims the commitments that do not fit beside the amounts kept for owners.
-    fn reclaim_excess(&mut self, now: Micros, commands: &mut Vec<Command>) {
+    fn reclaim_excess(&mut self, now: Micros, commands: &mut Vec<ExchangeCommand>) {
         if self.commitments.keys().next().is_none() {
             return;
         }
@@ -421,7 +422,7 @@ impl Exchange {
         let mut reports = Reports::default();
         for key in fewest(over, held) {
             commands.extend(self.grants.lose(now, key));
-            match self.loads.of(&key).map(Load::head) {
+            match self.loads.of(&key).map(GroupLoad::head) {
                 Some(head) if head != self.me => reports.add(head, reports::entry(key, None)),
                 _ => {}
             }
@@ -429,13 +430,17 @@ impl Exchange {
         self.send(reports, What::Recall, commands);
     }
 
-    fn send(&self, reports: Reports, what: What, commands: &mut Vec<Command>) {
+    fn send(&self, reports: Reports, what: What, commands: &mut Vec<ExchangeCommand>) {
         let shares = reports.shares(self.intervals.number, what);
-        commands.extend(shares.into_iter().map(|(to, share)| Command::Send { to, share }));
+        commands.extend(
+            shares
+                .into_iter()
+                .map(|(to, share)| ExchangeCommand::Send { to, share }),
+        );
     }
 
     /// Notes the demand of the groups whose heads are here, and what of their reservations is kept for them.
-    fn note_demand(&mut self, now: Micros) -> Vec<Command> {
+    fn note_demand(&mut self, now: Micros) -> Vec<ExchangeCommand> {
         let loads = &self.loads;
         self.demands.retain(|key, _| loads.is_headed_by(key, self.me));
         let mut commands = Vec::new();
@@ -461,30 +466,30 @@ impl Exchange {
         commands
     }
 
-    fn wanted(&self, load: &Load) -> u64 {
+    fn wanted(&self, load: &GroupLoad) -> u64 {
         self.demands[&load.key].extra_per_s(load.reserved_per_s)
     }
 
     /// Ends grants that have run out, are not wanted any more, or whose head is elsewhere now.
-    fn end_grants(&mut self, now: Micros, commands: &mut Vec<Command>) {
+    fn end_grants(&mut self, now: Micros, commands: &mut Vec<ExchangeCommand>) {
         let (loads, demands) = (&self.loads, &self.demands);
-        let why = |key: &Key, grant: &HeldGrant| {
+        let reason = |key: &GroupEpoch, grant: &HeldGrant| {
             let (Some(load), Some(demand)) = (loads.of(key), demands.get(key)) else {
-                return Some(Why::Moved);
+                return Some(GrantReason::Moved);
             };
             if grant.until <= now {
-                Some(Why::Lapsed)
+                Some(GrantReason::Lapsed)
             } else if demand.extra_per_s(load.reserved_per_s) == 0 {
-                Some(Why::Unwanted)
+                Some(GrantReason::Unwanted)
             } else {
                 None
             }
         };
-        commands.append(&mut self.grants.begin(now, why));
+        commands.append(&mut self.grants.begin(now, reason));
     }
 
     /// Reports which grants are in use: commitments to others are over.
-    fn report_use(&mut self, commands: &mut Vec<Command>) {
+    fn report_use(&mut self, commands: &mut Vec<ExchangeCommand>) {
         let mut reports = Reports::default();
         for load in self.loads.own() {
             let using = self.grants.of(&load.key).map(|grant| grant.interval);
@@ -500,9 +505,9 @@ impl Exchange {
     }
 
     fn local(&self) -> Local {
-        let hosted = |(tenant, load): (usize, &Load)| HostedTenant {
+        let hosted = |(tenant, load): (usize, &GroupLoad)| HostedTenant {
             tenant,
-            places: load.places.clone(),
+            replicas: load.replicas.clone(),
             cost: self.loads.cost(load),
             extra_per_s: (load.head() == self.me).then(|| self.wanted(load)),
             committed_per_s: self.commitments.committed_per_s(&load.key),
@@ -517,14 +522,14 @@ impl Exchange {
 
     /// The amounts that are not kept for owners, nor used by groups that were here.
     fn free(&self) -> Vector {
-        let here = [Place {
+        let here = [ReplicaCost {
             server: 0,
             cost: NOTHING,
         }];
-        let kept = |load: &Load| [self.reservations.kept(&load.key, &self.loads.cost(load))];
+        let kept = |load: &GroupLoad| [self.reservations.kept(&load.key, &self.loads.cost(load))];
         let kept: Vec<[Vector; 1]> = self.loads.all().iter().map(kept).collect();
         let kept = kept.iter().map(|kept| Reservation {
-            places: &here,
+            replicas: &here,
             reserved: kept,
             reserved_per_s: 0,
             used_per_s: 0,
@@ -537,7 +542,7 @@ impl Exchange {
         free
     }
 
-    fn held_by(&self, load: &Load) -> WideVector {
+    fn held_by(&self, load: &GroupLoad) -> WideVector {
         let (cost, per_s) = (self.loads.cost(load), self.commitments.committed_per_s(&load.key));
         std::array::from_fn(|i| u128::from(cost[i]) * u128::from(per_s))
     }
@@ -553,7 +558,7 @@ impl Exchange {
         std::array::from_fn(|i| held[i].saturating_sub(u128::from(free[i])))
     }
 
-    fn agree(&mut self, grants: &[(usize, u64)], commands: &mut Vec<Command>) {
+    fn agree(&mut self, grants: &[(usize, u64)], commands: &mut Vec<ExchangeCommand>) {
         for (tenant, per_s) in grants {
             let load = &self.loads.all()[*tenant];
             let grant = HeldGrant {
@@ -567,7 +572,7 @@ impl Exchange {
     }
 
     /// Requests/s above the reservation that a group whose head is here may use now.
-    pub fn granted_per_s(&self, now: Micros, key: &Key) -> u64 {
+    pub fn granted_per_s(&self, now: Micros, key: &GroupEpoch) -> u64 {
         let grant = self.grants.of(key).filter(|grant| grant.until > now);
         grant.map_or(0, |grant| grant.per_s)
     }

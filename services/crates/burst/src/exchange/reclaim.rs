@@ -1,6 +1,6 @@
 //! The choice of commitments to reclaim.
 
-use super::load::Key;
+use super::load::GroupEpoch;
 use crate::problem::RESOURCES;
 
 /// Amounts of a server's resources, wide enough for sums of products.
@@ -8,10 +8,10 @@ pub(super) type WideVector = [u128; RESOURCES];
 
 /// The groups whose commitments end so that `over` is covered. The largest come first, so that few groups lose theirs; if
 /// all are not enough, every user of a resource in `over` loses its own. `held`: the amounts that each may be using.
-pub(super) fn fewest(mut over: WideVector, held: Vec<(Key, WideVector)>) -> Vec<Key> {
+pub(super) fn fewest(mut over: WideVector, held: Vec<(GroupEpoch, WideVector)>) -> Vec<GroupEpoch> {
     let mut reclaimed = Vec::new();
     for i in 0..RESOURCES {
-        let mut users: Vec<&(Key, WideVector)> = held.iter().filter(|(_, held)| held[i] > 0).collect();
+        let mut users: Vec<&(GroupEpoch, WideVector)> = held.iter().filter(|(_, held)| held[i] > 0).collect();
         users.sort_by(|a, b| b.1[i].cmp(&a.1[i]).then(a.0.cmp(&b.0)));
         for (key, held) in users {
             if over[i] == 0 {
@@ -33,7 +33,7 @@ mod tests {
 
     use super::*;
 
-    fn key(n: u128) -> Key {
+    fn key(n: u128) -> GroupEpoch {
         (GroupId(Uuid::from_u128(n)), 1)
     }
 

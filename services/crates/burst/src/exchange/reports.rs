@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use quorate_types::limits::SHARE_AGGREGATES_MAX;
 use quorate_wire::share::{SHARE_ENTRIES_MAX, Share, ShareAggregate, ShareEntry, What};
 
-use super::load::Key;
+use super::load::GroupEpoch;
 use crate::iterations::{Aggregate, IterationBody, IterationMessage};
 use crate::problem::NOTHING;
 
-pub fn entry(key: Key, number: Option<u64>) -> ShareEntry {
+pub fn entry(key: GroupEpoch, number: Option<u64>) -> ShareEntry {
     ShareEntry {
         group_id: key.0,
         epoch: key.1,
@@ -48,7 +48,7 @@ impl Reports {
 }
 
 /// `names`: the tenants' keys, by number.
-pub fn to_shares(message: &IterationMessage, names: &[Key]) -> Vec<(usize, Share)> {
+pub fn to_shares(message: &IterationMessage, names: &[GroupEpoch]) -> Vec<(usize, Share)> {
     let whole = |what: What, free, entries: Vec<ShareEntry>, aggregates| Share {
         interval: message.interval,
         what,
@@ -113,7 +113,7 @@ pub fn to_message(
     from: usize,
     me: usize,
     share: &Share,
-    numbers: &HashMap<Key, usize>,
+    numbers: &HashMap<GroupEpoch, usize>,
     is_theirs: impl Fn(usize) -> bool,
 ) -> Option<IterationMessage> {
     let known = share.entries.iter().filter_map(|one| {

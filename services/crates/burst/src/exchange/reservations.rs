@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::command::Command;
-use super::load::{Key, Load};
-use super::loads::Loads;
+use super::command::ExchangeCommand;
+use super::load::{GroupEpoch, GroupLoad};
+use super::loads::GroupLoads;
 use crate::policy;
 use crate::problem::{NOTHING, RESOURCES, Vector};
 
@@ -49,18 +49,18 @@ impl KeptReservation {
 #[derive(Debug, Default)]
 pub(super) struct Reservations {
     /// By group whose head is here.
-    assumptions: BTreeMap<Key, Assumption>,
+    assumptions: BTreeMap<GroupEpoch, Assumption>,
     /// By group with a replica here.
-    kept: BTreeMap<Key, KeptReservation>,
+    kept: BTreeMap<GroupEpoch, KeptReservation>,
     /// Rates that heads elsewhere asked for in this interval.
-    asked: BTreeMap<Key, u64>,
+    asked: BTreeMap<GroupEpoch, u64>,
     /// Groups whose owners came back in this interval: their whole reservations are kept.
-    back: BTreeSet<Key>,
+    back: BTreeSet<GroupEpoch>,
 }
 
 impl Reservations {
     /// True if a reservation has appeared, or grown.
-    pub fn begin(&mut self, loads: &Loads) -> bool {
+    pub fn begin(&mut self, loads: &GroupLoads) -> bool {
         self.asked.clear();
         self.back.clear();
         self.assumptions.retain(|key, _| loads.is_known(key));
@@ -93,7 +93,7 @@ impl Reservations {
     }
 
     /// The group, whose head is here, would like to assume `per_s`.
-    pub fn assume(&mut self, load: &Load, per_s: u64) -> Command {
+    pub fn assume(&mut self, load: &GroupLoad, per_s: u64) -> ExchangeCommand {
         let assumption = self.assumptions.entry(load.key).or_default();
         let asked = assumption.asked_per_s;
         if per_s > asked || per_s < asked - asked / LESS_BY {
@@ -108,23 +108,23 @@ impl Reservations {
         self.assumed(load)
     }
 
-    fn assumed(&self, load: &Load) -> Command {
+    fn assumed(&self, load: &GroupLoad) -> ExchangeCommand {
         let assumed = self.assumptions.get(&load.key).map_or(0, |one| one.assumed_per_s);
-        Command::Assume {
+        ExchangeCommand::Assume {
             key: load.key,
             per_s: (assumed < load.reserved_per_s).then_some(assumed),
         }
     }
 
     /// The rate that the group's other servers are asked to keep, if they must hear of it in this interval.
-    pub fn asks(&self, key: &Key, interval: u64) -> Option<u64> {
+    pub fn asks(&self, key: &GroupEpoch, interval: u64) -> Option<u64> {
         let assumption = self.assumptions.get(key)?;
         let is_due = !assumption.is_settled || interval.is_multiple_of(REPEAT_INTERVALS);
         is_due.then_some(assumption.asked_per_s)
     }
 
     /// The group's head, elsewhere, asks this server to keep `per_s`.
-    pub fn is_asked(&mut self, key: Key, per_s: u64) {
+    pub fn is_asked(&mut self, key: GroupEpoch, per_s: u64) {
         if let Some(kept) = self.kept.get_mut(&key).filter(|_| !self.back.contains(&key)) {
             kept.per_s = per_s;
             self.asked.insert(key, per_s);
@@ -132,41 +132,41 @@ impl Reservations {
     }
 
     /// The amounts kept here, if one request in a full batch has this cost.
-    pub fn kept(&self, key: &Key, cost: &Vector) -> Vector {
+    pub fn kept(&self, key: &GroupEpoch, cost: &Vector) -> Vector {
         self.kept.get(key).map_or(NOTHING, |kept| kept.of(cost))
     }
 
-    fn kept_per_s(&self, key: &Key) -> u64 {
+    fn kept_per_s(&self, key: &GroupEpoch) -> u64 {
         self.kept.get(key).map_or(0, |kept| kept.per_s)
     }
 
     /// The rates that heads elsewhere asked for and that are kept.
-    pub fn answers(&self) -> impl Iterator<Item = (Key, u64)> {
+    pub fn answers(&self) -> impl Iterator<Item = (GroupEpoch, u64)> {
         let asked = self.asked.iter().map(|(key, per_s)| (*key, *per_s));
         asked.filter(|(key, per_s)| self.kept_per_s(key) >= *per_s)
     }
 
     /// A server of the group keeps `per_s`. Once all do, the head assumes it.
-    pub fn is_kept(&mut self, load: &Load, by: usize, per_s: u64) -> Option<Command> {
+    pub fn is_kept(&mut self, load: &GroupLoad, by: usize, per_s: u64) -> Option<ExchangeCommand> {
         let assumption = self.assumptions.get_mut(&load.key)?;
         if per_s != assumption.asked_per_s {
             return None;
         }
         assumption.kept_by.insert(by);
-        let is_kept = |place: &crate::Place| assumption.kept_by.contains(&place.server);
-        if assumption.is_settled && assumption.assumed_per_s == per_s || !load.places.iter().all(is_kept) {
+        let is_kept = |replica: &crate::ReplicaCost| assumption.kept_by.contains(&replica.server);
+        if assumption.is_settled && assumption.assumed_per_s == per_s || !load.replicas.iter().all(is_kept) {
             return None;
         }
         (assumption.is_settled, assumption.assumed_per_s) = (true, per_s);
         Some(self.assumed(load))
     }
 
-    pub fn asked_per_s(&self, key: &Key) -> Option<u64> {
+    pub fn asked_per_s(&self, key: &GroupEpoch) -> Option<u64> {
         self.assumptions.get(key).map(|one| one.asked_per_s)
     }
 
     /// The owner uses more than was assumed: its whole reservation is kept from now on.
-    pub fn is_back(&mut self, key: Key) {
+    pub fn is_back(&mut self, key: GroupEpoch) {
         self.back.insert(key);
         if let Some(kept) = self.kept.get_mut(&key) {
             kept.per_s = kept.per_s.max(kept.reserved_per_s);
@@ -180,26 +180,26 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::demand::Measured;
-    use crate::problem::Place;
+    use crate::demand::MeasuredRates;
+    use crate::problem::ReplicaCost;
 
     /// A group on servers 3 and 5; a request in a full batch costs the same on both.
-    fn load(reserved_per_s: u64, reserved: [Vector; 2]) -> Load {
-        let place = |server| Place {
+    fn load(reserved_per_s: u64, reserved: [Vector; 2]) -> GroupLoad {
+        let replica = |server| ReplicaCost {
             server,
             cost: [10, 20, 30],
         };
-        Load {
+        GroupLoad {
             key: (GroupId(Uuid::from_u128(1)), 1),
-            places: vec![place(3), place(5)],
+            replicas: vec![replica(3), replica(5)],
             reserved_per_s,
             reserved: reserved.to_vec(),
-            measured: Measured::default(),
+            measured: MeasuredRates::default(),
         }
     }
 
-    fn kept(reservations: &mut Reservations, me: usize, load: &Load, per_s: u64) -> Vector {
-        let loads = Loads::new(me, vec![load.clone()]);
+    fn kept(reservations: &mut Reservations, me: usize, load: &GroupLoad, per_s: u64) -> Vector {
+        let loads = GroupLoads::new(me, vec![load.clone()]);
         reservations.begin(&loads);
         reservations.is_asked(load.key, per_s);
         reservations.kept(&load.key, &loads.cost(load))

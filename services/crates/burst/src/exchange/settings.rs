@@ -12,17 +12,17 @@ pub enum Algorithm {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct ExchangeSettings {
     pub algorithm: Algorithm,
     pub policy: Policy,
     pub interval_us: Micros,
     /// Time between two iterations; all of them must fit the interval.
-    pub round_us: Micros,
+    pub iteration_us: Micros,
     /// A grant ends if it is not renewed for this many intervals.
     pub lapse_intervals: u64,
 }
 
-impl Settings {
+impl ExchangeSettings {
     pub(super) fn lapse_us(&self) -> Micros {
         self.interval_us * self.lapse_intervals
     }

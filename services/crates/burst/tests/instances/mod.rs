@@ -1,7 +1,7 @@
 //! Random problems for the tests.
 
 use proptest::prelude::*;
-use quorate_burst::{Place, SharingProblem, SharingTenant, request_by_request};
+use quorate_burst::{ReplicaCost, SharingProblem, SharingTenant, request_by_request};
 
 /// Algorithm 2 on a problem that grants few requests.
 pub fn counted(problem: &SharingProblem) -> Vec<u64> {
@@ -38,7 +38,7 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = SharingProblem> {
         (Just(free), tenants).prop_map(|(free, tenants)| {
             let tenants = tenants.into_iter().map(
                 |(order, degree, extra_per_s, costs): (Vec<usize>, usize, u64, Vec<Costs>)| SharingTenant {
-                    places: places(&order[..degree], &costs),
+                    replicas: replicas(&order[..degree], &costs),
                     extra_per_s,
                 },
             );
@@ -47,10 +47,10 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = SharingProblem> {
     })
 }
 
-fn places(servers: &[usize], costs: &[Costs]) -> Vec<Place> {
-    let places = servers.iter().zip(costs);
-    places
-        .map(|(server, cost)| Place {
+fn replicas(servers: &[usize], costs: &[Costs]) -> Vec<ReplicaCost> {
+    let replicas = servers.iter().zip(costs);
+    replicas
+        .map(|(server, cost)| ReplicaCost {
             server: *server,
             cost: [cost.0, cost.1, cost.2],
         })

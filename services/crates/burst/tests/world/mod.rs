@@ -4,9 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use quorate_burst::demand::Measured;
-use quorate_burst::exchange::{Algorithm, Bound, Command, Exchange, Key, Load, Settings, Why};
-use quorate_burst::{Place, Policy, Vector};
+use quorate_burst::demand::MeasuredRates;
+use quorate_burst::exchange::{
+    Algorithm, Exchange, ExchangeCommand, ExchangeSettings, GrantBound, GrantReason, GroupEpoch, GroupLoad,
+};
+use quorate_burst::{Policy, ReplicaCost, Vector};
 use quorate_types::{GroupId, Micros};
 use quorate_wire::share::Share;
 use uuid::Uuid;
@@ -15,12 +17,12 @@ pub const MS: Micros = 1_000;
 pub const INTERVAL: Micros = 500 * MS;
 pub const CAPACITY: Vector = [1_000_000, 2_000_000, 500_000];
 
-pub fn settings(algorithm: Algorithm, policy: Policy) -> Settings {
-    Settings {
+pub fn settings(algorithm: Algorithm, policy: Policy) -> ExchangeSettings {
+    ExchangeSettings {
         algorithm,
         policy,
         interval_us: INTERVAL,
-        round_us: 30 * MS,
+        iteration_us: 30 * MS,
         lapse_intervals: 3,
     }
 }
@@ -43,13 +45,13 @@ impl Group {
         Some(self.costs[position])
     }
 
-    fn places(&self) -> Vec<Place> {
-        let places = self.chain.iter().zip(&self.costs);
-        let place = |(server, cost): (&usize, &Vector)| Place {
+    fn replicas(&self) -> Vec<ReplicaCost> {
+        let replicas = self.chain.iter().zip(&self.costs);
+        let replica = |(server, cost): (&usize, &Vector)| ReplicaCost {
             server: *server,
             cost: *cost,
         };
-        places.map(place).collect()
+        replicas.map(replica).collect()
     }
 
     /// Reserves so many percent of the requests' cost in full batches, for each resource at each replica. With appends
@@ -107,7 +109,7 @@ type Headed = (usize, usize, u64);
 
 pub struct World {
     pub now: Micros,
-    pub settings: Settings,
+    pub settings: ExchangeSettings,
     /// A group without a chain does not exist.
     pub groups: Vec<Group>,
     /// Versions of each group, with the time of each.
@@ -128,9 +130,9 @@ pub struct World {
     assumed: BTreeMap<Headed, u64>,
     /// Owners that were noticed since their head got its last assumption.
     noticed: BTreeSet<Headed>,
-    pub whys: Vec<(usize, Why)>,
+    pub reasons: Vec<(usize, GrantReason)>,
     /// The bound of each group's last grant.
-    pub bounds: BTreeMap<usize, Option<Bound>>,
+    pub bounds: BTreeMap<usize, Option<GrantBound>>,
     /// No reservation appears while there is burst capacity: all reservations count as used.
     pub is_reserved_always: bool,
 }
@@ -139,7 +141,7 @@ pub struct World {
 pub type Fate<'a> = &'a mut dyn FnMut(&Share) -> Vec<Micros>;
 
 impl World {
-    pub fn new(servers: usize, groups: Vec<Group>, settings: Settings) -> Self {
+    pub fn new(servers: usize, groups: Vec<Group>, settings: ExchangeSettings) -> Self {
         let clocks: Vec<Micros> = (0..servers as u64).map(|s| s * 7_919 * MS).collect();
         let exchange = |s: usize| Some(Exchange::new(s, settings, CAPACITY, clocks[s]));
         Self {
@@ -156,7 +158,7 @@ impl World {
             used: BTreeMap::new(),
             assumed: BTreeMap::new(),
             noticed: BTreeSet::new(),
-            whys: Vec::new(),
+            reasons: Vec::new(),
             bounds: BTreeMap::new(),
             is_reserved_always: settings.policy == Policy::Unallocated,
         }
@@ -213,18 +215,18 @@ impl World {
         head.copied().unwrap_or(0)
     }
 
-    fn loads(&self, s: usize) -> Vec<Load> {
+    fn loads(&self, s: usize) -> Vec<GroupLoad> {
         let load = |g: usize| {
             let view = self.view(s, g)?;
             view.cost_at(s)?;
             let offered_per_s = self.groups[g].offered_per_s;
             let may = view.reserved_per_s + self.live(&(s, g, view.epoch));
-            Some(Load {
+            Some(GroupLoad {
                 key: key(g, view.epoch),
-                places: view.places(),
+                replicas: view.replicas(),
                 reserved_per_s: view.reserved_per_s,
                 reserved: view.reserved(),
-                measured: Measured {
+                measured: MeasuredRates {
                     accepted_per_s: offered_per_s.min(may),
                     offered_per_s,
                     beyond_per_s: offered_per_s.saturating_sub(view.reserved_per_s),
@@ -235,29 +237,29 @@ impl World {
         (0..self.groups.len()).filter_map(load).collect()
     }
 
-    fn carry_out(&mut self, s: usize, commands: Vec<Command>, fate: Fate) {
+    fn carry_out(&mut self, s: usize, commands: Vec<ExchangeCommand>, fate: Fate) {
         for command in commands {
             match command {
-                Command::Send { to, share } => {
+                ExchangeCommand::Send { to, share } => {
                     for delay in fate(&share) {
                         self.sent += 1;
                         self.flying.push(Reverse((self.now + delay, self.sent, to, s)));
                         self.frames.insert(self.sent, share.clone());
                     }
                 }
-                Command::Grant(granted) => {
+                ExchangeCommand::Grant(granted) => {
                     let g = group_of(&granted.key);
-                    self.whys.push((g, granted.why));
+                    self.reasons.push((g, granted.reason));
                     self.bounds.insert(g, granted.bound);
                     let used = (granted.per_s, granted.until);
                     self.used.insert((s, g, granted.key.1), used);
                 }
-                Command::Assume { key, per_s } => {
+                ExchangeCommand::Assume { key, per_s } => {
                     let headed = (s, group_of(&key), key.1);
                     self.noticed.remove(&headed);
                     self.assumed.insert(headed, per_s.unwrap_or(u64::MAX));
                 }
-                Command::Resume => {}
+                ExchangeCommand::Resume => {}
             }
         }
     }
@@ -385,11 +387,11 @@ impl World {
     }
 }
 
-fn key(g: usize, epoch: u64) -> Key {
+fn key(g: usize, epoch: u64) -> GroupEpoch {
     (GroupId(Uuid::from_u128(g as u128 + 1)), epoch)
 }
 
-fn group_of(key: &Key) -> usize {
+fn group_of(key: &GroupEpoch) -> usize {
     key.0.0.as_u128() as usize - 1
 }
 

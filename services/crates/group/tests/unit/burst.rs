@@ -69,7 +69,7 @@ fn the_first_request_of_an_epoch_is_noticed_until_its_servers_keep_the_reservati
     rig.append(1);
     assert!(rig.returned());
     rig.append(1);
-    assert!(!rig.returned(), "told once");
+    assert!(!rig.returned(), "reported once");
     rig.step(Event::Assume {
         epoch: 2,
         rate_per_s: Some(0),
@@ -98,13 +98,13 @@ fn a_learner_takes_what_its_place_in_the_chain_will_cost() {
     next.budget.replica_reserved_milli = vec![[40_000, 0, 0], [35_000, 200, 10]];
     rig.step(Event::Configure(next));
     let load = rig.load();
-    let places: Vec<_> = load
-        .places
+    let replicas: Vec<_> = load
+        .replicas
         .iter()
-        .map(|place| (place.server, place.cost))
+        .map(|replica| (replica.server, replica.cost))
         .collect();
     // Where the head counts four requests, the tail's cost is 3 500.
-    assert_eq!(places, [(2, [1_000, 0, 0]), (1, [875, 20, 1])]);
+    assert_eq!(replicas, [(2, [1_000, 0, 0]), (1, [875, 20, 1])]);
     assert_eq!(load.reserved_per_s, RATE_PER_S);
     assert_eq!(load.reserved, [[40_000, 0, 0], [35_000, 200, 10]]);
 }
@@ -117,10 +117,10 @@ fn a_head_measures_what_was_offered_and_whether_it_was_held_back() {
     rig.append(100);
     let load = rig.load();
     assert_eq!(
-        (load.key.1, load.reserved_per_s, load.places.len()),
+        (load.key.1, load.reserved_per_s, load.replicas.len()),
         (1, RATE_PER_S, 1)
     );
-    assert_eq!(load.places[0].cost, [1_000, 0, 0]);
+    assert_eq!(load.replicas[0].cost, [1_000, 0, 0]);
     assert!(load.measured.was_held_back);
     assert!(load.measured.beyond_per_s > 0);
     assert_eq!(load.measured.accepted_per_s, RATE_PER_S);
@@ -132,7 +132,7 @@ fn a_head_measures_what_was_offered_and_whether_it_was_held_back() {
     assert_eq!((calm.measured.beyond_per_s, calm.measured.offered_per_s), (0, 0));
 }
 
-/// The rates that a client was told since the last call.
+/// The rates that were sent to a client since the last call.
 fn announced(rig: &mut Rig) -> Vec<u64> {
     let rates = rig
         .messages()
@@ -146,7 +146,7 @@ fn announced(rig: &mut Rig) -> Vec<u64> {
 }
 
 #[test]
-fn a_rate_is_announced_again_when_some_client_was_told_another_meanwhile() {
+fn a_rate_is_announced_again_when_some_client_was_sent_another_meanwhile() {
     let mut rig = Rig::new(config(1, &[ME]));
     grant(&mut rig, 1, 10_000);
     assert_eq!(announced(&mut rig), [RATE_PER_S + 10_000]);

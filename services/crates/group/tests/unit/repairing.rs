@@ -112,7 +112,7 @@ fn a_damaged_batch_is_fetched_checked_sent_and_written_back() {
 }
 
 #[test]
-fn a_batch_that_no_replica_has_is_abandoned_and_its_reader_told_so() {
+fn a_batch_that_no_replica_has_is_abandoned_and_its_reader_refused() {
     let mut rig = damaged();
     for attempt in 0..REPAIR_ATTEMPTS_MAX {
         assert_eq!(fetches(&outputs(&mut rig)), [(OTHER, 1)], "attempt {attempt}");

@@ -1,7 +1,7 @@
 //! A group whose time is the test's.
 
 use bytes::Bytes;
-use quorate_burst::exchange::Load;
+use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{ClientRef, ReplicaEvent};
 use quorate_group::{Event, Group, Output, Outputs, Record, Request, Turn};
 use quorate_types::config::Member;
@@ -157,7 +157,7 @@ impl Rig {
         self.group.replica().log().next_offset()
     }
 
-    pub fn load(&mut self) -> Load {
+    pub fn load(&mut self) -> GroupLoad {
         self.group.take_load(self.turn.now_us).expect("it is a replica")
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quorate_group_log::{GroupLogs, Meaning, Opened, Options};
+use quorate_group_log::{GroupLogOptions, GroupLogs, Meaning, Opened};
 use quorate_journal::{Event, Journal};
 use quorate_types::GroupId;
 use uuid::Uuid;
@@ -42,15 +42,19 @@ fn run(parent: &Path, record_bytes: usize, is_copying: bool) {
     let opened = Opened::open(
         &dir.join("groups"),
         &dir.join("pair"),
-        Options {
+        GroupLogOptions {
             keep_segments: 0,
-            ..Options::new(classify)
+            ..GroupLogOptions::new(classify)
         },
         |_, _| {},
     )
     .expect("open");
-    let (journal, _) =
-        Journal::open(&dir.join("journal"), quorate_journal::Options::default(), |_| {}).expect("open");
+    let (journal, _) = Journal::open(
+        &dir.join("journal"),
+        quorate_journal::JournalOptions::default(),
+        |_| {},
+    )
+    .expect("open");
     let journal = Arc::new(journal);
     let logs = is_copying.then(|| {
         opened
@@ -97,7 +101,7 @@ fn load(journal: &Journal, record_bytes: usize) -> Vec<u64> {
                 std::thread::sleep(Duration::from_micros(100));
             }
         }
-        while durable.recv().expect("the journal lives") < sent {}
+        while durable.recv().expect("the journal runs") < sent {}
         latencies.push(started.elapsed().as_micros() as u64);
         std::thread::sleep(INTERVAL.saturating_sub(started.elapsed()));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quorate_group_log::{Meaning, Opened, Options};
+use quorate_group_log::{GroupLogOptions, Meaning, Opened};
 use quorate_journal::Journal;
 use quorate_types::GroupId;
 use uuid::Uuid;
@@ -33,15 +33,19 @@ fn main() {
 
 fn run(parent: &Path, record_bytes: usize, groups: u64) {
     let dir = parent.join(format!("copy-cost-{}", std::process::id()));
-    let options = Options {
+    let options = GroupLogOptions {
         scrub_bytes_per_s: 0,
         copy_bytes_per_s: 1 << 40,
         keep_segments: 0,
-        ..Options::new(classify)
+        ..GroupLogOptions::new(classify)
     };
     let opened = Opened::open(&dir.join("groups"), &dir.join("pair"), options, |_, _| {}).expect("open");
-    let (journal, _) =
-        Journal::open(&dir.join("journal"), quorate_journal::Options::default(), |_| {}).expect("open");
+    let (journal, _) = Journal::open(
+        &dir.join("journal"),
+        quorate_journal::JournalOptions::default(),
+        |_| {},
+    )
+    .expect("open");
     let journal = Arc::new(journal);
     fill(&journal, record_bytes, groups);
     let logs = opened

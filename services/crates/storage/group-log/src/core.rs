@@ -9,14 +9,14 @@ use quorate_journal::{Lsn, Source, StoredRecord, read_around};
 use quorate_types::GroupId;
 
 use crate::disk::Disk;
-use crate::errors::ReadError;
+use crate::errors::GroupLogReadError;
 use crate::format::{HEADER_BYTES, Header, LogLocation, Seal};
-use crate::options::Options;
+use crate::options::GroupLogOptions;
 
 pub(crate) struct Core {
     pub disk: Disk,
     pub salt: u64,
-    pub options: Options,
+    pub options: GroupLogOptions,
     pub is_stopping: AtomicBool,
     /// Held while pages of files are written.
     pub pages: Mutex<()>,
@@ -58,8 +58,8 @@ impl Core {
         (lsn, place): (Lsn, LogLocation),
         from: u32,
         bytes: &Bytes,
-    ) -> Result<StoredRecord, ReadError> {
-        let damaged = || ReadError::Damaged(place);
+    ) -> Result<StoredRecord, GroupLogReadError> {
+        let damaged = || GroupLogReadError::Damaged(place);
         let at = (place.position - from) as usize;
         if bytes.len() < at + place.len as usize {
             return Err(damaged());
@@ -70,7 +70,7 @@ impl Core {
             return Err(damaged());
         }
         if header.lsn != lsn {
-            return Err(ReadError::Released);
+            return Err(GroupLogReadError::Released);
         }
         let head_end = HEADER_BYTES + usize::from(header.head_len);
         let payload = bytes.slice(head_end..);

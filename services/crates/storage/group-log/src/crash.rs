@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::Options;
+use crate::GroupLogOptions;
 use crate::disk::Disk;
 use crate::manifest::Manifest;
 use crate::rig::{
@@ -78,7 +78,7 @@ fn run_until_dead(dir: &Path, fail_from: usize) -> usize {
         fail_from,
         ..Dying::default()
     });
-    let options = Options {
+    let options = GroupLogOptions {
         faults: Some(faults.clone()),
         ..rig::options()
     };

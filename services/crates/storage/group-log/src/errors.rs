@@ -16,7 +16,7 @@ pub enum OpenError {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum GroupLogReadError {
     #[error("the record's file was trimmed")]
     Released,
     #[error("the record in file {:08x} at {} is damaged; fetch it from another replica", .0.file, .0.position)]

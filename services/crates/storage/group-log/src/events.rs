@@ -17,8 +17,8 @@ pub enum Event {
         group: GroupId,
         records: Vec<(Lsn, LogLocation)>,
     },
-    /// Records of the journal are due for copying and cannot be read. Each of the [`crate::Options::answerers`] sends
-    /// the records it has, then [`Answer::Done`]. Records that nobody has are left out, and [`Event::Incomplete`]
+    /// Records of the journal are due for copying and cannot be read. Each of the [`crate::GroupLogOptions::answerers`]
+    /// sends the records it has, then [`Answer::Done`]. Records that nobody has are left out, and [`Event::Incomplete`]
     /// follows.
     Lost {
         lsns: Range<Lsn>,

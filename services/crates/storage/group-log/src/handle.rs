@@ -10,7 +10,7 @@ use quorate_journal::{Lsn, StoredRecord};
 use quorate_types::{GroupId, Index};
 
 use crate::core::Core;
-use crate::errors::ReadError;
+use crate::errors::GroupLogReadError;
 use crate::format::{HEADER_BYTES, Header, LogLocation};
 use crate::jobs::Job;
 
@@ -48,7 +48,7 @@ impl GroupLogs {
         &self,
         group: GroupId,
         places: &[(Lsn, LogLocation)],
-    ) -> Vec<Result<StoredRecord, ReadError>> {
+    ) -> Vec<Result<StoredRecord, GroupLogReadError>> {
         let mut records = Vec::with_capacity(places.len());
         let mut rest = places;
         while let Some((_, first)) = rest.first() {
@@ -70,11 +70,14 @@ impl GroupLogs {
                         .map(|at| self.core.record(group, *at, first.position, &bytes)),
                 ),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    records.extend(run.iter().map(|_| Err(ReadError::Released)));
+                    records.extend(run.iter().map(|_| Err(GroupLogReadError::Released)));
                 }
                 Err(error) => {
                     tracing::error!(%group, file = first.file, %error, "a group log cannot be read");
-                    records.extend(run.iter().map(|(_, place)| Err(ReadError::Damaged(*place))));
+                    records.extend(
+                        run.iter()
+                            .map(|(_, place)| Err(GroupLogReadError::Damaged(*place))),
+                    );
                 }
             }
             rest = behind;
@@ -89,7 +92,7 @@ impl GroupLogs {
         group: GroupId,
         place: LogLocation,
         record: &StoredRecord,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), GroupLogReadError> {
         let header = Header {
             lsn: record.lsn,
             body_len: place.len - HEADER_BYTES as u32,
@@ -102,8 +105,8 @@ impl GroupLogs {
             .core
             .write_over(group, place.file, &header, &record.head, &record.payload);
         written.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => ReadError::Released,
-            _ => ReadError::Io(error),
+            io::ErrorKind::NotFound => GroupLogReadError::Released,
+            _ => GroupLogReadError::Io(error),
         })
     }
 

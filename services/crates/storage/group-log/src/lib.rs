@@ -52,11 +52,11 @@ mod tests;
 mod walk;
 mod worker;
 
-pub use errors::{OpenError, ReadError};
+pub use errors::{GroupLogReadError, OpenError};
 pub use events::{Answer, Event, Rescued};
 pub use format::LogLocation;
 pub use handle::{GroupLogs, Stats};
 pub use open::{Found, Opened};
-pub use options::{Classify, Meaning, Options};
+pub use options::{Classify, GroupLogOptions, Meaning};
 /// A record read back, from here as from the journal.
 pub use quorate_journal::StoredRecord;

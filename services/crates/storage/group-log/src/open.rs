@@ -19,7 +19,7 @@ use crate::group_files::GroupFiles;
 use crate::groups::Groups;
 use crate::handle::GroupLogs;
 use crate::manifest::{Absent, Entry, Manifest};
-use crate::options::{Meaning, Options};
+use crate::options::{GroupLogOptions, Meaning};
 use crate::walk::{Payload, Step, Walk};
 use crate::worker::Worker;
 
@@ -41,7 +41,7 @@ pub enum Found<'a> {
 /// Group logs that were read, before copying starts.
 pub struct Opened {
     disk: Disk,
-    options: Options,
+    options: GroupLogOptions,
     lock: File,
     pair_file: PathBuf,
     manifest: Manifest,
@@ -56,7 +56,7 @@ impl Opened {
     pub fn open(
         dir: &Path,
         pair_file: &Path,
-        options: Options,
+        options: GroupLogOptions,
         mut visit: impl FnMut(GroupId, Found<'_>),
     ) -> Result<Opened, OpenError> {
         let lock = lock(dir)?;

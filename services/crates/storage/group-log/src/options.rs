@@ -23,7 +23,7 @@ pub type Classify = fn(kind: u8, head: &[u8]) -> Option<(GroupId, Meaning)>;
 
 /// How group logs use their directory and device.
 #[derive(Clone)]
-pub struct Options {
+pub struct GroupLogOptions {
     pub classify: Classify,
     /// A file is closed before it grows beyond this.
     pub file_bytes: u32,
@@ -54,7 +54,7 @@ pub struct Options {
     pub faults: Option<Arc<dyn Faults>>,
 }
 
-impl Options {
+impl GroupLogOptions {
     pub fn new(classify: Classify) -> Self {
         Self {
             classify,

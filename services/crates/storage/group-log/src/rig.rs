@@ -17,7 +17,7 @@ use crate::events::Event;
 use crate::format::LogLocation;
 use crate::handle::GroupLogs;
 use crate::open::{Found, Opened};
-use crate::options::{Meaning, Options};
+use crate::options::{GroupLogOptions, Meaning};
 
 pub const BATCH: u8 = 1;
 pub const BASE: u8 = 2;
@@ -40,20 +40,20 @@ pub fn classify(kind: u8, head: &[u8]) -> Option<(GroupId, Meaning)> {
     Some((group, meaning))
 }
 
-pub fn options() -> Options {
-    Options {
+pub fn options() -> GroupLogOptions {
+    GroupLogOptions {
         file_bytes: 12 << 10,
         pass_bytes: 96 << 10,
         copy_bytes_per_s: 1 << 40,
         reserve_bytes: 0,
         keep_segments: 0,
         poll: Duration::from_millis(2),
-        ..Options::new(classify)
+        ..GroupLogOptions::new(classify)
     }
 }
 
-pub fn journal_options() -> quorate_journal::Options {
-    quorate_journal::Options {
+pub fn journal_options() -> quorate_journal::JournalOptions {
+    quorate_journal::JournalOptions {
         segment_bytes: 32 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
@@ -66,7 +66,7 @@ pub fn journal_options() -> quorate_journal::Options {
             };
             Some((group.0.as_u128(), place))
         }),
-        ..quorate_journal::Options::default()
+        ..quorate_journal::JournalOptions::default()
     }
 }
 
@@ -177,7 +177,7 @@ pub struct Rig {
 /// `respond` handles each event on the group logs' thread.
 pub fn start(
     dir: &Path,
-    options: Options,
+    options: GroupLogOptions,
     respond: impl Fn(&Event) + Send + Sync + 'static,
 ) -> Result<Rig, OpenError> {
     start_after(dir, options, |_| {}, respond)
@@ -186,7 +186,7 @@ pub fn start(
 /// Copying starts after `prepare` has returned.
 pub fn start_after(
     dir: &Path,
-    options: Options,
+    options: GroupLogOptions,
     prepare: impl FnOnce(&Journal),
     respond: impl Fn(&Event) + Send + Sync + 'static,
 ) -> Result<Rig, OpenError> {
@@ -195,8 +195,8 @@ pub fn start_after(
 
 pub fn start_on(
     dir: &Path,
-    options: Options,
-    journal_options: quorate_journal::Options,
+    options: GroupLogOptions,
+    journal_options: quorate_journal::JournalOptions,
     prepare: impl FnOnce(&Journal),
     respond: impl Fn(&Event) + Send + Sync + 'static,
 ) -> Result<Rig, OpenError> {

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use quorate_journal::{Faults, Journal, Operation, StoredRecord};
 use quorate_types::GroupId;
 
-use crate::errors::{OpenError, ReadError};
+use crate::errors::{GroupLogReadError, OpenError};
 use crate::events::{Answer, Event, Rescued};
-use crate::options::Options;
+use crate::options::GroupLogOptions;
 use crate::rig::{
     BASE, BATCH, Contents, DROPPED, Owned, Rig, TRUNCATE, Writer, assert_same, files, group, head_of,
     memory_dir, options, payload, start, start_after, start_on,
@@ -85,7 +85,7 @@ fn a_long_part_is_written_in_pieces_that_fit_together() {
         }
         writer.wait_durable();
     };
-    let in_pieces = Options {
+    let in_pieces = GroupLogOptions {
         pending_bytes: 1_500,
         ..options()
     };
@@ -158,7 +158,7 @@ fn reads_are_joined_and_wrong_bytes_never_given() {
     for (i, (record, read)) in records.iter().zip(read).enumerate() {
         match read {
             Ok(read) => assert_eq!(read.payload, payload(record_index(record), 900)),
-            Err(ReadError::Damaged(place)) => assert_eq!((i, place), (3, victim)),
+            Err(GroupLogReadError::Damaged(place)) => assert_eq!((i, place), (3, victim)),
             Err(error) => panic!("{error}"),
         }
     }
@@ -187,7 +187,7 @@ fn reads_are_joined_and_wrong_bytes_never_given() {
     let other = (places[3].0 + 1, victim);
     assert!(matches!(
         rig.logs().read(group(1), &[other])[0],
-        Err(ReadError::Released)
+        Err(GroupLogReadError::Released)
     ));
     drop(rig);
     assert_eq!(start(dir.path(), options(), |_| {}).unwrap().holes, []);
@@ -264,7 +264,7 @@ fn records_that_the_journal_has_lost_are_asked_for() {
             let at = &rig.contents[&group(1)][6];
             let read = rig.logs().read(group(1), &[(at.lsn, at.place.unwrap())]);
             assert!(
-                matches!(read[0], Err(ReadError::Damaged(_))),
+                matches!(read[0], Err(GroupLogReadError::Damaged(_))),
                 "its place is kept, and nothing wrong is read"
             );
         }
@@ -297,7 +297,7 @@ fn lost_records_that_arrive_slowly_are_waited_for() {
             answer.send(Answer::Done).unwrap();
         });
     };
-    let options = Options {
+    let options = GroupLogOptions {
         rescue_timeout: timeout,
         ..options()
     };
@@ -329,7 +329,7 @@ impl Faults for Gate {
 #[test]
 fn a_hole_known_from_the_start_is_marked_in_every_log_and_not_asked_for() {
     let dir = memory_dir();
-    let gate = || Options {
+    let gate = || GroupLogOptions {
         faults: Some(Arc::new(Gate(Arc::default()))),
         ..options()
     };
@@ -348,7 +348,7 @@ fn a_hole_known_from_the_start_is_marked_in_every_log_and_not_asked_for() {
 #[test]
 fn a_segment_that_is_gone_is_marked_in_every_log() {
     let dir = memory_dir();
-    let gate = Options {
+    let gate = GroupLogOptions {
         faults: Some(Arc::new(Gate(Arc::default()))),
         ..options()
     };
@@ -375,7 +375,7 @@ fn a_full_device_stops_the_copying_and_loses_nothing() {
     let faults = Arc::new(Gate(go.clone()));
     let rig = start(
         dir.path(),
-        Options {
+        GroupLogOptions {
             faults: Some(faults),
             ..options()
         },
@@ -405,7 +405,7 @@ fn too_little_space_is_reported_before_it_does_harm() {
     let dir = memory_dir();
     let rig = start(
         dir.path(),
-        Options {
+        GroupLogOptions {
             reserve_bytes: u64::MAX / 2,
             ..options()
         },
@@ -425,7 +425,7 @@ fn too_little_space_is_reported_before_it_does_harm() {
 #[test]
 fn the_scrubber_finds_damage_and_closes_unneeded_holes() {
     let dir = memory_dir();
-    let fast = || Options {
+    let fast = || GroupLogOptions {
         scrub_bytes_per_s: 1 << 30,
         ..options()
     };
@@ -523,7 +523,7 @@ fn logs_of_another_journal_are_refused_and_lost_ones_noticed() {
 #[test]
 fn records_trimmed_before_they_are_copied_never_are() {
     let dir = memory_dir();
-    let keeping = |keep_segments| Options {
+    let keeping = |keep_segments| GroupLogOptions {
         keep_segments,
         keep_for: Duration::from_secs(3_600),
         ..options()
@@ -563,7 +563,7 @@ fn records_trimmed_before_they_are_copied_never_are() {
 #[test]
 fn a_base_does_not_cover_batches_truncated_before_it() {
     let dir = memory_dir();
-    let keeping = Options {
+    let keeping = GroupLogOptions {
         keep_segments: 6,
         keep_for: Duration::from_secs(3_600),
         ..options()
@@ -596,7 +596,7 @@ fn a_base_does_not_cover_batches_truncated_before_it() {
 #[test]
 fn a_segment_that_waits_long_is_copied_though_few_are_full() {
     let dir = memory_dir();
-    let patient = Options {
+    let patient = GroupLogOptions {
         keep_segments: 1_000,
         keep_for: Duration::from_millis(50),
         ..options()
@@ -622,14 +622,14 @@ fn a_full_journal_does_not_wait_for_trimmed_records() {
     }
     let dir = memory_dir();
     let full = Arc::new(Full(AtomicBool::new(false)));
-    let keeping = Options {
+    let keeping = GroupLogOptions {
         keep_segments: 1_000,
         keep_for: Duration::from_secs(3_600),
         // More than the device has left.
         reserve_bytes: 1 << 60,
         ..options()
     };
-    let journal_options = quorate_journal::Options {
+    let journal_options = quorate_journal::JournalOptions {
         faults: Some(full.clone()),
         ..crate::rig::journal_options()
     };

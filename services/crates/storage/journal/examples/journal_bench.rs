@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quorate_journal::{Event, Journal, Options, Submission};
+use quorate_journal::{Event, Journal, JournalOptions, Submission};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -36,7 +36,7 @@ fn main() {
 }
 
 fn run(dir: &std::path::Path, bytes: usize, outstanding: u64, duration: Duration) {
-    let (journal, _) = Journal::open(dir, Options::default(), |_| {}).expect("open");
+    let (journal, _) = Journal::open(dir, JournalOptions::default(), |_| {}).expect("open");
     let durable = Arc::new(AtomicU64::new(0));
     let (sink, waiting) = (durable.clone(), std::thread::current());
     let submitter = journal.submitter(Arc::new(move |event| {

@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn what_is_not_known_in_full_is_not_known() {
         assert_eq!(Contents::default().reaches(), None);
-        for (told, kind) in [(Some(owner_of as OwnerOf), 9), (None, 1)] {
+        for (owner, kind) in [(Some(owner_of as OwnerOf), 9), (None, 1)] {
             let mut contents = Contents::empty();
-            contents.note(told, 5, kind, &[1, 1]);
+            contents.note(owner, 5, kind, &[1, 1]);
             contents.note(Some(owner_of), 6, 1, &[1, 1]);
             assert_eq!(contents.reaches(), None);
         }

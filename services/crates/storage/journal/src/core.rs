@@ -6,16 +6,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use bytes::Bytes;
 
 use crate::disk::Disk;
-use crate::errors::ReadError;
+use crate::errors::JournalReadError;
 use crate::events::Event;
 use crate::jobs::Jobs;
-use crate::options::Options;
+use crate::options::JournalOptions;
 use crate::queue::Queue;
 use crate::record::{self, HEADER_BYTES, Header, Location, StoredRecord};
 use crate::segment::Table;
 
 pub(crate) struct Core {
-    pub options: Options,
+    pub options: JournalOptions,
     pub disk: Disk,
     pub table: Table,
     pub queue: Mutex<Queue>,
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// Writes a record over its damaged self. The segment is not freed meanwhile: its file might be reused.
-    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), ReadError> {
+    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), JournalReadError> {
         let header = Header {
             body_len: location.len - HEADER_BYTES as u32,
             lsn: record.lsn,
@@ -91,22 +91,28 @@ impl Core {
             self.disk
                 .patch(&segment.file, &bytes, u64::from(location.position))
         });
-        let io = |source| ReadError::Io { location, source };
-        written.ok_or(ReadError::Released)?.map_err(io)?;
-        let segment = self.table.get(location.segment).ok_or(ReadError::Released)?;
+        let io = |source| JournalReadError::Io { location, source };
+        written.ok_or(JournalReadError::Released)?.map_err(io)?;
+        let segment = self
+            .table
+            .get(location.segment)
+            .ok_or(JournalReadError::Released)?;
         self.disk.sync(&segment.file).map_err(io)
     }
 
-    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
-        let segment = self.table.get(location.segment).ok_or(ReadError::Released)?;
+    pub fn read(&self, location: Location) -> Result<StoredRecord, JournalReadError> {
+        let segment = self
+            .table
+            .get(location.segment)
+            .ok_or(JournalReadError::Released)?;
         let mut bytes = vec![0; location.len as usize];
         self.disk
             .read_at(&segment.file, &mut bytes, u64::from(location.position))
-            .map_err(|source| ReadError::Io { location, source })?;
+            .map_err(|source| JournalReadError::Io { location, source })?;
         let (header, head_len) = match record::parse(&bytes, location.segment, segment.salt) {
             Some((header, head, _)) => (header, head.len()),
-            None if self.table.get(location.segment).is_none() => return Err(ReadError::Released),
-            None => return Err(ReadError::Damaged(location)),
+            None if self.table.get(location.segment).is_none() => return Err(JournalReadError::Released),
+            None => return Err(JournalReadError::Damaged(location)),
         };
         let body = Bytes::from(bytes).slice(HEADER_BYTES..);
         let (head, payload) = (body.slice(..head_len), body.slice(head_len..));

@@ -36,7 +36,7 @@ pub enum OpenError {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum JournalReadError {
     #[error("the record's segment was released")]
     Released,
     #[error("the record at {0} is damaged; fetch it from another replica")]

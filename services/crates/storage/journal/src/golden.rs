@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::buffer::Buffer;
 use crate::handle::Journal;
 use crate::image::Image;
-use crate::options::Options;
+use crate::options::JournalOptions;
 use crate::record::{HEADER_BYTES, Location, SEGMENT_HEAD_BYTES, SegmentHead, stride};
 use crate::submission::Submission;
 
@@ -106,11 +106,11 @@ fn the_writer_gives_the_golden_bytes() {
 fn the_scan_reads_the_golden_bytes() {
     let dir = tempfile::tempdir().expect("directory");
     std::fs::write(dir.path().join("segment-00000007"), from_hex(GOLDEN)).expect("write");
-    let options = Options {
+    let options = JournalOptions {
         segment_bytes: 64 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
-        ..Options::default()
+        ..JournalOptions::default()
     };
     let mut read = Vec::new();
     let (_journal, recovery) = Journal::open(dir.path(), options, |r| {

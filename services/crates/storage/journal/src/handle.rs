@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::contents::Reach;
 use crate::core::Core;
-use crate::errors::{ReadError, SubmitError};
+use crate::errors::{JournalReadError, SubmitError};
 use crate::events::Completion;
 use crate::jobs::Job;
 use crate::record::{KIND_MARK, Location, Lsn, StoredRecord};
@@ -64,7 +64,7 @@ impl Journal {
         }
     }
 
-    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
+    pub fn read(&self, location: Location) -> Result<StoredRecord, JournalReadError> {
         self.parts.core.read(location)
     }
 
@@ -74,7 +74,7 @@ impl Journal {
     }
 
     /// Writes a record over its damaged self, and syncs it. Blocks.
-    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), ReadError> {
+    pub fn rewrite(&self, location: Location, record: &StoredRecord) -> Result<(), JournalReadError> {
         self.parts.core.rewrite(location, record)
     }
 
@@ -259,7 +259,7 @@ impl Submitter {
     }
 
     /// The record at `location`, which must be durable. Blocks for a read from disk if it is not cached.
-    pub fn read(&self, location: Location) -> Result<StoredRecord, ReadError> {
+    pub fn read(&self, location: Location) -> Result<StoredRecord, JournalReadError> {
         self.parts.core.read(location)
     }
 }

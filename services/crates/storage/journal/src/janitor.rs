@@ -10,7 +10,7 @@ use crate::direct::DirectFile;
 use crate::disk::Disk;
 use crate::events::Event;
 use crate::jobs::Job;
-use crate::options::Options;
+use crate::options::JournalOptions;
 use crate::record::Lsn;
 use crate::segment::{self, Segment};
 
@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 pub(crate) struct Janitor {
     disk: Disk,
-    options: Options,
+    options: JournalOptions,
     /// Numbers of files free for reuse.
     spares: VecDeque<u32>,
     /// Allocated, not yet written through.
@@ -28,7 +28,7 @@ pub(crate) struct Janitor {
 }
 
 impl Janitor {
-    pub fn new(disk: Disk, options: Options, spares: VecDeque<u32>, next_number: u32) -> Self {
+    pub fn new(disk: Disk, options: JournalOptions, spares: VecDeque<u32>, next_number: u32) -> Self {
         Self {
             disk,
             options,

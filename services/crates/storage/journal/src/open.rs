@@ -14,9 +14,9 @@ use crate::errors::OpenError;
 use crate::handle::{Journal, Parts};
 use crate::janitor::Janitor;
 use crate::jobs::{Job, Jobs};
-use crate::options::Options;
+use crate::options::JournalOptions;
 use crate::queue::Queue;
-use crate::record::{Record, SEGMENT_HEAD_BYTES};
+use crate::record::{JournalRecord, SEGMENT_HEAD_BYTES};
 use crate::scan::{self, End, Head, Recovery, Scanned, SegmentFile};
 use crate::segment::{self, Name, Segment, Table};
 use crate::source::Source;
@@ -27,8 +27,8 @@ impl Journal {
     /// Blocks during the scan (about 1 s per GB).
     pub fn open(
         dir: &Path,
-        options: Options,
-        mut visit: impl FnMut(Record<'_>),
+        options: JournalOptions,
+        mut visit: impl FnMut(JournalRecord<'_>),
     ) -> Result<(Journal, Recovery), OpenError> {
         options.validate()?;
         let lock = lock(dir)?;
@@ -127,7 +127,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
 /// Segments whose heads are lost stay in place, for inspection.
 fn adopt(
     disk: &Disk,
-    options: &Options,
+    options: &JournalOptions,
     table: &Table,
     found: impl Iterator<Item = (SegmentFile<OpenFile>, Head)>,
     end: Option<End>,
@@ -208,7 +208,13 @@ fn list(disk: &Disk) -> std::io::Result<(Vec<SegmentFile<OpenFile>>, VecDeque<u3
 
 /// Completes the segment of the next write: full length, and nothing behind the end that a later scan could take for
 /// a record.
-fn complete(disk: &Disk, segment: &Segment, bytes: u64, end: &End, options: &Options) -> std::io::Result<()> {
+fn complete(
+    disk: &Disk,
+    segment: &Segment,
+    bytes: u64,
+    end: &End,
+    options: &JournalOptions,
+) -> std::io::Result<()> {
     if bytes < options.segment_bytes {
         disk.fill(&segment.file, bytes..options.segment_bytes)?;
     }

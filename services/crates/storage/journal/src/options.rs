@@ -12,7 +12,7 @@ use crate::record::{self, Lsn};
 
 /// How the journal uses its directory.
 #[derive(Clone)]
-pub struct Options {
+pub struct JournalOptions {
     /// Size of one segment file, a multiple of 4096.
     pub segment_bytes: u64,
     /// Most bytes submitted and not yet synced.
@@ -32,7 +32,7 @@ pub struct Options {
     pub faults: Option<Arc<dyn Faults>>,
 }
 
-impl Default for Options {
+impl Default for JournalOptions {
     fn default() -> Self {
         Self {
             segment_bytes: limits::JOURNAL_SEGMENT_BYTES,
@@ -48,7 +48,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl JournalOptions {
     /// Longest head plus payload of one record, in bytes.
     pub fn body_bytes_max(&self) -> usize {
         let in_segment = self.segment_bytes - record::SEGMENT_HEAD_BYTES - record::HEADER_BYTES as u64;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::buffer::Buffer;
 use crate::errors::SubmitError;
 use crate::events::Completion;
-use crate::options::Options;
+use crate::options::JournalOptions;
 use crate::record::{self, HEADER_BYTES, KIND_MARK, Location, Lsn, SEGMENT_HEAD_BYTES};
 use crate::segment::{Segment, Table};
 use crate::submission::{Submission, Submitted};
@@ -127,7 +127,7 @@ impl Queue {
 
     pub fn place(
         &mut self,
-        options: &Options,
+        options: &JournalOptions,
         submitter: usize,
         submission: &Submission<'_>,
     ) -> Result<Submitted, SubmitError> {
@@ -231,7 +231,7 @@ impl Queue {
 
 // The writer.
 impl Queue {
-    /// The next errand of the writer's thread, which counts as asleep if it is told to sleep.
+    /// The next errand of the writer's thread, which counts as asleep if the errand is to sleep.
     pub fn errand(&mut self, mark_after: Option<Duration>) -> Errand {
         self.is_writer_asleep = false;
         if self.failed.is_some() {
@@ -252,7 +252,7 @@ impl Queue {
     }
 
     /// Swaps the submissions into `writing`. After a while without any, a mark takes their place.
-    pub fn take(&mut self, options: &Options, writing: &mut Buffer) -> Result<Taken, Nothing> {
+    pub fn take(&mut self, options: &JournalOptions, writing: &mut Buffer) -> Result<Taken, Nothing> {
         if self.failed.is_some() {
             return Err(Nothing::Ever);
         }
@@ -287,7 +287,7 @@ impl Queue {
     }
 
     /// Appends a mark, unless that would take a new segment.
-    fn mark(&mut self, options: &Options) {
+    fn mark(&mut self, options: &JournalOptions) {
         let end = self.position + record::stride(0) as u64;
         if end > options.segment_bytes {
             return;

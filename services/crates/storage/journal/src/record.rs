@@ -46,7 +46,7 @@ impl std::fmt::Display for Location {
 
 /// An intact record found while the journal is opened; borrows the scan's buffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'a> {
+pub struct JournalRecord<'a> {
     pub lsn: Lsn,
     pub kind: u8,
     pub head: &'a [u8],

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use quorate_types::planted::{self, Bug};
 
-use crate::record::{self, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead};
+use crate::record::{self, JournalRecord, Location, Lsn, SEGMENT_HEAD_BYTES, SegmentHead};
 use crate::source::{Source, read_around};
 
 /// Findings of opening a journal.
@@ -96,7 +96,7 @@ fn read_head(number: u32, source: &impl Source) -> io::Result<Head> {
 /// Yields the intact records of `segments`, given in order of their numbers. Each segment is read whole.
 pub fn scan<S: Source>(
     segments: &[SegmentFile<S>],
-    visit: &mut dyn FnMut(Record<'_>),
+    visit: &mut dyn FnMut(JournalRecord<'_>),
 ) -> io::Result<Scanned> {
     let heads: Vec<Head> = segments
         .iter()
@@ -143,7 +143,7 @@ pub fn scan<S: Source>(
 }
 
 struct Walk<'v> {
-    visit: &'v mut dyn FnMut(Record<'_>),
+    visit: &'v mut dyn FnMut(JournalRecord<'_>),
     recovery: Recovery,
     end: Option<End>,
 }
@@ -234,7 +234,7 @@ impl Walk<'_> {
             position: position as u32,
             len,
         };
-        (self.visit)(Record {
+        (self.visit)(JournalRecord {
             lsn: header.lsn,
             kind: header.kind,
             head: record_head,

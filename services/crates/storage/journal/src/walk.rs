@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::record::{
-    self, ALIGN_BYTES, HEADER_BYTES, Location, Lsn, Record, SEGMENT_HEAD_BYTES, SegmentHead,
+    self, ALIGN_BYTES, HEADER_BYTES, JournalRecord, Location, Lsn, SEGMENT_HEAD_BYTES, SegmentHead,
 };
 use crate::source::{Source, Window};
 
@@ -20,7 +20,7 @@ pub struct Walk<S> {
 /// The next item in a segment.
 #[derive(Debug)]
 pub enum Step<'a> {
-    Record(Record<'a>),
+    Record(JournalRecord<'a>),
     /// Unreadable records from `first_lsn` up to, but without, `end_lsn`.
     Hole {
         first_lsn: Lsn,
@@ -94,7 +94,7 @@ impl<S: Source> Walk<S> {
         let len = HEADER_BYTES + header.body_len as usize;
         let body = &self.window.look(at, len)?[HEADER_BYTES..];
         let (head, payload) = body.split_at(usize::from(header.head_len));
-        Ok(Step::Record(Record {
+        Ok(Step::Record(JournalRecord {
             lsn: header.lsn,
             kind: header.kind,
             head,

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quorate_journal::record::KIND_MARK;
-use quorate_journal::{Event, Journal, Options, SubmitError};
+use quorate_journal::{Event, Journal, JournalOptions, SubmitError};
 use support::{open, payload};
 
 const DIR_VARIABLE: &str = "QUORATE_JOURNAL_CRASH_DIR";
 const KILLS: usize = 5;
 
-fn options() -> Options {
-    Options {
+fn options() -> JournalOptions {
+    JournalOptions {
         segment_bytes: 2 << 20,
         reserve_bytes: 0,
-        ..Options::default()
+        ..JournalOptions::default()
     }
 }
 

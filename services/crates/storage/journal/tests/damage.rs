@@ -265,7 +265,7 @@ fn a_record_forged_inside_a_payload_is_not_read() {
 #[test]
 fn damage_to_the_last_record_is_named_once_a_mark_stands_behind_it() {
     let dir = tempfile::tempdir().unwrap();
-    let options = quorate_journal::Options {
+    let options = quorate_journal::JournalOptions {
         mark_after: Some(std::time::Duration::from_millis(20)),
         ..small()
     };

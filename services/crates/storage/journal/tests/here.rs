@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quorate_journal::{Event, Faults, Operation, Options, Submission, SubmitError, Submitter};
+use quorate_journal::{Event, Faults, JournalOptions, Operation, Submission, SubmitError, Submitter};
 use support::{open, payload, put, small, submitter};
 
 /// Waits while the next segment is being prepared.
@@ -66,7 +66,7 @@ fn records_written_here_are_durable_and_reported_when_the_call_returns() {
 #[test]
 fn here_and_the_journals_thread_take_turns_and_keep_one_order() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = JournalOptions {
         segment_bytes: 1 << 20,
         ..small()
     };
@@ -112,7 +112,7 @@ fn tag_of(event: &Event) -> u64 {
 #[test]
 fn a_mark_follows_records_written_here() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = JournalOptions {
         mark_after: Some(Duration::from_millis(20)),
         ..small()
     };
@@ -148,7 +148,7 @@ impl Faults for FailingSync {
 fn a_sync_that_fails_here_is_final() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Arc::new(FailingSync::default());
-    let options = Options {
+    let options = JournalOptions {
         faults: Some(faults.clone()),
         ..small()
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_journal::{
-    Event, Faults, Journal, OpenError, Operation, Options, ReadError, Submission, SubmitError,
+    Event, Faults, Journal, JournalOptions, JournalReadError, OpenError, Operation, Submission, SubmitError,
 };
 use support::{open, payload, put, small, submitter};
 
@@ -95,7 +95,10 @@ fn old_segments_are_reused_and_their_old_records_never_come_back() {
     seen.durable(2_000);
     let files = std::fs::read_dir(dir.path()).unwrap().count();
     assert!(files <= 9, "{files} files: segments are reused, not piled up");
-    assert!(matches!(journal.read(first.unwrap()), Err(ReadError::Released)));
+    assert!(matches!(
+        journal.read(first.unwrap()),
+        Err(JournalReadError::Released)
+    ));
     drop(journal);
     let (_journal, recovery, records) = open(dir.path(), small());
     assert!(
@@ -124,7 +127,7 @@ fn each_submitter_receives_its_own_tags() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, ..) = open(
         dir.path(),
-        Options {
+        JournalOptions {
             segment_bytes: 4 << 20,
             ..small()
         },
@@ -214,7 +217,7 @@ fn records_found_at_a_start_are_synced_before_they_count_as_durable() {
     drop(journal);
     let faults = Arc::new(Faulty::default());
     faults.sync_in.store(1, Ordering::SeqCst);
-    let options = Options {
+    let options = JournalOptions {
         faults: Some(faults),
         ..small()
     };
@@ -228,7 +231,7 @@ fn a_failed_sync_is_final_and_acknowledges_nothing() {
     let faults = Arc::new(Faulty::default());
     let (journal, ..) = open(
         dir.path(),
-        Options {
+        JournalOptions {
             faults: Some(faults.clone()),
             ..small()
         },
@@ -261,7 +264,7 @@ fn a_failed_write_is_final() {
     let faults = Arc::new(Faulty::default());
     let (journal, ..) = open(
         dir.path(),
-        Options {
+        JournalOptions {
             faults: Some(faults.clone()),
             ..small()
         },
@@ -279,7 +282,7 @@ fn a_failed_write_is_final() {
 fn a_full_disk_refuses_and_takes_again_when_segments_are_released() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faulty::default());
-    let options = Options {
+    let options = JournalOptions {
         faults: Some(faults.clone()),
         reserve_bytes: 4096,
         ..small()
@@ -331,7 +334,7 @@ fn a_full_disk_refuses_and_takes_again_when_segments_are_released() {
 fn a_full_buffer_is_refused_and_room_is_announced() {
     let dir = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faulty::default());
-    let options = Options {
+    let options = JournalOptions {
         faults: Some(faults.clone()),
         buffer_bytes_max: 10_000,
         segment_bytes: 1 << 20,
@@ -377,10 +380,10 @@ fn a_really_full_file_system_loses_nothing() {
         }
     }
     let _unmount = Unmount(dir.path());
-    let options = Options {
+    let options = JournalOptions {
         segment_bytes: 1 << 20,
         reserve_bytes: 8192,
-        ..Options::default()
+        ..JournalOptions::default()
     };
     let (journal, ..) = open(dir.path(), options.clone());
     let (submitter, seen) = submitter(&journal);
@@ -422,7 +425,10 @@ fn a_damaged_record_is_written_again_in_its_place() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[places[1].position as usize + 100] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
-    assert!(matches!(journal.read(places[1]), Err(ReadError::Damaged(_))));
+    assert!(matches!(
+        journal.read(places[1]),
+        Err(JournalReadError::Damaged(_))
+    ));
     journal.rewrite(places[1], &sound).unwrap();
     assert_eq!(journal.read(places[1]).unwrap(), sound);
     drop(journal);
@@ -433,7 +439,7 @@ fn a_damaged_record_is_written_again_in_its_place() {
 #[test]
 fn a_new_journal_can_begin_at_a_later_number() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = JournalOptions {
         first_lsn: 100,
         ..small()
     };
@@ -466,7 +472,7 @@ impl Faults for SlowDisk {
 fn a_slow_disk_shows_in_the_age_of_the_oldest_submission() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Arc::new(SlowDisk(std::sync::Mutex::new(())));
-    let options = Options {
+    let options = JournalOptions {
         faults: Some(disk.clone()),
         ..small()
     };

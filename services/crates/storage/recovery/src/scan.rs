@@ -11,7 +11,7 @@ use bytes::Bytes;
 use quorate_chain::Replica;
 use quorate_group_log::Found;
 use quorate_journal::record::{KIND_MARK, SEGMENT_HEAD_BYTES};
-use quorate_journal::{Damage, Lsn, Record, Recovery};
+use quorate_journal::{Damage, JournalRecord, Lsn, Recovery};
 use quorate_types::control::HeldGroup;
 use quorate_types::{Durability, GroupId, Index, ServerId};
 use quorate_wire::Batch;
@@ -138,7 +138,7 @@ impl Scan {
     }
 
     /// Takes the journal's next record. An error means that this version cannot read the journal.
-    pub fn record(&mut self, record: &Record<'_>) -> Result<(), UnknownRecord> {
+    pub fn record(&mut self, record: &JournalRecord<'_>) -> Result<(), UnknownRecord> {
         if self.next_lsn.is_some_and(|expected| record.lsn < expected) {
             return Ok(()); // Its group's log has it.
         }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use quorate_chain::Base;
 use quorate_group_log::{Found, LogLocation};
 use quorate_journal::record::KIND_MARK;
-use quorate_journal::{Damage, Location, Lsn, Record, Recovery};
+use quorate_journal::{Damage, JournalRecord, Location, Lsn, Recovery};
 use quorate_types::{GroupId, Index, ServerId};
 use quorate_wire::BatchHeader;
 use uuid::Uuid;
@@ -60,7 +60,7 @@ impl Reader {
             position: self.position,
             len: 64,
         };
-        let record = Record {
+        let record = JournalRecord {
             lsn: self.lsn,
             kind,
             head,
@@ -345,10 +345,10 @@ fn written_records_are_read_back() {
         assert!(classify(entry.kind(), &entry.head).is_some());
     }
     let cut = GroupRecord::truncate(id, 7, 3);
-    let foreign = UnknownRecord { kind: KIND_TRUNCATE };
+    let unknown = UnknownRecord { kind: KIND_TRUNCATE };
     assert_eq!(
         decode(KIND_TRUNCATE, &cut.head[..20], &[]).expect_err("too short"),
-        foreign
+        unknown
     );
     assert!(decode(KIND_REPAIRED + 1, &cut.head, &[]).is_err());
 }

@@ -33,9 +33,9 @@ pub struct ServerCounts {
     pub bytes: u64,
     pub refused: u64,
     pub throttled: u64,
-    pub lent: u64,
-    pub lending_recalls: u64,
-    pub lending_granted_per_s: u64,
+    pub burst_requests: u64,
+    pub reclaims: u64,
+    pub granted_per_s: u64,
     pub latency: Latencies,
     pub journal_syncs: u64,
     pub journal_bytes: u64,
@@ -53,9 +53,9 @@ impl ServerCounts {
         self.bytes += other.bytes;
         self.refused += other.refused;
         self.throttled += other.throttled;
-        self.lent += other.lent;
-        self.lending_recalls += other.lending_recalls;
-        self.lending_granted_per_s += other.lending_granted_per_s;
+        self.burst_requests += other.burst_requests;
+        self.reclaims += other.reclaims;
+        self.granted_per_s += other.granted_per_s;
         self.latency.merge(&other.latency);
         self.journal_syncs += other.journal_syncs;
         self.journal_bytes += other.journal_bytes;
@@ -72,9 +72,9 @@ pub struct Meter {
     bytes: Counter<u64>,
     refused: Counter<u64>,
     throttled: Counter<u64>,
-    lent: Counter<u64>,
-    lending_recalls: Counter<u64>,
-    lending_granted: Gauge<u64>,
+    burst_requests: Counter<u64>,
+    reclaims: Counter<u64>,
+    granted: Gauge<u64>,
     committed: Counter<u64>,
     commit_duration: Histogram<f64>,
     journal_syncs: Counter<u64>,
@@ -107,9 +107,9 @@ impl Meter {
             bytes: counter(names::BYTES),
             refused: counter(names::REFUSED),
             throttled: counter(names::THROTTLED),
-            lent: counter(names::LENT),
-            lending_recalls: counter(names::LENDING_RECALLS),
-            lending_granted: gauge(names::LENDING_GRANTED),
+            burst_requests: counter(names::BURST_REQUESTS),
+            reclaims: counter(names::RECLAIMS),
+            granted: gauge(names::GRANTED),
             committed: counter(names::COMMITTED),
             commit_duration: meter
                 .f64_histogram(duration.name)
@@ -132,8 +132,8 @@ impl Meter {
             (&self.bytes, counts.bytes),
             (&self.refused, counts.refused),
             (&self.throttled, counts.throttled),
-            (&self.lent, counts.lent),
-            (&self.lending_recalls, counts.lending_recalls),
+            (&self.burst_requests, counts.burst_requests),
+            (&self.reclaims, counts.reclaims),
             (&self.committed, counts.latency.total()),
             (&self.journal_syncs, counts.journal_syncs),
             (&self.journal_bytes, counts.journal_bytes),
@@ -143,7 +143,7 @@ impl Meter {
             counter.add(count, &[]);
         }
         self.links_up.record(counts.links_up, &[]);
-        self.lending_granted.record(counts.lending_granted_per_s, &[]);
+        self.granted.record(counts.granted_per_s, &[]);
         for (role, name) in ROLES {
             let groups = counts.roles.iter().filter(|r| **r == role).count();
             self.groups
@@ -173,14 +173,14 @@ fn thinned(count: u64, total: u64) -> u64 {
 /// Exports memory and CPU time, read at each export.
 pub(super) fn observe_process(meter: &OtelMeter) {
     let memory = names::MEMORY;
-    let _lives_with_the_provider = meter
+    let _kept_by_the_provider = meter
         .u64_observable_gauge(memory.name)
         .with_unit(memory.unit)
         .with_description(memory.description)
         .with_callback(|observer| observer.observe(process::now().memory_bytes, &[]))
         .build();
     let cpu = names::CPU_TIME;
-    let _lives_with_the_provider = meter
+    let _kept_by_the_provider = meter
         .f64_observable_counter(cpu.name)
         .with_unit(cpu.unit)
         .with_description(cpu.description)

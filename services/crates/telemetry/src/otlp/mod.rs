@@ -20,7 +20,7 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use self::http::Client;
 use self::meter::Meter;
 use self::spans::Tracer;
-use crate::options::Options;
+use crate::options::TelemetryOptions;
 
 /// The interval of exports, the same as the API's.
 const METRICS_EVERY: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub enum ExportersError {
 
 impl Exporters {
     /// Builds the pipelines, each with a thread of its own. Does not connect.
-    pub fn new(options: &Options, endpoint: &str) -> Result<Self, ExportersError> {
+    pub fn new(options: &TelemetryOptions, endpoint: &str) -> Result<Self, ExportersError> {
         if !endpoint.starts_with("http://") {
             return Err(ExportersError::NotHttp(endpoint.to_string()));
         }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use quorate_types::limits::{TELEMETRY_RESEND_S, TELEMETRY_WINDOWS_MAX};
 use quorate_types::{Epoch, GroupId, Micros};
 
-use super::record::{Record, WINDOW_MS, WINDOW_S};
+use super::record::{UsageRecord, WINDOW_MS, WINDOW_S};
 use quorate_usage::{Sample, Totals};
 
 /// Windows between two samples of a group that get records. When a server slept for longer, the windows in the middle are
@@ -31,7 +31,7 @@ struct Key {
 
 #[derive(Debug)]
 struct Kept {
-    record: Record,
+    record: UsageRecord,
     active_us: Micros,
     paused_us: Micros,
     /// Grows with each change of the record.
@@ -60,8 +60,8 @@ struct Tracked {
 
 /// Records to be sent together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
-    pub records: Vec<Record>,
+pub struct UsageBatch {
+    pub records: Vec<UsageRecord>,
     /// Arguments for [`WindowBook::mark_sent`].
     pub marks: Vec<Mark>,
 }
@@ -165,8 +165,8 @@ impl WindowBook {
     }
 
     /// The oldest records that changed since they were last sent, up to `records_max`.
-    pub fn pending(&mut self, records_max: usize) -> Batch {
-        let mut batch = Batch {
+    pub fn pending(&mut self, records_max: usize) -> UsageBatch {
+        let mut batch = UsageBatch {
             records: Vec::new(),
             marks: Vec::new(),
         };
@@ -261,7 +261,7 @@ impl Tracked {
 
 impl Kept {
     fn new(sample: &Sample, window_start_s: u64, (first_entries, first_bytes): (u64, u64)) -> Self {
-        let record = Record {
+        let record = UsageRecord {
             group: sample.group,
             epoch: sample.epoch,
             log_epoch: sample.log_epoch,

@@ -5,7 +5,7 @@ mod book;
 mod live;
 mod record;
 
-pub use book::{Batch, Mark, WindowBook};
+pub use book::{Mark, UsageBatch, WindowBook};
 pub use live::LiveMeter;
 pub use quorate_usage::{Buckets, Histogram, Sample, Totals, bucket_of, upper_edge_us};
-pub use record::{LiveEntry, LiveGroup, Process, Record, UsageEntry, WINDOW_MS, WINDOW_S};
+pub use record::{LiveEntry, LiveGroup, Process, UsageEntry, UsageRecord, WINDOW_MS, WINDOW_S};

@@ -17,7 +17,7 @@ pub struct UsageEntry<'a> {
     pub at_ms: u64,
     #[serde(flatten)]
     pub process: Process,
-    pub records: &'a [Record],
+    pub records: &'a [UsageRecord],
 }
 
 /// Memory and CPU time of the whole server process.
@@ -31,7 +31,7 @@ pub struct Process {
 
 /// One group in one epoch and window, on this server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct UsageRecord {
     pub group: GroupId,
     pub epoch: Epoch,
     /// Counters of different logs of a group are added up.

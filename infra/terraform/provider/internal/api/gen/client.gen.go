@@ -2149,7 +2149,7 @@ type ClientInterface interface {
 
 	// ListLending List Lending
 	//
-	// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
+	// Burst capacity: the grants of groups above their SLAs, their bounds, and the unused parts of reservations.
 	//
 	// Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 	ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2839,7 +2839,7 @@ func (c *Client) RevokeJoinToken(ctx context.Context, tokenId string, reqEditors
 
 // ListLending List Lending
 //
-// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
+// Burst capacity: the grants of groups above their SLAs, their bounds, and the unused parts of reservations.
 //
 // Corresponds with GET /v1/operator/lending (the `ListLending` operationId).
 func (c *Client) ListLending(ctx context.Context, params *ListLendingParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5674,7 +5674,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListLendingWithResponse List Lending
 	//
-	// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
+	// Burst capacity: the grants of groups above their SLAs, their bounds, and the unused parts of reservations.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8645,7 +8645,7 @@ func (c *ClientWithResponses) RevokeJoinTokenWithResponse(ctx context.Context, t
 
 // ListLendingWithResponse List Lending
 //
-// Burst capacity: the grants of groups above their SLAs, their bounds, and reservations lent to other groups.
+// Burst capacity: the grants of groups above their SLAs, their bounds, and the unused parts of reservations.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use quorate_journal::{Journal, Lsn, Sealed};
 
-use crate::options::Options;
+use crate::options::GroupLogOptions;
 
 /// The time since which each full segment, by its first lsn, has been waiting.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Due {
 
 impl Due {
     /// Number of full segments to copy now, from the oldest on: all, if the journal has no space left.
-    pub fn count(&mut self, options: &Options, journal: &Journal, sealed: &[Sealed]) -> usize {
+    pub fn count(&mut self, options: &GroupLogOptions, journal: &Journal, sealed: &[Sealed]) -> usize {
         let now = Instant::now();
         let before = std::mem::take(&mut self.waiting_since);
         self.waiting_since = sealed

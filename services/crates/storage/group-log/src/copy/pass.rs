@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use quorate_journal::record::KIND_MARK;
-use quorate_journal::{Lsn, Record, Sealed, Step};
+use quorate_journal::{JournalRecord, Lsn, Sealed, Step};
 use quorate_types::GroupId;
 
 use crate::copy::pace::Pace;
@@ -29,12 +29,12 @@ pub(crate) struct Pass<'a> {
     writing: Writing<'a>,
     pace: Pace,
     read_bytes: u64,
-    report: Report,
+    report: CopyReport,
 }
 
 /// Result of a copy pass. It counts once the manifest names it.
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct CopyReport {
     /// The last record that was copied or skipped.
     pub through: Lsn,
     pub records: u64,
@@ -64,12 +64,12 @@ impl<'a> Pass<'a> {
             writing: Writing::new(core, spare),
             pace: Pace::new(core.options.copy_bytes_per_s, segments_due),
             read_bytes: 0,
-            report: Report::default(),
+            report: CopyReport::default(),
         }
     }
 
     /// Copies the records of `sealed` behind `copied_lsn`, up to the bounds of a pass, and syncs them.
-    pub fn run(mut self, copied_lsn: Lsn, sealed: Vec<Sealed>) -> (io::Result<()>, Report) {
+    pub fn run(mut self, copied_lsn: Lsn, sealed: Vec<Sealed>) -> (io::Result<()>, CopyReport) {
         self.report.through = copied_lsn;
         let outcome = self.copy(sealed).and_then(|()| self.writing.sync());
         let Writing {
@@ -78,7 +78,7 @@ impl<'a> Pass<'a> {
             spare,
             ..
         } = self.writing;
-        let report = Report {
+        let report = CopyReport {
             moved,
             written_bytes,
             spare,
@@ -198,7 +198,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn copy_record(&mut self, record: &Record<'_>) -> io::Result<()> {
+    fn copy_record(&mut self, record: &JournalRecord<'_>) -> io::Result<()> {
         let Some((group, meaning)) = (self.core.options.classify)(record.kind, record.head) else {
             return Err(io::Error::other(format!(
                 "record {} of the journal, of kind {}, is not one of this version",

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use quorate_journal::{Event, Journal, Lsn, Options, Record, Recovery, Submitted, Submitter};
+use quorate_journal::{Event, Journal, JournalOptions, JournalRecord, Lsn, Recovery, Submitted, Submitter};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
@@ -16,8 +16,8 @@ pub struct Owned {
     pub payload: Vec<u8>,
 }
 
-impl From<Record<'_>> for Owned {
-    fn from(r: Record<'_>) -> Self {
+impl From<JournalRecord<'_>> for Owned {
+    fn from(r: JournalRecord<'_>) -> Self {
         Owned {
             lsn: r.lsn,
             kind: r.kind,
@@ -27,17 +27,17 @@ impl From<Record<'_>> for Owned {
     }
 }
 
-pub fn small() -> Options {
-    Options {
+pub fn small() -> JournalOptions {
+    JournalOptions {
         segment_bytes: 32 << 10,
         reserve_bytes: 0,
         buffer_bytes_max: 1 << 20,
         mark_after: None,
-        ..Options::default()
+        ..JournalOptions::default()
     }
 }
 
-pub fn open(dir: &Path, options: Options) -> (Journal, Recovery, Vec<Owned>) {
+pub fn open(dir: &Path, options: JournalOptions) -> (Journal, Recovery, Vec<Owned>) {
     let mut records = Vec::new();
     let (journal, recovery) = Journal::open(dir, options, |r| records.push(r.into())).expect("open");
     (journal, recovery, records)

@@ -1,7 +1,7 @@
 """Current grants of burst capacity, read from the newest entries of the stream `quorate:lending`.
 
 Servers publish each change. Every half minute they publish all current grants and those that ended since. A grant that
-no server has published for `LENDING_AGE_S_MAX` has ended: only a running server renews grants. Nothing is stored here.
+no server has published for `GRANTS_AGE_S_MAX` has ended: only a running server renews grants. Nothing is stored here.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ class Entry(BaseModel):
 
     v: Literal[1]
     server_id: Counter
-    changes: Annotated[list[Report], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
-    now: Annotated[list[Report], Field(max_length=limits.LENDING_RECORDS_PER_ENTRY_MAX)] = []
+    changes: Annotated[list[Report], Field(max_length=limits.GRANTS_RECORDS_PER_ENTRY_MAX)] = []
+    now: Annotated[list[Report], Field(max_length=limits.GRANTS_RECORDS_PER_ENTRY_MAX)] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ async def read(redis: Redis | None, now: datetime, names: dict[int, str]) -> Rea
     """`names`: the servers' names by id."""
     if redis is None:
         return Reading([], "unknown")
-    oldest_ms = int((now.timestamp() - limits.LENDING_AGE_S_MAX) * 1_000)
+    oldest_ms = int((now.timestamp() - limits.GRANTS_AGE_S_MAX) * 1_000)
     try:
         # A server's clock may be ahead, so the time at which Redis took an entry counts.
-        found: Any = await redis.xrevrange(STREAM, min=oldest_ms, count=limits.LENDING_ENTRIES_MAX)
+        found: Any = await redis.xrevrange(STREAM, min=oldest_ms, count=limits.GRANTS_ENTRIES_MAX)
     except AWAY as error:
         log.warning("burst capacity is not known", error=str(error))
         return Reading([], "unknown")
@@ -83,41 +83,41 @@ def _reading(found: list[Any], names: dict[int, str]) -> Reading:
         if entry is None:
             continue
         records += len(entry.changes) + len(entry.now)
-        if records > limits.LENDING_RECORDS_MAX:
+        if records > limits.GRANTS_RECORDS_MAX:
             return Reading(current(reversed(entries), names), "partial")
         entries.append(entry)
-    state: Literal["complete", "partial"] = "complete" if len(found) < limits.LENDING_ENTRIES_MAX else "partial"
+    state: Literal["complete", "partial"] = "complete" if len(found) < limits.GRANTS_ENTRIES_MAX else "partial"
     return Reading(current(reversed(entries), names), state)
 
 
 def current(entries: Iterable[Entry], names: dict[int, str]) -> list[Lent]:
-    """The state after `entries` (oldest first) of groups with a grant or with a lent reservation, by id."""
+    """The state after `entries` (oldest first) of groups with a grant or an unused part of a reservation, by id."""
     groups: dict[UUID, Lent] = {}
     for entry in entries:
         for report in (*entry.changes, *entry.now):
             before = groups.get(report.group)
             if before is not None and report.epoch < before.epoch:
                 continue  # a former head that has not learned of its successor
-            groups[report.group] = _lent(entry.server_id, report, before, names)
+            groups[report.group] = _state(entry.server_id, report, before, names)
     some = (one for one in groups.values() if one.borrowed_per_s or one.lent_per_s)
     return sorted(some, key=lambda one: one.group_id.bytes)
 
 
-def _lent(server_id: int, report: Report, before: Lent | None, names: dict[int, str]) -> Lent:
+def _state(server_id: int, report: Report, before: Lent | None, names: dict[int, str]) -> Lent:
     is_same_head = before is not None and (before.server_id, before.epoch) == (server_id, report.epoch)
     lent_per_s = report.lent_per_s
     if lent_per_s is None:
         lent_per_s = before.lent_per_s if before is not None and is_same_head else 0
-    is_borrowing = report.per_s > 0
+    has_grant = report.per_s > 0
     return Lent(
         group_id=report.group,
         epoch=report.epoch,
         server_id=server_id,
         server_name=names.get(server_id),
         borrowed_per_s=report.per_s,
-        borrowed_since=_time(report.since_ms) if is_borrowing else None,
-        bounded_by=report.bounded_by if is_borrowing else None,
-        bounded_by_server_id=report.bounded_by_server if is_borrowing else None,
+        borrowed_since=_time(report.since_ms) if has_grant else None,
+        bounded_by=report.bounded_by if has_grant else None,
+        bounded_by_server_id=report.bounded_by_server if has_grant else None,
         lent_per_s=lent_per_s,
         observed_at=datetime.fromtimestamp(report.at_ms / 1_000, UTC),
     )

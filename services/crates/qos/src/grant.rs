@@ -12,12 +12,12 @@ const DEPTH_US: Micros = BURST_DEPTH_MS * 1_000;
 
 /// The rate that a group may use above its reservation, and its end.
 #[derive(Debug)]
-pub struct Lent {
+pub struct GrantBuckets {
     buckets: Buckets,
     until: Micros,
 }
 
-impl Lent {
+impl GrantBuckets {
     pub fn new(tokens_per_s_milli: [u64; 3], until: Micros, now: Micros) -> Self {
         Self {
             buckets: Buckets::with_depth(tokens_per_s_milli, DEPTH_US, now),
@@ -95,7 +95,7 @@ impl Assumed {
 pub struct Flow {
     pub offered: [u64; 3],
     pub reserved: [u64; 3],
-    pub lent: [u64; 3],
+    pub burst: [u64; 3],
     /// The part of `offered` that the reservation did not let pass at once, whether it passed later or not. A request
     /// that waits for another reason than the budget counts only if it exceeds the reservation.
     pub beyond: [u64; 3],
@@ -111,7 +111,7 @@ impl Flow {
         Flow {
             offered: less(self.offered, before.offered),
             reserved: less(self.reserved, before.reserved),
-            lent: less(self.lent, before.lent),
+            burst: less(self.burst, before.burst),
             beyond: less(self.beyond, before.beyond),
             offers: self.offers.wrapping_sub(before.offers),
             held_back: self.held_back.wrapping_sub(before.held_back),

@@ -12,7 +12,7 @@ const DELAY_US: Micros = BURST_DELAY_MS * 1_000;
 const KEPT_US: Micros = BURST_LEAST_KEPT_MS * 1_000;
 
 #[derive(Debug)]
-pub struct LentWindow {
+pub struct BurstWindow {
     /// A batch under way: its index, and the time of its order.
     probe: Option<(u64, Micros)>,
     /// Time of the last measured batch.
@@ -22,7 +22,7 @@ pub struct LentWindow {
     began: Micros,
 }
 
-impl Default for LentWindow {
+impl Default for BurstWindow {
     fn default() -> Self {
         Self {
             probe: None,
@@ -33,13 +33,13 @@ impl Default for LentWindow {
     }
 }
 
-impl LentWindow {
+impl BurstWindow {
     /// A batch has been ordered that was not in the log before.
     pub fn ordered(&mut self, index: u64, now: Micros) {
         self.probe.get_or_insert((index, now));
     }
 
-    /// Whether a batch is measured: [`LentWindow::committed`] must be called.
+    /// Whether a batch is measured: [`BurstWindow::committed`] must be called.
     pub fn is_measuring(&self) -> bool {
         self.probe.is_some()
     }
@@ -70,7 +70,7 @@ impl LentWindow {
     }
 
     /// Another epoch: the batch under way may never be committed under its index, and the chain is another.
-    pub fn begin_anew(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self::default();
     }
 
@@ -88,8 +88,8 @@ impl LentWindow {
 mod tests {
     use super::*;
 
-    fn measured(times_us: &[Micros]) -> LentWindow {
-        let mut window = LentWindow::default();
+    fn measured(times_us: &[Micros]) -> BurstWindow {
+        let mut window = BurstWindow::default();
         let mut now = 0;
         for (index, time_us) in times_us.iter().enumerate() {
             window.ordered(index as u64, now);
@@ -107,7 +107,7 @@ mod tests {
             assert!(window.lets_pass(1 << 30, false), "nothing is under way");
         }
         assert!(
-            LentWindow::default().lets_pass(1 << 30, true),
+            BurstWindow::default().lets_pass(1 << 30, true),
             "nothing is known yet"
         );
     }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn one_batch_at_a_time_is_measured() {
-        let mut window = LentWindow::default();
+        let mut window = BurstWindow::default();
         window.ordered(7, 0);
         window.ordered(8, 5_000);
         window.committed(6, 6_000);
@@ -135,7 +135,7 @@ mod tests {
         window.committed(8, 9_000);
         assert!(!window.is_measuring());
         assert_eq!(window.least_us[0], 9_000);
-        window.begin_anew();
+        window.reset();
         window.committed(9, 10_000);
         assert_eq!(window.least_us, [Micros::MAX; 2]);
     }
