@@ -247,7 +247,7 @@ def _resize(run: Terraform, customer: Customer, appending: Appending, group_id: 
     assert "The fleet cannot promise this SLA now" in said
     assert [f"Scarce: {resource}." in said for resource in RESOURCES].count(True) == 1, said
     assert f"An SLA that would fit now: rate_per_s = {most}." in said
-    assert "Nothing of the group was changed." in said
+    assert "The group is unchanged." in said
     assert "rate_per_s = var.rate_per_s" in said, "the attribute at fault is shown"
     assert customer.get(f"/v1/groups/{group_id}")["sla"] == after["sla"]
     appending.progress("a refused resize")

@@ -137,7 +137,7 @@ class Running:
         begun = time.monotonic()
         while True:
             if not self.is_alive():
-                code = self.exit_code()  # asked after the end was seen: it may have ended a moment ago
+                code = self.exit_code()
                 raise ProcessFailed(self.name, describe_exit(code), self.log, code)
             if _ready_now(spec, self):
                 return time.monotonic() - begun
@@ -147,7 +147,8 @@ class Running:
             time.sleep(POLL_S)
 
     def is_alive(self) -> bool:
-        return self.exit_code() is None and self.identity.is_alive()
+        """An own child lives until it has an exit code. Its first thread may have ended a moment earlier."""
+        return self.identity.is_alive() if self._child is None else self._child.poll() is None
 
     def exit_code(self) -> int | None:
         """The exit code of an own child that has ended; negative for a signal."""
