@@ -189,12 +189,11 @@ impl Group {
         reading.advance_repairs(&mut view);
     }
 
+    /// Answers all that waits here. A client whose ATTACH has no answer may have sent more behind it: ATTACH is refused
+    /// last, as nothing reaches the client after that.
     fn leave(&mut self, turn: &mut Turn, out: &mut Outputs) {
         let (intake, mut view) = self.intake(turn, out);
         intake.refuse_queue(Code::GroupNotHere, &mut view);
-        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
-            self.forget(client);
-        }
         let acks_from = out.acks.len();
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.leave(&mut commands);
@@ -203,6 +202,10 @@ impl Group {
         out.frame_acks(acks_from);
         let (reading, mut view) = self.reading(turn, out);
         reading.leave(&mut view);
+        let (intake, mut view) = self.intake(turn, out);
+        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
+            self.forget(client);
+        }
     }
 
     /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.
