@@ -11,9 +11,11 @@ use quorate_wire::peer::{self, Envelope};
 use quorate_wire::{Batch, TraceContext};
 
 use crate::answers;
+use crate::appends::refusal_of;
 use crate::counters::Counters;
 use crate::event::{Event, Generation, Request};
 use crate::intake::Intake;
+use crate::outcome::Basis;
 use crate::output::{Output, Outputs, Record, Report};
 use crate::reading::Reading;
 use crate::refusal::Refusal;
@@ -148,7 +150,8 @@ impl Group {
     }
 
     fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
-        let begins = config.epoch > self.replica.epoch();
+        let (former, next) = (self.replica.epoch(), config.epoch);
+        let begins = next > former;
         if begins {
             self.counters.sample_epoch(self.id, &self.replica, turn);
         }
@@ -160,6 +163,10 @@ impl Group {
         if !self.replica.is_head() && !planted::on(Bug::QueueOutlivesHead) {
             let (intake, mut view) = self.intake(turn, out);
             intake.refuse_queue(Code::NotHead, &mut view);
+        }
+        // Another server may have been the head in an epoch that did not come here.
+        if !self.replica.is_head() || next > former + 1 {
+            self.intake.be_deposed();
         }
         let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
         if begins && is_whole && std::mem::take(&mut self.is_damaged) {
@@ -311,9 +318,10 @@ impl Group {
                     retry_after_ms,
                 } => {
                     self.counters.refused(entry_count);
-                    let mut refusal = Refusal::new(kind::APPEND, seq, code);
-                    refusal.is_unknown = happened == Happened::Unknown;
-                    refusal.retry_after_ms = retry_after_ms;
+                    let refusal = Refusal {
+                        retry_after_ms,
+                        ..refusal_of(self.basis(code, happened), seq, code)
+                    };
                     self.refuse(client, refusal, out);
                 }
                 ReplicaCommand::Answer {
@@ -353,6 +361,15 @@ impl Group {
             ..refusal
         };
         out.client(client, refusal.into_message());
+    }
+
+    /// The knowledge on which the replica's own refusal rests. `session_expired` speaks of this sending alone.
+    fn basis(&self, code: Code, happened: Happened) -> Basis<'static> {
+        if self.intake.excludes(&self.replica) || code == Code::SessionExpired {
+            Basis::Judged(happened)
+        } else {
+            Basis::Nothing
+        }
     }
 
     fn reset(&mut self, turn: &mut Turn, out: &mut Outputs) {

@@ -14,7 +14,7 @@
 //! - `spans`: traced batches
 //!
 //! Invariants:
-//! - a refusal says *unknown* whenever the batch may have been ordered;
+//! - a refusal says *unknown* whenever the batch may have been ordered (`outcome`);
 //! - an append is ordered only for the channel that holds its session;
 //! - a reader gets bytes of the log generation in which it asked, whole, and never more than its credit and one page.
 
@@ -29,6 +29,7 @@ mod event;
 mod grant;
 mod group;
 mod intake;
+mod outcome;
 mod output;
 mod reading;
 mod reads;
