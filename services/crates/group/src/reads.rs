@@ -99,7 +99,7 @@ impl Readers {
         };
         let wait_us = u64::from(read.wait_ms.min(READ_WAIT_MS_MAX)) * 1_000;
         let waiting = WaitingRead {
-            reader: self.new_reader(client, read.request, false),
+            reader: self.new_reader(client, read.request, false, serving.generation),
             max_bytes,
             max_entries,
             offset: read.offset,
@@ -128,7 +128,7 @@ impl Readers {
             return serving.refuse(client, kind::SUBSCRIBE, request, Code::TooManyChannels, None);
         }
         self.cancel(client, request);
-        let reader = self.new_reader(client, request, true);
+        let reader = self.new_reader(client, request, true, serving.generation);
         self.subscriptions.push(Subscription {
             reader,
             next_offset: offset,
@@ -356,12 +356,19 @@ impl Readers {
         found.is_some()
     }
 
-    fn new_reader(&mut self, client: ClientRef, request: u32, is_subscription: bool) -> Reader {
+    fn new_reader(
+        &mut self,
+        client: ClientRef,
+        request: u32,
+        is_subscription: bool,
+        generation: Generation,
+    ) -> Reader {
         self.serial += 1;
         Reader {
             client,
             request,
             is_subscription,
+            generation,
             serial: self.serial,
         }
     }

@@ -1,12 +1,12 @@
 //! Single reads, subscriptions, credit, pages on disk.
 
 use bytes::Bytes;
-use quorate_group::{Event, Lack, Output, PageRead, Request};
+use quorate_group::{Event, Group, Lack, Output, PageRead, Request};
 use quorate_types::limits::RECENT_BYTES_PER_GROUP;
 use quorate_types::{Code, Durability, GroupConfig, Permission};
 use quorate_wire::client::{Entries, Message};
 
-use crate::rig::{CLIENT, ME, OTHER, PERMISSION, Rig, SECOND_US, SESSION, append, config, refusal};
+use crate::rig::{CLIENT, GROUP, ME, OTHER, PERMISSION, Rig, SECOND_US, SESSION, append, config, refusal};
 
 const ENTRY_BYTES: usize = 1 << 20;
 
@@ -41,6 +41,14 @@ fn read(rig: &mut Rig, request: u32, wait_ms: u32, offset: u64) {
             offset,
         },
     );
+}
+
+fn subscribe(request: u32, credit_bytes: u32, offset: u64) -> Message {
+    Message::Subscribe {
+        request,
+        credit_bytes,
+        offset,
+    }
 }
 
 #[test]
@@ -265,18 +273,38 @@ fn a_page_asked_for_on_an_earlier_attachment_is_not_sent_to_the_next_request_of_
 }
 
 #[test]
+fn a_page_of_an_earlier_hosting_is_not_sent_to_the_next_request_of_that_number() {
+    let mut rig = grown();
+    rig.ask(CLIENT, subscribe(1, 1, 0));
+    rig.flush();
+    let first = wanted(&mut rig);
+    rig.step(Event::Leave);
+    rig.group = Group::new(GROUP, ME, Durability::Persistent, false, 2, rig.turn.now_us);
+    rig.step(Event::Configure(GroupConfig {
+        durability: Durability::Persistent,
+        ..config(2, &[ME])
+    }));
+    rig.attach(CLIENT, SESSION);
+    rig.ask(CLIENT, subscribe(1, 1, 0));
+    rig.flush();
+    rig.messages();
+    rig.step(Event::PageRead {
+        read: first,
+        payloads: vec![Ok(payload(1))],
+    });
+    assert_eq!(rig.messages(), [], "it is another's");
+    rig.ask(CLIENT, Message::Credit { request: 1, bytes: 1 });
+    assert_eq!(rig.refused(), [], "the subscription goes on");
+}
+
+#[test]
 fn a_page_of_a_cancelled_subscription_is_not_sent_to_the_next_of_that_number() {
     let mut rig = grown();
-    let subscribe = |offset| Message::Subscribe {
-        request: 1,
-        credit_bytes: 1,
-        offset,
-    };
-    rig.ask(CLIENT, subscribe(0));
+    rig.ask(CLIENT, subscribe(1, 1, 0));
     rig.flush();
     let first = wanted(&mut rig);
     rig.ask(CLIENT, Message::Cancel { request: 1 });
-    rig.ask(CLIENT, subscribe(1));
+    rig.ask(CLIENT, subscribe(1, 1, 1));
     rig.flush();
     let second = wanted(&mut rig);
     rig.step(Event::PageRead {
