@@ -91,6 +91,14 @@ impl Appends {
             .is_some_and(|queue| queue.admission.take_returned())
     }
 
+    /// Takes out the requests to which this applies: nobody waits for them.
+    pub fn remove_where(&mut self, is_over: impl FnMut(&AppendRequest) -> bool) -> Vec<AppendRequest> {
+        self.queue
+            .as_mut()
+            .map(|queue| queue.admission.remove_where(is_over))
+            .unwrap_or_default()
+    }
+
     pub fn drain(&mut self) -> Vec<AppendRequest> {
         self.queue
             .as_mut()

@@ -434,7 +434,8 @@ impl Group {
                 intake.attach(client, number, session, permission, &mut view);
             }
             Request::Gone => {
-                self.intake.detach(client);
+                let (intake, mut view) = self.intake(turn, out);
+                intake.detach(client, &mut view);
                 self.forget(client);
             }
         }

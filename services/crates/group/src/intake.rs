@@ -43,6 +43,7 @@ impl Intake {
             return not_attached(client, number, Code::CutOff, view.out);
         }
         self.attachments.attach(client, number, session, permission);
+        self.refuse_moved(client, session, view);
         if session != 0 && view.replica.is_head() {
             self.attachments.answer_later(client);
             self.answer_attaching(view);
@@ -73,8 +74,30 @@ impl Intake {
         view.out.client(client, attached);
     }
 
-    pub fn detach(&mut self, client: ClientRef) {
+    /// The channel is gone. Its batches that wait are not ordered, and have no answer.
+    pub fn detach(&mut self, client: ClientRef, view: &mut View<'_>) {
         self.attachments.detach(client);
+        for request in self.withdraw(|request| request.client == client) {
+            view.counters.refused(request.entry_count);
+        }
+    }
+
+    /// The session is attached on this channel now. Its batches that wait came before: their client is told what the log
+    /// holds, and builds on that.
+    fn refuse_moved(&mut self, client: ClientRef, session: u64, view: &mut View<'_>) {
+        for request in self.withdraw(|request| request.client == client || request.session == session) {
+            view.counters.refused(request.entry_count);
+            let basis = self.basis(view.replica, &request);
+            let refusal = refusal_of(basis, request.seq, Code::SessionMoved);
+            view.out.client(request.client, refusal.into_message());
+        }
+    }
+
+    fn withdraw(&mut self, is_over: impl FnMut(&AppendRequest) -> bool) -> Vec<AppendRequest> {
+        if planted::on(Bug::FormerOwnerOrders) {
+            return Vec::new();
+        }
+        self.appends.remove_where(is_over)
     }
 
     /// An isolated head refuses what waits, and the clients whose ATTACH it has not answered; those whose batches were
@@ -246,19 +269,7 @@ impl Intake {
             self.burst
                 .judge(self.appends.queue.as_mut(), view.replica, view.turn);
             match self.appends.pop(view.turn.now_us)? {
-                Ready::Admitted(request) => {
-                    if self.attachments.owns(request.session, request.client)
-                        || planted::on(Bug::FormerOwnerOrders)
-                    {
-                        return Some(request);
-                    }
-                    // Its session has been attached on another channel since, or its channel is gone: its client was
-                    // told by then what the log holds, and builds on that.
-                    view.counters.refused(request.entry_count);
-                    let basis = self.basis(view.replica, &request);
-                    let refusal = refusal_of(basis, request.seq, Code::SessionMoved);
-                    view.out.client(request.client, refusal.into_message());
-                }
+                Ready::Admitted(request) => return Some(request),
                 Ready::Expired {
                     item,
                     retry_after_us,

@@ -174,11 +174,12 @@ fn only_the_last_attachment_of_a_session_appends() {
     let mut rig = Rig::new(config(1, &[ME]));
     // One waits in the queue when the session moves.
     rig.append(RATE_PER_S + 1);
-    rig.attach(AGAIN, SESSION);
     rig.messages();
+    rig.attach(AGAIN, SESSION);
+    assert_eq!(rig.refused(), [refusal(RATE_PER_S + 1, Code::SessionMoved)]);
     rig.turn.now_us += 1_000_000;
     rig.flush();
-    assert_eq!(rig.refused(), [refusal(RATE_PER_S + 1, Code::SessionMoved)]);
+    assert_eq!(rig.ordered(), RATE_PER_S);
     send(&mut rig, append(RATE_PER_S + 1, payload()));
     assert_eq!(rig.refused(), [refusal(RATE_PER_S + 1, Code::SessionMoved)]);
     // The former attachment goes: the session stays with the later one.
@@ -189,6 +190,41 @@ fn only_the_last_attachment_of_a_session_appends() {
         rig.messages(),
         [(AGAIN, Message::Acked(vec![(RATE_PER_S + 1, RATE_PER_S)]))]
     );
+}
+
+#[test]
+fn a_batch_whose_channel_is_gone_takes_no_budget_from_others() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(RATE_PER_S + 1);
+    rig.messages();
+    rig.request(CLIENT, Request::Gone);
+    rig.attach(AGAIN, SESSION + 1);
+    rig.messages();
+    rig.turn.now_us += 1_000_000 / RATE_PER_S;
+    rig.ask(AGAIN, Message::Append(append(1, payload())));
+    rig.flush();
+    assert_eq!(rig.messages(), [(AGAIN, Message::Acked(vec![(1, RATE_PER_S)]))]);
+    assert_eq!(
+        rig.group.totals().refused_entries,
+        1,
+        "and it counts as not ordered"
+    );
+}
+
+#[test]
+fn a_batch_that_waits_is_not_ordered_behind_the_next_attach_of_its_channel() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(RATE_PER_S + 1);
+    rig.request(CLIENT, Request::Gone);
+    rig.messages();
+    rig.attach(CLIENT, SESSION);
+    let messages = rig.messages();
+    let is_next = |message: &Message| matches!(message, Message::Attached(a) if a.next_seq == RATE_PER_S + 1);
+    assert!(messages.iter().any(|(_, message)| is_next(message)));
+    rig.turn.now_us += 1_000_000;
+    rig.flush();
+    assert_eq!(rig.ordered(), RATE_PER_S, "its client builds on next_seq");
+    assert_eq!(rig.messages(), []);
 }
 
 #[test]
