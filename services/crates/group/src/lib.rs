@@ -8,7 +8,7 @@
 //!
 //! - `intake`: `attachments` (clients with their sessions and permissions), `appends` (budget, queue, checks),
 //!   `burst` (the rate above the reservation)
-//! - `reading`: `reads` (single reads, subscriptions with credit, pages whose payloads are read from disk) and
+//! - `reading`: `reads` (single reads, subscriptions with credit, `pages` whose payloads are read from disk) and
 //!   `repairs` (damaged records, asked for at other replicas)
 //! - `counters`: usage
 //! - `spans`: traced batches
@@ -31,6 +31,7 @@ mod group;
 mod intake;
 mod outcome;
 mod output;
+mod pages;
 mod reading;
 mod reads;
 mod refusal;
