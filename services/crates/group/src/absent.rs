@@ -2,11 +2,11 @@
 
 use quorate_chain::ClientRef;
 use quorate_types::Code;
-use quorate_wire::client::{Message, kind};
+use quorate_wire::client::kind;
 
 use crate::event::Request;
 use crate::output::{Output, Outputs};
-use crate::refusal::{Refusal, refused_as};
+use crate::refusal::Refusal;
 
 /// Refuses what a client asks of a group that is not here; `is_lost`: nothing of it is left anywhere.
 pub fn refuse_absent(client: ClientRef, request: &Request, is_lost: bool, out: &mut Outputs) {
@@ -26,10 +26,7 @@ pub fn refuse_absent(client: ClientRef, request: &Request, is_lost: bool, out: &
             });
         }
         Request::Message { message, .. } => {
-            let (op, id) = refused_as(message);
-            let mut refusal = Refusal::new(op, id, code);
-            // It may be a retry of a batch that another replica ordered. A lost group has no batch any more.
-            refusal.is_unknown = !is_lost && matches!(message, Message::Append(_));
+            let refusal = Refusal::without_group(message, code);
             out.client(client, refusal.into_message());
         }
     }

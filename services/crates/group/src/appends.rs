@@ -1,6 +1,6 @@
 //! Appends before they are ordered: their checks, the group's budget, and the queue in front of the head.
 
-use quorate_chain::{AppendRequest, ClientRef, Replica, Verdict};
+use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Admission, Offer, QueueLimits, Ready};
 use quorate_types::cost::Budget;
 use quorate_types::limits::{
@@ -8,12 +8,13 @@ use quorate_types::limits::{
     UNCOMMITTED_BYTES_MAX,
 };
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Durability, Index, Micros};
+use quorate_types::{Code, Durability, Micros};
 use quorate_wire::client::{self, kind};
 use quorate_wire::{TraceContext, cursor};
 
 use crate::append_queue::AppendQueue;
 use crate::attachments::Attachments;
+use crate::outcome::{Basis, may_have_happened};
 use crate::output::Outputs;
 use crate::refusal::{Refusal, retry_ms};
 use crate::turn::Turn;
@@ -90,6 +91,14 @@ impl Appends {
             .is_some_and(|queue| queue.admission.take_returned())
     }
 
+    /// Takes out the requests to which this applies: nobody waits for them.
+    pub fn remove_where(&mut self, is_over: impl FnMut(&AppendRequest) -> bool) -> Vec<AppendRequest> {
+        self.queue
+            .as_mut()
+            .map(|queue| queue.admission.remove_where(is_over))
+            .unwrap_or_default()
+    }
+
     pub fn drain(&mut self) -> Vec<AppendRequest> {
         self.queue
             .as_mut()
@@ -100,7 +109,7 @@ impl Appends {
     /// The refusal of a request that found no room (`is_expired`: in time).
     pub fn throttled(
         &self,
-        replica: &Replica,
+        basis: Basis<'_>,
         request: &AppendRequest,
         retry_after_us: Micros,
         within_sla: bool,
@@ -111,7 +120,7 @@ impl Appends {
             (true, false) => Code::Overloaded,
             (false, _) => Code::Throttled,
         };
-        let mut refusal = refusal_of(replica, request, code);
+        let mut refusal = refusal_of(basis, request.seq, code);
         refusal.retry_after_ms = retry_ms(retry_after_us);
         if code == Code::Throttled {
             let budget = self.queue.as_ref().map(|queue| &queue.budget);
@@ -122,19 +131,12 @@ impl Appends {
     }
 }
 
-/// A refusal of a request whose shape was right.
-pub(crate) fn refusal_of(replica: &Replica, request: &AppendRequest, code: Code) -> Refusal {
-    let mut refusal = Refusal::new(kind::APPEND, request.seq, code);
-    refusal.is_unknown = may_have_happened(replica, request.session, request.seq, request.floor_index);
-    refusal
-}
-
-/// Whether an earlier sending of the batch was ordered, or the table has forgotten too much to tell. A refusal of
-/// this sending must not say then that it did not happen.
-pub(crate) fn may_have_happened(replica: &Replica, session: u64, seq: u64, floor_index: Index) -> bool {
-    let verdict = replica.log().sessions().judge(session, seq, floor_index);
-    let may = session != 0 && matches!(verdict, Verdict::Ordered(_) | Verdict::Expired);
-    may && !planted::on(Bug::RetryRefusedOutright)
+/// The refusal of a batch.
+pub(crate) fn refusal_of(basis: Basis<'_>, seq: u64, code: Code) -> Refusal {
+    Refusal {
+        is_unknown: may_have_happened(basis),
+        ..Refusal::new(kind::APPEND, seq, code)
+    }
 }
 
 /// Checks an append before anything is spent on it. Returns its session.

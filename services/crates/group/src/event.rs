@@ -102,7 +102,9 @@ pub struct Reader {
     pub client: ClientRef,
     pub request: u32,
     pub(crate) is_subscription: bool,
-    /// The read's place among all reads of the group. A client that attaches its channel again may use a number again.
+    /// The log that it was asked of, and its place among all reads of the hosting. A client that attaches its channel
+    /// again may use a number again.
+    pub(crate) generation: Generation,
     pub(crate) serial: u64,
 }
 

@@ -11,9 +11,11 @@ use quorate_wire::peer::{self, Envelope};
 use quorate_wire::{Batch, TraceContext};
 
 use crate::answers;
+use crate::appends::refusal_of;
 use crate::counters::Counters;
 use crate::event::{Event, Generation, Request};
 use crate::intake::Intake;
+use crate::outcome::Basis;
 use crate::output::{Output, Outputs, Record, Report};
 use crate::reading::Reading;
 use crate::refusal::Refusal;
@@ -148,7 +150,8 @@ impl Group {
     }
 
     fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
-        let begins = config.epoch > self.replica.epoch();
+        let (former, next) = (self.replica.epoch(), config.epoch);
+        let begins = next > former;
         if begins {
             self.counters.sample_epoch(self.id, &self.replica, turn);
         }
@@ -160,6 +163,10 @@ impl Group {
         if !self.replica.is_head() && !planted::on(Bug::QueueOutlivesHead) {
             let (intake, mut view) = self.intake(turn, out);
             intake.refuse_queue(Code::NotHead, &mut view);
+        }
+        // Another server may have been the head in an epoch that did not come here.
+        if !self.replica.is_head() || next > former + 1 {
+            self.intake.be_deposed();
         }
         let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
         if begins && is_whole && std::mem::take(&mut self.is_damaged) {
@@ -189,12 +196,11 @@ impl Group {
         reading.advance_repairs(&mut view);
     }
 
+    /// Answers all that waits here. A client whose ATTACH has no answer may have sent more behind it: ATTACH is refused
+    /// last, as nothing reaches the client after that.
     fn leave(&mut self, turn: &mut Turn, out: &mut Outputs) {
         let (intake, mut view) = self.intake(turn, out);
         intake.refuse_queue(Code::GroupNotHere, &mut view);
-        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
-            self.forget(client);
-        }
         let acks_from = out.acks.len();
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.leave(&mut commands);
@@ -203,6 +209,10 @@ impl Group {
         out.frame_acks(acks_from);
         let (reading, mut view) = self.reading(turn, out);
         reading.leave(&mut view);
+        let (intake, mut view) = self.intake(turn, out);
+        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
+            self.forget(client);
+        }
     }
 
     /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.
@@ -308,9 +318,10 @@ impl Group {
                     retry_after_ms,
                 } => {
                     self.counters.refused(entry_count);
-                    let mut refusal = Refusal::new(kind::APPEND, seq, code);
-                    refusal.is_unknown = happened == Happened::Unknown;
-                    refusal.retry_after_ms = retry_after_ms;
+                    let refusal = Refusal {
+                        retry_after_ms,
+                        ..refusal_of(self.basis(code, happened), seq, code)
+                    };
                     self.refuse(client, refusal, out);
                 }
                 ReplicaCommand::Answer {
@@ -350,6 +361,15 @@ impl Group {
             ..refusal
         };
         out.client(client, refusal.into_message());
+    }
+
+    /// The knowledge on which the replica's own refusal rests. `session_expired` speaks of this sending alone.
+    fn basis(&self, code: Code, happened: Happened) -> Basis<'static> {
+        if self.intake.excludes(&self.replica) || code == Code::SessionExpired {
+            Basis::Judged(happened)
+        } else {
+            Basis::Nothing
+        }
     }
 
     fn reset(&mut self, turn: &mut Turn, out: &mut Outputs) {
@@ -414,7 +434,8 @@ impl Group {
                 intake.attach(client, number, session, permission, &mut view);
             }
             Request::Gone => {
-                self.intake.detach(client);
+                let (intake, mut view) = self.intake(turn, out);
+                intake.detach(client, &mut view);
                 self.forget(client);
             }
         }

@@ -4,15 +4,16 @@ use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, ClientRef, Replica};
 use quorate_qos::{Offer, Ready};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Micros, Permission};
+use quorate_types::{Code, Index, Micros, Permission};
 use quorate_wire::TraceContext;
 use quorate_wire::client::{self, kind};
 
 use crate::answers;
-use crate::appends::{Appends, check, entry_bytes, may_have_happened, refusal_of, request_of, timeout_ms};
+use crate::appends::{Appends, check, entry_bytes, refusal_of, request_of, timeout_ms};
 use crate::attachments::Attachments;
 use crate::burst::Burst;
 use crate::grant::Grant;
+use crate::outcome::{Basis, is_recalled};
 use crate::output::{Output, Outputs};
 use crate::refusal::Refusal;
 use crate::turn::Turn;
@@ -23,6 +24,9 @@ pub(crate) struct Intake {
     attachments: Attachments,
     appends: Appends,
     burst: Burst,
+    /// The chain has agreed with this replica since it became the head. From then on no replica that takes over can
+    /// bring a batch that this one lacks.
+    has_agreed: bool,
 }
 
 /// Attachments.
@@ -39,6 +43,7 @@ impl Intake {
             return not_attached(client, number, Code::CutOff, view.out);
         }
         self.attachments.attach(client, number, session, permission);
+        self.refuse_moved(client, session, view);
         if session != 0 && view.replica.is_head() {
             self.attachments.answer_later(client);
             self.answer_attaching(view);
@@ -50,7 +55,9 @@ impl Intake {
     /// A head answers once its chain is known to agree with it. Before that, a replica that takes over could bring a
     /// batch of which `next_seq` said that it was not ordered.
     pub fn answer_attaching(&mut self, view: &mut View<'_>) {
-        if view.replica.is_head() && !view.replica.chain_agrees() {
+        if view.replica.chain_agrees() {
+            self.has_agreed = true;
+        } else if view.replica.is_head() {
             return;
         }
         for client in self.attachments.take_unanswered() {
@@ -67,8 +74,30 @@ impl Intake {
         view.out.client(client, attached);
     }
 
-    pub fn detach(&mut self, client: ClientRef) {
+    /// The channel is gone. Its batches that wait are not ordered, and have no answer.
+    pub fn detach(&mut self, client: ClientRef, view: &mut View<'_>) {
         self.attachments.detach(client);
+        for request in self.withdraw(|request| request.client == client) {
+            view.counters.refused(request.entry_count);
+        }
+    }
+
+    /// The session is attached on this channel now. Its batches that wait came before: their client is told what the log
+    /// holds, and builds on that.
+    fn refuse_moved(&mut self, client: ClientRef, session: u64, view: &mut View<'_>) {
+        for request in self.withdraw(|request| request.client == client || request.session == session) {
+            view.counters.refused(request.entry_count);
+            let basis = self.basis(view.replica, &request);
+            let refusal = refusal_of(basis, request.seq, Code::SessionMoved);
+            view.out.client(request.client, refusal.into_message());
+        }
+    }
+
+    fn withdraw(&mut self, is_over: impl FnMut(&AppendRequest) -> bool) -> Vec<AppendRequest> {
+        if planted::on(Bug::FormerOwnerOrders) {
+            return Vec::new();
+        }
+        self.appends.remove_where(is_over)
     }
 
     /// An isolated head refuses what waits, and the clients whose ATTACH it has not answered; those whose batches were
@@ -131,12 +160,12 @@ impl Intake {
         }
         // A batch that was ordered before is answered with its place. It costs nothing, and a refusal for lack of
         // budget would say that it did not happen.
-        if may_have_happened(view.replica, session, request.seq, request.floor_index) {
+        if is_recalled(view.replica, session, request.seq, request.floor_index) {
             return Some(request);
         }
         if self.attachments.is_behind_refused(client, request.seq) {
             view.counters.refused(request.entry_count);
-            let refusal = Refusal::new(kind::APPEND, request.seq, Code::SequenceGap);
+            let refusal = refusal_of(self.basis(view.replica, &request), request.seq, Code::SequenceGap);
             view.out.client(client, refusal.into_message());
             return None;
         }
@@ -153,14 +182,39 @@ impl Intake {
         view: &mut View<'_>,
     ) {
         view.counters.refused(append.entry_count);
-        let mut refusal = Refusal::new(kind::APPEND, append.seq, code);
-        refusal.detail = detail;
-        refusal.head_address = answers::head_address(view.replica);
         // The session of a channel that is not attached is not known, nor what was ordered of it.
-        let session = self.attachments.session_of(client);
-        refusal.is_unknown = session
-            .is_none_or(|session| may_have_happened(view.replica, session, append.seq, append.floor_index));
+        let basis = match self.attachments.session_of(client) {
+            Some(session) => self.basis_of(view.replica, session, append.seq, append.floor_index),
+            None => Basis::Nothing,
+        };
+        let refusal = Refusal {
+            detail,
+            head_address: answers::head_address(view.replica),
+            ..refusal_of(basis, append.seq, code)
+        };
         view.out.client(client, refusal.into_message());
+    }
+
+    /// The knowledge on which a refusal of this request rests.
+    fn basis<'a>(&self, replica: &'a Replica, request: &AppendRequest) -> Basis<'a> {
+        self.basis_of(replica, request.session, request.seq, request.floor_index)
+    }
+
+    fn basis_of<'a>(&self, replica: &'a Replica, session: u64, seq: u64, floor_index: Index) -> Basis<'a> {
+        if !self.excludes(replica) {
+            return Basis::Nothing;
+        }
+        Basis::Table {
+            head: replica,
+            session,
+            seq,
+            floor_index,
+        }
+    }
+
+    /// Whether a batch that the replica's session table lacks was not ordered anywhere.
+    pub fn excludes(&self, replica: &Replica) -> bool {
+        self.has_agreed || replica.chain_agrees()
     }
 
     fn offer(
@@ -177,7 +231,7 @@ impl Intake {
         let (client, seq, entry_count) = (request.client, request.seq, request.entry_count);
         let Some(offer) = self.appends.offer(request, timeout_ms) else {
             view.counters.refused(entry_count);
-            let refusal = Refusal::new(kind::APPEND, seq, Code::Syncing);
+            let refusal = refusal_of(Basis::Nothing, seq, Code::Syncing);
             view.out.client(client, refusal.into_message());
             return None;
         };
@@ -215,18 +269,7 @@ impl Intake {
             self.burst
                 .judge(self.appends.queue.as_mut(), view.replica, view.turn);
             match self.appends.pop(view.turn.now_us)? {
-                Ready::Admitted(request) => {
-                    if self.attachments.owns(request.session, request.client)
-                        || planted::on(Bug::FormerOwnerOrders)
-                    {
-                        return Some(request);
-                    }
-                    // Its session has been attached on another channel since, or its channel is gone: its client has
-                    // heard by then what the log holds, and builds on that.
-                    view.counters.refused(request.entry_count);
-                    let refusal = refusal_of(view.replica, &request, Code::SessionMoved);
-                    view.out.client(request.client, refusal.into_message());
-                }
+                Ready::Admitted(request) => return Some(request),
                 Ready::Expired {
                     item,
                     retry_after_us,
@@ -271,9 +314,10 @@ impl Intake {
     ) {
         view.counters.throttled(request.entry_count, within_sla);
         self.attachments.note_refused(request.client, request.seq);
+        let basis = self.basis(view.replica, request);
         let refusal = self
             .appends
-            .throttled(view.replica, request, retry_after_us, within_sla, is_expired);
+            .throttled(basis, request, retry_after_us, within_sla, is_expired);
         view.out.client(request.client, refusal.into_message());
     }
 
@@ -281,8 +325,11 @@ impl Intake {
     pub fn refuse_queue(&mut self, code: Code, view: &mut View<'_>) {
         for request in self.appends.drain() {
             view.counters.refused(request.entry_count);
-            let mut refusal = refusal_of(view.replica, &request, code);
-            refusal.head_address = answers::head_address(view.replica);
+            let basis = self.basis(view.replica, &request);
+            let refusal = Refusal {
+                head_address: answers::head_address(view.replica),
+                ..refusal_of(basis, request.seq, code)
+            };
             view.out.client(request.client, refusal.into_message());
         }
     }
@@ -308,6 +355,11 @@ impl Intake {
         if begins_epoch {
             self.burst.begin_epoch(self.appends.queue.as_mut(), turn);
         }
+    }
+
+    /// Another head may have ordered batches that this replica lacks.
+    pub fn be_deposed(&mut self) {
+        self.has_agreed = false;
     }
 
     pub fn grant(&mut self, grant: &Grant, view: &mut View<'_>) {

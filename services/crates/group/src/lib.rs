@@ -8,13 +8,13 @@
 //!
 //! - `intake`: `attachments` (clients with their sessions and permissions), `appends` (budget, queue, checks),
 //!   `burst` (the rate above the reservation)
-//! - `reading`: `reads` (single reads, subscriptions with credit, pages whose payloads are read from disk) and
+//! - `reading`: `reads` (single reads, subscriptions with credit, `pages` whose payloads are read from disk) and
 //!   `repairs` (damaged records, asked for at other replicas)
 //! - `counters`: usage
 //! - `spans`: traced batches
 //!
 //! Invariants:
-//! - a refusal says *unknown* whenever the batch may have been ordered;
+//! - a refusal says *unknown* whenever the batch may have been ordered (`outcome`);
 //! - an append is ordered only for the channel that holds its session;
 //! - a reader gets bytes of the log generation in which it asked, whole, and never more than its credit and one page.
 
@@ -29,7 +29,9 @@ mod event;
 mod grant;
 mod group;
 mod intake;
+mod outcome;
 mod output;
+mod pages;
 mod reading;
 mod reads;
 mod refusal;

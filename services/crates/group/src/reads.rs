@@ -10,6 +10,7 @@ use quorate_wire::client::{Entries, EntriesBatch, Message, kind};
 use crate::counters::Counters;
 use crate::event::{Generation, Lack, PageRead, Reader};
 use crate::output::{Output, Outputs, Report};
+use crate::pages::Pages;
 use crate::refusal::Refusal;
 use crate::turn::Turn;
 
@@ -58,10 +59,21 @@ pub(crate) struct Readers {
     subscriptions: Vec<Subscription>,
     /// Single reads whose payloads are being read from disk.
     from_disk: Vec<Reader>,
+    pages: Pages,
+    /// A subscription waits until a page has come back.
+    is_held_back: bool,
     /// Reads and subscriptions so far.
     serial: u64,
     /// Entries were committed since the readers were last served.
     is_behind: bool,
+}
+
+/// What became of a subscription that was fed.
+enum Fed {
+    All,
+    /// Too many pages are under way from the disk.
+    HeldBack,
+    Over,
 }
 
 #[derive(Debug)]
@@ -99,7 +111,7 @@ impl Readers {
         };
         let wait_us = u64::from(read.wait_ms.min(READ_WAIT_MS_MAX)) * 1_000;
         let waiting = WaitingRead {
-            reader: self.new_reader(client, read.request, false),
+            reader: self.new_reader(client, read.request, false, serving.generation),
             max_bytes,
             max_entries,
             offset: read.offset,
@@ -128,7 +140,7 @@ impl Readers {
             return serving.refuse(client, kind::SUBSCRIBE, request, Code::TooManyChannels, None);
         }
         self.cancel(client, request);
-        let reader = self.new_reader(client, request, true);
+        let reader = self.new_reader(client, request, true, serving.generation);
         self.subscriptions.push(Subscription {
             reader,
             next_offset: offset,
@@ -186,14 +198,25 @@ impl Readers {
                 self.waiting.push(read);
             }
         }
-        let mut at = 0;
+        self.feed_all(serving);
+    }
+
+    fn feed_all(&mut self, serving: &mut Serving<'_>) {
+        let (mut at, mut first_held) = (0, None);
         while at < self.subscriptions.len() {
-            if self.feed(at, serving) {
-                at += 1;
-            } else {
-                self.subscriptions.swap_remove(at);
+            match self.feed(at, serving) {
+                Fed::All => {}
+                Fed::HeldBack => first_held = first_held.or(Some(at)),
+                Fed::Over => {
+                    self.subscriptions.swap_remove(at);
+                    continue;
+                }
             }
+            at += 1;
         }
+        // Next time it is their turn first.
+        self.is_held_back = first_held.is_some();
+        self.subscriptions.rotate_left(first_held.unwrap_or(0));
     }
 
     /// Answers the read if there is something at its offset, or if `must_answer`.
@@ -204,19 +227,28 @@ impl Readers {
             .read(read.offset, read.max_bytes, read.max_entries, READ_BATCHES_MAX)
         {
             Ok(page) if page.pieces.is_empty() && !must_answer => return false,
+            Ok(page) if self.is_beyond_bound(&page, read.reader) => {
+                let Reader { client, request, .. } = read.reader;
+                serving.refuse(client, kind::READ, request, Code::Overloaded, None);
+            }
             Ok(page) => self.send_page(page, read.reader, serving),
             Err(error) => serving.refuse_read(read.reader.client, kind::READ, read.reader.request, error),
         }
         true
     }
 
-    /// Sends pages to one subscription while it has credit; false when it is over.
-    fn feed(&mut self, at: usize, serving: &mut Serving<'_>) -> bool {
+    /// Whether the page lies on disk, and as many as may be are under way.
+    fn is_beyond_bound(&self, page: &ReadPage, reader: Reader) -> bool {
+        !is_in_memory(page) && !self.pages.has_room(reader.client.connection)
+    }
+
+    /// Sends pages to one subscription while it has credit.
+    fn feed(&mut self, at: usize, serving: &mut Serving<'_>) -> Fed {
         loop {
             let subscription = &self.subscriptions[at];
             let has_credit = subscription.credit > 0 || planted::on(Bug::CreditIgnored);
             if !has_credit || subscription.is_loading {
-                return true;
+                return Fed::All;
             }
             let reader = subscription.reader;
             let max_bytes = subscription.credit.clamp(1, i64::from(PAGE_BYTES_MAX)) as u32;
@@ -224,18 +256,19 @@ impl Readers {
                 .replica
                 .read(subscription.next_offset, max_bytes, u32::MAX, READ_BATCHES_MAX)
             {
-                Ok(page) if page.pieces.is_empty() => return true,
+                Ok(page) if page.pieces.is_empty() => return Fed::All,
+                Ok(page) if self.is_beyond_bound(&page, reader) => return Fed::HeldBack,
                 Ok(page) => {
                     let bytes: u64 = page.pieces.iter().map(|p| u64::from(p.payload_len)).sum();
                     let subscription = &mut self.subscriptions[at];
                     subscription.credit -= bytes as i64;
                     subscription.next_offset = page.next_offset;
-                    subscription.is_loading = page.pieces.iter().any(|p| p.payload.is_none());
+                    subscription.is_loading = !is_in_memory(&page);
                     self.send_page(page, reader, serving);
                 }
                 Err(error) => {
                     serving.refuse_read(reader.client, kind::SUBSCRIBE, reader.request, error);
-                    return false;
+                    return Fed::Over;
                 }
             }
         }
@@ -243,9 +276,10 @@ impl Readers {
 
     /// Sends a page at once if all of it is in memory, else when its payloads have been read.
     fn send_page(&mut self, page: ReadPage, reader: Reader, serving: &mut Serving<'_>) {
-        if page.pieces.iter().all(|p| p.payload.is_some()) {
+        if is_in_memory(&page) {
             return serving.send_entries(page, reader);
         }
+        self.pages.begin(reader.client.connection);
         if !reader.is_subscription {
             self.from_disk.push(reader);
         }
@@ -265,6 +299,9 @@ impl Readers {
         payloads: Vec<Result<Bytes, Lack>>,
         serving: &mut Serving<'_>,
     ) -> Served {
+        if read.reader.generation.hosting != serving.generation.hosting {
+            return Served::Done; // It was asked of an earlier hosting, which has answered.
+        }
         if read.generation != serving.generation && !planted::on(Bug::FormerLogServed) {
             self.answer_without(&read, "the log was reset meanwhile", serving);
             return Served::Done;
@@ -284,7 +321,7 @@ impl Readers {
                 Err(Lack::Other(reason)) => failed = Some(reason),
             }
         }
-        let is_whole = read.page.pieces.iter().all(|piece| piece.payload.is_some());
+        let is_whole = is_in_memory(&read.page);
         if let Some(reason) = failed {
             self.answer_without(&read, &reason, serving);
         } else if !damaged.is_empty() {
@@ -294,23 +331,38 @@ impl Readers {
             serving.out.push(Output::ReadPage(read));
         } else if !is_whole {
             self.answer_without(&read, "the record is not where it should be", serving);
-        } else if self.take_reader(read.reader) {
-            serving.send_entries(read.page, read.reader);
+        } else {
+            self.send_read(read, serving);
         }
         Served::Done
+    }
+
+    /// All payloads of the page are there.
+    fn send_read(&mut self, read: PageRead, serving: &mut Serving<'_>) {
+        self.end_page(read.reader);
+        if self.take_reader(read.reader) {
+            serving.send_entries(read.page, read.reader);
+        }
+    }
+
+    /// The page is under way no longer.
+    fn end_page(&mut self, reader: Reader) {
+        self.pages.end(reader.client.connection);
+        self.is_behind |= self.is_held_back;
     }
 
     /// A repair has ended: what the page still lacks is read again.
     pub fn resume(&mut self, read: PageRead, serving: &mut Serving<'_>) {
         if read.lacking().next().is_some() {
             serving.out.push(Output::ReadPage(read));
-        } else if self.take_reader(read.reader) {
-            serving.send_entries(read.page, read.reader);
+        } else {
+            self.send_read(read, serving);
         }
     }
 
     /// Refuses the read: its page cannot be read.
     pub fn answer_without(&mut self, read: &PageRead, reason: &str, serving: &mut Serving<'_>) {
+        self.end_page(read.reader);
         if !self.take_reader(read.reader) {
             return;
         }
@@ -356,12 +408,19 @@ impl Readers {
         found.is_some()
     }
 
-    fn new_reader(&mut self, client: ClientRef, request: u32, is_subscription: bool) -> Reader {
+    fn new_reader(
+        &mut self,
+        client: ClientRef,
+        request: u32,
+        is_subscription: bool,
+        generation: Generation,
+    ) -> Reader {
         self.serial += 1;
         Reader {
             client,
             request,
             is_subscription,
+            generation,
             serial: self.serial,
         }
     }
@@ -371,6 +430,10 @@ impl Readers {
         let readers = waiting.chain(&self.from_disk);
         readers.filter(|reader| reader.client == client).count()
     }
+}
+
+fn is_in_memory(page: &ReadPage) -> bool {
+    page.pieces.iter().all(|piece| piece.payload.is_some())
 }
 
 impl Reader {

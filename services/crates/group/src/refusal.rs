@@ -3,6 +3,8 @@
 use quorate_types::{Code, Micros};
 use quorate_wire::client::{self, Message};
 
+use crate::outcome::{Basis, may_have_happened};
+
 /// A refusal to be sent.
 #[derive(Debug)]
 pub struct Refusal {
@@ -27,6 +29,16 @@ impl Refusal {
             retry_after_ms: 0,
             head_address: String::new(),
             detail: None,
+        }
+    }
+
+    /// Of a message that no group took in: what was ordered of it is not known.
+    pub fn without_group(message: &Message, code: Code) -> Self {
+        let (op, id) = refused_as(message);
+        let is_append = matches!(message, Message::Append(_));
+        Self {
+            is_unknown: is_append && may_have_happened(Basis::Nothing),
+            ..Self::new(op, id, code)
         }
     }
 

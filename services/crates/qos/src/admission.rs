@@ -331,6 +331,16 @@ impl<T> Admission<T> {
             .collect()
     }
 
+    /// Takes out the requests that nobody waits for, in order. They take no tokens.
+    pub fn remove_where(&mut self, mut is_over: impl FnMut(&T) -> bool) -> Vec<T> {
+        let numbered = (self.first..).zip(&self.queue);
+        let over: Vec<u64> = numbered
+            .filter(|(_, place)| place.as_ref().is_some_and(|waiting| is_over(&waiting.item)))
+            .map(|(number, _)| number)
+            .collect();
+        over.into_iter().map(|number| self.remove(number).item).collect()
+    }
+
     pub fn len(&self) -> usize {
         self.waiting
     }

@@ -140,6 +140,23 @@ fn a_new_budget_lets_the_queue_go_on_and_drain_empties_it() {
     assert_eq!(queue.offer(S, 6, one(), 64, 2 * S), Offer::Admitted(6));
 }
 
+#[test]
+fn requests_that_are_taken_out_cost_nothing_and_the_others_keep_their_order() {
+    let mut queue = admission(10, QueueLimits::default());
+    for i in 0..15 {
+        offer(&mut queue, 0, i);
+    }
+    assert_eq!(queue.remove_where(|item| item % 2 == 0), vec![10, 12, 14]);
+    assert_eq!((queue.len(), queue.queued_bytes()), (2, 128));
+    assert_eq!(queue.next_wake(0), Some(100_000));
+    assert_eq!(queue.poll(200_000).admitted, vec![11, 13]);
+    assert_eq!(queue.remove_where(|_| true), Vec::<u64>::new());
+    offer(&mut queue, 200_000, 15);
+    assert_eq!(queue.remove_where(|item| *item == 15), vec![15]);
+    assert_eq!(queue.next_wake(200_000), None, "nor has it a deadline");
+    assert_eq!(queue.pop(20 * S), None);
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Offer {

@@ -25,6 +25,12 @@ pub const CHANNELS_PER_CONNECTION_MAX: usize = 256;
 pub const CONNECTIONS_MAX: usize = 4_096;
 /// Subscriptions of one connection.
 pub const SUBSCRIPTIONS_PER_CONNECTION_MAX: usize = 64;
+/// Pages of one connection that one group has under way from its disk, those of cancelled requests too: as many as a
+/// connection has subscriptions. Beyond, its subscriptions wait, and its reads are refused as overload.
+pub const PAGES_PER_CONNECTION_MAX: usize = SUBSCRIPTIONS_PER_CONNECTION_MAX;
+/// Pages that one group has under way from its disk: four connections' fill. A page is a megabyte or one larger batch, so
+/// readers of one group hold no more than some hundred megabytes.
+pub const PAGES_PER_GROUP_MAX: usize = 256;
 /// A connection whose handshake takes longer is closed.
 pub const HELLO_TIMEOUT_MS: u64 = 5_000;
 /// Unauthenticated connections. Anybody may hold one for [`HELLO_TIMEOUT_MS`]; an honest handshake takes milliseconds. So

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quorate_chain::ClientRef;
-use quorate_group::{Refusal, Request, refused_as};
+use quorate_group::{Refusal, Request};
 use quorate_transport::{FrameReader, ReadFault, ReadHalf, WriteHalf};
 use quorate_types::limits::{
     BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, CHANNELS_PER_CONNECTION_MAX, ENTRY_BYTES_MAX, FRAME_BYTES_MAX,
@@ -253,10 +253,8 @@ impl Shard {
         match group_id {
             Some(group_id) => self.pass_on(group_id, client, Request::Message { message, trace }, None),
             None => {
-                let (op, id) = refused_as(&message);
-                self.executor
-                    .clients
-                    .refuse(client, Refusal::new(op, id, Code::UnknownChannel));
+                let refusal = Refusal::without_group(&message, Code::UnknownChannel);
+                self.executor.clients.refuse(client, refusal);
             }
         }
     }
@@ -390,3 +388,7 @@ async fn write_when_possible(shard: Rc<RefCell<Shard>>, id: u64, stream: Rc<Writ
 #[cfg(test)]
 #[path = "fair_tests.rs"]
 mod fair_tests;
+
+#[cfg(test)]
+#[path = "client_task_tests.rs"]
+mod tests;

@@ -18,8 +18,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::hosted::Records;
 use crate::journal_port::{JournalPort, Placed};
 
-/// Work that blocks. Its channel is unbounded, and bounded by its use: one load for each successor, one page for each
-/// waiting reader, as many repairs and fetches as a shard may have.
+/// Work that blocks. Its channel is unbounded, and bounded by its use: one load for each successor, so many pages for each
+/// group (`PAGES_PER_GROUP_MAX`), as many repairs and fetches as a shard may have.
 pub enum DiskWork {
     Load {
         group_id: GroupId,

@@ -7,7 +7,7 @@ use quorate_group_log::GroupLogs;
 use quorate_journal::Lsn;
 use quorate_recovery::record::{KIND_BASE, KIND_BATCH};
 use quorate_recovery::{Durable, Place, Places};
-use quorate_types::{GroupId, Index};
+use quorate_types::{GroupId, Index, ServerId};
 
 use crate::journal_port::Placed;
 
@@ -17,8 +17,8 @@ pub struct Hosted {
     pub is_dirty: bool,
     /// Its commit notice is pending ([`super::wakeups::Wakeups`]).
     pub is_notice_pending: bool,
-    /// It waits for room on the link to its successor, in that link's list.
-    pub is_held: bool,
+    /// The successor for which it waits, in that link's list: there is no room on it.
+    pub held_on: Option<ServerId>,
 }
 
 impl Hosted {
@@ -32,7 +32,7 @@ impl Hosted {
             records,
             is_dirty: false,
             is_notice_pending: false,
-            is_held: false,
+            held_on: None,
         }
     }
 }

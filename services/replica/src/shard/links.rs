@@ -23,8 +23,8 @@ const SILENCE_US_MAX: Micros = 3_000_000;
 pub struct Links {
     by_server: IdMap<ServerId, Link>,
     dirty: Vec<ServerId>,
-    /// Groups that waited for room on a link that has some.
-    released: Vec<GroupId>,
+    /// Groups that waited for room on a link that has some, each with the link's peer.
+    released: Vec<(ServerId, GroupId)>,
     flush: FlushWake,
 }
 
@@ -72,7 +72,7 @@ impl Links {
     pub fn open(&mut self, server: ServerId, stream: Rc<WriteHalf>, now: Micros) -> OpenLink {
         let generation = self.by_server.remove(&server).map_or(1, |old| {
             old.close.notify_one();
-            self.release(old.held);
+            self.release(server, old.held);
             old.generation + 1
         });
         let (close, blocked) = (Rc::<Notify>::default(), Rc::<Notify>::default());
@@ -105,7 +105,7 @@ impl Links {
             .is_some_and(|link| link.generation == generation);
         if is_this {
             let link = self.by_server.remove(&server).expect("seen above");
-            self.release(link.held);
+            self.release(server, link.held);
         }
         is_this
     }
@@ -165,27 +165,29 @@ impl Links {
         }
     }
 
-    /// Whether a group has to wait before it sends more to a peer whose link is full; if so, it is flushed again when
-    /// there is room. It knows the links of this shard; traffic over others' links is bounded by each group's window.
-    pub fn is_held(&mut self, to: ServerId, group_id: GroupId, was_held: bool) -> bool {
-        let Some(link) = self.by_server.get_mut(&to) else {
-            return false;
-        };
-        let is_held = link.outbox.len() > LINK_FEED_BYTES_MAX;
-        if is_held && !was_held {
+    /// The peer, if a group has to wait before it sends more to it: its link is full. The group is flushed again when
+    /// there is room. `held_on`: the peer for which it waits already. It knows the links of this shard; traffic over
+    /// others' links is bounded by each group's window.
+    pub fn hold(&mut self, to: ServerId, group_id: GroupId, held_on: Option<ServerId>) -> Option<ServerId> {
+        let link = self.by_server.get_mut(&to)?;
+        if link.outbox.len() <= LINK_FEED_BYTES_MAX {
+            return None;
+        }
+        if held_on != Some(to) {
             link.held.push(group_id);
         }
-        is_held
+        Some(to)
     }
 
-    /// Groups that need wait no longer for room on a link.
-    pub fn take_released(&mut self) -> Vec<GroupId> {
+    /// Groups that need wait no longer for room on the link to a peer.
+    pub fn take_released(&mut self) -> Vec<(ServerId, GroupId)> {
         std::mem::take(&mut self.released)
     }
 
-    fn release(&mut self, held: Vec<GroupId>) {
+    fn release(&mut self, server: ServerId, held: Vec<GroupId>) {
         if !held.is_empty() {
-            self.released.extend(held);
+            self.released
+                .extend(held.into_iter().map(|group_id| (server, group_id)));
             self.flush.wake_again();
         }
     }
@@ -214,11 +216,13 @@ impl Links {
                 Ok(false) => link.blocked.notify_one(),
                 Err(_) => link.close.notify_one(),
             }
-            if link.outbox.len() <= LINK_FEED_BYTES_MAX / 2 {
-                released.append(&mut link.held);
+            if !link.held.is_empty() && link.outbox.len() <= LINK_FEED_BYTES_MAX / 2 {
+                released.push((server, std::mem::take(&mut link.held)));
             }
         }
-        self.release(released);
+        for (server, held) in released {
+            self.release(server, held);
+        }
     }
 
     /// For each peer: how long the oldest byte of its outbox has waited, at least.
@@ -244,5 +248,59 @@ impl Link {
             _ => (waiting > 0).then_some((self.pushed_bytes, now)),
         };
         self.waits.map_or(0, |(_, since)| now.saturating_sub(since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const GROUP: GroupId = GroupId(Uuid::from_u128(7));
+    const FORMER: ServerId = ServerId(2);
+    const NEXT: ServerId = ServerId(3);
+
+    /// Opens a link that is full.
+    async fn open_full(links: &mut Links, listener: &TcpListener, server: ServerId) -> TcpStream {
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let (_, stream) = quorate_transport::plain(accepted);
+        links.open(server, Rc::new(stream), 0);
+        let link = links.by_server.get_mut(&server).expect("just opened");
+        link.push_bytes(Bytes::from(vec![0; LINK_FEED_BYTES_MAX + 1]));
+        peer
+    }
+
+    /// All of its outbox is written.
+    fn drain(links: &mut Links, server: ServerId) {
+        links.by_server.get_mut(&server).expect("it is up").outbox.clear();
+        links.mark(server);
+        links.write_dirty();
+    }
+
+    #[test]
+    fn a_group_whose_successor_changes_while_it_waits_is_released_by_the_link_to_the_next() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut links = Links::new(FlushWake::default());
+            let _former = open_full(&mut links, &listener, FORMER).await;
+            let _next = open_full(&mut links, &listener, NEXT).await;
+            let held_on = links.hold(FORMER, GROUP, None);
+            assert_eq!(held_on, Some(FORMER));
+            assert_eq!(links.hold(FORMER, GROUP, held_on), held_on);
+            let held_on = links.hold(NEXT, GROUP, held_on);
+            assert_eq!(held_on, Some(NEXT));
+            drain(&mut links, NEXT);
+            assert_eq!(links.take_released(), [(NEXT, GROUP)]);
+            drain(&mut links, FORMER);
+            assert_eq!(links.take_released(), [(FORMER, GROUP)], "listed once");
+            assert_eq!(links.hold(NEXT, GROUP, held_on), None, "there is room");
+        });
     }
 }

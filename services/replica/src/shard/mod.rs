@@ -198,9 +198,9 @@ impl Shard {
     pub fn flush(&mut self) {
         self.flush_wake.begin();
         self.begin_turn();
-        for group_id in self.executor.links.take_released() {
+        for (successor, group_id) in self.executor.links.take_released() {
             if let Some(hosted) = self.groups.get_mut(&group_id) {
-                hosted.is_held = false;
+                hosted.held_on.take_if(|held_on| *held_on == successor);
                 Self::mark(group_id, hosted, &mut self.dirty_groups, &self.flush_wake);
             }
         }
@@ -230,8 +230,8 @@ impl Shard {
         };
         hosted.is_dirty = false;
         if let Some(successor) = hosted.core.feeds() {
-            hosted.is_held = self.executor.links.is_held(successor, group_id, hosted.is_held);
-            hosted.core.hold(hosted.is_held);
+            hosted.held_on = self.executor.links.hold(successor, group_id, hosted.held_on);
+            hosted.core.hold(hosted.held_on.is_some());
         }
         hosted.core.flush(&mut self.turn, &mut self.outputs);
         self.executor

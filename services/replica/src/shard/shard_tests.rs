@@ -225,24 +225,32 @@ impl Server {
         refused
     }
 
-    /// A subscription and a read, both of which wait for the disk.
-    fn read_from_disk(&mut self) -> Vec<DiskWork> {
-        self.ask(
-            REMOTE,
-            Message::Subscribe {
-                request: 1,
-                credit_bytes: 1 << 20,
-                offset: 0,
-            },
-        );
+    /// Request 1 of the remote client.
+    fn subscribe(&mut self) {
+        let subscribe = Message::Subscribe {
+            request: 1,
+            credit_bytes: 1 << 20,
+            offset: 0,
+        };
+        self.ask(REMOTE, subscribe);
+    }
+
+    /// Request 2 of the remote client.
+    fn read_first(&mut self, wait_ms: u32) {
         let read = Message::Read {
             request: 2,
             max_bytes: 0,
             max_entries: 0,
-            wait_ms: 0,
+            wait_ms,
             offset: 0,
         };
         self.ask(REMOTE, read);
+    }
+
+    /// A subscription and a read, both of which wait for the disk.
+    fn read_from_disk(&mut self) -> Vec<DiskWork> {
+        self.subscribe();
+        self.read_first(0);
         let reads: Vec<_> = std::iter::from_fn(|| self.test.work.try_recv().ok()).collect();
         assert_eq!(reads.len(), 2, "what they want is on disk only");
         reads
@@ -424,8 +432,11 @@ fn readers_that_wait_for_the_disk_get_the_refusal_of_a_leaving_group_and_nothing
     let mut expected = [(kind::SUBSCRIBE, 1, code), (kind::READ, 2, code)];
     expected.sort_unstable();
     assert_eq!(server.refused(), expected);
-    // The group comes back, and the client to it, before the disk has answered.
+    // The group comes back, and the client to it with the same numbers, before the disk has answered.
     server.shard().configure(config(2, &[ME], &[]));
+    server.remote(0);
+    server.subscribe();
+    server.read_first(1_000);
     for work in reads {
         let DiskWork::Page { read, .. } = work else {
             panic!("a page was asked for")

@@ -80,19 +80,16 @@ fn no_refusal_of_a_batch_that_was_ordered_says_that_it_did_not_happen() {
     let mut rig = Rig::new(config(1, &[ME]));
     rig.append(2);
     rig.messages();
-    let mut malformed = append(2, payload());
-    malformed.entry_count = 7;
-    send(&mut rig, malformed);
+    send(&mut rig, malformed(2));
     assert_eq!(rig.refused(), [(2, Code::BatchMalformed as u16, true)]);
-    let mut new = append(3, payload());
-    new.entry_count = 7;
-    send(&mut rig, new);
+    send(&mut rig, malformed(3));
     assert_eq!(rig.refused(), [refusal(3, Code::BatchMalformed)]);
 }
 
 #[test]
 fn a_deposed_head_does_not_know_what_becomes_of_batches_under_way_and_refuses_those_that_waited() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.acknowledge(0);
     rig.append(RATE_PER_S + 1);
     rig.messages();
     rig.step(Event::Configure(config(2, &[OTHER, ME])));
@@ -109,15 +106,80 @@ fn a_deposed_head_does_not_know_what_becomes_of_batches_under_way_and_refuses_th
 }
 
 #[test]
+fn a_replica_that_is_not_the_head_cannot_tell_whether_a_batch_was_ordered() {
+    let mut learns = config(1, &[OTHER]);
+    learns.learners = config(1, &[ME]).replicas;
+    for config in [config(1, &[OTHER, ME]), learns] {
+        let mut rig = Rig::new(config);
+        send(&mut rig, append(1, payload()));
+        assert_eq!(rig.refused(), [(1, Code::NotHead as u16, true)]);
+        let permission = Permission {
+            may_append: false,
+            ..PERMISSION
+        };
+        rig.request(
+            CLIENT,
+            Request::Attach {
+                number: 2,
+                session: SESSION,
+                permission,
+            },
+        );
+        send(&mut rig, append(1, payload()));
+        assert_eq!(rig.refused(), [(1, Code::PermissionDenied as u16, true)]);
+    }
+}
+
+/// A batch that the checks refuse.
+fn malformed(seq: u64) -> Append {
+    Append {
+        entry_count: 7,
+        ..append(seq, payload())
+    }
+}
+
+#[test]
+fn a_head_can_tell_when_its_chain_has_agreed_with_it_until_it_may_have_been_deposed() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    let refused = |rig: &mut Rig| {
+        send(rig, malformed(1));
+        send(rig, append(2, payload()));
+        let is_unknown = rig.refused().into_iter().map(|(_, _, is_unknown)| is_unknown);
+        is_unknown.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        refused(&mut rig),
+        [true, true],
+        "the other replica may have the batch"
+    );
+    rig.acknowledge(0);
+    assert_eq!(refused(&mut rig), [false, false]);
+    rig.step(Event::Configure(config(2, &[ME, OTHER])));
+    assert_eq!(refused(&mut rig), [false, false], "it was the head all the time");
+    rig.step(Event::Configure(config(4, &[ME, OTHER])));
+    assert_eq!(
+        refused(&mut rig),
+        [true, true],
+        "the other may have been the head"
+    );
+    rig.acknowledge(0);
+    assert_eq!(refused(&mut rig), [false, false]);
+    rig.step(Event::Configure(config(5, &[OTHER, ME])));
+    rig.step(Event::Configure(config(6, &[ME, OTHER])));
+    assert_eq!(refused(&mut rig), [true, true], "the other was the head");
+}
+
+#[test]
 fn only_the_last_attachment_of_a_session_appends() {
     let mut rig = Rig::new(config(1, &[ME]));
     // One waits in the queue when the session moves.
     rig.append(RATE_PER_S + 1);
-    rig.attach(AGAIN, SESSION);
     rig.messages();
+    rig.attach(AGAIN, SESSION);
+    assert_eq!(rig.refused(), [refusal(RATE_PER_S + 1, Code::SessionMoved)]);
     rig.turn.now_us += 1_000_000;
     rig.flush();
-    assert_eq!(rig.refused(), [refusal(RATE_PER_S + 1, Code::SessionMoved)]);
+    assert_eq!(rig.ordered(), RATE_PER_S);
     send(&mut rig, append(RATE_PER_S + 1, payload()));
     assert_eq!(rig.refused(), [refusal(RATE_PER_S + 1, Code::SessionMoved)]);
     // The former attachment goes: the session stays with the later one.
@@ -128,6 +190,41 @@ fn only_the_last_attachment_of_a_session_appends() {
         rig.messages(),
         [(AGAIN, Message::Acked(vec![(RATE_PER_S + 1, RATE_PER_S)]))]
     );
+}
+
+#[test]
+fn a_batch_whose_channel_is_gone_takes_no_budget_from_others() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(RATE_PER_S + 1);
+    rig.messages();
+    rig.request(CLIENT, Request::Gone);
+    rig.attach(AGAIN, SESSION + 1);
+    rig.messages();
+    rig.turn.now_us += 1_000_000 / RATE_PER_S;
+    rig.ask(AGAIN, Message::Append(append(1, payload())));
+    rig.flush();
+    assert_eq!(rig.messages(), [(AGAIN, Message::Acked(vec![(1, RATE_PER_S)]))]);
+    assert_eq!(
+        rig.group.totals().refused_entries,
+        1,
+        "and it counts as not ordered"
+    );
+}
+
+#[test]
+fn a_batch_that_waits_is_not_ordered_behind_the_next_attach_of_its_channel() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(RATE_PER_S + 1);
+    rig.request(CLIENT, Request::Gone);
+    rig.messages();
+    rig.attach(CLIENT, SESSION);
+    let messages = rig.messages();
+    let is_next = |message: &Message| matches!(message, Message::Attached(a) if a.next_seq == RATE_PER_S + 1);
+    assert!(messages.iter().any(|(_, message)| is_next(message)));
+    rig.turn.now_us += 1_000_000;
+    rig.flush();
+    assert_eq!(rig.ordered(), RATE_PER_S, "its client builds on next_seq");
+    assert_eq!(rig.messages(), []);
 }
 
 #[test]
@@ -215,10 +312,15 @@ fn a_group_that_is_not_here_refuses_what_is_asked_of_it_and_frees_the_channel() 
     refuse_absent(CLIENT, &Request::Gone, false, out);
     let is_freed = |output: &Output| matches!(output, Output::NotAttached { number: 8, .. });
     assert!(out.list.iter().any(is_freed));
-    let unknown = (3, Code::GroupNotHere as u16, true);
+    refuse_absent(CLIENT, &request, true, out);
+    let unknown = |code: Code| (3, code as u16, true);
     assert_eq!(
         rig.refused(),
-        [unknown, refusal(0, Code::GroupLost)],
+        [
+            unknown(Code::GroupNotHere),
+            refusal(0, Code::GroupLost),
+            unknown(Code::GroupLost)
+        ],
         "it may be a retry"
     );
 }

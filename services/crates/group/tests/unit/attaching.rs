@@ -5,7 +5,7 @@ use quorate_types::limits::RING_STALL_MS;
 use quorate_types::{Code, Micros};
 use quorate_wire::client::Message;
 
-use crate::rig::{AGAIN, CLIENT, ME, OTHER, Rig, config};
+use crate::rig::{AGAIN, CLIENT, ME, OTHER, Rig, append, config, payload};
 
 fn attached(rig: &mut Rig) -> usize {
     let messages = rig.messages();
@@ -54,4 +54,37 @@ fn a_client_whose_attach_waits_is_refused_when_the_group_leaves() {
     rig.step(Event::Leave);
     assert_eq!(rig.refused(), [(0, Code::GroupNotHere as u16, false)]);
     assert_eq!(rig.group.session_of(CLIENT), None);
+}
+
+#[test]
+fn requests_behind_an_attach_that_waits_are_answered_before_it_when_the_group_leaves() {
+    let mut rig = Rig::new(config(1, &[ME, OTHER]));
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.ask(
+        CLIENT,
+        Message::Read {
+            request: 7,
+            max_bytes: 0,
+            max_entries: 0,
+            wait_ms: 1_000,
+            offset: 0,
+        },
+    );
+    rig.ask(CLIENT, Message::Status { request: 8 });
+    rig.flush();
+    assert_eq!(rig.messages(), [], "the ring has not closed");
+    rig.step(Event::Leave);
+    let last = rig.out.list.last();
+    assert!(matches!(last, Some(Output::NotAttached { client: CLIENT, .. })));
+    let mut refused = rig.refused();
+    assert_eq!(refused.pop(), Some((0, Code::GroupNotHere as u16, false)));
+    refused.sort_unstable();
+    let (ordered, read, asked) = (refused[0], refused[1], refused[2]);
+    assert_eq!(
+        ordered,
+        (1, Code::EpochChanged as u16, true),
+        "it may be committed yet"
+    );
+    assert_eq!(read, (7, Code::GroupNotHere as u16, false));
+    assert_eq!(asked.0, 8);
 }

@@ -1,12 +1,13 @@
 //! Single reads, subscriptions, credit, pages on disk.
 
 use bytes::Bytes;
-use quorate_group::{Event, Lack, Output, PageRead, Request};
-use quorate_types::limits::RECENT_BYTES_PER_GROUP;
+use quorate_chain::ClientRef;
+use quorate_group::{Event, Group, Lack, Output, PageRead, Request};
+use quorate_types::limits::{PAGES_PER_CONNECTION_MAX, PAGES_PER_GROUP_MAX, RECENT_BYTES_PER_GROUP};
 use quorate_types::{Code, Durability, GroupConfig, Permission};
 use quorate_wire::client::{Entries, Message};
 
-use crate::rig::{CLIENT, ME, OTHER, PERMISSION, Rig, SECOND_US, SESSION, append, config, refusal};
+use crate::rig::{CLIENT, GROUP, ME, OTHER, PERMISSION, Rig, SECOND_US, SESSION, append, config, refusal};
 
 const ENTRY_BYTES: usize = 1 << 20;
 
@@ -41,6 +42,14 @@ fn read(rig: &mut Rig, request: u32, wait_ms: u32, offset: u64) {
             offset,
         },
     );
+}
+
+fn subscribe(request: u32, credit_bytes: u32, offset: u64) -> Message {
+    Message::Subscribe {
+        request,
+        credit_bytes,
+        offset,
+    }
 }
 
 #[test]
@@ -264,19 +273,122 @@ fn a_page_asked_for_on_an_earlier_attachment_is_not_sent_to_the_next_request_of_
     assert_eq!(entries(&mut rig), [(1, ENTRY_BYTES, 2)]);
 }
 
+/// The pages that the group wants read from disk.
+fn all_wanted(rig: &mut Rig) -> Vec<PageRead> {
+    let outputs: Vec<Output> = rig.out.list.drain(..).collect();
+    rig.out.clear();
+    let pages = outputs.into_iter().filter_map(|output| match output {
+        Output::ReadPage(read) => Some(read),
+        _ => None,
+    });
+    pages.collect()
+}
+
+fn client(connection: u64) -> ClientRef {
+    ClientRef {
+        connection,
+        channel: 9,
+    }
+}
+
+fn page_read(rig: &mut Rig, read: PageRead) {
+    let payloads = read.lacking().map(|index| Ok(payload(index))).collect();
+    rig.step(Event::PageRead { read, payloads });
+}
+
+#[test]
+fn a_connection_that_cancels_and_subscribes_again_has_so_many_pages_under_way_and_no_more() {
+    let mut rig = grown();
+    let mut pages = Vec::new();
+    for _ in 0..2 * PAGES_PER_CONNECTION_MAX {
+        rig.ask(CLIENT, subscribe(1, 1, 0));
+        rig.flush();
+        pages.extend(all_wanted(&mut rig));
+        rig.ask(CLIENT, Message::Cancel { request: 1 });
+    }
+    assert_eq!(pages.len(), PAGES_PER_CONNECTION_MAX);
+    read(&mut rig, 2, 0, 0);
+    assert_eq!(rig.refused(), [refusal(2, Code::Overloaded)]);
+    // Its channel goes: its pages are under way still. Others are served meanwhile.
+    rig.request(CLIENT, Request::Gone);
+    rig.attach(CLIENT, 0);
+    rig.attach(client(8), 0);
+    rig.ask(CLIENT, subscribe(3, 1, 0));
+    rig.ask(client(8), subscribe(4, 1, 1));
+    rig.flush();
+    let mut others = all_wanted(&mut rig);
+    assert_eq!(others.len(), 1);
+    page_read(&mut rig, others.remove(0));
+    assert_eq!(entries(&mut rig), [(4, ENTRY_BYTES, 2)]);
+    // One comes back, for nobody: the subscription that was held back goes on.
+    page_read(&mut rig, pages.remove(0));
+    rig.flush();
+    let mut held = all_wanted(&mut rig);
+    assert_eq!(held.len(), 1);
+    page_read(&mut rig, held.remove(0));
+    assert_eq!(entries(&mut rig), [(3, ENTRY_BYTES, 1)]);
+}
+
+#[test]
+fn a_group_has_so_many_pages_under_way_and_no_more() {
+    let mut rig = grown();
+    let connections = (PAGES_PER_GROUP_MAX / PAGES_PER_CONNECTION_MAX) as u64 + 1;
+    let mut pages = Vec::new();
+    for connection in 10..10 + connections {
+        rig.attach(client(connection), 0);
+        for request in 0..PAGES_PER_CONNECTION_MAX as u32 {
+            rig.ask(client(connection), subscribe(request, 1, 0));
+        }
+    }
+    rig.flush();
+    pages.extend(all_wanted(&mut rig));
+    assert_eq!(pages.len(), PAGES_PER_GROUP_MAX);
+    // A damaged page counts until it is repaired or abandoned.
+    let first = pages.remove(0);
+    rig.step(Event::PageRead {
+        read: first,
+        payloads: vec![Err(Lack::Damaged)],
+    });
+    rig.flush();
+    assert_eq!(all_wanted(&mut rig).len(), 0);
+    page_read(&mut rig, pages.remove(0));
+    rig.flush();
+    assert_eq!(all_wanted(&mut rig).len(), 1);
+}
+
+#[test]
+fn a_page_of_an_earlier_hosting_is_not_sent_to_the_next_request_of_that_number() {
+    let mut rig = grown();
+    rig.ask(CLIENT, subscribe(1, 1, 0));
+    rig.flush();
+    let first = wanted(&mut rig);
+    rig.step(Event::Leave);
+    rig.group = Group::new(GROUP, ME, Durability::Persistent, false, 2, rig.turn.now_us);
+    rig.step(Event::Configure(GroupConfig {
+        durability: Durability::Persistent,
+        ..config(2, &[ME])
+    }));
+    rig.attach(CLIENT, SESSION);
+    rig.ask(CLIENT, subscribe(1, 1, 0));
+    rig.flush();
+    rig.messages();
+    rig.step(Event::PageRead {
+        read: first,
+        payloads: vec![Ok(payload(1))],
+    });
+    assert_eq!(rig.messages(), [], "it is another's");
+    rig.ask(CLIENT, Message::Credit { request: 1, bytes: 1 });
+    assert_eq!(rig.refused(), [], "the subscription goes on");
+}
+
 #[test]
 fn a_page_of_a_cancelled_subscription_is_not_sent_to_the_next_of_that_number() {
     let mut rig = grown();
-    let subscribe = |offset| Message::Subscribe {
-        request: 1,
-        credit_bytes: 1,
-        offset,
-    };
-    rig.ask(CLIENT, subscribe(0));
+    rig.ask(CLIENT, subscribe(1, 1, 0));
     rig.flush();
     let first = wanted(&mut rig);
     rig.ask(CLIENT, Message::Cancel { request: 1 });
-    rig.ask(CLIENT, subscribe(1));
+    rig.ask(CLIENT, subscribe(1, 1, 1));
     rig.flush();
     let second = wanted(&mut rig);
     rig.step(Event::PageRead {
