@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from quorate_local.options import REPOSITORY
 VENV_BIN = Path(sys.executable).parent
 PULUMI_PYTHON = REPOSITORY / "build" / "venv-pulumi" / "bin" / "python"  # infra/setup/pulumi.sh
 POLL_S = 0.1
+NICENESS = 10
 EXIT_TIMED_OUT = 124  # as timeout(1) answers
 EXIT_NOT_FOUND = 127  # as shells answer
 PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file
@@ -50,8 +52,11 @@ class Finished:
         return self.log.read_text(errors="replace")
 
 
-def run(command: Command, log: Path, while_running: Callable[[float], None]) -> Finished:
-    """Run to the end or to its time limit; `while_running` gets the seconds so far."""
+def run(command: Command, log: Path, while_running: Callable[[float], None], yields: bool = False) -> Finished:
+    """Run to the end or to its time limit; `while_running` gets the seconds so far.
+
+    `yields`: other work comes first where processors are short.
+    """
     begun = time.monotonic()
     log.parent.mkdir(parents=True, exist_ok=True)
     missing = command.missing()
@@ -73,6 +78,8 @@ def run(command: Command, log: Path, while_running: Callable[[float], None]) -> 
         except FileNotFoundError:
             stream.write(f"{command.argv[0]} is not there: `make setup` or `make test` fetches it\n".encode())
             return Finished(EXIT_NOT_FOUND, time.monotonic() - begun, log)
+        if yields:
+            _lower_priority(child.pid)
         try:
             code, cpu_seconds = _wait(child, begun, command.timeout_s, while_running)
         finally:
@@ -80,6 +87,14 @@ def run(command: Command, log: Path, while_running: Callable[[float], None]) -> 
         if code == EXIT_TIMED_OUT:
             stream.write(f"\nStopped: it took longer than {command.timeout_s:.0f} s.\n".encode())
     return Finished(code, time.monotonic() - begun, log, cpu_seconds)
+
+
+def _lower_priority(pid: int) -> None:
+    """Of a command that has just begun, and so of all that it starts. Linux weighs sessions before processes."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text(str(NICENESS))
 
 
 def _wait(

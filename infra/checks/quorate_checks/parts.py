@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
+from quorate_checks.checks import RUST_FLAGS
 from quorate_checks.commands import PULUMI_PYTHON, Command, Finished
 from quorate_checks.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest
 from quorate_local.options import REPOSITORY
@@ -15,26 +16,22 @@ REPORTS = REPOSITORY / "build" / "test"
 
 
 class Lane(Enum):
-    """When a part runs. `RUST` and `BESIDE` run at the same time, `ALONE` after both."""
+    """Lanes run side by side, each its parts in order. Stacks measure time: the other lanes yield to them."""
 
     RUST = auto()  # compiles for long
-    BESIDE = auto()  # waits, or has one thread
-    ALONE = auto()  # measures time, or has a whole stack: nothing may disturb it
+    OTHERS = auto()  # waits, or has one thread
+    STACKS = auto()  # starts whole stacks
 
 
 @dataclass(frozen=True)
 class Part:
-    """`group` is what `--only` chooses by. `count` reads the runner's own report.
-
-    `prepare` compiles what the part runs, in Rust's lane.
-    """
+    """`group` is what `--only` chooses by. `count` reads the runner's own report."""
 
     name: str
     group: str
     command: Command
     count: Callable[[Finished], Counts | None]
-    lane: Lane = Lane.BESIDE
-    prepare: Command | None = None
+    lane: Lane = Lane.OTHERS
 
 
 def report_of(name: str) -> Path:
@@ -47,7 +44,7 @@ def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
 
 
 def _pytest(
-    name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.BESIDE
+    name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.OTHERS
 ) -> Part:
     argv = ["pytest", f"--junitxml={report_of(name)}", *arguments]
     command = Command(argv, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s)
@@ -83,14 +80,6 @@ def _terraform_provider(name: str, folder: str) -> Part:
     command = Command(["go", "test", "-count=1", "-v", "./..."], folder, f"{folder}/go.mod", env=env)
     return Part(name, "infra", command, lambda finished: of_go_test(finished.output()))
 
-
-def _cargo_test(*arguments: str, timeout_s: float) -> Command:
-    argv = ["cargo", "test", "--release", "--locked", "--no-fail-fast", *arguments]
-    return Command(argv, "services", "services/Cargo.toml", timeout_s=timeout_s)
-
-
-# The simulator has a part of its own: its planted bugs must not be compiled into anything else.
-_RUST = ["--workspace", "--exclude", "quorate-sim"]
 
 WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e" / "portal"), "--"]
 
@@ -136,10 +125,15 @@ PARTS = [
     Part(
         "rust",
         "unit",
-        _cargo_test(*_RUST, timeout_s=1200),
+        Command(
+            # One build for all of them: with the simulator's planted bugs, which are off unless a test asks for one.
+            ["cargo", "test", *RUST_FLAGS, "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            timeout_s=1500,
+        ),
         lambda finished: of_libtest(finished.output()),
-        Lane.ALONE,
-        prepare=_cargo_test(*_RUST, "--no-run", timeout_s=1200),
+        Lane.RUST,
     ),
     Part(
         "fuzz",
@@ -148,25 +142,18 @@ PARTS = [
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
     ),
-    Part(
-        "simulator",
-        "unit",
-        _cargo_test("-p", "quorate-sim", "--features", "planted", timeout_s=900),
-        lambda finished: of_libtest(finished.output()),
-        Lane.RUST,
-    ),
     _pytest("api", "unit", "services/api", timeout_s=420),
     _pytest("sdk python", "unit", "sdk/python"),
     _node_test("sdk js", "sdk/js"),
     _vitest("portal", "portal"),
-    _playwright("portal mock", "unit", "mock", [], 420, Lane.BESIDE),
-    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900, lane=Lane.ALONE),
+    _playwright("portal mock", "unit", "mock", [], 420, Lane.OTHERS),
+    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900, lane=Lane.STACKS),
     Part(
         "chaos",
         "e2e",
         Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
         lambda finished: of_chaos(finished.output()),
-        Lane.ALONE,
+        Lane.STACKS,
     ),
-    _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.ALONE),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.STACKS),
 ]

@@ -1,7 +1,6 @@
 """Runs the parts of `make test`, each bounded in time, and says what each came to.
 
-Two lanes run side by side: one is busy with Rust's compiler, the other with all that mostly waits or has one thread.
-Parts that measure time, or start whole stacks, run alone behind them.
+Three lanes run side by side: Rust's compiler, whole stacks, and all that has one thread or waits.
 
 A part that fails runs once more. Its failures, or tests that passed only then, are repeated at the end, a line each;
 the last line is plain and stands alone: `N passed, N failed`.
@@ -79,54 +78,35 @@ def test(display: Display, only: str | None) -> bool:
 
 
 def _run_lanes(findings: Findings, display: Display) -> Counts:
-    """Everything: the two lanes, then the parts that run alone."""
+    """Everything. Checks are in the lane of the parts that they are like."""
     _show_heading(display)
-    with ThreadPoolExecutor(2) as lanes:
-        rust = lanes.submit(_run_rust, findings, display)
-        beside = lanes.submit(_run_beside, findings, display)
-        total = rust.result() + beside.result()
-    return total + _run_parts(_parts_of(Lane.ALONE), findings, display)
+    checks = {Lane.RUST: [RUST_LINTS], Lane.OTHERS: [check for check in CHECKS if check is not RUST_LINTS]}
+
+    def run_lane(lane: Lane) -> Counts:
+        yields = lane is not Lane.STACKS
+        total = verify.verify(display, findings.failed, findings.took, checks.get(lane, []), yields)
+        return total + _run_parts([part for part in PARTS if part.lane is lane], findings, display, yields)
+
+    with ThreadPoolExecutor(len(Lane)) as lanes:
+        running = [lanes.submit(run_lane, lane) for lane in Lane]
+        return sum((one.result() for one in running), Counts())
 
 
-def _run_rust(findings: Findings, display: Display) -> Counts:
-    total = verify.verify(display, findings.failed, findings.took, [RUST_LINTS])
-    for part in PARTS:
-        if part.prepare is not None:
-            title = f"{part.name} (build)"
-            finished = run(part.prepare, _log(title), _progress(title, display))
-            findings.took(title, finished)  # its failure shows in the part itself
-            display.line(f"{title:<41}{finished.seconds:>8.1f} s")
-    return total + _run_parts(_parts_of(Lane.RUST), findings, display)
-
-
-def _run_beside(findings: Findings, display: Display) -> Counts:
-    checks = [check for check in CHECKS if check is not RUST_LINTS]
-    total = verify.verify(display, findings.failed, findings.took, checks)
-    return total + _run_parts(_parts_of(Lane.BESIDE), findings, display)
-
-
-def _parts_of(lane: Lane) -> list[Part]:
-    return [part for part in PARTS if part.lane is lane]
-
-
-def _run_parts(parts: list[Part], findings: Findings, display: Display) -> Counts:
-    total = Counts()
-    for part in parts:
-        total += _settled(part, findings, display)
-    return total
+def _run_parts(parts: list[Part], findings: Findings, display: Display, yields: bool = False) -> Counts:
+    return sum((_settled(part, findings, display, yields) for part in parts), Counts())
 
 
 def _show_heading(display: Display) -> None:
     display.line(f"{'Tests':<16}{'passed':>8}{'failed':>8}{'skipped':>9}{'time':>10}")
 
 
-def _settled(part: Part, findings: Findings, display: Display) -> Counts:
+def _settled(part: Part, findings: Findings, display: Display, yields: bool) -> Counts:
     """A part that failed runs once more: many of them measure time, on machines that others use as well.
     A test that fails twice has failed. A test that passes then is named all the same, so that nobody overlooks it."""
-    counts, named = _run(part, part.name, findings, display)
+    counts, named = _run(part, part.name, findings, display, yields)
     if not counts.failed:
         return counts
-    again, named_again = _run(part, f"{part.name} (again)", findings, display)
+    again, named_again = _run(part, f"{part.name} (again)", findings, display, yields)
     if again.failed:
         findings.failed += named_again
     else:
@@ -134,10 +114,10 @@ def _settled(part: Part, findings: Findings, display: Display) -> Counts:
     return again
 
 
-def _run(part: Part, title: str, findings: Findings, display: Display) -> tuple[Counts, list[str]]:
+def _run(part: Part, title: str, findings: Findings, display: Display, yields: bool) -> tuple[Counts, list[str]]:
     """The part's counts, and its failures."""
     report_of(part.name).unlink(missing_ok=True)  # an earlier attempt's must not be counted
-    finished = run(part.command, _log(title), _progress(title, display))
+    finished = run(part.command, _log(title), _progress(title, display), yields)
     findings.took(title, finished)
     counts = settle(part.count(finished), finished.exit_code)
     row = f"{counts.passed:>8}{counts.failed:>8}{counts.skipped:>9}{finished.seconds:>8.1f} s"

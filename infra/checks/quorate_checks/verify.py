@@ -19,13 +19,17 @@ AT_ONCE = 2
 
 
 def verify(
-    display: Display, failed: list[str], took: Callable[[str, Finished], None], checks: Sequence[Check] = CHECKS
+    display: Display,
+    failed: list[str],
+    took: Callable[[str, Finished], None],
+    checks: Sequence[Check] = CHECKS,
+    yields: bool = False,
 ) -> Counts:
     """Run the checks, two at a time: most use one processor. Show the output of those that fail, add their names to
     `failed`, and report how each ended to `took`."""
     passed = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {pool.submit(_run, check, check.check, display): check for check in checks}
+        running = {pool.submit(_run, check, check.check, display, yields): check for check in checks}
         for done in as_completed(running):
             check, finished = running[done], done.result()
             took(f"check: {check.name}", finished)
@@ -66,8 +70,11 @@ def _run_all(work: list[tuple[Check, Command]], display: Display) -> bool:
     return good
 
 
-def _run(check: Check, command: Command, display: Display) -> Finished:
-    return run(command, _log(check), lambda seconds: display.progress(f"  …       {check.name:<26} {seconds:6.1f} s"))
+def _run(check: Check, command: Command, display: Display, yields: bool = False) -> Finished:
+    def tell(seconds: float) -> None:
+        display.progress(f"  …       {check.name:<26} {seconds:6.1f} s")
+
+    return run(command, _log(check), tell, yields)
 
 
 def _log(check: Check) -> Path:

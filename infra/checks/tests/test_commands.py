@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from quorate_checks.commands import EXIT_TIMED_OUT, Command, run
+from quorate_checks.commands import EXIT_TIMED_OUT, NICENESS, Command, run
 from quorate_local.identity import Identity
 
 
@@ -22,6 +22,13 @@ def test_processor_time_counts_children_that_were_waited_for(tmp_path: Path) -> 
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
     finished = run(Command([sys.executable, "-c", code]), tmp_path / "log", ignore)
     assert 0.3 <= finished.cpu_seconds < 5
+
+
+def test_a_command_that_yields_is_nicer_than_others_and_so_are_its_children(tmp_path: Path) -> None:
+    child = "import os; print(os.nice(0))"
+    code = f"import subprocess, sys, time; time.sleep(0.2); subprocess.run([sys.executable, '-c', {child!r}])"
+    finished = run(Command([sys.executable, "-c", code]), tmp_path / "log", ignore, yields=True)
+    assert int(finished.output()) >= NICENESS
 
 
 def test_what_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
