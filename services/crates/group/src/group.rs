@@ -294,7 +294,12 @@ impl Group {
                 ReplicaCommand::PersistTrim { index } => out.journal(Record::Trim { index }),
                 ReplicaCommand::Forget => self.reset(turn, out),
                 ReplicaCommand::Load { from_index, to_index } => {
-                    out.push(Output::Load { from_index, to_index })
+                    let generation = self.reading.generation();
+                    out.push(Output::Load {
+                        generation,
+                        from_index,
+                        to_index,
+                    });
                 }
                 ReplicaCommand::Ack {
                     client,

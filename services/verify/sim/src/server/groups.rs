@@ -206,7 +206,7 @@ impl World {
                 self.servers[s].forget(group_id);
                 self.write(s, GroupRecord::dropped(group_id));
             }
-            Output::Load { from_index, to_index } => self.load(s, group_id, from_index, to_index),
+            Output::Load { from_index, to_index, .. } => self.load(s, group_id, from_index, to_index),
             Output::ReadPage(read) => self.read_page(s, group_id, read),
             Output::ReadForPeer { to, epoch, header } => self.read_for_peer(s, group_id, to, epoch, header),
             Output::Copied {
