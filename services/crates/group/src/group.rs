@@ -4,7 +4,7 @@ use quorate_burst::exchange::Load;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Role, ServerId};
+use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, Role, ServerId};
 use quorate_usage::{Sample, Totals};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::peer::{self, Envelope};
@@ -32,6 +32,8 @@ pub struct Group {
     reading: Reading,
     counters: Counters,
     spans: Spans,
+    /// Answers to retries of committed batches, until the round ends: one frame for those of a channel.
+    retried: Vec<(ClientRef, u64, Offset)>,
     /// It may lack records that had been durable here, until it is a replica of the chain again.
     is_damaged: bool,
 }
@@ -85,6 +87,7 @@ impl Group {
             reading: Reading::new(hosting),
             counters: Counters::new(now_us),
             spans: Spans::default(),
+            retried: Vec::new(),
             is_damaged: false,
         }
     }
@@ -130,6 +133,7 @@ impl Group {
     pub fn flush(&mut self, turn: &mut Turn, out: &mut Outputs) {
         self.order_queue(turn, out);
         let acks_from = out.acks.len();
+        out.acks.append(&mut self.retried);
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.flush(&mut commands);
         self.carry_out(turn, &mut commands, out);
@@ -202,6 +206,7 @@ impl Group {
         let (intake, mut view) = self.intake(turn, out);
         intake.refuse_queue(Code::GroupNotHere, &mut view);
         let acks_from = out.acks.len();
+        out.acks.append(&mut self.retried);
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.leave(&mut commands);
         self.carry_out(turn, &mut commands, out);
@@ -248,7 +253,7 @@ impl Group {
         self.replica.step(turn.now_us, event, &mut commands);
         self.carry_out(turn, &mut commands, out);
         out.commands = commands;
-        out.frame_acks(acks_from);
+        self.retried.extend(out.acks.drain(acks_from..));
         if let Some(arriving) = arriving {
             self.spans.begin(&self.replica, arriving);
         }
@@ -272,7 +277,7 @@ impl Group {
         }
     }
 
-    /// Puts outputs for the replica's commands. Acks wait in `out.acks` for their frames.
+    /// Puts outputs for the replica's commands. Acks go to `out.acks`, and to no frame yet.
     fn carry_out(&mut self, turn: &mut Turn, commands: &mut Vec<ReplicaCommand>, out: &mut Outputs) {
         for command in commands.drain(..) {
             match command {
@@ -478,6 +483,7 @@ impl Group {
 
     /// The client's channel is gone: nobody waits for its answers.
     fn forget(&mut self, client: ClientRef) {
+        self.retried.retain(|(of, _, _)| *of != client);
         self.reading.forget(client);
         self.replica.forget_client(client);
     }

@@ -77,6 +77,34 @@ fn a_retry_of_an_ordered_batch_costs_nothing_and_is_answered_with_its_place() {
 }
 
 #[test]
+fn retries_of_one_round_are_answered_in_one_frame() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(3);
+    rig.messages();
+    for seq in 1..=3 {
+        rig.ask(CLIENT, Message::Append(append(seq, payload())));
+    }
+    rig.append(1);
+    let acks = vec![(1, 0), (2, 1), (3, 2), (4, 3)];
+    assert_eq!(rig.messages(), [(CLIENT, Message::Acked(acks))]);
+    // A channel that goes has no answer any more, the next of its number least of all.
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.request(CLIENT, Request::Gone);
+    rig.flush();
+    assert_eq!(rig.messages(), []);
+}
+
+#[test]
+fn a_group_that_leaves_answers_retries_of_committed_batches() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(1);
+    rig.messages();
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.step(Event::Leave);
+    assert_eq!(rig.messages(), [(CLIENT, Message::Acked(vec![(1, 0)]))]);
+}
+
+#[test]
 fn no_refusal_of_a_batch_that_was_ordered_says_that_it_did_not_happen() {
     let mut rig = Rig::new(config(1, &[ME]));
     rig.append(2);
