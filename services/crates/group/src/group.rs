@@ -192,32 +192,50 @@ impl Group {
             },
             out,
         );
-        let (intake, mut view) = self.intake(turn, out);
-        for client in intake.turn_away(&mut view) {
-            self.forget(client);
+        if self.replica.is_isolated() {
+            self.turn_away(turn, out);
         }
         let (reading, mut view) = self.reading(turn, out);
         reading.advance_repairs(&mut view);
     }
 
-    /// Answers all that waits here. A client whose ATTACH has no answer may have sent more behind it: ATTACH is refused
-    /// last, as nothing reaches the client after that.
+    /// An isolated head refuses what waits; clients whose batches were ordered have been refused.
+    fn turn_away(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        let (intake, mut view) = self.intake(turn, out);
+        intake.refuse_queue(Code::CutOff, &mut view);
+        self.answer_retries(out);
+        self.refuse_attaching(Code::CutOff, turn, out);
+    }
+
+    /// Refuses the clients whose ATTACH has no answer yet. They may have sent more behind it: ATTACH is refused last, as
+    /// nothing reaches a client after that.
+    fn refuse_attaching(&mut self, code: Code, turn: &mut Turn, out: &mut Outputs) {
+        for client in self.intake.take_unanswered() {
+            self.reading.refuse_client(client, code, out);
+            let (intake, mut view) = self.intake(turn, out);
+            intake.refuse_attach(client, code, &mut view);
+            self.forget(client);
+        }
+    }
+
+    fn answer_retries(&mut self, out: &mut Outputs) {
+        let acks_from = out.acks.len();
+        out.acks.append(&mut self.retried);
+        out.frame_acks(acks_from);
+    }
+
+    /// Answers all that waits here.
     fn leave(&mut self, turn: &mut Turn, out: &mut Outputs) {
         let (intake, mut view) = self.intake(turn, out);
         intake.refuse_queue(Code::GroupNotHere, &mut view);
-        let acks_from = out.acks.len();
-        out.acks.append(&mut self.retried);
+        self.answer_retries(out);
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.leave(&mut commands);
         self.carry_out(turn, &mut commands, out);
         out.commands = commands;
-        out.frame_acks(acks_from);
         let (reading, mut view) = self.reading(turn, out);
         reading.leave(&mut view);
-        let (intake, mut view) = self.intake(turn, out);
-        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
-            self.forget(client);
-        }
+        self.refuse_attaching(Code::GroupNotHere, turn, out);
     }
 
     /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.

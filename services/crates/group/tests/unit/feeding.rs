@@ -5,7 +5,7 @@ use quorate_group::{Event, Generation, Output};
 use quorate_types::{Durability, GroupConfig, Index};
 use quorate_wire::peer::{self, Envelope, SyncRequest};
 
-use crate::reading::{ENTRY_BYTES, grown, payload};
+use crate::reading::{grown, payload};
 use crate::rig::{ME, OTHER, Rig, config};
 
 fn outputs(rig: &mut Rig) -> Vec<Output> {

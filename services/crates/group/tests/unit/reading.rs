@@ -9,7 +9,7 @@ use quorate_wire::client::{Entries, Message};
 
 use crate::rig::{CLIENT, GROUP, ME, OTHER, PERMISSION, Rig, SECOND_US, SESSION, append, config, refusal};
 
-pub const ENTRY_BYTES: usize = 1 << 20;
+const ENTRY_BYTES: usize = 1 << 20;
 
 /// Entries to readers since the last call: request, bytes, next offset.
 fn entries(rig: &mut Rig) -> Vec<(u32, usize, u64)> {
