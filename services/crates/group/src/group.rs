@@ -127,6 +127,10 @@ impl Group {
             } => self.tick(turn, is_coordinator_silent, out),
             Event::Leave => self.leave(turn, out),
         }
+        // A client looks elsewhere now: it does not wait for the end of the round.
+        if !self.retried.is_empty() && (!self.replica.is_head() || self.replica.is_isolated()) {
+            self.answer_retries(out);
+        }
     }
 
     /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.

@@ -95,6 +95,17 @@ fn retries_of_one_round_are_answered_in_one_frame() {
 }
 
 #[test]
+fn a_deposed_head_answers_retries_of_committed_batches_at_once() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(1);
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.messages();
+    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    let acked = (CLIENT, Message::Acked(vec![(1, 0)]));
+    assert!(rig.messages().contains(&acked));
+}
+
+#[test]
 fn a_group_that_leaves_answers_retries_of_committed_batches() {
     let mut rig = Rig::new(config(1, &[ME]));
     rig.append(1);
