@@ -4,7 +4,7 @@ use quorate_burst::exchange::Load;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, Role, ServerId};
+use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
 use quorate_usage::{Sample, Totals};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::peer::{self, Envelope};
@@ -176,8 +176,7 @@ impl Group {
         if !self.replica.is_head() || next > former + 1 {
             self.intake.be_deposed();
         }
-        let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
-        if begins && is_whole && std::mem::take(&mut self.is_damaged) {
+        if begins && self.replica.role().is_whole() && std::mem::take(&mut self.is_damaged) {
             let index = self.replica.log().last_index();
             out.journal(Record::Mended {
                 index,
@@ -547,6 +546,21 @@ impl Group {
     }
 
     fn intake<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Intake, View<'a>) {
+        let (intake, _, view) = self.handlers(turn, out);
+        (intake, view)
+    }
+
+    fn reading<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Reading, View<'a>) {
+        let (_, reading, view) = self.handlers(turn, out);
+        (reading, view)
+    }
+
+    /// Both handlers of clients' messages, and the rest of the state as they see it.
+    fn handlers<'a>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        out: &'a mut Outputs,
+    ) -> (&'a mut Intake, &'a mut Reading, View<'a>) {
         let view = View {
             group_id: self.id,
             me: self.me,
@@ -555,7 +569,7 @@ impl Group {
             turn,
             out,
         };
-        (&mut self.intake, view)
+        (&mut self.intake, &mut self.reading, view)
     }
 }
 
@@ -580,18 +594,6 @@ impl Group {
         }
         let (reading, mut view) = self.reading(turn, out);
         reading.message(client, message, &mut view);
-    }
-
-    fn reading<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Reading, View<'a>) {
-        let view = View {
-            group_id: self.id,
-            me: self.me,
-            replica: &self.replica,
-            counters: &mut self.counters,
-            turn,
-            out,
-        };
-        (&mut self.reading, view)
     }
 
     fn ask(&mut self, turn: &mut Turn, client: ClientRef, request: u32, asked: Asked, out: &mut Outputs) {
