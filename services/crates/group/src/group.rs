@@ -4,7 +4,7 @@ use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Role, ServerId};
+use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
 use quorate_usage::{Sample, Totals};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::peer::{self, Envelope};
@@ -32,6 +32,8 @@ pub struct Group {
     reading: Reading,
     counters: Counters,
     spans: Spans,
+    /// Answers to retries of committed batches, until the round ends: one frame for those of a channel.
+    retried: Vec<(ClientRef, u64, Offset)>,
     /// It may lack records that had been durable here, until it is a replica of the chain again.
     is_damaged: bool,
 }
@@ -85,6 +87,7 @@ impl Group {
             reading: Reading::new(hosting),
             counters: Counters::new(now_us),
             spans: Spans::default(),
+            retried: Vec::new(),
             is_damaged: false,
         }
     }
@@ -124,12 +127,17 @@ impl Group {
             } => self.tick(turn, is_coordinator_silent, out),
             Event::Leave => self.leave(turn, out),
         }
+        // A client looks elsewhere now: it does not wait for the end of the round.
+        if !self.retried.is_empty() && (!self.replica.is_head() || self.replica.is_isolated()) {
+            self.answer_retries(out);
+        }
     }
 
     /// Ends a round: orders what the budget lets through, commits, feeds the successor, answers.
     pub fn flush(&mut self, turn: &mut Turn, out: &mut Outputs) {
         self.order_queue(turn, out);
         let acks_from = out.acks.len();
+        out.acks.append(&mut self.retried);
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.flush(&mut commands);
         self.carry_out(turn, &mut commands, out);
@@ -168,8 +176,7 @@ impl Group {
         if !self.replica.is_head() || next > former + 1 {
             self.intake.be_deposed();
         }
-        let is_whole = !matches!(self.replica.role(), Role::None | Role::Learner);
-        if begins && is_whole && std::mem::take(&mut self.is_damaged) {
+        if begins && self.replica.role().is_whole() && std::mem::take(&mut self.is_damaged) {
             let index = self.replica.log().last_index();
             out.journal(Record::Mended {
                 index,
@@ -188,31 +195,50 @@ impl Group {
             },
             out,
         );
-        let (intake, mut view) = self.intake(turn, out);
-        for client in intake.turn_away(&mut view) {
-            self.forget(client);
+        if self.replica.is_isolated() {
+            self.turn_away(turn, out);
         }
         let (reading, mut view) = self.reading(turn, out);
         reading.advance_repairs(&mut view);
     }
 
-    /// Answers all that waits here. A client whose ATTACH has no answer may have sent more behind it: ATTACH is refused
-    /// last, as nothing reaches the client after that.
+    /// An isolated head refuses what waits; clients whose batches were ordered have been refused.
+    fn turn_away(&mut self, turn: &mut Turn, out: &mut Outputs) {
+        let (intake, mut view) = self.intake(turn, out);
+        intake.refuse_queue(Code::CutOff, &mut view);
+        self.answer_retries(out);
+        self.refuse_attaching(Code::CutOff, turn, out);
+    }
+
+    /// Refuses the clients whose ATTACH has no answer yet. They may have sent more behind it: ATTACH is refused last, as
+    /// nothing reaches a client after that.
+    fn refuse_attaching(&mut self, code: Code, turn: &mut Turn, out: &mut Outputs) {
+        for client in self.intake.take_unanswered() {
+            self.reading.refuse_client(client, code, out);
+            let (intake, mut view) = self.intake(turn, out);
+            intake.refuse_attach(client, code, &mut view);
+            self.forget(client);
+        }
+    }
+
+    fn answer_retries(&mut self, out: &mut Outputs) {
+        let acks_from = out.acks.len();
+        out.acks.append(&mut self.retried);
+        out.frame_acks(acks_from);
+    }
+
+    /// Answers all that waits here.
     fn leave(&mut self, turn: &mut Turn, out: &mut Outputs) {
         let (intake, mut view) = self.intake(turn, out);
         intake.refuse_queue(Code::GroupNotHere, &mut view);
-        let acks_from = out.acks.len();
+        self.answer_retries(out);
         let mut commands = std::mem::take(&mut out.commands);
         self.replica.leave(&mut commands);
         self.carry_out(turn, &mut commands, out);
         out.commands = commands;
-        out.frame_acks(acks_from);
         let (reading, mut view) = self.reading(turn, out);
         reading.leave(&mut view);
-        let (intake, mut view) = self.intake(turn, out);
-        for client in intake.refuse_attaching(Code::GroupNotHere, &mut view) {
-            self.forget(client);
-        }
+        self.refuse_attaching(Code::GroupNotHere, turn, out);
     }
 
     /// States anew, behind everything else, where the log begins and ends: records that stated it were lost.
@@ -248,7 +274,7 @@ impl Group {
         self.replica.step(turn.now_us, event, &mut commands);
         self.carry_out(turn, &mut commands, out);
         out.commands = commands;
-        out.frame_acks(acks_from);
+        self.retried.extend(out.acks.drain(acks_from..));
         if let Some(arriving) = arriving {
             self.spans.begin(&self.replica, arriving);
         }
@@ -272,7 +298,7 @@ impl Group {
         }
     }
 
-    /// Puts outputs for the replica's commands. Acks wait in `out.acks` for their frames.
+    /// Puts outputs for the replica's commands. Acks go to `out.acks`, and to no frame yet.
     fn carry_out(&mut self, turn: &mut Turn, commands: &mut Vec<ReplicaCommand>, out: &mut Outputs) {
         for command in commands.drain(..) {
             match command {
@@ -294,7 +320,12 @@ impl Group {
                 ReplicaCommand::PersistTrim { index } => out.journal(Record::Trim { index }),
                 ReplicaCommand::Forget => self.reset(turn, out),
                 ReplicaCommand::Load { from_index, to_index } => {
-                    out.push(Output::Load { from_index, to_index })
+                    let generation = self.reading.generation();
+                    out.push(Output::Load {
+                        generation,
+                        from_index,
+                        to_index,
+                    });
                 }
                 ReplicaCommand::Ack {
                     client,
@@ -473,6 +504,7 @@ impl Group {
 
     /// The client's channel is gone: nobody waits for its answers.
     fn forget(&mut self, client: ClientRef) {
+        self.retried.retain(|(of, _, _)| *of != client);
         self.reading.forget(client);
         self.replica.forget_client(client);
     }
@@ -514,6 +546,21 @@ impl Group {
     }
 
     fn intake<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Intake, View<'a>) {
+        let (intake, _, view) = self.handlers(turn, out);
+        (intake, view)
+    }
+
+    fn reading<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Reading, View<'a>) {
+        let (_, reading, view) = self.handlers(turn, out);
+        (reading, view)
+    }
+
+    /// Both handlers of clients' messages, and the rest of the state as they see it.
+    fn handlers<'a>(
+        &'a mut self,
+        turn: &'a mut Turn,
+        out: &'a mut Outputs,
+    ) -> (&'a mut Intake, &'a mut Reading, View<'a>) {
         let view = View {
             group_id: self.id,
             me: self.me,
@@ -522,7 +569,7 @@ impl Group {
             turn,
             out,
         };
-        (&mut self.intake, view)
+        (&mut self.intake, &mut self.reading, view)
     }
 }
 
@@ -547,18 +594,6 @@ impl Group {
         }
         let (reading, mut view) = self.reading(turn, out);
         reading.message(client, message, &mut view);
-    }
-
-    fn reading<'a>(&'a mut self, turn: &'a mut Turn, out: &'a mut Outputs) -> (&'a mut Reading, View<'a>) {
-        let view = View {
-            group_id: self.id,
-            me: self.me,
-            replica: &self.replica,
-            counters: &mut self.counters,
-            turn,
-            out,
-        };
-        (&mut self.reading, view)
     }
 
     fn ask(&mut self, turn: &mut Turn, client: ClientRef, request: u32, asked: Asked, out: &mut Outputs) {

@@ -100,27 +100,17 @@ impl Intake {
         self.appends.remove_where(is_over)
     }
 
-    /// An isolated head refuses what waits, and the clients whose ATTACH it has not answered; those whose batches were
-    /// ordered have been refused. Returns the clients that are detached.
-    pub fn turn_away(&mut self, view: &mut View<'_>) -> Vec<ClientRef> {
-        if !view.replica.is_isolated() {
-            return Vec::new();
-        }
-        self.refuse_queue(Code::CutOff, view);
-        self.refuse_attaching(Code::CutOff, view)
+    /// The clients whose ATTACH has no answer yet. The caller gives it.
+    pub fn take_unanswered(&mut self) -> Vec<ClientRef> {
+        self.attachments.take_unanswered()
     }
 
-    /// Refuses the clients whose ATTACH has no answer yet. Returns them: they are detached.
-    pub fn refuse_attaching(&mut self, code: Code, view: &mut View<'_>) -> Vec<ClientRef> {
-        let unanswered = self.attachments.take_unanswered();
-        for client in &unanswered {
-            let number = self.attachments.number_of(*client);
-            self.attachments.detach(*client);
-            if let Some(number) = number {
-                not_attached(*client, number, code, view.out);
-            }
+    pub fn refuse_attach(&mut self, client: ClientRef, code: Code, view: &mut View<'_>) {
+        let number = self.attachments.number_of(client);
+        self.attachments.detach(client);
+        if let Some(number) = number {
+            not_attached(client, number, code, view.out);
         }
-        unanswered
     }
 
     pub fn session_of(&self, client: ClientRef) -> Option<u64> {

@@ -8,7 +8,7 @@ use quorate_types::control::ToCoordinator;
 use quorate_types::{Epoch, Index, Offset, ServerId};
 use quorate_wire::{Batch, BatchHeader, client, peer};
 
-use crate::event::{CopierId, PageRead};
+use crate::event::{CopierId, Generation, PageRead};
 use crate::span::Span;
 
 /// One thing that the shell has to do. Carry outputs out in order.
@@ -42,6 +42,7 @@ pub enum Output {
     ForgetDisk,
     /// Payloads to be read back for a successor; answered by [`crate::Event::Loaded`].
     Load {
+        generation: Generation,
         from_index: Index,
         to_index: Index,
     },

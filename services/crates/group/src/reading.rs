@@ -7,6 +7,7 @@ use quorate_wire::Batch;
 use quorate_wire::client::Message;
 
 use crate::event::{CopierId, Generation, Lack, PageRead};
+use crate::output::Outputs;
 use crate::reads::{ReadRequest, Readers, Served, Serving};
 use crate::repairs::{Repairing, Repairs, Unparked};
 use crate::view::View;
@@ -77,6 +78,12 @@ impl Reading {
         self.readers.cancel(client, request);
     }
 
+    /// The client's ATTACH is refused.
+    pub fn refuse_client(&mut self, client: ClientRef, code: Code, out: &mut Outputs) {
+        self.readers
+            .refuse_where(code, |reader| reader.client == client, out);
+    }
+
     /// The client's channel is gone.
     pub fn forget(&mut self, client: ClientRef) {
         self.readers.forget(client);
@@ -125,7 +132,7 @@ impl Reading {
 
     /// The group leaves this server.
     pub fn leave(&mut self, view: &mut View<'_>) {
-        self.readers.refuse_all(Code::GroupNotHere, view.out);
+        self.readers.refuse_where(Code::GroupNotHere, |_| true, view.out);
         self.repairs.abandon(&mut view.repairing());
     }
 

@@ -375,15 +375,15 @@ impl Readers {
         serving.refuse(client, kind::READ, request, Code::Internal, Some(reason));
     }
 
-    /// Refuses all readers, those whose page is being read from disk or repaired, too: nobody waits for it then.
-    pub fn refuse_all(&mut self, code: Code, out: &mut Outputs) {
-        let waiting = std::mem::take(&mut self.waiting).into_iter();
-        let from_disk = std::mem::take(&mut self.from_disk);
+    /// Refuses readers, those whose page is being read from disk or repaired, too: nobody waits for it then.
+    pub fn refuse_where(&mut self, code: Code, is_refused: impl Fn(&Reader) -> bool, out: &mut Outputs) {
+        let waiting = self.waiting.extract_if(.., |read| is_refused(&read.reader));
+        let from_disk = self.from_disk.extract_if(.., |reader| is_refused(reader));
         for reader in waiting.map(|read| read.reader).chain(from_disk) {
             let refusal = Refusal::new(kind::READ, u64::from(reader.request), code);
             out.client(reader.client, refusal.into_message());
         }
-        for Subscription { reader, .. } in std::mem::take(&mut self.subscriptions) {
+        for Subscription { reader, .. } in self.subscriptions.extract_if(.., |s| is_refused(&s.reader)) {
             let refusal = Refusal::new(kind::SUBSCRIBE, u64::from(reader.request), code);
             out.client(reader.client, refusal.into_message());
         }

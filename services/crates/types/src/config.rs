@@ -88,6 +88,13 @@ pub enum Role {
     Sole = 5,
 }
 
+impl Role {
+    /// Whether a replica in this role has, by the protocol, everything that the chain has. Such a replica is not damaged.
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Role::None | Role::Learner)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]

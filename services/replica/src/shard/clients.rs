@@ -179,20 +179,21 @@ impl Clients {
             return connection.close_at_once("does not read its answers");
         }
         push(connection);
-        if !std::mem::replace(&mut connection.is_dirty, true) {
-            self.dirty.push(id);
-            self.flush.wake();
-        }
+        Self::note_dirty(id, connection, &mut self.dirty, &self.flush);
     }
 
     /// The socket takes more.
     pub fn mark(&mut self, id: u64) {
-        let Some(connection) = self.connections.get_mut(&id) else {
-            return;
-        };
+        if let Some(connection) = self.connections.get_mut(&id) {
+            Self::note_dirty(id, connection, &mut self.dirty, &self.flush);
+        }
+    }
+
+    /// The next flush writes what waits on the connection.
+    fn note_dirty(id: u64, connection: &mut Connection, dirty: &mut Vec<u64>, flush: &FlushWake) {
         if !std::mem::replace(&mut connection.is_dirty, true) {
-            self.dirty.push(id);
-            self.flush.wake();
+            dirty.push(id);
+            flush.wake();
         }
     }
 

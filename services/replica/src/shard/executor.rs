@@ -55,8 +55,11 @@ impl Executor {
                     self.disk.write_dropped(group_id);
                     hosted.records.forget();
                 }
-                Output::Load { from_index, to_index } => {
-                    let generation = hosted.core.generation();
+                Output::Load {
+                    generation,
+                    from_index,
+                    to_index,
+                } => {
                     self.disk
                         .load(group_id, generation, (from_index, to_index), &hosted.records);
                 }

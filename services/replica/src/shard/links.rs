@@ -1,6 +1,6 @@
 //! Links: one connection for each pair of servers, shared by all groups between them. The server with the
 //! lower number dials; the other accepts. A broken link loses what was on it; replicas agree anew
-//! (`Event::LinkUp`) when it is back.
+//! (`ReplicaEvent::LinkUp`) when it is back.
 
 use std::rc::Rc;
 
@@ -134,10 +134,7 @@ impl Links {
             tracing::warn!(peer = to.0, "link is too far behind; it is opened again");
             link.close.notify_one();
         }
-        if !std::mem::replace(&mut link.is_dirty, true) {
-            self.dirty.push(to);
-            self.flush.wake();
-        }
+        link.note_dirty(to, &mut self.dirty, &self.flush);
     }
 
     /// A SHARE frame, to a peer that takes them.
@@ -197,10 +194,7 @@ impl Links {
         let Some(link) = self.by_server.get_mut(&to) else {
             return;
         };
-        if !std::mem::replace(&mut link.is_dirty, true) {
-            self.dirty.push(to);
-            self.flush.wake();
-        }
+        link.note_dirty(to, &mut self.dirty, &self.flush);
     }
 
     /// Writes what waits on each link that got something in this flush.
@@ -234,6 +228,14 @@ impl Links {
 }
 
 impl Link {
+    /// The next flush writes it.
+    fn note_dirty(&mut self, server: ServerId, dirty: &mut Vec<ServerId>, flush: &FlushWake) {
+        if !std::mem::replace(&mut self.is_dirty, true) {
+            dirty.push(server);
+            flush.wake();
+        }
+    }
+
     fn push_bytes(&mut self, bytes: Bytes) {
         self.pushed_bytes += bytes.len() as u64;
         self.outbox.push_bytes(bytes);

@@ -183,7 +183,7 @@ impl Replica {
         if matches!(role, Role::Follower | Role::Tail | Role::Learner) {
             self.ask_predecessor(now, out);
         }
-        if !matches!(role, Role::None | Role::Learner) {
+        if role.is_whole() {
             self.local.persist_empty(out);
         }
         out.push(ReplicaCommand::Adopted { epoch });
@@ -251,7 +251,7 @@ impl Replica {
                 let has = self.has();
                 self.downstream.progress(from, m, is_chain_end, has, out);
             }
-            // The shell's: between disks.
+            // Repairs of records on disk, which `quorate-group` handles.
             peer::Message::Fetch { .. } | peer::Message::Fetched { .. } => {}
             peer::Message::SyncRequest(_) => unreachable!("handled above"),
         }

@@ -1,9 +1,10 @@
 //! Appends that are ordered, that wait, and that are refused.
 
 use quorate_chain::ReplicaEvent;
-use quorate_group::{Event, Output, Request, refuse_absent};
+use quorate_group::{Event, Output, Record, Request, refuse_absent};
+use quorate_types::config::Beginning;
 use quorate_types::limits::{JOURNAL_BUFFER_BYTES_MAX, QUEUE_WAIT_MS_MAX};
-use quorate_types::{Code, Durability, GroupConfig, Permission};
+use quorate_types::{Code, Durability, GroupConfig, Index, Permission};
 use quorate_wire::client::{Append, Message};
 
 use crate::rig::{
@@ -73,6 +74,45 @@ fn a_retry_of_an_ordered_batch_costs_nothing_and_is_answered_with_its_place() {
         [(CLIENT, Message::Acked(vec![(3, 2)]))],
         "though the budget is used up"
     );
+}
+
+#[test]
+fn retries_of_one_round_are_answered_in_one_frame() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(3);
+    rig.messages();
+    for seq in 1..=3 {
+        rig.ask(CLIENT, Message::Append(append(seq, payload())));
+    }
+    rig.append(1);
+    let acks = vec![(1, 0), (2, 1), (3, 2), (4, 3)];
+    assert_eq!(rig.messages(), [(CLIENT, Message::Acked(acks))]);
+    // A channel that goes has no answer any more, the next of its number least of all.
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.request(CLIENT, Request::Gone);
+    rig.flush();
+    assert_eq!(rig.messages(), []);
+}
+
+#[test]
+fn a_deposed_head_answers_retries_of_committed_batches_at_once() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(1);
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.messages();
+    rig.step(Event::Configure(config(2, &[OTHER, ME])));
+    let acked = (CLIENT, Message::Acked(vec![(1, 0)]));
+    assert!(rig.messages().contains(&acked));
+}
+
+#[test]
+fn a_group_that_leaves_answers_retries_of_committed_batches() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(1);
+    rig.messages();
+    rig.ask(CLIENT, Message::Append(append(1, payload())));
+    rig.step(Event::Leave);
+    assert_eq!(rig.messages(), [(CLIENT, Message::Acked(vec![(1, 0)]))]);
 }
 
 #[test]
@@ -342,4 +382,47 @@ fn without_isolation_nothing_waits_and_nothing_is_counted() {
     rig.turn.is_unmetered = true;
     rig.append(200);
     assert_eq!((rig.ordered(), rig.group.totals().offered_entries), (200, 0));
+}
+
+/// The index of each base and of each end that is stated.
+fn stated(rig: &mut Rig) -> (Vec<Index>, Vec<Index>) {
+    rig.out.clear();
+    rig.step(Event::Restate);
+    let (mut bases, mut ends) = (Vec::new(), Vec::new());
+    for record in rig.records() {
+        match record {
+            Record::Base { index, .. } => bases.push(index),
+            Record::Truncated { index, number: 0 } => ends.push(index),
+            other => panic!("{other:?} states nothing"),
+        }
+    }
+    (bases, ends)
+}
+
+#[test]
+fn a_persistent_group_states_anew_where_its_log_begins_and_ends() {
+    let persistent = GroupConfig {
+        durability: Durability::Persistent,
+        ..config(1, &[ME])
+    };
+    let mut rig = Rig::new(persistent.clone());
+    assert_eq!(stated(&mut rig), (vec![], vec![]), "its log is empty");
+    rig.append(2);
+    assert_eq!(stated(&mut rig), (vec![], vec![2]));
+    let beginning = Beginning {
+        epoch: 5,
+        offset: 1 << 40,
+        entries_before: 2,
+        bytes_before: 2,
+    };
+    rig.step(Event::Configure(GroupConfig {
+        epoch: 5,
+        beginning: Some(beginning),
+        ..persistent
+    }));
+    let base = rig.group.replica().log().base().index;
+    assert_eq!(stated(&mut rig), (vec![base], vec![base]));
+    let mut in_memory = Rig::new(config(1, &[ME]));
+    in_memory.append(1);
+    assert_eq!(stated(&mut in_memory), (vec![], vec![]), "there is no journal");
 }

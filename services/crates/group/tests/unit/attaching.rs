@@ -1,11 +1,11 @@
 //! The answers to ATTACH, and their time.
 
-use quorate_group::{Event, Output};
+use quorate_group::{Event, Output, Request};
 use quorate_types::limits::RING_STALL_MS;
 use quorate_types::{Code, Micros};
 use quorate_wire::client::Message;
 
-use crate::rig::{AGAIN, CLIENT, ME, OTHER, Rig, append, config, payload};
+use crate::rig::{AGAIN, CLIENT, ME, OTHER, Rig, SESSION, append, config, payload};
 
 fn attached(rig: &mut Rig) -> usize {
     let messages = rig.messages();
@@ -57,19 +57,49 @@ fn a_client_whose_attach_waits_is_refused_when_the_group_leaves() {
 }
 
 #[test]
+fn requests_behind_an_attach_that_waits_are_answered_before_it_when_the_head_is_isolated() {
+    let mut rig = Rig::new(config(1, &[ME]));
+    rig.append(1);
+    rig.step(Event::Configure(config(2, &[ME, OTHER])));
+    rig.request(CLIENT, Request::Gone);
+    rig.messages();
+    rig.attach(CLIENT, SESSION);
+    rig.ask(CLIENT, wait_to_read(7));
+    rig.flush();
+    let stall_us: Micros = RING_STALL_MS * 1_000;
+    while !rig.group.replica().is_isolated() {
+        rig.flush();
+        rig.messages();
+        rig.ask(CLIENT, Message::Append(append(1, payload())));
+        rig.step(Event::Tick {
+            is_coordinator_silent: true,
+        });
+        rig.turn.now_us += stall_us / 4;
+    }
+    let answers = rig.messages().into_iter().map(|(_, message)| match message {
+        Message::Acked(acks) => (acks[0].0, 0),
+        Message::Refused(refused) => (refused.id, refused.code),
+        other => panic!("{other:?}"),
+    });
+    let code = Code::CutOff as u16;
+    assert_eq!(answers.collect::<Vec<_>>(), [(1, 0), (7, code), (0, code)]);
+}
+
+fn wait_to_read(request: u32) -> Message {
+    Message::Read {
+        request,
+        max_bytes: 0,
+        max_entries: 0,
+        wait_ms: 60_000,
+        offset: 1,
+    }
+}
+
+#[test]
 fn requests_behind_an_attach_that_waits_are_answered_before_it_when_the_group_leaves() {
     let mut rig = Rig::new(config(1, &[ME, OTHER]));
     rig.ask(CLIENT, Message::Append(append(1, payload())));
-    rig.ask(
-        CLIENT,
-        Message::Read {
-            request: 7,
-            max_bytes: 0,
-            max_entries: 0,
-            wait_ms: 1_000,
-            offset: 0,
-        },
-    );
+    rig.ask(CLIENT, wait_to_read(7));
     rig.ask(CLIENT, Message::Status { request: 8 });
     rig.flush();
     assert_eq!(rig.messages(), [], "the ring has not closed");

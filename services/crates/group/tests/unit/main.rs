@@ -3,6 +3,8 @@
 mod appending;
 mod attaching;
 mod burst;
+mod feeding;
 mod reading;
 mod repairing;
 mod rig;
+mod tracing;

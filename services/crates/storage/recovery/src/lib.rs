@@ -15,9 +15,3 @@ mod scan_tests;
 pub use places::{Place, Places};
 pub use record::{Durable, GroupRecord, UnknownRecord, classify};
 pub use scan::{LogState, Recovered, RecoveredGroup, Scan};
-
-/// Whether a replica in this role has, by the protocol, everything that the chain has. Such a replica is not damaged.
-pub fn is_whole(role: quorate_types::Role) -> bool {
-    use quorate_types::Role;
-    !matches!(role, Role::None | Role::Learner)
-}

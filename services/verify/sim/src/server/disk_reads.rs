@@ -7,7 +7,15 @@ use rand::Rng;
 
 use crate::fleet::{DiskRead, Scheduled, World};
 
-pub(super) fn load(world: &mut World, s: usize, group_id: GroupId, from_index: Index, to_index: Index) {
+/// `range`: the first and the last index.
+pub(super) fn load(
+    world: &mut World,
+    s: usize,
+    group_id: GroupId,
+    generation: Generation,
+    range: (Index, Index),
+) {
+    let (from_index, to_index) = range;
     world.counts.loads += 1;
     assert!(
         to_index - from_index < 256,
@@ -21,7 +29,7 @@ pub(super) fn load(world: &mut World, s: usize, group_id: GroupId, from_index: I
     let server = &world.servers[s];
     let spots = (from_index..=to_index).map_while(|index| server.disk.spot(group_id, index));
     let load = DiskRead::Load {
-        generation: server.groups[&group_id].group.generation(),
+        generation,
         from_index,
         spots: spots.collect(),
     };

@@ -47,7 +47,11 @@ fn carry_out(
             world.servers[s].forget(group_id);
             journal::write(world, s, GroupRecord::dropped(group_id));
         }
-        Output::Load { from_index, to_index } => disk_reads::load(world, s, group_id, from_index, to_index),
+        Output::Load {
+            generation,
+            from_index,
+            to_index,
+        } => disk_reads::load(world, s, group_id, generation, (from_index, to_index)),
         Output::ReadPage(read) => disk_reads::read_page(world, s, group_id, read),
         Output::ReadForPeer { to, epoch, header } => {
             disk_reads::read_for_peer(world, s, group_id, to, epoch, header)
