@@ -1,6 +1,6 @@
 //! Reads that groups ask of the disk while the server runs.
 
-use quorate_group::PageRead;
+use quorate_group::{Generation, PageRead};
 use quorate_types::{Epoch, GroupId, Index, ServerId};
 use quorate_wire::BatchHeader;
 use rand::Rng;
