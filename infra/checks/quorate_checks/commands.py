@@ -90,7 +90,10 @@ def run(command: Command, log: Path, while_running: Callable[[float], None], yie
 
 
 def _lower_priority(pid: int) -> None:
-    """Of a command that has just begun, and so of all that it starts. Linux weighs sessions before processes."""
+    """Lower the priority of a command that has just begun, and so of all that it starts.
+
+    Linux weighs sessions before processes, so both are lowered.
+    """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
     with contextlib.suppress(OSError):

@@ -71,7 +71,7 @@ impl Group {
         group.is_damaged = is_damaged;
         if is_damaged {
             let index = group.replica.log().last_index();
-            out.journal(Record::Mended { index, is_damaged });
+            out.journal(Record::Repaired { index, is_damaged });
         }
         group
     }
@@ -178,7 +178,7 @@ impl Group {
         }
         if begins && self.replica.role().is_whole() && std::mem::take(&mut self.is_damaged) {
             let index = self.replica.log().last_index();
-            out.journal(Record::Mended {
+            out.journal(Record::Repaired {
                 index,
                 is_damaged: false,
             });

@@ -99,7 +99,7 @@ pub enum Record {
         index: Index,
     },
     /// The log is good up to the index; `is_damaged`: more of it had been durable.
-    Mended {
+    Repaired {
         index: Index,
         is_damaged: bool,
     },

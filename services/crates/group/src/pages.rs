@@ -3,8 +3,9 @@
 use quorate_types::ids::IdMap;
 use quorate_types::limits::{PAGES_PER_CONNECTION_MAX, PAGES_PER_GROUP_MAX};
 
-/// A page counts until it has come back from the disk and from repair, also if nobody waits for it any more: a client
-/// that cancels and asks again cannot have more read.
+/// A page counts until it has come back from the disk and from repair, also if nobody waits for it any more.
+///
+/// So a client that cancels and asks again cannot have more read.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     by_connection: IdMap<u64, usize>,

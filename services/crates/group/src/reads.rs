@@ -68,7 +68,7 @@ pub(crate) struct Readers {
     is_behind: bool,
 }
 
-/// What became of a subscription that was fed.
+/// The state in which feeding leaves a subscription.
 enum Fed {
     All,
     /// Too many pages are under way from the disk.

@@ -32,7 +32,7 @@ impl Refusal {
         }
     }
 
-    /// Of a message that no group took in: what was ordered of it is not known.
+    /// The refusal of a message that no group took in. Nobody knows what was ordered of it.
     pub fn without_group(message: &Message, code: Code) -> Self {
         let (op, id) = refused_as(message);
         let is_append = matches!(message, Message::Append(_));

@@ -18,8 +18,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::hosted::Records;
 use crate::journal_port::{JournalPort, Placed};
 
-/// Work that blocks. Its channel is unbounded, and bounded by its use: one load for each successor, so many pages for each
-/// group (`PAGES_PER_GROUP_MAX`), as many repairs and fetches as a shard may have.
+/// Work that blocks.
+///
+/// Its channel is unbounded, and its use is bounded: one load for each successor, `PAGES_PER_GROUP_MAX` pages for each
+/// group, and the repairs and fetches that a shard may have.
 pub enum DiskWork {
     Load {
         group_id: GroupId,
@@ -74,7 +76,7 @@ impl Disk {
             Record::Base { base, index, epoch } => GroupRecord::base(group_id, base, index, epoch),
             Record::Truncated { index, number } => GroupRecord::truncate(group_id, index, number),
             Record::Trim { index } => GroupRecord::trim(group_id, index),
-            Record::Mended { index, is_damaged } => GroupRecord::repaired(group_id, index, is_damaged),
+            Record::Repaired { index, is_damaged } => GroupRecord::repaired(group_id, index, is_damaged),
         });
     }
 
