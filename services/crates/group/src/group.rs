@@ -319,14 +319,7 @@ impl Group {
                 }
                 ReplicaCommand::PersistTrim { index } => out.journal(Record::Trim { index }),
                 ReplicaCommand::Forget => self.reset(turn, out),
-                ReplicaCommand::Load { from_index, to_index } => {
-                    let generation = self.reading.generation();
-                    out.push(Output::Load {
-                        generation,
-                        from_index,
-                        to_index,
-                    });
-                }
+                ReplicaCommand::Load { from_index, to_index } => self.load(from_index, to_index, out),
                 ReplicaCommand::Ack {
                     client,
                     seq,
@@ -370,6 +363,14 @@ impl Group {
                 ReplicaCommand::LearnerCaughtUp { learner } => self.caught_up(learner, out),
             }
         }
+    }
+
+    fn load(&self, from_index: Index, to_index: Index, out: &mut Outputs) {
+        out.push(Output::Load {
+            generation: self.reading.generation(),
+            from_index,
+            to_index,
+        });
     }
 
     fn caught_up(&self, learner: ServerId, out: &mut Outputs) {
