@@ -41,6 +41,54 @@ fn a_join_token_works_once_but_its_process_may_ask_again() {
 }
 
 #[test]
+fn a_join_token_admits_no_second_server_for_the_process_that_used_it() {
+    let mut world = World::new(0);
+    world.issue_token("t", 60_000, None);
+    assert_eq!(world.join_with("t", 1, "i1"), Ok(server(1)));
+    let proof = || Proof::JoinToken {
+        digest: "t".into(),
+        credential_digest: "credential-1".into(),
+    };
+    for other in [
+        Registration {
+            name: "other".into(),
+            ..registration(proof(), 1, "i1")
+        },
+        Registration {
+            region: "elsewhere".into(),
+            ..registration(proof(), 1, "i1")
+        },
+    ] {
+        let answer = registered(&world.register(other));
+        assert_eq!(
+            answer,
+            Err(RefuseCode::JoinTokenUsed),
+            "it is known by another name or region"
+        );
+    }
+    world.state.validate().unwrap();
+}
+
+#[test]
+fn a_group_that_is_deleted_while_it_forms_leaves_a_sound_state() {
+    let mut world = World::new(3);
+    world.admit(1, sla(Persistent, 3, 1_000));
+    let (first, epoch) = (world.group(1).chain[0], world.group(1).epoch);
+    world.apply(Command::Applied {
+        server: first,
+        group_id: group(1),
+        epoch,
+    });
+    world.delete(1);
+    world.state.validate().expect("a coordinator starts from it");
+    let restored: CoordinatorState =
+        serde_json::from_value(serde_json::to_value(&world.state).unwrap()).unwrap();
+    let mut restored = restored;
+    restored.restore();
+    restored.validate().expect("and from a snapshot of it");
+}
+
+#[test]
 fn a_join_token_expires_and_may_be_bound_to_a_name() {
     let mut world = World::new(0);
     world.issue_token("short", 1, None);

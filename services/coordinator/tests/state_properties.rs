@@ -47,6 +47,9 @@ enum Step {
     ApplyAll {
         group: u128,
     },
+    ApplyOne {
+        group: u128,
+    },
     CaughtUp {
         group: u128,
         stale: bool,
@@ -99,6 +102,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => group().prop_map(|group| Step::Delete { group }),
         2 => (group(), 1u64..600_000, 0u64..3).prop_map(|(group, rate, off)| Step::Resize { group, rate, off }),
         3 => group().prop_map(|group| Step::ApplyAll { group }),
+        2 => group().prop_map(|group| Step::ApplyOne { group }),
         4 => (group(), prop::bool::weighted(0.2)).prop_map(|(group, stale)| Step::CaughtUp { group, stale }),
         2 => server().prop_map(|server| Step::Dropped { server }),
         1 => (server(), any::<bool>()).prop_map(|(server, faulty)| Step::StorageFault { server, faulty }),
@@ -219,6 +223,20 @@ fn run(world: &mut World, disks: &mut Disks, number: usize, step: &Step) {
                 world.apply_all(*n);
             }
             return;
+        }
+        Step::ApplyOne { group: n } => {
+            let Some(known) = world.state.groups.get(&group(*n)) else {
+                return;
+            };
+            let Some(server) = known.chain.last().copied() else {
+                return;
+            };
+            let epoch = known.epoch;
+            world.apply(Command::Applied {
+                server,
+                group_id: group(*n),
+                epoch,
+            })
         }
         Step::CaughtUp { group: n, stale } => {
             let Some(known) = world.state.groups.get(&group(*n)).filter(|g| g.learner.is_some()) else {

@@ -2,6 +2,7 @@
 
 use quorate_types::ServerId;
 use quorate_types::control::{GroupReport, ToCoordinator};
+use quorate_types::limits::STORAGE_FAULT_CHARS_MAX;
 use quorate_types::planted::{self, Bug};
 
 use crate::command::Command;
@@ -55,7 +56,10 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
 }
 
 /// The command that a heartbeat's storage fault leads to, if it is another than the known one.
+///
+/// The log and the events keep its text, so the text has a bound.
 pub fn storage_fault(state: &CoordinatorState, server: ServerId, fault: Option<String>) -> Option<Command> {
+    let fault = fault.map(|text| text.chars().take(STORAGE_FAULT_CHARS_MAX).collect());
     let is_other = state.servers[&server].storage_fault != fault;
     is_other.then_some(Command::StorageFault { server, fault })
 }

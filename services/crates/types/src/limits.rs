@@ -229,6 +229,9 @@ pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 
 /// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// The text of a server's storage fault, which the coordinator keeps in its log and in events: a sentence.
+pub const STORAGE_FAULT_CHARS_MAX: usize = 256;
 /// Messages waiting for one server: every configuration of a server with the most groups, twice. A server that falls
 /// further behind is disconnected, and gets everything when it registers again.
 pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 65_536;

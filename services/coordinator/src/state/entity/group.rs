@@ -233,10 +233,12 @@ impl Group {
         self.relieved = self.relieved.filter(|slow| short && !self.chain.contains(slow));
     }
 
-    /// The last epoch of a group that is deleted: nobody is a member.
+    /// The last epoch of a group that is deleted: nobody is a member, and nobody has confirmed anything.
     pub fn dissolve(&mut self) {
         self.epoch += 1;
         self.chain.clear();
+        self.applied.clear();
+        self.returned.clear();
         self.learner = None;
         (self.leaving, self.relieved) = (None, None);
         self.dropping = Some(BTreeSet::new());

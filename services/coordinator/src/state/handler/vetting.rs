@@ -75,11 +75,11 @@ impl Vetting<'_> {
             );
         };
         if let Some((server, incarnation)) = &token.used_by {
-            let known = &self.servers[server].incarnation;
-            if [incarnation, known]
-                .iter()
-                .any(|used| **used != registration.incarnation)
-            {
+            let known = &self.servers[server];
+            let is_same_process =
+                *incarnation == registration.incarnation && known.incarnation == registration.incarnation;
+            let is_same_server = known.name == registration.name && known.region == registration.region;
+            if !is_same_process || !is_same_server {
                 let message = "the join token has been used; a token works once: issue another";
                 return refused(RefuseCode::JoinTokenUsed, message);
             }
