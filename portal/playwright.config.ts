@@ -11,7 +11,8 @@ const stack = process.env.QUORATE_URL ?? process.env.QUORATE_API_URL
  */
 export default defineConfig({
   testDir: 'e2e',
-  outputDir: 'test-results',
+  // Cleared at each start; the other project may be running.
+  outputDir: `test-results/${stack ? 'stack' : 'mock'}`,
   forbidOnly: Boolean(process.env.CI),
   fullyParallel: true,
   workers: 2,

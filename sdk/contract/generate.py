@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "sdk/contract/errors.json"
 BANNER = "Generated from `sdk/contract/errors.json` by `sdk/contract/generate.py`; do not edit."
 
-RUST_WIDTH = 110  # max_width of services/rustfmt.toml
+RUST_WIDTH = 110  # max_width of rustfmt.toml
 
 
 def camel(name):

@@ -8,6 +8,7 @@ import sys
 from quorate_checks import error_pages, fuzz, model, rule_copies, suite, verify
 from quorate_checks.cycles import command as cycles
 from quorate_checks.language import command as language
+from quorate_checks.parts import PARTS
 from quorate_local.display import Display
 
 
@@ -15,7 +16,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quorate-checks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     tests = commands.add_parser("test", help="every check and test")
-    tests.add_argument("--only", help="one group (unit, infra, e2e) or one part by name")
+    names = [*dict.fromkeys(part.group for part in PARTS), *(part.name for part in PARTS)]
+    tests.add_argument("--only", choices=names, metavar="NAME", help=f"a group or a part: {', '.join(names)}")
     commands.add_parser("verify", help="the checks; changes nothing")
     commands.add_parser("fix", help="rewrite what can be mended")
     commands.add_parser("gen", help="write generated files again")

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,8 +20,13 @@ PULUMI_PYTHON = REPOSITORY / "build" / "venv-pulumi" / "bin" / "python"  # infra
 POLL_S = 0.1
 NICENESS = 10
 EXIT_TIMED_OUT = 124  # as timeout(1) answers
+EXIT_INTERRUPTED = 130  # as shells answer
 EXIT_NOT_FOUND = 127  # as shells answer
 PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file
+
+
+# Set when people interrupt: running commands end, and no other begins, in whatever thread.
+interrupted = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ def run(command: Command, log: Path, while_running: Callable[[float], None], yie
     `yields`: other work comes first where processors are short.
     """
     begun = time.monotonic()
+    if interrupted.is_set():
+        return Finished(EXIT_INTERRUPTED, 0.0, log)
     log.parent.mkdir(parents=True, exist_ok=True)
     missing = command.missing()
     if missing:
@@ -89,6 +97,16 @@ def run(command: Command, log: Path, while_running: Callable[[float], None], yie
     return Finished(code, time.monotonic() - begun, log, cpu_seconds)
 
 
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Around threads that run commands: an interrupt ends their commands, so that they end, too."""
+    try:
+        yield
+    except BaseException:
+        interrupted.set()
+        raise
+
+
 def _lower_priority(pid: int) -> None:
     """Lower the priority of a command that has just begun, and so of all that it starts.
 
@@ -110,6 +128,8 @@ def _wait(
             child.returncode = os.waitstatus_to_exitcode(status)  # it is reaped: Popen must not wait for it
             return child.returncode, used.ru_utime + used.ru_stime
         elapsed_s = time.monotonic() - begun
+        if interrupted.is_set():
+            return EXIT_INTERRUPTED, 0.0
         if elapsed_s > timeout_s:
             return EXIT_TIMED_OUT, 0.0
         tell(elapsed_s)

@@ -84,15 +84,22 @@ def _output(command: list[str]) -> str:
 
 
 def _run(target: str, binary: Path, seconds: int) -> Ran:
-    """The corpus stays in `build/fuzz`, so that a later run goes on from it; what was found too."""
-    corpus, findings = STATE / "corpus" / target, STATE / "findings"
+    """The corpus stays in `build/fuzz`, so that a later run goes on from it. Findings stay too, and run first."""
+    corpus, findings = STATE / "corpus" / target, STATE / "findings" / target
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as seeds:
         fuzz_seeds.write(target, Path(seeds))
-        command = [str(binary), str(corpus), seeds, f"-max_total_time={seconds}", f"-max_len={INPUT_BYTES_MAX}"]
+        command = [
+            str(binary),
+            str(corpus),
+            seeds,
+            str(findings),
+            f"-max_total_time={seconds}",
+            f"-max_len={INPUT_BYTES_MAX}",
+        ]
         command += ["-print_final_stats=1", f"-timeout={UNIT_SECONDS_MAX}", "-rss_limit_mb=1024"]
-        command += [f"-artifact_prefix={findings}/{target}-"]
+        command += [f"-artifact_prefix={findings}/"]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=seconds + GRACE_SECONDS, check=False

@@ -32,6 +32,7 @@ class Part:
     command: Command
     count: Callable[[Finished], Counts | None]
     lane: Lane = Lane.OTHERS
+    repeats: bool = True  # False where inputs are random: a second run would not meet what the first one found
 
 
 def report_of(name: str) -> Path:
@@ -141,6 +142,7 @@ PARTS = [
         Command(["quorate-checks", "fuzz", "--seconds", "4"], needs="services/verify/fuzz/Cargo.toml", timeout_s=1500),
         lambda finished: of_libtest(finished.output()),
         Lane.RUST,
+        repeats=False,
     ),
     _pytest("api", "unit", "services/api", timeout_s=420),
     _pytest("sdk python", "unit", "sdk/python"),
@@ -154,6 +156,7 @@ PARTS = [
         Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
         lambda finished: of_chaos(finished.output()),
         Lane.STACKS,
+        repeats=False,
     ),
     _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.STACKS),
 ]

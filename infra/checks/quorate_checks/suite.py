@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quorate_checks import failures, verify
-from quorate_checks.checks import CHECKS, RUST_LINTS
-from quorate_checks.commands import Finished, run
+from quorate_checks.checks import CHECKS, RUST_CHECKS
+from quorate_checks.commands import Finished, interrupted, interruptible, run
 from quorate_checks.counts import Counts, settle
 from quorate_checks.parts import PARTS, REPORTS, Lane, Part, report_of
 from quorate_local.display import Display
@@ -80,20 +80,21 @@ def test(display: Display, only: str | None) -> bool:
 def _run_lanes(findings: Findings, display: Display) -> Counts:
     """Everything. Checks are in the lane of the parts that they are like."""
     _show_heading(display)
-    checks = {Lane.RUST: [RUST_LINTS], Lane.OTHERS: [check for check in CHECKS if check is not RUST_LINTS]}
+    checks = {Lane.RUST: RUST_CHECKS, Lane.OTHERS: [check for check in CHECKS if check not in RUST_CHECKS]}
 
     def run_lane(lane: Lane) -> Counts:
         yields = lane is not Lane.STACKS
         total = verify.verify(display, findings.failed, findings.took, checks.get(lane, []), yields)
         return total + _run_parts([part for part in PARTS if part.lane is lane], findings, display, yields)
 
-    with ThreadPoolExecutor(len(Lane)) as lanes:
+    with ThreadPoolExecutor(len(Lane)) as lanes, interruptible():
         running = [lanes.submit(run_lane, lane) for lane in Lane]
         return sum((one.result() for one in running), Counts())
 
 
 def _run_parts(parts: list[Part], findings: Findings, display: Display, yields: bool = False) -> Counts:
-    return sum((_settled(part, findings, display, yields) for part in parts), Counts())
+    begun = (_settled(part, findings, display, yields) for part in parts if not interrupted.is_set())
+    return sum(begun, Counts())
 
 
 def _show_heading(display: Display) -> None:
@@ -101,10 +102,13 @@ def _show_heading(display: Display) -> None:
 
 
 def _settled(part: Part, findings: Findings, display: Display, yields: bool) -> Counts:
-    """A part that failed runs once more: many of them measure time, on machines that others use as well.
+    """A part that failed runs once more, if it may: many of them measure time, on machines that others use as well.
     A test that fails twice has failed. A test that passes then is named all the same, so that nobody overlooks it."""
     counts, named = _run(part, part.name, findings, display, yields)
-    if not counts.failed:
+    if not counts.failed or interrupted.is_set():
+        return counts
+    if not part.repeats:
+        findings.failed += named
         return counts
     again, named_again = _run(part, f"{part.name} (again)", findings, display, yields)
     if again.failed:

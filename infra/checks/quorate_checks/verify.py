@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from quorate_checks.checks import CHECKS, Check
-from quorate_checks.commands import Command, Finished, run
+from quorate_checks.commands import Command, Finished, interruptible, run
 from quorate_checks.counts import Counts
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
@@ -28,7 +28,7 @@ def verify(
     """Run the checks, two at a time: most use one processor. Show the output of those that fail, add their names to
     `failed`, and report how each ended to `took`."""
     passed = 0
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool, interruptible():
         running = {pool.submit(_run, check, check.check, display, yields): check for check in checks}
         for done in as_completed(running):
             check, finished = running[done], done.result()

@@ -2,9 +2,20 @@
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from quorate_checks.commands import EXIT_TIMED_OUT, NICENESS, Command, run
+import pytest
+
+from quorate_checks.commands import (
+    EXIT_INTERRUPTED,
+    EXIT_TIMED_OUT,
+    NICENESS,
+    Command,
+    interrupted,
+    interruptible,
+    run,
+)
 from quorate_local.identity import Identity
 
 
@@ -60,3 +71,16 @@ def test_a_missing_program_says_so(tmp_path: Path) -> None:
     finished = run(Command([str(tmp_path / "absent")]), tmp_path / "log", ignore)
     assert finished.exit_code == 127
     assert "absent is not there" in finished.output()
+
+
+def test_an_interrupt_ends_running_commands_and_begins_no_other(tmp_path: Path) -> None:
+    sleeps = Command([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(run, sleeps, tmp_path / "log", ignore)
+            with pytest.raises(KeyboardInterrupt), interruptible():
+                raise KeyboardInterrupt
+            assert running.result(30).exit_code == EXIT_INTERRUPTED
+            assert run(sleeps, tmp_path / "log", ignore).exit_code == EXIT_INTERRUPTED
+    finally:
+        interrupted.clear()

@@ -58,6 +58,17 @@ def test_what_passes_when_it_runs_again_counts_once_and_is_named(
     assert lines[-4:-2] == ["What passed only when it ran again: look into it", "  sample: t::a: Error: no"]
 
 
+def test_a_part_of_random_inputs_does_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = tmp_path / "seen"
+    code = (
+        f"import pathlib; seen = pathlib.Path({str(seen)!r}); again = seen.exists(); seen.touch()\n"
+        f"print('{PASSES}' if again else '{FAILS}'); raise SystemExit(0 if again else 101)"
+    )
+    monkeypatch.setattr(suite, "PARTS", [replace(part(code), repeats=False)])
+    monkeypatch.setattr(verify, "verify", lambda *_arguments: Counts())
+    assert not suite.test(Display(io.StringIO()), None)
+
+
 def test_what_passes_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = tmp_path / "ran"
     good, lines = outcome(f"open({str(ran)!r}, 'a').write('x'); print('{PASSES}')", monkeypatch)

@@ -154,7 +154,7 @@ class GroupProvider(ResourceProvider):
     def _refuse_resize(self, id_: str, after: Json) -> None:
         for attribute, text in self._no_room(after, {"replaces_group_id": id_}):
             doing = f"resizing the group {after['name']!r}"
-            raise GroupError(f"{doing}: {attribute}: {text} Nothing of the group was changed.", attribute)
+            raise GroupError(f"{doing}: {attribute}: {text} The group is unchanged.", attribute)
 
 
 class _Gone(Exception):

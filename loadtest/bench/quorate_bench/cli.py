@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import SubprocessError
 
@@ -42,7 +42,7 @@ from quorate_harness.unbudgeted import create_group, unbudgeted_stack
 from quorate_local import ProcessFailed, Stack
 from quorate_local.components import binary
 from quorate_local.display import Display
-from quorate_local.options import REPOSITORY, BadOptions
+from quorate_local.options import REPOSITORY, BadOptions, StackOptions
 
 PARTS = ("cells", "groups", "isolation", "spinning")
 REPEATS = 3
@@ -62,6 +62,9 @@ GROUPS_PER_CUSTOMER = 25  # one project may have 50; customers buy side by side
 # so.
 ATTEMPTS_MAX, WAIT_S, BUDGET_S = 3, 2.0, 5.0
 FAILURES = (BadOptions, ProcessFailed, Refused, DriverFailed, TimeoutError, httpx2.HTTPError, OSError, SubprocessError)
+
+
+OWN_BINARIES = StackOptions().bin_dir
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = chosen.only.replace(",", " ").split() or PARTS
     if unknown := sorted(set(parts) - set(PARTS)):
         parser.error(f"--only {unknown[0]}: no such part; there are {', '.join(PARTS)}")
+    if chosen.beside and chosen.only:
+        parser.error("--beside compares all cells: leave --only out")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped then too
     display, begun = Display(), time.monotonic()
     try:
@@ -159,7 +164,8 @@ class Bench:
             running.enter_context(stack)
             with Customer(stack.api_url, "bench") as customer:
                 handles = {mode: create_group(customer, mode, mode, folder) for mode in MODES}
-        driver = binary(stack.options, "quorate-load")
+        # This checkout's driver, whichever servers it drives: only they differ.
+        driver = binary(replace(stack.options, bin_dir=OWN_BINARIES), "quorate-load")
         return stack, Fleet(Target(driver, stack.server_pids(), folder, is_plaintext, self.quiet), handles)
 
     def repetitions(self, of: str, measure_one: Callable[[], None]) -> None:
@@ -281,12 +287,15 @@ def _report(found: Found, command: str, display: Display, seconds: float) -> int
         "\nGoals rest on the peers as seen on two cores; `make bench-peers` measures them beside Quorate in one run."
     )
     display.line("Memory of idle groups: `make claims ONLY=idle`.")
-    disturbed = found.disturbed()
+    _warn(found.disturbed(), display)
+    return _verdict(kept, display, seconds)
+
+
+def _warn(disturbed: float, display: Display) -> None:
     if disturbed > OTHERS_SHARE_MAX:
         display.line(
             f"Other processes used up to {disturbed:.0%} of the machine meanwhile: measure again when it is quiet."
         )
-    return _verdict(kept, display, seconds)
 
 
 def _finish(kept: Sequence[Figure], command: str, display: Display, seconds: float) -> int:
@@ -294,6 +303,7 @@ def _finish(kept: Sequence[Figure], command: str, display: Display, seconds: flo
     display.line()
     for line in table(kept):
         display.line(line)
+    _warn(max(figure.others_share or 0.0 for figure in kept), display)
     return _verdict(kept, display, seconds)
 
 

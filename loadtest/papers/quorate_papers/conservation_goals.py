@@ -29,7 +29,7 @@ class Goals:
     fairness_ratio: float | None
     messages: float | None
     paper: tuple[str, str, str, str]
-    is_speedup_at_best: bool = False  # the number of applicants with the best median counts, not the worst
+    is_speedup_at_best: bool = False  # the goal is for the number of applicants with the best median
 
 
 GOALS = {
@@ -59,20 +59,31 @@ def _of_algorithm(points: list[Point], algorithm: str, goals: Goals, name: str) 
     given = worst_median(points, algorithm, "efficiency", min)[0]
     for what, said in zip(WHATS, goals.paper, strict=True):
         goal, worse = getattr(goals, what), max if what in ("fairness_ratio", "messages") else min
-        is_best = what == "speedup" and goals.is_speedup_at_best
-        value, count = worst_median(points, algorithm, what, max if is_best else worse)
-        instances = over(points, algorithm, what, count)
-        note = (
-            f"median of {len(instances)} instances of {count} applicants, the {'best' if is_best else 'worst'} number; "
-        )
-        note += f"worst of all {worse(over(points, algorithm, what)):.3g}; paper: {said}"
+        value, count = worst_median(points, algorithm, what, worse)
+        note = _note(points, algorithm, what, count, "worst")
+        note += f"; worst of all {worse(over(points, algorithm, what)):.3g}; paper: {said}"
         if what == "speedup":
             note = f"over C-DRF request by request; {note}"
+            if goals.is_speedup_at_best:
+                yield _best_speedup(points, algorithm, goals, name, said)
+                goal = None
         if what == "fairness_ratio":
             note += f"; gives out {given:.3f} of what C-DRF does"
             goal = goal if given >= FAIR_FROM else None
         unit = "messages" if what == "messages" else "ratio"
         yield Figure(f"{name}_{what}", value, unit, goal, worse is min, note)
+
+
+def _best_speedup(points: list[Point], algorithm: str, goals: Goals, name: str, said: str) -> Figure:
+    """The paper gives its greatest speed-up, so the number of applicants with the best median counts here."""
+    value, count = worst_median(points, algorithm, "speedup", max)
+    note = f"over C-DRF request by request; {_note(points, algorithm, 'speedup', count, 'best')}; paper: {said}"
+    return Figure(f"{name}_speedup_best", value, "ratio", goals.speedup, True, note)
+
+
+def _note(points: list[Point], algorithm: str, what: str, count: int, which: str) -> str:
+    instances = over(points, algorithm, what, count)
+    return f"median of {len(instances)} instances of {count} applicants, the {which} number"
 
 
 def _against_exact(points: list[Point], regime: str) -> Iterator[Figure]:

@@ -32,7 +32,7 @@ pub const SPARE_BUFFERS_MAX: usize = 8;
 /// Longest time without an answer to an orphaned batch, one without callers, before it is sent on a new connection.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// Most sendings of an orphaned batch before the session is replaced.
-pub const GHOST_SENDINGS_MAX: u32 = 5;
+pub const ABANDONED_SENDINGS_MAX: u32 = 5;
 
 pub const READS_OUTSTANDING_MAX: usize = 1_024;
 pub const READ_BYTES_DEFAULT: u32 = 1 << 20;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use quorate_client::codes::client_side;
-use quorate_client::limits::GHOST_SENDINGS_MAX;
+use quorate_client::limits::ABANDONED_SENDINGS_MAX;
 use quorate_client::{AppendOptions, Client, ConnectFailed, Handle, Options};
 use quorate_types::{Code, limits};
 use quorate_wire::client::{
@@ -307,10 +307,10 @@ fn a_session_without_answers_is_ended_and_reported() {
             );
             assert!(error.to_string().contains("Read the log"), "{error}");
         }
-        assert!(behind.to_string().contains("its session is ended"), "{behind}");
+        assert!(behind.to_string().contains("its session is given up"), "{behind}");
         assert_eq!(client.append("next").await, Ok(0));
         let log = log.lock().unwrap();
-        let sendings = 2 * (1 + GHOST_SENDINGS_MAX);
+        let sendings = 2 * (1 + ABANDONED_SENDINGS_MAX);
         assert_eq!((log.sessions.len(), log.swallowed), (2, sendings));
     });
 }

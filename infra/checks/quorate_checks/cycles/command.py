@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(display: Display, chosen: argparse.Namespace) -> int:
-    """0 when every cycle is in the table of allowed ones."""
+    """0 when there are imports, and every cycle of them is in the table of allowed ones."""
     root = chosen.repository.resolve()
     survey = projects.survey(root)
     table = allowed.read()
@@ -39,7 +39,8 @@ def main(display: Display, chosen: argparse.Namespace) -> int:
         figures.keep([figure], COMMAND, figures.FOLDER / "cycles.jsonl")
     if chosen.lower:
         allowed.write(allowed.lowered(survey.found, table))
-    return int(bool(new))
+    # A survey that saw nothing has shown nothing.
+    return int(bool(new) or survey.imports == 0)
 
 
 def report(found: projects.Found, is_new: bool) -> list[str]:

@@ -6,10 +6,10 @@ use super::batch::Batch;
 use super::{Action, NEVER, Reroute, Target, Writer};
 use crate::codes::client_side;
 use crate::errors::Failure;
-use crate::limits::GHOST_SENDINGS_MAX;
+use crate::limits::ABANDONED_SENDINGS_MAX;
 
 /// Consequence for later appends.
-const SESSION_ENDED: &str = "its session is ended, and later appends go in a new one";
+const SESSION_ENDED: &str = "its session is given up, and later appends go in a new one";
 
 impl<T> Writer<T> {
     /// Ends late appends. Call it at [`Writer::wake_at`] at the latest; earlier does no harm.
@@ -95,13 +95,13 @@ impl<T> Writer<T> {
         self.stuck += 1;
         let base = self.inflight[0].seq;
         let reason = format!("no answer to batch {base}");
-        if self.stuck > GHOST_SENDINGS_MAX {
+        if self.stuck > ABANDONED_SENDINGS_MAX {
             // Batches on their way may yet be ordered, under the old session, except those behind a refused batch.
             let index = self
                 .rewind
                 .map_or(self.inflight.len(), |rewind| rewind.saturating_sub(base) as usize);
             let message =
-                format!("{reason}, which was sent again {GHOST_SENDINGS_MAX} times; {SESSION_ENDED}");
+                format!("{reason}, which was sent again {ABANDONED_SENDINGS_MAX} times; {SESSION_ENDED}");
             let failure = Failure::new(client_side::NO_ANSWER, message);
             self.renew_session(index, &failure, &reason, actions);
             return;

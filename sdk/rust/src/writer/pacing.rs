@@ -5,7 +5,7 @@ use quorate_types::Micros;
 /// Share sent above the announced rate. A head announces a rate again only when it has changed by more than a
 /// twentieth. So it may accept a twentieth more than a client knows. It grants burst capacity to groups that want more than they
 /// have, and sees that only if clients send more.
-const ABOVE_ANNOUNCED: f64 = 1.0 / 16.0;
+const HEADROOM: f64 = 1.0 / 16.0;
 
 /// Tokens. A smaller lack is the rounding error of sums.
 const ROUNDING: f64 = 1e-6;
@@ -47,7 +47,7 @@ impl Pacing {
             return;
         }
         self.refill(now);
-        let rate = announced_per_s as f64 * (1.0 + ABOVE_ANNOUNCED);
+        let rate = announced_per_s as f64 * (1.0 + HEADROOM);
         self.level = if self.rate > 0.0 {
             self.level.min(rate)
         } else {

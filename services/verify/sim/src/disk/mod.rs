@@ -167,7 +167,7 @@ impl Disk {
         for record in &covered {
             self.write(record, rng);
             self.keep(record);
-            // A record of a group that was dropped behind it is nobody's, as in `services/replica/src/disk.rs`.
+            // A record of a group that was dropped behind it is nobody's, as in `services/replica/src/journal_port.rs`.
             let durable = record.entry.durable;
             let is_drop = |r: &Record| {
                 r.lsn > record.lsn

@@ -159,7 +159,7 @@ impl Server {
         self.hostings
     }
 
-    /// No answer for the length of a lease, as `services/replica/src/shared.rs` has it.
+    /// No answer for the length of a lease, as `services/replica/src/shared/coordinator.rs` has it.
     pub fn is_coordinator_silent(&self, now: Micros) -> bool {
         self.clock_us(now).saturating_sub(self.answered_us) >= self.lease_us
     }

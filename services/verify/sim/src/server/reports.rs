@@ -1,4 +1,4 @@
-//! Contents of a heartbeat, computed as in `services/replica` (`control.rs`, `shared.rs`, `shard/slow.rs`).
+//! Contents of a heartbeat, computed as in `services/replica` (`control.rs`, `shared/`, `shard/slow.rs`).
 //!
 //! Links here have no outbox, so no server is slow by bytes that wait in one. Frames that do not arrive show in the chain.
 
