@@ -268,6 +268,7 @@ def test_the_papers_claims_are_judged_by_figures_of_both_regimes() -> None:
     table = page.claims(figures)
     assert "| `alldrf_testbed_efficiency` 0.9: **MISSED** | `alldrf_efficiency_bounded` 0.96: met |" in table
     assert "`placement_testbed_allocated_ratio_online` 0.95: **MISSED**" in table
+    assert "| **no figure** |" in table, "a figure that was renamed does not just vanish"
 
 
 def test_only_proven_optima_are_called_so() -> None:
