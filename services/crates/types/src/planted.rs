@@ -1,6 +1,6 @@
 //! Bugs planted on purpose: the simulator must catch each of them, or it proves nothing
-//! (`docs/internals/simulator.md`). No server is built with the feature `planted`. Without it [`on`] is the constant
-//! `false` and costs nothing.
+//! (`docs/internals/simulator.md`). No server that people run is built with the feature `planted`. Without it [`on`] is
+//! the constant `false` and costs nothing.
 
 /// At most one is on at a time, on the thread that asked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
