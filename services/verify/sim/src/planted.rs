@@ -87,7 +87,10 @@ pub fn search(search: Search) -> Catch {
 pub fn line(catch: &Catch) -> String {
     let bug: String = format!("{:?}", catch.search.bug);
     let (seed, reason) = match &catch.caught {
-        Some((seed, failure)) => (seed.to_string(), failure.reason.chars().take(90).collect()),
+        Some((seed, failure)) => {
+            let words: Vec<&str> = failure.reason.split_whitespace().collect();
+            (seed.to_string(), words.join(" ").chars().take(90).collect())
+        }
         None => ("none".to_string(), String::new()),
     };
     format!("| {bug} | {} | {seed} | {reason} |", catch.search.profile.name())
