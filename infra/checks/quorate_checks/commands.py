@@ -64,9 +64,10 @@ def run(command: Command, log: Path, while_running: Callable[[float], None], yie
     `yields`: other work comes first where processors are short.
     """
     begun = time.monotonic()
-    if interrupted.is_set():
-        return Finished(EXIT_INTERRUPTED, 0.0, log)
     log.parent.mkdir(parents=True, exist_ok=True)
+    if interrupted.is_set():
+        log.write_text("Interrupted.\n")
+        return Finished(EXIT_INTERRUPTED, 0.0, log)
     missing = command.missing()
     if missing:
         log.write_text(missing + "\n")

@@ -89,7 +89,7 @@ def _page(error: dict[str, Any]) -> str:
 
 | | |
 | --- | --- |
-| What to do | {error["action"]} |
+| Action | {error["action"]} |
 | Whose fault | {FAULTS[error["fault"]]} |
 | Retry | {RETRIES[error["retry"]]} |
 

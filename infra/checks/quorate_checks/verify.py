@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from quorate_checks.checks import CHECKS, Check
-from quorate_checks.commands import Command, Finished, interruptible, run
+from quorate_checks.commands import Command, Finished, interrupted, interruptible, run
 from quorate_checks.counts import Counts
 from quorate_local.display import Display
 from quorate_local.options import REPOSITORY
@@ -32,6 +32,8 @@ def verify(
         running = {pool.submit(_run, check, check.check, display, yields): check for check in checks}
         for done in as_completed(running):
             check, finished = running[done], done.result()
+            if interrupted.is_set():
+                break  # the others have not run: nothing is to be said of them
             took(f"check: {check.name}", finished)
             if finished.exit_code == 0:
                 passed += 1

@@ -81,6 +81,7 @@ def test_an_interrupt_ends_running_commands_and_begins_no_other(tmp_path: Path) 
             with pytest.raises(KeyboardInterrupt), interruptible():
                 raise KeyboardInterrupt
             assert running.result(30).exit_code == EXIT_INTERRUPTED
-            assert run(sleeps, tmp_path / "log", ignore).exit_code == EXIT_INTERRUPTED
+            behind = run(sleeps, tmp_path / "log", ignore)
+            assert (behind.exit_code, behind.output()) == (EXIT_INTERRUPTED, "Interrupted.\n")
     finally:
         interrupted.clear()
