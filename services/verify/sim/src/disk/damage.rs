@@ -47,6 +47,7 @@ impl Disk {
         self.damaged = damaged;
         if !new.is_empty() {
             self.mended.clear();
+            self.is_damage_unknown = true;
         }
         new
     }

@@ -59,6 +59,8 @@ pub struct Disk {
     ended: BTreeMap<GroupId, Lsn>,
     /// Groups with a record that they are whole again, and no damage since.
     mended: BTreeSet<GroupId>,
+    /// Damage that no start has found yet. A record that a group is whole says nothing of it.
+    is_damage_unknown: bool,
     /// Per group: the log that the synced records amount to, computed without the code under test.
     pub images: BTreeMap<GroupId, Image>,
 }
@@ -98,6 +100,7 @@ impl Disk {
             born: BTreeMap::new(),
             ended: BTreeMap::new(),
             mended: BTreeSet::new(),
+            is_damage_unknown: false,
             images: BTreeMap::new(),
         }
     }
@@ -249,7 +252,7 @@ impl Disk {
         }
         let image = self.images.entry(id).or_default();
         image.apply(&record.entry);
-        if durable.kind == KIND_REPAIRED && !image.is_damaged() {
+        if durable.kind == KIND_REPAIRED && !image.is_damaged() && !self.is_damage_unknown {
             self.mended.insert(id);
         }
         self.born.entry(id).or_insert(record.lsn);

@@ -52,6 +52,7 @@ impl Disk {
         let missing: Vec<Lsn> = missing.filter(|lsn| *lsn >= self.first_lsn()).collect();
         let damaged: Vec<Lsn> = self.damaged.iter().copied().collect();
         assert_eq!(missing, damaged, "the scan misses other records than are damaged");
+        self.is_damage_unknown = false;
         self.go_on_behind(scanned.end);
         self.places.clear();
         self.dropping.clear();
