@@ -67,7 +67,7 @@ impl Repairs {
         let is_resting = repairing.turn.now_us < self.resting_until_us;
         let begins = |(index, copier): &&(Index, Option<CopierId>)| {
             let is_left_damaged = is_resting && copier.is_some();
-            !is_left_damaged && !self.under_way.contains_key(index)
+            !is_left_damaged && repairing.is_held(*index) && !self.under_way.contains_key(index)
         };
         let begun: Vec<Index> = damaged.iter().filter(begins).map(|(index, _)| *index).collect();
         if let (Some(from_index), Some(to_index)) = (begun.iter().min(), begun.iter().max()) {
@@ -91,6 +91,11 @@ impl Repairs {
         copier: Option<CopierId>,
         repairing: &mut Repairing<'_>,
     ) -> Vec<Unparked> {
+        if !repairing.is_held(index) {
+            // Nobody needs it any more: its record waits for the journal to move on.
+            repairing.release(copier);
+            return self.unpark(index, None);
+        }
         if copier.is_some() && repairing.turn.now_us < self.resting_until_us {
             repairing.leave_damaged(index, copier);
             return Vec::new();
@@ -322,6 +327,11 @@ impl Repairs {
 impl Repairing<'_> {
     fn report(&mut self, report: Report) {
         self.out.push(Output::Report(report));
+    }
+
+    /// Whether the log has the batch: neither trimmed nor truncated.
+    fn is_held(&self, index: Index) -> bool {
+        self.replica.log().header(index).is_some()
     }
 
     fn fetch(&mut self, to: ServerId, index: Index) {

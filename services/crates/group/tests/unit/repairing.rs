@@ -153,6 +153,20 @@ fn every_copier_gets_the_record_or_is_released() {
 }
 
 #[test]
+fn nobody_is_asked_for_a_batch_that_the_log_has_no_more() {
+    let mut rig = damaged();
+    rig.out.clear();
+    let gone = rig.group.replica().log().last_index() + 1;
+    rig.step(Event::Damaged(vec![(gone, Some(CopierId(5)))]));
+    let outputs = outputs(&mut rig);
+    let released = |o: &Output| matches!(o, Output::CopierReleased(CopierId(5)));
+    assert!(outputs.iter().any(released));
+    assert_eq!(fetches(&outputs), []);
+    let is_report = |o: &Output| matches!(o, Output::Report(_));
+    assert!(!outputs.iter().any(is_report), "nothing is damaged that anybody needs");
+}
+
+#[test]
 fn entries_are_given_to_replicas_of_the_group_only() {
     let mut rig = grown();
     let two = GroupConfig {

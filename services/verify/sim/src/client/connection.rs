@@ -21,7 +21,7 @@ pub(super) fn open(world: &mut World, client: ClientId, server: usize) {
         id,
         server,
         incarnation,
-        was_attached: false,
+        attaches_unanswered: 0,
         up_at: now,
         down_at: now,
     };
@@ -34,7 +34,7 @@ pub fn close(world: &mut World, client: ClientId) {
     }
     send(world, client, None);
     let connection = world.connection(client);
-    if !connection.was_attached {
+    if connection.attaches_unanswered > 0 {
         // Its frames on the way are lost with it: a late ATTACH would take the session over.
         let id = connection.id;
         world.aborted.insert(id);
@@ -56,6 +56,9 @@ pub(super) fn send(world: &mut World, client: ClientId, message: Option<Message>
     };
     let (now, end_offset) = (world.now, world.ledgers[g].end_offset());
     let connection = world.connection_mut(client);
+    if matches!(message, Some(Message::Attach { .. })) {
+        connection.attaches_unanswered += 1;
+    }
     connection.up_at = connection.up_at.max(now + delay);
     let (at, server, incarnation) = (connection.up_at, connection.server, connection.incarnation);
     let message = Box::new(FromClient {

@@ -23,7 +23,9 @@ pub fn receive(world: &mut World, client: ClientId, connection: u64, message: To
     match (message, client) {
         (ToClient::Gone, _) => connection::close(world, client),
         (ToClient::Message(message), _) => {
-            world.connection_mut(client).was_attached |= matches!(message, Message::Attached(_));
+            if matches!(message, Message::Attached(_)) {
+                world.connection_mut(client).attaches_unanswered -= 1;
+            }
             match client {
                 ClientId::Writer(c) => writer::receive(world, c, message),
                 ClientId::Reader(r) => reader::receive(world, r, message),

@@ -9,8 +9,8 @@ pub struct Connection {
     pub server: usize,
     /// The server's process that it leads to.
     pub incarnation: u64,
-    /// The server answered an ATTACH on it.
-    pub was_attached: bool,
+    /// ATTACHes on it that the server has not answered yet.
+    pub attaches_unanswered: u32,
     /// The time at which the last frame of each direction arrives.
     pub up_at: Micros,
     pub down_at: Micros,

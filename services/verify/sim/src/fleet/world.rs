@@ -36,7 +36,7 @@ pub struct World {
     pub trace: Trace,
     pub counts: Counts,
     connections: u64,
-    /// Connections that were given up before they were attached.
+    /// Connections that were given up before their last ATTACH was answered.
     pub aborted: BTreeSet<u64>,
 }
 
