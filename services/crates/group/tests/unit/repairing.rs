@@ -163,7 +163,10 @@ fn nobody_is_asked_for_a_batch_that_the_log_has_no_more() {
     assert!(outputs.iter().any(released));
     assert_eq!(fetches(&outputs), []);
     let is_report = |o: &Output| matches!(o, Output::Report(_));
-    assert!(!outputs.iter().any(is_report), "nothing is damaged that anybody needs");
+    assert!(
+        !outputs.iter().any(is_report),
+        "nothing is damaged that anybody needs"
+    );
 }
 
 #[test]

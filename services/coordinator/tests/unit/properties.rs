@@ -1,10 +1,8 @@
 //! Random histories: every invariant of `state/validate.rs` after every command, and of the history itself.
 
-mod harness;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use harness::{World, group, registration, server, sla};
+use crate::world::{World, group, registration, server, sla};
 use proptest::prelude::*;
 use quorate_coordinator::command::{Command, Effect, Proof, Registration};
 use quorate_coordinator::state::{CoordinatorState, apply};

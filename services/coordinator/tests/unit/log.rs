@@ -1,11 +1,9 @@
 //! The durable log: whole records are read back, a torn end is truncated, damage stops the start.
 
-mod harness;
-
 use std::path::Path;
 use std::sync::OnceLock;
 
-use harness::World;
+use crate::world::World;
 use proptest::prelude::*;
 use quorate_coordinator::command::Timed;
 use quorate_coordinator::log::{DurableLog, LogError, Recovered};

@@ -1,8 +1,6 @@
 //! Replicas leave servers that drain or are slow, and one server of an unreachable pair. No sleeping.
 
-mod harness;
-
-use harness::{World, configures, drops, group, held, server, sla};
+use crate::world::{World, configures, drops, group, held, server, sla};
 use quorate_coordinator::command::{Command, Effect, Reply};
 use quorate_coordinator::state::EventKind;
 use quorate_coordinator::state::GroupStatus::{Active, Degraded};

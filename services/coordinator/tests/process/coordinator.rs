@@ -1,11 +1,8 @@
 //! The real binary: start-up, HTTP, fake servers over TCP, failures, kill -9 and recovery.
 
-#[path = "harness/process.rs"]
-mod process;
-
 use std::time::{Duration, Instant};
 
-use process::{Coordinator, Server, arguments, live_until, register, run_to_end};
+use crate::stage::{ADMIN_TOKEN, Coordinator, Server, arguments, live_until, register, run_to_end};
 use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::{Durability, GroupId, Machine};
 use serde_json::{Value, json};
@@ -411,8 +408,7 @@ fn http_answers_and_refuses_as_documented() {
         (r#"{"sla":{"durability":"eventual"}}"#, 422, "sla.durability"),
         (r#"{"sla":{},"extra":1}"#, 422, ""),
     ] {
-        let (got, problem) =
-            coordinator.call_raw("PUT", &path(3), sent, &format!("Bearer {}", process::ADMIN_TOKEN));
+        let (got, problem) = coordinator.call_raw("PUT", &path(3), sent, &format!("Bearer {}", ADMIN_TOKEN));
         assert_eq!(got, status, "{sent}: {problem}");
         if !field.is_empty() {
             assert_eq!(problem["errors"][0]["field"], field, "{problem}");
@@ -426,7 +422,7 @@ fn http_answers_and_refuses_as_documented() {
         (422, &json!("sla.replication_degree"))
     );
     let huge = format!("{{\"sla\":\"{}\"}}", "x".repeat(100_000));
-    let authorization = format!("Bearer {}", process::ADMIN_TOKEN);
+    let authorization = format!("Bearer {}", ADMIN_TOKEN);
     let (status, problem) = coordinator.call_raw("PUT", &path(3), &huge, &authorization);
     assert_eq!((status, &problem["code"]), (413, &json!("body_too_large")));
     for (method, at, status) in [
@@ -520,7 +516,7 @@ fn starts_that_cannot_work_say_why_with_the_documented_exit_code() {
         assert!(error.contains(words), "{extra:?}: {error}");
     }
     let token = folder.path().join("open-token");
-    std::fs::write(&token, process::ADMIN_TOKEN).unwrap();
+    std::fs::write(&token, ADMIN_TOKEN).unwrap();
     let (code, error) = with(&["--admin-token-file", token.to_str().unwrap()]);
     assert!(code == 2 && error.contains("chmod 600"), "{code} {error}");
 

@@ -1,14 +1,10 @@
 //! Certificates over the control connection of the real binary: pins, issuing, renewal, owners.
 
-#[path = "harness/process.rs"]
-#[allow(dead_code)]
-mod process;
-
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
-use process::{Coordinator, Server, register};
+use crate::stage::{Coordinator, Server, register};
 use quorate_certificates::control::{Trust, is_issued_to};
 use quorate_certificates::{pin, request};
 use quorate_types::ServerId;

@@ -1,10 +1,8 @@
 //! Suspicions: slow servers and unreachable pairs, by servers' reports of one another. No sleeping.
 
-mod harness;
-
 use std::collections::BTreeSet;
 
-use harness::{World, server};
+use crate::world::{World, server};
 use quorate_coordinator::command::Command;
 use quorate_coordinator::planner::{SuspicionTimes, Suspicions};
 use quorate_types::control::{SlowCause, SlowReport};

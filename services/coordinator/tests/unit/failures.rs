@@ -1,8 +1,8 @@
 //! Failures: heads, middles and tails are lost, learners join, servers return. No sleeping.
 
-mod harness;
-
-use harness::{World, configures, drops, group, held, registered, server, sla};
+use crate::world::{
+    World, configures, credential, drops, group, held, registered, registration, server, sla,
+};
 use quorate_coordinator::command::{Command, Effect};
 use quorate_coordinator::state::EventKind;
 use quorate_coordinator::state::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
@@ -281,7 +281,7 @@ fn a_reconnect_of_the_same_process_changes_nothing_and_is_sent_everything() {
     // With another address its peers get a new configuration.
     let moved = quorate_coordinator::command::Registration {
         address: "127.0.0.1:9999".into(),
-        ..harness::registration(harness::credential(2), 2, "i1")
+        ..registration(credential(2), 2, "i1")
     };
     let effects = world.register(moved);
     assert_eq!((world.shape(1).2, configures(&effects).len()), (2, 3));

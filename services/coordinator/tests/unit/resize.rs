@@ -1,8 +1,6 @@
 //! Resizes: a group's SLA is changed where the group is. No sleeping.
 
-mod harness;
-
-use harness::{World, configures, group, server, sla};
+use crate::world::{World, configures, group, server, sla};
 use quorate_coordinator::command::{Command, Effect, Reply};
 use quorate_coordinator::state::EventKind;
 use quorate_coordinator::state::GroupStatus::{Active, Degraded, Paused};

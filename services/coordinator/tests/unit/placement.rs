@@ -1,8 +1,6 @@
 //! Room kept on each server for replicas of servers that fail, and servers that the profile does not match.
 
-mod harness;
-
-use harness::{World, group, server, sla};
+use crate::world::{World, credential, group, registration, server, sla};
 use quorate_coordinator::command::{Command, Effect, Proof, Registration, Reply};
 use quorate_coordinator::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
 use quorate_coordinator::state::{CoordinatorState, apply};
@@ -152,7 +150,7 @@ fn replaced(replacements: Replacements) -> [Option<ServerId>; 2] {
         };
         world.register(Registration {
             capacity: ResourceVector::new(cpu, 1.25e9, 20_000.0),
-            ..harness::registration(proof, n, "i1")
+            ..registration(proof, n, "i1")
         });
     }
     world.fail(&[1]);
@@ -211,7 +209,7 @@ fn says_its_cores(world: &mut World, n: u32, cores: u32) {
     });
     world.register(Registration {
         machine,
-        ..harness::registration(harness::credential(n), n, "i1")
+        ..registration(credential(n), n, "i1")
     });
 }
 

@@ -1,8 +1,8 @@
 //! Join tokens, admission, deletion, quotes, and recovery by replay.
 
-mod harness;
-
-use harness::{World, configures, credential, drops, group, held, registered, registration, server, sla};
+use crate::world::{
+    World, configures, credential, drops, group, held, registered, registration, server, sla,
+};
 use quorate_coordinator::command::{Command, Effect, Proof, Registration, Reply};
 use quorate_coordinator::state::EventKind;
 use quorate_coordinator::state::GroupStatus::{Active, Deleting, Provisioning};

@@ -1,5 +1,4 @@
 //! Drives the state machine without sockets or sleeping; every step is validated.
-#![allow(dead_code)]
 
 use quorate_coordinator::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
 use quorate_coordinator::command::{Headroom, PlacementPolicy, Replacements};

@@ -1,8 +1,6 @@
 //! Groups of which nothing is left, disks that are damaged or old, and resets. No sleeping.
 
-mod harness;
-
-use harness::{World, configures, credential, drops, group, held, registration, server};
+use crate::world::{World, configures, credential, drops, group, held, registration, server};
 use quorate_coordinator::command::{Command, Effect, Registration, Reply};
 use quorate_coordinator::state::EventKind;
 use quorate_coordinator::state::GroupStatus::{Active, Lost, Paused, Provisioning};

@@ -1,0 +1,5 @@
+//! The real binary over TCP and HTTP.
+
+mod certificates;
+mod coordinator;
+mod stage;
