@@ -21,6 +21,7 @@ export CARGO_TARGET_DIR ?= $(if $(home_writable),$(HOME)/.cache/quorate/target,$
 
 venv := build/venv/bin
 stamps := build/stamps
+for_tests := setup rust-checked go portal sdk-js prometheus $(stamps)/pulumi
 node_folders := $(patsubst %/package-lock.json,%,$(wildcard portal/package-lock.json sdk/js/package-lock.json))
 node_stamps := $(foreach folder,$(node_folders),$(stamps)/npm-$(subst /,-,$(folder)))
 python_inputs := $(wildcard infra/setup/*.txt \
@@ -60,7 +61,7 @@ logs: $(stamps)/python ## Show the ends of the logs (NAME=s1 for one process, FO
 demo: build ## Replay a real day of traffic, kill a server, check every entry and the bill (KEEP=1 leaves it running)
 	@$(venv)/quorate-demo $(if $(filter 1,$(KEEP)),--keep) $(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
-test: build prometheus $(stamps)/pulumi ## Run every check and every test, then print how many passed
+test: $(for_tests) ## Run every check and every test, then print how many passed
 	@$(venv)/quorate-checks test
 
 verify: setup $(stamps)/pulumi ## Check formats, lints, types and generated files; changes nothing
@@ -93,10 +94,10 @@ figures: rust $(stamps)/python ## Rerun the figures of Filo, plots to docs/paper
 sim: ## Simulate whole fleets with every fault: SEEDS=10000 FIRST=1; PLANTED=1 checks that planted bugs are caught
 	@infra/setup/sim.sh $(if $(PLANTED),planted,$(or $(SEEDS),10000) $(or $(FIRST),1))
 
-e2e: build prometheus ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
+e2e: $(for_tests) ## Run only the tests of the real stack: short demo, bad input, the portal in a browser
 	@$(venv)/quorate-checks test --only e2e
 
-infra-test: build prometheus $(stamps)/pulumi ## Try Terraform's providers and modules, and Pulumi components (a stand-in for the API, the clouds' schemas), and alerts with promtool
+infra-test: $(for_tests) ## Try Terraform's providers and modules, and Pulumi components (a stand-in for the API, the clouds' schemas), and alerts with promtool
 	@$(venv)/quorate-checks test --only infra
 
 model: setup ## Explore the large worlds of the model of one group in full (minutes)
@@ -114,7 +115,7 @@ up_flags = $(foreach pair,api-port:API_PORT coordinator-port:COORDINATOR_PORT \
   $(if $(filter 1 links,$(PLAINTEXT)),--plaintext) $(if $(filter links,$(PLAINTEXT)),--plaintext-links) \
   $(if $(filter 1,$(OBSERVE)),--observe)
 
-.PHONY: system prometheus prometheus-required rust go portal sdk-js lock
+.PHONY: system prometheus prometheus-required rust rust-checked go portal sdk-js lock
 
 # Versions in production (services/api/requirements.txt) win; the rest is the newest that fits them.
 lock: $(stamps)/python
@@ -137,7 +138,10 @@ prometheus-required: system
 	@REQUIRED=1 infra/setup/prometheus.sh
 
 rust: system
-	@infra/setup/rust.sh
+	@infra/setup/rust.sh release
+
+rust-checked: system
+	@infra/setup/rust.sh checked
 
 go: system
 	@infra/setup/go.sh

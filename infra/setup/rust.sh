@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the servers, the load driver and quorate-planner, and copies them to build/bin.
+# Builds the servers, the load driver and quorate-planner. `release`, for people: into build/bin. `checked`, for tests:
+# with debug assertions, and all Rust tests in the same build, into build/checked.
 # The cargo target folder may be shared between clones; the lock keeps one clone's copy from
 # picking up the other's binary.
 set -euo pipefail
@@ -7,18 +8,26 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
 
 command -v cargo >/dev/null || stop 'Rust is needed and cargo was not found.' 'See the Rust project’s site: rustup.rs'
-say "servers and load driver (cargo, target folder $CARGO_TARGET_DIR)"
-mkdir -p "$CARGO_TARGET_DIR" build/bin
+binaries=(quorate-replica quorate-coordinator quorate-load quorate-planner)
+if [ "$1" = checked ]; then
+  say "servers and tests in Rust (cargo, target folder $CARGO_TARGET_DIR)"
+  folder=build/checked
+  # As `cargo test` builds them: it finds everything done.
+  what=(--workspace --bins --tests)
+else
+  say "servers and load driver (cargo, target folder $CARGO_TARGET_DIR)"
+  folder=build/bin
+  what=(--bins "${binaries[@]/#/--package=}")
+fi
+mkdir -p "$CARGO_TARGET_DIR" "$folder"
 exec 9>"$CARGO_TARGET_DIR/.quorate-copy.lock"
 flock 9
 progress=(--quiet)
 [ ! -t 1 ] || progress=()
-# By name: the simulator's planted bugs must never be compiled into a server.
-cargo build --release --locked --manifest-path services/Cargo.toml --bins \
-  -p quorate-replica -p quorate-coordinator -p quorate-load -p quorate-planner "${progress[@]}"
-for name in quorate-replica quorate-coordinator quorate-load quorate-planner; do
-  built="$CARGO_TARGET_DIR/release/$name"
+cargo build --profile "$1" --locked --manifest-path services/Cargo.toml "${what[@]}" "${progress[@]}"
+for name in "${binaries[@]}"; do
+  built="$CARGO_TARGET_DIR/$1/$name"
   [ -f "$built" ] || { say "$name is not in this checkout"; continue; }
   # By a new file: a running server keeps the old one.
-  cmp -s "$built" "build/bin/$name" || { cp "$built" "build/bin/.$name" && mv -f "build/bin/.$name" "build/bin/$name"; }
+  cmp -s "$built" "$folder/$name" || { cp "$built" "$folder/.$name" && mv -f "$folder/.$name" "$folder/$name"; }
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the simulator over many seeds, without planted bugs: SEEDS FIRST. With `planted` it catches each planted bug.
+# Runs the simulator over many seeds: SEEDS FIRST. With `planted`, in a build that has planted bugs, it catches each.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . infra/setup/say.sh
@@ -7,10 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 command -v cargo >/dev/null || stop 'Rust is needed and cargo was not found.' 'See the Rust project’s site: rustup.rs'
 say 'simulator (cargo)'
 if [ "$1" = planted ]; then
-  # In a folder of its own: no other build may ever find these binaries.
-  cargo build --release --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim --features planted \
-    --target-dir "$CARGO_TARGET_DIR/planted"
-  exec "$CARGO_TARGET_DIR/planted/release/quorate-sim" planted --figures build/figures
+  cargo build --profile checked --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim
+  exec "$CARGO_TARGET_DIR/checked/quorate-sim" planted --figures build/figures
 fi
 cargo build --release --locked --quiet --manifest-path services/Cargo.toml -p quorate-sim
 exec "$CARGO_TARGET_DIR/release/quorate-sim" run --seeds "$1" --first "$2" --figures build/figures \

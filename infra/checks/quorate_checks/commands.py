@@ -23,6 +23,8 @@ EXIT_TIMED_OUT = 124  # as timeout(1) answers
 EXIT_INTERRUPTED = 130  # as shells answer
 EXIT_NOT_FOUND = 127  # as shells answer
 PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "CARGO_TERM_COLOR": "never"}  # output goes to a file
+# Built once for all tests, with debug assertions (infra/setup/rust.sh).
+SERVERS_OF_TESTS = {"QUORATE_BINARIES": str(REPOSITORY / "build" / "checked")}
 
 
 # Set when people interrupt: running commands end, and no other begins, in whatever thread.
@@ -72,7 +74,7 @@ def run(command: Command, log: Path, while_running: Callable[[float], None], yie
     if missing:
         log.write_text(missing + "\n")
         return Finished(EXIT_NOT_FOUND, 0.0, log)
-    env = {**os.environ, **PLAIN, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
+    env = {**os.environ, **PLAIN, **SERVERS_OF_TESTS, "PATH": f"{VENV_BIN}:{os.environ.get('PATH', '')}", **command.env}
     with log.open("wb") as stream:
         try:
             child = subprocess.Popen(

@@ -127,7 +127,6 @@ PARTS = [
         "rust",
         "unit",
         Command(
-            # One build for all of them: with the simulator's planted bugs, which are off unless a test asks for one.
             ["cargo", "test", *RUST_FLAGS, "--no-fail-fast"],
             "services",
             "services/Cargo.toml",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quorate_checks import failures, verify
-from quorate_checks.checks import CHECKS, RUST_CHECKS
+from quorate_checks.checks import CHECKS, RUST_LINTS
 from quorate_checks.commands import Finished, interrupted, interruptible, run
 from quorate_checks.counts import Counts, settle
 from quorate_checks.parts import PARTS, REPORTS, Lane, Part, report_of
@@ -80,7 +80,7 @@ def test(display: Display, only: str | None) -> bool:
 def _run_lanes(findings: Findings, display: Display) -> Counts:
     """Everything. Checks are in the lane of the parts that they are like."""
     _show_heading(display)
-    checks = {Lane.RUST: RUST_CHECKS, Lane.OTHERS: [check for check in CHECKS if check not in RUST_CHECKS]}
+    checks = {Lane.RUST: [RUST_LINTS], Lane.OTHERS: [check for check in CHECKS if check is not RUST_LINTS]}
 
     def run_lane(lane: Lane) -> Counts:
         yields = lane is not Lane.STACKS

@@ -13,7 +13,7 @@ from quorate_local import observing
 from quorate_local.display import Display
 from quorate_local.drain import Coordinator, DrainFailed, follow
 from quorate_local.layout import NotAStateFolder, read_json
-from quorate_local.options import REPOSITORY, SERVERS_DEFAULT, BadOptions, ServerResources, StackOptions
+from quorate_local.options import BINARIES, REPOSITORY, SERVERS_DEFAULT, BadOptions, ServerResources, StackOptions
 from quorate_local.process import ProcessFailed, Running
 from quorate_local.stack import AlreadyRunning, Busy, Stack
 
@@ -215,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_start_options(starts: argparse.ArgumentParser) -> None:
     starts.add_argument("--servers", type=int, default=SERVERS_DEFAULT, help="replica servers (default %(default)s)")
-    starts.add_argument("--bin-dir", type=Path, default=REPOSITORY / "build" / "bin", help="folder of the binaries")
+    starts.add_argument("--bin-dir", type=Path, default=BINARIES, help="folder of the binaries")
     starts.add_argument("--profile", type=Path, help="cost profile for admission")
     for flag, what in [
         ("--api-port", "of the API and portal"),

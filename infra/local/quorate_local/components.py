@@ -168,7 +168,7 @@ def mint_join_token(coordinator_http: str, keys: Secrets, server_name: str) -> N
 def binary(options: StackOptions, name: str) -> str:
     path = options.bin_dir / name
     if not path.exists():
-        raise BadOptions(f"{path} is not there yet; `make build` makes it")
+        raise BadOptions(f"{path} is not there yet; `make build` makes it, for tests `make test`")
     return str(path)
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+# The servers, the load driver and quorate-planner. Tests name another build of them (infra/setup/rust.sh).
+BINARIES = Path(os.environ.get("QUORATE_BINARIES", REPOSITORY / "build" / "bin"))
 
 SERVERS_DEFAULT = 5  # degree 3, one server lost, and still a choice of replacements
 SERVERS_MAX = 32  # a bound for one machine, not for a fleet
@@ -41,7 +43,7 @@ class StackOptions:
 
     state: Path = REPOSITORY / ".quorate"
     servers: int = SERVERS_DEFAULT
-    bin_dir: Path = REPOSITORY / "build" / "bin"
+    bin_dir: Path = BINARIES
     portal_dir: Path = REPOSITORY / "portal" / "dist"
     profile: Path | None = None
     database_url: str | None = None

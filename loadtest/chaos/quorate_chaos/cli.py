@@ -18,10 +18,11 @@ from typing import Any
 
 from quorate_chaos import machine, results, throttle
 from quorate_chaos.faults import FAULTS
+from quorate_chaos.load import CHECKER
 from quorate_chaos.run import LOAD_S
 from quorate_chaos.trial import FOLDER
 from quorate_harness import figures
-from quorate_local.options import REPOSITORY
+from quorate_local.options import BINARIES, REPOSITORY
 
 RUN_TIMEOUT_S = 180.0
 END_GRACE_S = 10.0
@@ -29,7 +30,7 @@ LINE_WIDTH = 110  # more than the line that it replaces on a terminal
 # In `make test`: a failover, a disk that is gone, a link that only one side can use.
 SHORT = (("kill_head", 1), ("wiped_disk", 1), ("one_way", 1))
 SHORT_LOAD_S = 9.0
-_BINARIES = ("quorate-coordinator", "quorate-replica", "quorate-load", "quorate-chaos-check")
+_BINARIES = [*(BINARIES / name for name in ("quorate-coordinator", "quorate-replica", "quorate-load")), CHECKER]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -196,7 +197,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _require_binaries() -> None:
-    missing = [name for name in _BINARIES if not (REPOSITORY / "build" / "bin" / name).exists()]
+    missing = [path.name for path in _BINARIES if not path.exists()]
     if missing:
         raise machine.Unfit(f"Not built: {', '.join(missing)}. `make build` builds {shlex.join(missing)}.")
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from quorate_chaos.fleet import Fleet, Unready
 from quorate_local.components import binary
-from quorate_local.options import StackOptions
+from quorate_local.options import REPOSITORY, StackOptions
 
+CHECKER = REPOSITORY / "build" / "bin" / "quorate-chaos-check"  # infra/setup/go.sh
 HANDLES_EVERY_S = 0.25
 END_GRACE_S = 20.0  # beyond the deadlines of outstanding operations
 READBACK_TIMEOUT_S = 60.0
@@ -79,7 +80,7 @@ def read_back(fleet: Fleet, names: list[str], out: Path) -> None:
 def check(history: Path, lost: set[str], folder: Path) -> tuple[bool, list[dict[str, Any]], str]:
     """(clean, report of each group, the checker's output)."""
     report = folder / "report.json"
-    command = [binary(StackOptions(), "quorate-chaos-check"), "-lost", ",".join(sorted(lost))]
+    command = [str(CHECKER), "-lost", ",".join(sorted(lost))]
     command += ["-pictures", str(folder), "-json", str(report), str(history)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_TIMEOUT_S, check=False)
     if done.returncode not in (0, 1):

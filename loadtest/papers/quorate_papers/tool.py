@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from quorate_local.options import REPOSITORY
+from quorate_local.options import BINARIES
 
-BINARY = REPOSITORY / "build" / "bin" / "quorate-planner"
+BINARY = BINARIES / "quorate-planner"
 TIMEOUT_S = 300
 
 

@@ -20,6 +20,7 @@ from quorate_offline.packages import Package
 
 TERRAFORM = packages.HERE.parent
 REPOSITORY = TERRAFORM.parent.parent
+BINARIES = Path(os.environ.get("QUORATE_BINARIES", REPOSITORY / "build" / "bin"))  # as in infra/local
 STUB = packages.HERE / "stub"
 OWN_PROVIDERS = {"quorate": TERRAFORM / "provider", "quorate-local": TERRAFORM / "provider-local"}
 OWN_VERSION = "0.1.0"

@@ -20,7 +20,7 @@ from quorate_offline import mirror
 
 FOLDER = mirror.TERRAFORM / "modules" / "control-machine"
 SCRIPTS = sorted((FOLDER / "files").glob("*.sh"))
-COORDINATOR = mirror.REPOSITORY / "build" / "bin" / "quorate-coordinator"
+COORDINATOR = mirror.BINARIES / "quorate-coordinator"
 API = mirror.REPOSITORY / "services" / "api" / "src"
 SERVICES = ["secrets", "coordinator", "migrate", "api", "worker"]
 ROOT = """

@@ -20,7 +20,7 @@ from quorate_offline import mirror
 
 FILES = mirror.TERRAFORM / "modules" / "machine" / "files"
 SCRIPTS = sorted(FILES.glob("*.sh"))
-SERVER = mirror.REPOSITORY / "build" / "bin" / "quorate-replica"
+SERVER = mirror.BINARIES / "quorate-replica"
 TOKEN, ADDRESS, REDIS = (
     "qjt_a-secret",
     "https://releases.example.com/quorate-replica?sig=secret",

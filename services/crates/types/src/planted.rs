@@ -1,6 +1,6 @@
 //! Bugs planted on purpose: the simulator must catch each of them, or it proves nothing
-//! (`docs/internals/simulator.md`). No server that people run is built with the feature `planted`. Without it [`on`] is
-//! the constant `false` and costs nothing.
+//! (`docs/internals/simulator.md`). They exist where debug assertions do: in tests. In a server that people run [`on`]
+//! is the constant `false` and costs nothing.
 
 /// At most one is on at a time, on the thread that asked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,25 +161,18 @@ impl Bug {
     ];
 }
 
-#[cfg(feature = "planted")]
 thread_local! {
     static ON: std::cell::Cell<Option<Bug>> = const { std::cell::Cell::new(None) };
 }
 
 /// Whether this bug is on in this thread.
-#[cfg(feature = "planted")]
-pub fn on(bug: Bug) -> bool {
-    ON.get() == Some(bug)
-}
-
-#[cfg(not(feature = "planted"))]
 #[inline(always)]
-pub const fn on(_: Bug) -> bool {
-    false
+pub fn on(bug: Bug) -> bool {
+    cfg!(debug_assertions) && ON.get() == Some(bug)
 }
 
 /// Turns this bug on in this thread, or all off.
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 pub fn plant(bug: Option<Bug>) {
     ON.set(bug);
 }

@@ -22,7 +22,7 @@ mod invariants;
 mod ledger;
 mod links;
 pub mod plan;
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 pub mod planted;
 mod run;
 pub mod runner;

@@ -42,7 +42,7 @@ enum Command {
         command: String,
     },
     /// Show that each planted bug is caught
-    #[cfg(feature = "planted")]
+    #[cfg(debug_assertions)]
     Planted {
         /// Only the bug of this name
         #[arg(long)]
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
             };
             run(seeds, figures.as_deref(), &command)
         }
-        #[cfg(feature = "planted")]
+        #[cfg(debug_assertions)]
         Command::Planted { only, figures } => planted(only.as_deref(), figures.as_deref()),
         Command::Replay {
             seed,
@@ -171,7 +171,7 @@ fn print_report(report: &Report, wall_s: f64) {
     }
 }
 
-#[cfg(feature = "planted")]
+#[cfg(debug_assertions)]
 fn planted(only: Option<&str>, folder: Option<&Path>) -> ExitCode {
     use quorate_sim::planted::{RARE, line, search, searches};
     println!("| bug | profile | caught by seed | what broke |\n| --- | --- | --- | --- |");
