@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 say 'the files that machines install, in build/release'
 rm -rf build/release
 mkdir -p build/release/pack/api
-cp -L build/bin/quorate-replica build/bin/quorate-coordinator build/release/
+binaries=${QUORATE_BINARIES:-build/bin}
+cp -L "$binaries/quorate-replica" "$binaries/quorate-coordinator" build/release/
 cp -r services/api/src services/api/requirements.txt build/release/pack/api/
 cp -r migrations build/release/pack/
 cp -r portal/dist build/release/pack/portal

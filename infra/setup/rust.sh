@@ -12,8 +12,10 @@ binaries=(quorate-replica quorate-coordinator quorate-load quorate-planner)
 if [ "$1" = checked ]; then
   say "servers and tests in Rust (cargo, target folder $CARGO_TARGET_DIR)"
   folder=build/checked
-  # As `cargo test` builds them: it finds everything done.
+  # As infra/checks/quorate_checks/rust_build.py has it: lints and tests find everything done.
   what=(--workspace --bins --tests)
+  command -v clippy-driver >/dev/null || stop 'Rust’s lints are needed and clippy-driver was not found.' 'Try: rustup component add clippy'
+  export RUSTC_WORKSPACE_WRAPPER=clippy-driver
 else
   say "servers and load driver (cargo, target folder $CARGO_TARGET_DIR)"
   folder=build/bin

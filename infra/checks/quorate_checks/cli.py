@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from quorate_checks import error_pages, fuzz, model, rule_copies, suite, verify
+from quorate_checks import error_pages, fuzz, model, rule_copies, rust_build, suite, verify
 from quorate_checks.cycles import command as cycles
 from quorate_checks.language import command as language
 from quorate_checks.parts import PARTS
@@ -24,8 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     pages = commands.add_parser("error-pages", help="docs/operating/errors from sdk/contract/errors.json")
     pages.add_argument("--check", action="store_true", help="only compare")
     fuzzing = commands.add_parser("fuzz", help="run every fuzz target")
-    fuzzing.add_argument("--seconds", type=int, required=True, help="for each target")
+    how = fuzzing.add_mutually_exclusive_group(required=True)
+    how.add_argument("--seconds", type=int, help="search, for each target so long")
+    how.add_argument("--replay", action="store_true", help="try the seeds, and earlier findings")
     fuzzing.add_argument("--keep", action="store_true", help="keep the executions as figures")
+    commands.add_parser("rust-lints", help="lints of the build that the tests run")
     commands.add_parser("model", help="explore the large worlds of the model")
     language.add_arguments(commands.add_parser("language", help="how sentences of comments and docs open and how long"))
     cycles.add_arguments(commands.add_parser("cycles", help="modules that import one another"))
@@ -33,7 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     display = Display()
     if chosen.command == "fuzz":
-        return fuzz.main(display, chosen.seconds, chosen.keep)
+        return fuzz.replay(display) if chosen.replay else fuzz.search(display, chosen.seconds, chosen.keep)
+    if chosen.command == "rust-lints":
+        return rust_build.lint(display)
     if chosen.command == "model":
         return model.explore(display)
     if chosen.command == "language":

@@ -1,4 +1,4 @@
-"""The parts of `make test`, in the order they run: quick parts that find most come first."""
+"""The parts of `make test`, in the order they run: long parts first, so that lanes end together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from quorate_checks.checks import RUST_FLAGS
+from quorate_checks import rust_build
 from quorate_checks.commands import PULUMI_PYTHON, Command, Finished
 from quorate_checks.counts import Counts, of_chaos, of_go_test, of_junit, of_libtest
 from quorate_local.options import REPOSITORY
@@ -16,11 +16,14 @@ REPORTS = REPOSITORY / "build" / "test"
 
 
 class Lane(Enum):
-    """Lanes run side by side, each its parts in order. Stacks measure time: the other lanes yield to them."""
+    """Lanes run side by side, each its parts in order. A lane that has no more takes parts of `ANY`.
 
-    RUST = auto()  # compiles for long
-    OTHERS = auto()  # waits, or has one thread
-    STACKS = auto()  # starts whole stacks
+    Stacks measure time: the other lanes yield to them.
+    """
+
+    RUST = auto()  # all cores, now and then
+    STACKS = auto()  # whole stacks, one at a time
+    ANY = auto()  # waits, or has one thread
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Part:
     group: str
     command: Command
     count: Callable[[Finished], Counts | None]
-    lane: Lane = Lane.OTHERS
+    lane: Lane = Lane.ANY
     repeats: bool = True  # False where inputs are random: a second run would not meet what the first one found
 
 
@@ -44,9 +47,7 @@ def _count_junit(name: str) -> Callable[[Finished], Counts | None]:
     return lambda _: of_junit(report_of(name))
 
 
-def _pytest(
-    name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.OTHERS
-) -> Part:
+def _pytest(name: str, group: str, folder: str, *arguments: str, timeout_s: float = 300, lane: Lane = Lane.ANY) -> Part:
     argv = ["pytest", f"--junitxml={report_of(name)}", *arguments]
     command = Command(argv, folder, f"{folder}/pyproject.toml", timeout_s=timeout_s)
     return Part(name, group, command, _count_junit(name), lane)
@@ -85,6 +86,56 @@ def _terraform_provider(name: str, folder: str) -> Part:
 WITH_STACK = ["quorate-local", "run", "--state", str(REPOSITORY / "build" / "e2e" / "portal"), "--"]
 
 PARTS = [
+    Part(
+        "rust",
+        "unit",
+        Command(
+            ["cargo", "test", *rust_build.FLAGS, "--no-fail-fast"],
+            "services",
+            "services/Cargo.toml",
+            rust_build.ENV,
+            timeout_s=1500,
+        ),
+        lambda finished: of_libtest(finished.output()),
+        Lane.RUST,
+    ),
+    Part(
+        "fuzz",
+        "unit",
+        Command(["quorate-checks", "fuzz", "--replay"], needs="services/verify/fuzz/Cargo.toml", timeout_s=1500),
+        lambda finished: of_libtest(finished.output()),
+        Lane.RUST,
+    ),
+    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900, lane=Lane.STACKS),
+    Part(
+        "chaos",
+        "e2e",
+        Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
+        lambda finished: of_chaos(finished.output()),
+        Lane.STACKS,
+        repeats=False,
+    ),
+    _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.STACKS),
+    _pytest("api", "unit", "services/api", timeout_s=420),
+    _terraform_provider("terraform provider", "infra/terraform/provider"),
+    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
+    _playwright("portal mock", "unit", "mock", [], 420, Lane.ANY),
+    _pytest("sdk python", "unit", "sdk/python"),
+    _node_test("sdk js", "sdk/js"),
+    Part(
+        "pulumi",
+        "infra",
+        Command(
+            [str(PULUMI_PYTHON), "-m", "pytest", f"--junitxml={report_of('pulumi')}"],
+            "infra/pulumi",
+            "infra/pulumi/pyproject.toml",
+            timeout_s=300,
+        ),
+        _count_junit("pulumi"),
+    ),
+    _vitest("portal", "portal"),
+    _pytest("papers", "unit", "loadtest/papers"),
+    _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
     _pytest("local stack", "unit", "infra/local"),
     _pytest("checks", "unit", "infra/checks", "tests"),
     _pytest("observability", "infra", "infra/observability"),
@@ -100,20 +151,6 @@ PARTS = [
         Command(["go", "test", "-count=1", "-v", "./..."], "loadtest/chaos/check", "loadtest/chaos/check/go.mod"),
         lambda finished: of_go_test(finished.output()),
     ),
-    _terraform_provider("terraform provider", "infra/terraform/provider"),
-    _terraform_provider("terraform provider local", "infra/terraform/provider-local"),
-    Part(
-        "pulumi",
-        "infra",
-        Command(
-            [str(PULUMI_PYTHON), "-m", "pytest", f"--junitxml={report_of('pulumi')}"],
-            "infra/pulumi",
-            "infra/pulumi/pyproject.toml",
-            timeout_s=300,
-        ),
-        _count_junit("pulumi"),
-    ),
-    _pytest("terraform modules", "infra", "infra/terraform/offline", timeout_s=600),
     _pytest("peers", "unit", "loadtest/peers"),
     Part(
         "peers' window",
@@ -122,40 +159,4 @@ PARTS = [
         Command(["go", "test", "-count=1", "-v", "./window"], "loadtest/peers/go", "loadtest/peers/go/go.mod"),
         lambda finished: of_go_test(finished.output()),
     ),
-    _pytest("papers", "unit", "loadtest/papers"),
-    Part(
-        "rust",
-        "unit",
-        Command(
-            ["cargo", "test", *RUST_FLAGS, "--no-fail-fast"],
-            "services",
-            "services/Cargo.toml",
-            timeout_s=1500,
-        ),
-        lambda finished: of_libtest(finished.output()),
-        Lane.RUST,
-    ),
-    Part(
-        "fuzz",
-        "unit",
-        Command(["quorate-checks", "fuzz", "--seconds", "4"], needs="services/verify/fuzz/Cargo.toml", timeout_s=1500),
-        lambda finished: of_libtest(finished.output()),
-        Lane.RUST,
-        repeats=False,
-    ),
-    _pytest("api", "unit", "services/api", timeout_s=420),
-    _pytest("sdk python", "unit", "sdk/python"),
-    _node_test("sdk js", "sdk/js"),
-    _vitest("portal", "portal"),
-    _playwright("portal mock", "unit", "mock", [], 420, Lane.OTHERS),
-    _pytest("e2e", "e2e", "infra/e2e", timeout_s=900, lane=Lane.STACKS),
-    Part(
-        "chaos",
-        "e2e",
-        Command(["quorate-chaos", "--short"], needs="loadtest/chaos/pyproject.toml", timeout_s=300),
-        lambda finished: of_chaos(finished.output()),
-        Lane.STACKS,
-        repeats=False,
-    ),
-    _playwright("portal journey", "e2e", "stack", WITH_STACK, 300, Lane.STACKS),
 ]

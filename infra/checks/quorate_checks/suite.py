@@ -1,6 +1,6 @@
 """Runs the parts of `make test`, each bounded in time, and says what each came to.
 
-Three lanes run side by side: Rust's compiler, whole stacks, and all that has one thread or waits.
+Three lanes run side by side: Rust's tests, whole stacks, and all that has one thread or waits.
 
 A part that fails runs once more. Its failures, or tests that passed only then, are repeated at the end, a line each;
 the last line is plain and stands alone: `N passed, N failed`.
@@ -9,13 +9,15 @@ the last line is plain and stands alone: `N passed, N failed`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from quorate_checks import failures, verify
-from quorate_checks.checks import CHECKS, RUST_LINTS
+from quorate_checks.checks import CHECKS, RUST_LINTS, RUST_LINTS_OF_BUILD, Check
 from quorate_checks.commands import Finished, interrupted, interruptible, run
 from quorate_checks.counts import Counts, settle
 from quorate_checks.parts import PARTS, REPORTS, Lane, Part, report_of
@@ -78,22 +80,40 @@ def test(display: Display, only: str | None) -> bool:
 
 
 def _run_lanes(findings: Findings, display: Display) -> Counts:
-    """Everything. Checks are in the lane of the parts that they are like."""
+    """Everything, each lane in a thread. What may run in any lane runs in the first that is free."""
     _show_heading(display)
-    checks = {Lane.RUST: [RUST_LINTS], Lane.OTHERS: [check for check in CHECKS if check is not RUST_LINTS]}
+    waiting: dict[Lane, deque[Check | Part]] = {lane: deque() for lane in Lane}
+    waiting[Lane.RUST].append(RUST_LINTS_OF_BUILD)
+    waiting[Lane.ANY].extend(check for check in CHECKS if check is not RUST_LINTS)
+    for part in PARTS:
+        waiting[part.lane].append(part)
 
     def run_lane(lane: Lane) -> Counts:
-        yields = lane is not Lane.STACKS
-        total = verify.verify(display, findings.failed, findings.took, checks.get(lane, []), yields)
-        return total + _run_parts([part for part in PARTS if part.lane is lane], findings, display, yields)
+        total = Counts()
+        for one in chain(_taken(waiting[lane]), _taken(waiting[Lane.ANY])):
+            yields = not (isinstance(one, Part) and one.lane is Lane.STACKS)
+            if isinstance(one, Part):
+                total += _settled(one, findings, display, yields)
+            else:
+                total += verify.verify(display, findings.failed, findings.took, [one], yields)
+        return total
 
     with ThreadPoolExecutor(len(Lane)) as lanes, interruptible():
         running = [lanes.submit(run_lane, lane) for lane in Lane]
         return sum((one.result() for one in running), Counts())
 
 
-def _run_parts(parts: list[Part], findings: Findings, display: Display, yields: bool = False) -> Counts:
-    begun = (_settled(part, findings, display, yields) for part in parts if not interrupted.is_set())
+def _taken(waiting: deque[Check | Part]) -> Iterator[Check | Part]:
+    """Each when its turn comes; several threads may take from the same."""
+    while not interrupted.is_set():
+        try:
+            yield waiting.popleft()
+        except IndexError:
+            return
+
+
+def _run_parts(parts: list[Part], findings: Findings, display: Display) -> Counts:
+    begun = (_settled(part, findings, display, False) for part in parts if not interrupted.is_set())
     return sum(begun, Counts())
 
 

@@ -96,3 +96,24 @@ def test_lanes_run_side_by_side_and_each_in_order(tmp_path: Path, monkeypatch: p
     assert suite.test(Display(stream), None)
     assert order.read_text().split() == ["beside", "slow", "behind"]
     assert stream.getvalue().endswith("\n6 passed, 0 failed\n")
+
+
+def test_a_lane_that_is_done_takes_from_what_may_run_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = part("")
+    # Each waits for the other two to have begun: one lane alone would not end.
+    code = (
+        "import pathlib, sys, time; folder = pathlib.Path({folder!r}); (folder / '{name}').touch()\n"
+        "end = time.monotonic() + 20\n"
+        "while len(list(folder.iterdir())) < 3:\n"
+        "    time.sleep(0.02)\n"
+        "    if time.monotonic() > end: sys.exit('alone')\n"
+        f"print('{PASSES}')"
+    )
+
+    def meeting(name: str) -> Part:
+        source = code.format(folder=str(tmp_path), name=name)
+        return replace(sample, name=name, command=Command([sys.executable, "-c", source]), lane=Lane.ANY)
+
+    monkeypatch.setattr(suite, "PARTS", [meeting(name) for name in ("one", "two", "three")])
+    monkeypatch.setattr(verify, "verify", lambda *_arguments: Counts())
+    assert suite.test(Display(io.StringIO()), None)

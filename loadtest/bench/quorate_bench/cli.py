@@ -21,7 +21,7 @@ from subprocess import SubprocessError
 
 import httpx2
 
-from quorate_bench.beside import Beside, Side
+from quorate_bench.beside import BESIDE_REPEATS, Beside, Side
 from quorate_bench.driver import DriverFailed, Measured, Pace, Target
 from quorate_bench.verdict import Found, Pair, figures
 from quorate_harness.cells import (
@@ -78,13 +78,17 @@ class Fleet:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quorate-bench", description=__doc__)
     parser.add_argument(
-        "--repeats", type=int, default=REPEATS, help="of each cell; medians count (default %(default)s)"
+        "--repeats",
+        type=int,
+        help=f"of each cell; medians count (default {REPEATS}, or {BESIDE_REPEATS} with --beside)",
     )
     parser.add_argument("--only", default="", metavar="PARTS", help=f"of {', '.join(PARTS)}, with commas (all)")
     parser.add_argument("--beside", type=Path, metavar="FOLDER", help="compare with servers of these binaries, in turn")
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "bench", help="state and logs")
     chosen = parser.parse_args(arguments)
-    if not 1 <= chosen.repeats <= 100:
+    usual = BESIDE_REPEATS if chosen.beside else REPEATS
+    repeats = usual if chosen.repeats is None else chosen.repeats
+    if not 1 <= repeats <= 100:
         parser.error("--repeats must be 1 to 100")
     parts = chosen.only.replace(",", " ").split() or PARTS
     if unknown := sorted(set(parts) - set(PARTS)):
@@ -94,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped then too
     display, begun = Display(), time.monotonic()
     try:
-        bench = Bench(chosen.folder, chosen.repeats, display, Quiet(ATTEMPTS_MAX, WAIT_S, BUDGET_S))
+        bench = Bench(chosen.folder, repeats, display, Quiet(ATTEMPTS_MAX, WAIT_S, BUDGET_S))
         if chosen.beside:
             return _compare(bench, chosen.beside.resolve(), begun)
         found = measure(bench, parts)
@@ -105,8 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         display.line("\nInterrupted; the servers are stopped.")
         return 130
     only = f" ONLY={','.join(parts)}" if chosen.only else ""
-    repeats = f" REPEATS={chosen.repeats}" if chosen.repeats != REPEATS else ""
-    return _report(found, f"make bench{only}{repeats}", display, time.monotonic() - begun)
+    repeated = f" REPEATS={repeats}" if repeats != REPEATS else ""
+    return _report(found, f"make bench{only}{repeated}", display, time.monotonic() - begun)
 
 
 def _compare(bench: Bench, bin_dir: Path, begun: float) -> int:

@@ -1,10 +1,9 @@
 //! Frames from a client or a server: decoding never panics and allocates in proportion. A decoded frame encodes to the
 //! same bytes again.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use bytes::{BufMut, BytesMut};
-use libfuzzer_sys::fuzz_target;
 use quorate_fuzz::{Input, allocation};
 use quorate_types::limits::FRAME_BYTES_MAX;
 use quorate_wire::client::Message;
@@ -14,13 +13,15 @@ use quorate_wire::{Frame, decode_frame, encode_frame};
 /// Longer texts are truncated by encoding.
 const TEXT_BYTES_MAX: usize = 8_192;
 
-fuzz_target!(|data: &[u8]| {
+quorate_fuzz::program!(run);
+
+fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 2 {
         0 => stream(input.rest()),
         _ => sound_frame(input),
     }
-});
+}
 
 /// Bytes as they come from a socket.
 fn stream(bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! The token check: no token passes without the right signature over claims that allow it, and none makes it panic.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +8,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signature, Signer, SigningKey};
-use libfuzzer_sys::fuzz_target;
 use quorate_fuzz::Input;
 use quorate_tokens::Keys;
 use quorate_types::GroupId;
@@ -27,7 +26,9 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| {
     Keys::from_jwks(&json!({"keys": [jwk]})).expect("a sound JWKS")
 });
 
-fuzz_target!(|data: &[u8]| {
+quorate_fuzz::program!(run);
+
+fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 4 {
         0 => any_text(input.rest()),
@@ -35,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
         2 => signed(input, &WRONG),
         _ => tampered(input),
     }
-});
+}
 
 fn any_text(bytes: &[u8]) {
     judge(&String::from_utf8_lossy(bytes));
@@ -43,7 +44,7 @@ fn any_text(bytes: &[u8]) {
 
 /// Any header and any claims, truly signed by one of the two keys.
 fn signed(mut input: Input<'_>, key: &SigningKey) {
-    let own_header = input.byte() % 2 == 0;
+    let own_header = input.byte().is_multiple_of(2);
     let header = match own_header {
         true => json!({"alg": "EdDSA", "typ": "JWT", "kid": KEY_ID})
             .to_string()

@@ -1,10 +1,9 @@
 //! Control messages between servers and the coordinator, JSON in `u32` frames: no bytes cause a panic. A decoded
 //! message encodes to the same again.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use bytes::BytesMut;
-use libfuzzer_sys::fuzz_target;
 use quorate_fuzz::Input;
 use quorate_types::control::{ToCoordinator, ToServer};
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
@@ -12,13 +11,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::codec::{Decoder, Encoder, LengthDelimitedCodec};
 
-fuzz_target!(|data: &[u8]| {
+quorate_fuzz::program!(run);
+
+fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 2 {
         0 => stream(input.rest()),
         _ => message(input.rest()),
     }
-});
+}
 
 fn codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder()

@@ -1,23 +1,24 @@
 //! The scan of the coordinator's log: no bytes cause a panic. A torn end loses only the torn record, and damage before
 //! a good record is reported.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use quorate_fuzz::Input;
 use quorate_fuzz::damage::damage;
 use quorate_record_file::{HEADER_BYTES, RECORD_HEADER_BYTES, encode, header, scan};
 
 const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
 
-fuzz_target!(|data: &[u8]| {
+quorate_fuzz::program!(run);
+
+fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 3 {
         0 => any_bytes(input.rest()),
         1 => cut(input),
         _ => damaged(input),
     }
-});
+}
 
 fn any_bytes(bytes: &[u8]) {
     let Ok(scanned) = scan(bytes, PAYLOAD_BYTES_MAX) else {

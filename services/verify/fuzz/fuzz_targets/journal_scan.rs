@@ -1,9 +1,8 @@
 //! The scan of a journal: no bytes cause a panic. From a sound journal damaged by a disk, the scan yields only records
 //! that were written, and all records before the damage.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
 use quorate_fuzz::Input;
 use quorate_fuzz::damage::damage;
 use quorate_journal::record::{
@@ -15,14 +14,16 @@ const HEAD_BYTES: usize = SEGMENT_HEAD_BYTES as usize;
 /// Bytes of a segment's head that are examined, in each of its two copies.
 const HEAD_USED_BYTES: usize = 40;
 
-fuzz_target!(|data: &[u8]| {
+quorate_fuzz::program!(run);
+
+fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 3 {
         0 => any_bytes(input),
         1 => any_fields(input),
         _ => damaged(input),
     }
-});
+}
 
 type Found = (u64, u8, Vec<u8>, Vec<u8>);
 
@@ -51,7 +52,7 @@ fn read(segments: Vec<(u32, Vec<u8>)>) -> (Scanned, Vec<Found>) {
 fn any_bytes(mut input: Input<'_>) {
     let mut segments = Vec::new();
     for number in 1..=u32::from(input.byte() % 3) + 1 {
-        let has_head = input.byte() % 2 == 0;
+        let has_head = input.byte().is_multiple_of(2);
         let first_lsn = 1 + u64::from(input.byte());
         let len = usize::from(input.u16());
         let mut bytes = match has_head {
@@ -69,7 +70,7 @@ fn any_fields(mut input: Input<'_>) {
     let mut segments = Vec::new();
     for number in 1..=u32::from(input.byte() % 3) + 1 {
         let of = |n: u64, small: bool| if small { n % 16 } else { n };
-        let small = input.byte() % 4 != 0;
+        let small = !input.byte().is_multiple_of(4);
         let mut bytes = head(number, of(input.u64(), small)).encode();
         for _ in 0..input.byte() % 6 {
             let payload = input.byte();
@@ -127,7 +128,7 @@ fn damaged(mut input: Input<'_>) {
                 &mut written,
             );
             lsn += 1;
-            if input.byte() % 3 == 0 {
+            if input.byte().is_multiple_of(3) {
                 synced_lsn = lsn - 1;
             }
         }

@@ -1,9 +1,8 @@
 //! Frames between servers: as `client_frames`, and with right checksums of batches.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use bytes::{BufMut, Bytes, BytesMut};
-use libfuzzer_sys::fuzz_target;
 use quorate_fuzz::{Input, allocation};
 use quorate_types::GroupId;
 use quorate_types::limits::FRAME_BYTES_MAX;
@@ -15,7 +14,9 @@ use quorate_wire::{Frame, decode_frame, encode_frame};
 /// Longer texts are truncated by encoding.
 const TEXT_BYTES_MAX: usize = 8_192;
 
-fuzz_target!(|data: &[u8]| {
+quorate_fuzz::program!(run);
+
+fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 4 {
         0 => stream(input.rest()),
@@ -23,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
         2 => replicate(input),
         _ => base(input),
     }
-});
+}
 
 fn stream(bytes: &[u8]) {
     let mut stream = BytesMut::from(bytes);
@@ -49,7 +50,7 @@ fn replicate(mut input: Input<'_>) {
     let mut head = vec![0; 16];
     (0..4).for_each(|_| head.extend(input.u64().to_le_bytes()));
     head.push(input.byte());
-    let fits = input.byte() % 2 == 0;
+    let fits = input.byte().is_multiple_of(2);
     let payload = input.rest();
     if fits {
         header[4..8].copy_from_slice(&(payload.len() as u32).to_le_bytes());

@@ -10,7 +10,7 @@ const SECTOR_BYTES: usize = 512;
 const FLIPS_MAX: usize = 3;
 
 /// Damages `bytes` as the input says. The mask returned marks the bytes that may differ now.
-pub fn damage(bytes: &mut Vec<u8>, earlier: &[u8], input: &mut Input<'_>) -> Vec<bool> {
+pub fn damage(bytes: &mut [u8], earlier: &[u8], input: &mut Input<'_>) -> Vec<bool> {
     let mut hit = vec![false; bytes.len()];
     if bytes.is_empty() {
         return hit;

@@ -2,6 +2,21 @@
 
 pub mod allocation;
 pub mod damage;
+pub mod replay;
+
+/// Makes a program of a target, a function of bytes: libFuzzer's, or one that tries given inputs.
+#[macro_export]
+macro_rules! program {
+    ($target:expr) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| $target(data));
+
+        #[cfg(not(fuzzing))]
+        fn main() -> std::process::ExitCode {
+            $crate::replay::main($target)
+        }
+    };
+}
 
 /// Takes small numbers and slices from the front of an input; zeros when it has run out.
 pub struct Input<'a>(&'a [u8]);
