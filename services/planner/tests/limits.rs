@@ -15,7 +15,8 @@ fn run(arguments: &[&str], instance: &Value) -> Output {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(instance.to_string().as_bytes()).unwrap();
+    // A program that reads nothing may have ended already; its output shows what it did.
+    let _ended = stdin.write_all(instance.to_string().as_bytes()).is_err();
     drop(stdin);
     child.wait_with_output().unwrap()
 }
