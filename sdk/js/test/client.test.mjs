@@ -30,6 +30,7 @@ async function withClient(work, { scenario = {}, options = {}, change = {} } = {
 }
 
 const SLOW = { faults: [{ on: "start", ack_delay_ms: 50 }] };
+const VERY_SLOW = { faults: [{ on: "start", ack_delay_ms: 5_000 }] };
 
 test("rejects wrong arguments before anything is sent", () =>
   withClient(async (client) => {
@@ -109,7 +110,7 @@ test("close waits for appends or tells them", async () => {
       await client.close({ drain: false });
       await rejected;
     },
-    { scenario: SLOW },
+    { scenario: VERY_SLOW },
   );
 });
 

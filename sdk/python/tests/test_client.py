@@ -277,3 +277,22 @@ def test_without_a_provider_there_are_no_spans(handle):
             assert client._tracing is None
 
     run(work())
+
+
+def test_a_deadline_during_a_dial_ends_connecting(handle, monkeypatch):
+    """The dial fails only after the deadline: nobody may wait for the end of a connection that never was."""
+
+    async def work():
+        loop = asyncio.get_running_loop()
+
+        async def refused_late(*_arguments, **_options):
+            await asyncio.sleep(0.5)
+            raise ConnectionRefusedError("too late")
+
+        monkeypatch.setattr(loop, "create_connection", refused_late)
+        begun = loop.time()
+        with pytest.raises(quorate.ConnectFailed):
+            await asyncio.wait_for(quorate.connect(handle, timeout=0.05), 10)
+        assert loop.time() - begun < 5
+
+    run(work())

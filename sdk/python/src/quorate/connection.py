@@ -58,6 +58,11 @@ class Connection(asyncio.Protocol):
         """Whether sending is over: a frame sent now would count as sent and never arrive."""
         return self._reason is not None
 
+    @property
+    def made(self) -> bool:
+        """Whether it is connected, or was: only then does `closed` end."""
+        return self._transport is not None
+
     def write(self, pieces: list[bytes]) -> None:
         if self._transport is not None:
             self._transport.writelines(pieces)

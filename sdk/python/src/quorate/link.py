@@ -160,10 +160,10 @@ class Link:
 
     async def close(self) -> None:
         self._closing = True
-        if self._connection is not None:
+        if self._connection is not None and self._connection.made:
             self._connection.detach()
             await self._connection.closed
-        self._task.cancel()
+        self._task.cancel()  # a dial that is under way, too
         await asyncio.gather(self._task, return_exceptions=True)
         for waiter in self._waiters:
             if not waiter.done():
