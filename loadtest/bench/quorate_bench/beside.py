@@ -33,14 +33,24 @@ class Beside:
     ours: Side
     theirs: Side
     pairs: dict[Cell, list[tuple[Measured, Measured]]] = field(default_factory=lambda: defaultdict(list))
+    repetitions: int = 0
 
     def measure(self) -> None:
-        """One repetition of every cell: each side first once, so that drift falls on both."""
+        """One repetition of every cell: each side first once, so that drift falls on both.
+
+        The side that begins alternates: its first window follows another cell, whose disk writes may still go on.
+        """
+        self.repetitions += 1
         for cell in CELLS:
+            for is_ours_first in [True, False] if self.repetitions % 2 else [False, True]:
+                self.pairs[cell].append(self._pair(cell, is_ours_first))
+
+    def _pair(self, cell: Cell, is_ours_first: bool) -> tuple[Measured, Measured]:
+        if is_ours_first:
             ours, theirs = self.ours.append(cell), self.theirs.append(cell)
-            self.pairs[cell].append((ours, theirs))
+        else:
             theirs, ours = self.theirs.append(cell), self.ours.append(cell)
-            self.pairs[cell].append((ours, theirs))
+        return ours, theirs
 
     def figures(self) -> Sequence[Figure]:
         return [_figure(cell, pairs) for cell, pairs in self.pairs.items()]
