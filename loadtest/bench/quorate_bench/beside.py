@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import fmean
 
 from quorate_bench.driver import Measured, Pace, Target
 from quorate_harness.cells import CELLS, Cell, Mode
@@ -14,6 +14,7 @@ from quorate_harness.figures import Figure
 
 CPU_RATIO_MAX = 1.03
 PACE = Pace(warmup_s=0.3, window_s=1.0)  # many short pairs tell more than few long ones: machines drift
+QUIET_SHARE = 0.1  # pairs in which others used more of the machine count only where most are such
 BESIDE_REPEATS = 8  # two pairs of each cell in each: seven minutes
 
 
@@ -57,14 +58,25 @@ class Beside:
 
 
 def _figure(cell: Cell, pairs: Sequence[tuple[Measured, Measured]]) -> Figure:
-    """The servers' processor time an append, ours divided by theirs: the median of the quieter half of all pairs."""
-    quieter = sorted(pairs, key=_disturbance)[: (len(pairs) + 1) // 2]
-    ratios = sorted(ours.cpu / theirs.cpu for ours, theirs in quieter)
-    rates = median(ours.per_s / theirs.per_s for ours, theirs in quieter)
+    """The servers' processor time an append, ours divided by theirs: the mean of the middle half of all quiet pairs."""
+    by_disturbance = sorted(pairs, key=_disturbance)
+    quiet = [pair for pair in by_disturbance if _disturbance(pair) <= QUIET_SHARE]
+    used = max(quiet, by_disturbance[: (len(pairs) + 1) // 2], key=len)
+    ratios = [ours.cpu / theirs.cpu for ours, theirs in used]
+    rates = [ours.per_s / theirs.per_s for ours, theirs in used]
     what = "out1_cpu_ratio" if cell.is_alone else "cpu_ratio"
     name = f"beside_{cell.name}_{cell.mode}_{what}"
-    note = f"{len(ratios)} of {len(pairs)} pairs, {ratios[0]:.2f} to {ratios[-1]:.2f}; appends/s {rates:.2f}"
-    return Figure(name, median(ratios), "ratio", CPU_RATIO_MAX, note=note, others_share=_disturbance(quieter[-1]))
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    note = f"{len(used)} of {len(pairs)} pairs, {spread}; appends/s {mean_of_middle(rates):.2f}"
+    value = mean_of_middle(ratios)
+    return Figure(name, value, "ratio", CPU_RATIO_MAX, note=note, others_share=_disturbance(used[-1]))
+
+
+def mean_of_middle(values: Sequence[float]) -> float:
+    """The mean without the lowest and the highest quarter: steadier than the median, and no outlier moves it."""
+    ordered = sorted(values)
+    cut = len(ordered) // 4
+    return fmean(ordered[cut : len(ordered) - cut])
 
 
 def _disturbance(pair: tuple[Measured, Measured]) -> float:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from quorate_bench import cli
+from quorate_bench.beside import Beside, mean_of_middle
 from quorate_bench.driver import Floor, Isolation, Measured, Pace, Target
 from quorate_bench.verdict import Found, Pair, figures
 from quorate_harness.cells import CELLS, COMPARED, Cell
@@ -138,3 +139,35 @@ def test_isolation_is_judged_by_the_size_where_it_is_dearest() -> None:
     assert "16 KB, synced, 6,000/s over 100 groups" in kept["isolation_cpu_overhead_ratio"].note
     low, high = (kept[f"isolation_16k_cpu_ratio_{quartile}"].value for quartile in ("q1", "q3"))
     assert (low, high) == pytest.approx((0.9925, 1.0675))
+
+
+class _Constant:
+    """A side whose windows all cost the same, but for every fourth, which others disturbed."""
+
+    def __init__(self, cpu: float) -> None:
+        self.cpu = cpu
+        self.windows = 0
+
+    def append(self, _cell: Cell) -> Measured:
+        self.windows += 1
+        if self.windows % 4 == 0:
+            return replace(WINDOW, cpu=9 * self.cpu, others_share=0.5)
+        return replace(WINDOW, cpu=self.cpu)
+
+
+def test_two_versions_are_compared_by_quiet_pairs() -> None:
+    ours, theirs = _Constant(0.51), _Constant(0.5)
+    compared = Beside(cast(Any, ours), cast(Any, theirs))
+    for _ in range(8):
+        compared.measure()
+    found = compared.figures()
+    assert len(found) == len(CELLS)
+    for figure in found:
+        assert figure.value == pytest.approx(1.02)
+        assert figure.met
+        assert "of 16 pairs" in figure.note
+
+
+def test_outliers_do_not_move_the_mean_of_the_middle() -> None:
+    assert mean_of_middle([1.0, 1.2, 1.1, 50.0, 0.0]) == pytest.approx(1.1)
+    assert mean_of_middle([1.5]) == 1.5
