@@ -45,7 +45,7 @@ class Process:
         for thread in self._threads:
             thread.start()
 
-    def line(self, beginning: str, timeout_s: float = 20) -> str:
+    def line(self, beginning: str, timeout_s: float = 60) -> str:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             for line in list(self.out):
