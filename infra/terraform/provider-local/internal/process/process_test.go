@@ -110,11 +110,10 @@ func TestAnInterruptionSaysWhatRuns(t *testing.T) {
 	cancel()
 
 	folder, spec := specOf(t, standin.Silent, fleet)
-	if said := interrupted(folder, spec, never); said != (process.Interrupted{}) {
-		t.Errorf("of a new server: %v", said)
-	}
-	if _, err := os.Stat(string(folder)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("its folder is still there: %v", err)
+	said := interrupted(folder, spec, never)
+	// It is ended at once, and may have registered before: its disk stays then.
+	if _, err := os.Stat(string(folder)); said.Runs || said.Known == errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of a new server: %v, its folder: %v", said, err)
 	}
 
 	folder, spec = specOf(t, "s1", fleet)
