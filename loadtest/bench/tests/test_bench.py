@@ -142,21 +142,23 @@ def test_isolation_is_judged_by_the_size_where_it_is_dearest() -> None:
 
 
 class _Constant:
-    """A side whose windows all cost the same, but for every fourth, which others disturbed."""
+    """A side whose windows all cost the same, but for each of a number, which others disturbed."""
 
-    def __init__(self, cpu: float) -> None:
+    def __init__(self, cpu: float, disturbed_every: int) -> None:
         self.cpu = cpu
+        self.disturbed_every = disturbed_every
         self.windows = 0
 
     def append(self, _cell: Cell) -> Measured:
         self.windows += 1
-        if self.windows % 4 == 0:
+        if self.windows % self.disturbed_every == 0:
             return replace(WINDOW, cpu=9 * self.cpu, others_share=0.5)
         return replace(WINDOW, cpu=self.cpu)
 
 
 def test_two_versions_are_compared_by_quiet_pairs() -> None:
-    ours, theirs = _Constant(0.51), _Constant(0.5)
+    # Never both of a pair, or their ratio would hide it.
+    ours, theirs = _Constant(0.51, 4), _Constant(0.5, 1_000)
     compared = Beside(cast(Any, ours), cast(Any, theirs))
     for _ in range(8):
         compared.measure()
