@@ -1,6 +1,8 @@
 //! Tokens of clients and of peers: JWTs signed with Ed25519, checked with public keys that the coordinator hands out
 //! (`sdk/contract/handle.md`). A check needs no database and no call.
 
+pub mod ed25519;
+
 use std::collections::HashMap;
 
 use jsonwebtoken::jwk::JwkSet;
@@ -51,6 +53,7 @@ impl Keys {
     /// Takes the readable keys of the set that have a `kid`. Only Ed25519 ones ever verify a token.
     pub fn from_jwks(jwks: &serde_json::Value) -> Result<Self, String> {
         let set: JwkSet = serde_json::from_value(jwks.clone()).map_err(|e| format!("not a JWKS: {e}"))?;
+        ed25519::install();
         let mut by_id = HashMap::new();
         for jwk in &set.keys {
             let Some(id) = jwk.common.key_id.clone() else {
@@ -210,6 +213,16 @@ mod tests {
         for token in refused {
             assert_eq!(check(&token).unwrap_err(), Code::TokenInvalid, "{token}");
         }
+    }
+
+    #[test]
+    fn a_public_key_that_is_too_short_verifies_nothing() {
+        let short = URL_SAFE_NO_PAD.encode([1; 31]);
+        let jwk = json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "k1", "x": short});
+        let keys = Keys::from_jwks(&json!({ "keys": [jwk] })).unwrap();
+        let group = GroupId(GROUP.parse().unwrap());
+        let found = keys.check_client(&token(&header(), &claims(), &key(1)), group);
+        assert_eq!(found.unwrap_err(), Code::TokenInvalid);
     }
 
     #[test]

@@ -44,6 +44,7 @@ impl PeerKey {
             }
             Err(e) => return Err(unusable(e.to_string())),
         };
+        quorate_tokens::ed25519::install();
         let der = key.to_pkcs8_der().map_err(|e| unusable(e.to_string()))?;
         let public = key.verifying_key().to_bytes();
         let key_id = digest(&URL_SAFE_NO_PAD.encode(public))[..16].to_string();
