@@ -39,8 +39,8 @@ impl Failure {
     }
 }
 
-impl From<crate::log::LogError> for Failure {
-    fn from(error: crate::log::LogError) -> Self {
+impl From<crate::log_file::LogError> for Failure {
+    fn from(error: crate::log_file::LogError) -> Self {
         Self::disk(error.to_string())
     }
 }

@@ -1,21 +1,10 @@
-//! The coordinator: it alone admits, places, detects failures and issues epochs.
+//! The coordinator's process. Its decisions are in `crates/coordinator-core`.
 //!
-//! - [`command`]: what is logged, and what follows: types alone
-//! - [`state`]: the state machine, pure: commands change it
-//! - [`planner`]: which commands to propose, pure: leases, suspicions, reports
-//! - [`engine`]: inputs to commands and messages, pure
-//! - [`view`]: the state as the API shows it
-//! - [`log`]: the durable log of commands
 //! - [`shell`]: sockets, HTTP, clock, keys around them
-//! - [`options`], [`exit`], [`ids`]: flags, exit codes, numbers of connections and calls
+//! - [`log_file`]: the log of commands on a disk
+//! - [`options`], [`exit`]: flags, exit codes
 
-pub mod command;
-pub mod engine;
 pub mod exit;
-pub mod ids;
-pub mod log;
+pub mod log_file;
 pub mod options;
-pub mod planner;
 pub mod shell;
-pub mod state;
-pub mod view;

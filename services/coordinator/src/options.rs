@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::command::Headroom;
+use quorate_coordinator_core::command::Headroom;
 
 /// Admits groups, places their replicas, detects failures and issues epochs.
 #[derive(Debug, Clone, Parser)]

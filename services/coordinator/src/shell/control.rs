@@ -21,7 +21,7 @@ use tracing::{debug, warn};
 
 use super::task::TaskInput;
 use crate::exit::Failure;
-use crate::ids::ConnectionId;
+use quorate_coordinator_core::ids::ConnectionId;
 
 type Frames = FramedRead<ReadHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;
 type Sink = FramedWrite<WriteHalf<TlsStream<TcpStream>>, LengthDelimitedCodec>;

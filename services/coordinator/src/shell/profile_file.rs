@@ -11,10 +11,10 @@ use quorate_placement::Profile;
 use tracing::error;
 
 use super::task::{Handle, notes};
-use crate::command::Command;
 use crate::exit::Failure;
 use crate::options::{MismatchedProfile, Options};
-use crate::state::{CoordinatorState, Server};
+use quorate_coordinator_core::command::Command;
+use quorate_coordinator_core::state::{CoordinatorState, Server};
 
 /// A measurement takes minutes, so a second more does not count.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -7,10 +7,11 @@ use tracing::{error, info, warn};
 
 use super::profile_file::ProfileSource;
 use super::task::{notes, unix_ms};
-use crate::command::{Command, PlacementPolicy, Timed};
 use crate::exit::Failure;
-use crate::log::{DurableLog, Recovered};
-use crate::state::{CoordinatorState, apply};
+use crate::log_file::DurableLog;
+use quorate_coordinator_core::command::{Command, PlacementPolicy, Timed};
+use quorate_coordinator_core::log::Recovered;
+use quorate_coordinator_core::state::{CoordinatorState, apply};
 
 /// The log, and the state that it leads to, with the profile and policy in use. A long log is rewritten as a snapshot.
 pub fn recover(

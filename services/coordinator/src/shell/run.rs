@@ -18,11 +18,11 @@ use super::recovery::recover;
 use super::secrets::{self, PeerKey};
 use super::task::{Credentials, EngineTask};
 use super::{control, http, key_file, profile_file};
-use crate::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
-use crate::engine::{Engine, Settings};
 use crate::exit::Failure;
 use crate::options::{MismatchedProfile, Options};
-use crate::planner::{LeaseTimes, SuspicionTimes};
+use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
+use quorate_coordinator_core::engine::{Engine, Settings};
+use quorate_coordinator_core::planner::{LeaseTimes, SuspicionTimes};
 
 /// Runs until a signal asks it to stop.
 pub async fn run(options: Options) -> Result<(), Failure> {

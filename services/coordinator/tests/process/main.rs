@@ -1,5 +1,6 @@
-//! The real binary over TCP and HTTP.
+//! The real binary over TCP and HTTP, and its log on a disk.
 
 mod certificates;
 mod coordinator;
+mod log_file;
 mod stage;

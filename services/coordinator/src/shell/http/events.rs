@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::body::Answer;
 use super::context::Context;
 use super::problem::Problem;
-use crate::state::CoordinatorState;
-use crate::view::EventView;
+use quorate_coordinator_core::state::CoordinatorState;
+use quorate_coordinator_core::view::EventView;
 
 /// Waits for events when there are none after `after`.
 pub async fn follow(State(context): State<Context>, RawQuery(query): RawQuery) -> Answer<Json<Value>> {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::body::Answer;
 use super::context::Context;
-use crate::state::CoordinatorState;
-use crate::view::FleetView;
+use quorate_coordinator_core::state::CoordinatorState;
+use quorate_coordinator_core::view::FleetView;
 
 pub async fn health(State(context): State<Context>) -> Answer<Json<Value>> {
     let look = |state: &CoordinatorState| (state.epoch_changes, state.servers_alive());

@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::body::{Answer, Body, parse};
 use super::context::Context;
 use super::problem::Problem;
-use crate::command::{Command, Reply};
-use crate::state::CoordinatorState;
-use crate::view::GroupView;
+use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::state::CoordinatorState;
+use quorate_coordinator_core::view::GroupView;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,10 +12,10 @@ use serde_json::json;
 use super::body::{Answer, Body, parse};
 use super::context::Context;
 use super::problem::Problem;
-use crate::command::{Command, JoinTokenTerms, Reply, join_token_id};
 use crate::shell::secrets::{digest, random_secret};
 use crate::shell::task::unix_ms;
-use crate::view::JoinTokenView;
+use quorate_coordinator_core::command::{Command, JoinTokenTerms, Reply, join_token_id};
+use quorate_coordinator_core::view::JoinTokenView;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

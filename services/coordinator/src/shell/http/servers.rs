@@ -8,8 +8,8 @@ use quorate_types::ServerId;
 use super::body::Answer;
 use super::context::Context;
 use super::problem::Problem;
-use crate::command::{Command, Reply};
-use crate::view::ServerView;
+use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::view::ServerView;
 
 pub async fn list(State(context): State<Context>) -> Answer<Json<Vec<ServerView>>> {
     Ok(Json(context.handle.read(ServerView::all).await?))

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
-use crate::command::Digest;
+use quorate_coordinator_core::command::Digest;
 
 /// 32 random bytes, readable, with a prefix that secret scanners can look for.
 pub fn random_secret(prefix: &str) -> String {

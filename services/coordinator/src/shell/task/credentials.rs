@@ -12,10 +12,10 @@ use rustls::pki_types::CertificateDer;
 use tracing::{info, warn};
 
 use super::clock::unix_ms;
-use crate::command::Proof;
-use crate::engine::{Candidate, CertificateOrder, Engine};
-use crate::ids::ConnectionId;
 use crate::shell::secrets::{PeerKey, digest, random_secret};
+use quorate_coordinator_core::command::Proof;
+use quorate_coordinator_core::engine::{Candidate, CertificateOrder, Engine};
+use quorate_coordinator_core::ids::ConnectionId;
 
 /// Fixed for the life of the process.
 pub struct Credentials {

@@ -16,12 +16,12 @@ use super::clock::unix_ms;
 use super::credentials::Credentials;
 use super::handle::{ConnectionOutbox, Handle, Release, TaskInput};
 use super::notes;
-use crate::command::{Reply, Timed};
-use crate::engine::{Engine, Input, Now, Outgoing, TICK_MS};
 use crate::exit::Failure;
-use crate::ids::{CallId, ConnectionId};
-use crate::log::DurableLog;
+use crate::log_file::DurableLog;
 use crate::shell::secrets::PEER_TOKEN_TTL_S;
+use quorate_coordinator_core::command::{Reply, Timed};
+use quorate_coordinator_core::engine::{Engine, Input, Now, Outgoing, TICK_MS};
+use quorate_coordinator_core::ids::{CallId, ConnectionId};
 
 pub struct EngineTask {
     engine: Engine,

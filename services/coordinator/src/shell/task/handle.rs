@@ -10,9 +10,9 @@ use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::command::{Command, Reply};
-use crate::ids::ConnectionId;
-use crate::state::CoordinatorState;
+use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::ids::ConnectionId;
+use quorate_coordinator_core::state::CoordinatorState;
 
 /// Messages to one connection; dropping it closes the connection.
 pub type ConnectionOutbox = mpsc::Sender<ToServer>;

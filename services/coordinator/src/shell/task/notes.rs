@@ -4,7 +4,7 @@ use quorate_placement::Profile;
 use quorate_types::ServerId;
 use tracing::{info, warn};
 
-use crate::engine::Note;
+use quorate_coordinator_core::engine::Note;
 
 pub fn write(note: &Note) {
     match note {

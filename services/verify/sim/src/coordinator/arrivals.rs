@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use quorate_coordinator::command::Proof;
-use quorate_coordinator::engine::{Candidate, Input, TICK_MS};
+use quorate_coordinator_core::command::Proof;
+use quorate_coordinator_core::engine::{Candidate, Input, TICK_MS};
 use quorate_types::Micros;
 use quorate_types::control::{Register, ToCoordinator};
 

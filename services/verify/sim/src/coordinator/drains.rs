@@ -1,6 +1,6 @@
 //! Operators have servers drained, call it off, and stop drained servers.
 
-use quorate_coordinator::command::Command;
+use quorate_coordinator_core::command::Command;
 use quorate_types::ServerId;
 use quorate_types::control::DrainState;
 

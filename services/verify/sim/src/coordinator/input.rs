@@ -1,7 +1,7 @@
 //! Messages and commands into the coordinator's engine, with its state checked before and after.
 
-use quorate_coordinator::command::Command;
-use quorate_coordinator::engine::{Input, Now};
+use quorate_coordinator_core::command::Command;
+use quorate_coordinator_core::engine::{Input, Now};
 
 use crate::fleet::World;
 use crate::invariants;

@@ -1,8 +1,8 @@
 //! People's requests to the coordinator, through the API: join tokens, groups, resets. A request without an answer is
 //! made again.
 
-use quorate_coordinator::command::{Command, JoinTokenTerms};
-use quorate_coordinator::state::{GroupStatus, Server};
+use quorate_coordinator_core::command::{Command, JoinTokenTerms};
+use quorate_coordinator_core::state::{GroupStatus, Server};
 use quorate_types::{GroupId, ServerId, Sla};
 use rand::Rng;
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! The coordinator is stopped, killed, and started again from its log.
 
-use quorate_coordinator::engine::Engine;
+use quorate_coordinator_core::engine::Engine;
 use quorate_types::Micros;
 use rand::Rng;
 

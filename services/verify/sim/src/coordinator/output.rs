@@ -1,7 +1,7 @@
 //! The coordinator's decisions: made durable first, then released.
 
-use quorate_coordinator::command::{Command, Reply};
-use quorate_coordinator::engine::{Note, Outgoing};
+use quorate_coordinator_core::command::{Command, Reply};
+use quorate_coordinator_core::engine::{Note, Outgoing};
 use quorate_types::control::ToServer;
 use quorate_types::planted;
 use quorate_types::planted::Bug;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_coordinator::engine::{Engine, Outgoing, Settings};
-use quorate_coordinator::planner::LeaseTimes;
-use quorate_coordinator::state::CoordinatorState;
+use quorate_coordinator_core::engine::{Engine, Outgoing, Settings};
+use quorate_coordinator_core::planner::LeaseTimes;
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
 use quorate_types::control::ToCoordinator;
 use quorate_types::{GroupId, Micros, ServerId, Sla};

@@ -1,8 +1,8 @@
 //! The coordinator's log, as bytes on a disk: a batch is written, synced, and perhaps torn by a crash.
 
-use quorate_coordinator::command::Timed;
-use quorate_coordinator::log::{encode_batch, encode_snapshot, header, scan};
-use quorate_coordinator::state::{CoordinatorState, apply};
+use quorate_coordinator_core::command::Timed;
+use quorate_coordinator_core::log::{encode_batch, encode_snapshot, header, scan};
+use quorate_coordinator_core::state::{CoordinatorState, apply};
 use rand::Rng;
 use rand::rngs::SmallRng;
 

@@ -1,7 +1,7 @@
 //! A drain takes no group below its degree. A replica that leaves a draining server, which is well, leaves a whole
 //! chain behind. Every member of that chain has all that was committed.
 
-use quorate_coordinator::state::{CoordinatorState, Group};
+use quorate_coordinator_core::state::{CoordinatorState, Group};
 use quorate_types::{Epoch, GroupId, Index, ServerId};
 
 use crate::fleet::World;

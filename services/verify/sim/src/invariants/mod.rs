@@ -43,7 +43,7 @@ pub use repaired_as_it_was::check as when_repaired;
 pub use step::Step;
 
 use quorate_chain::ClientRef;
-use quorate_coordinator::state::CoordinatorState;
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_types::GroupConfig;
 use quorate_wire::client::{Message, Refused, kind};
 

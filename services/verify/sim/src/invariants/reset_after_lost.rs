@@ -1,6 +1,6 @@
 //! A group is reset only after the coordinator found it lost: that alone excuses the loss of acked entries.
 
-use quorate_coordinator::state::{CoordinatorState, Group, GroupStatus};
+use quorate_coordinator_core::state::{CoordinatorState, Group, GroupStatus};
 use quorate_types::GroupId;
 use quorate_types::config::Beginning;
 

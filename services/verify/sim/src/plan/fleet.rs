@@ -1,6 +1,6 @@
 //! A seed's decisions about the whole fleet.
 
-use quorate_coordinator::planner::SuspicionTimes;
+use quorate_coordinator_core::planner::SuspicionTimes;
 use quorate_types::Micros;
 use rand::Rng;
 use rand::rngs::SmallRng;

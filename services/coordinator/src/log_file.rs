@@ -1,4 +1,4 @@
-//! The log on a disk: one file that is appended to, and rewritten as a snapshot now and then.
+//! The coordinator's log on a disk: one file that is appended to, and rewritten as a snapshot now and then.
 //!
 //! A batch is one record, and is synced before any effect of it. A torn end is truncated. Damage stops the start: the
 //! coordinator would forget groups that it promised.
@@ -7,12 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use quorate_coordinator_core::command::Timed;
+use quorate_coordinator_core::log::{Recovered, encode_batch, encode_snapshot, header, scan};
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_types::limits::COORDINATOR_LOG_BYTES;
-
-use super::format::{encode_batch, encode_snapshot, header};
-use super::scan::{Recovered, scan};
-use crate::command::Timed;
-use crate::state::CoordinatorState;
 
 /// The log cannot be used: exit code 5.
 #[derive(Debug, thiserror::Error)]

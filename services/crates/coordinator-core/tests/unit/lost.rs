@@ -1,10 +1,10 @@
 //! Groups of which nothing is left, disks that are damaged or old, and resets. No sleeping.
 
 use crate::world::{World, configures, credential, drops, group, held, registration, server};
-use quorate_coordinator::command::{Command, Effect, Registration, Reply};
-use quorate_coordinator::state::EventKind;
-use quorate_coordinator::state::GroupStatus::{Active, Lost, Paused, Provisioning};
-use quorate_coordinator::view::ServerView;
+use quorate_coordinator_core::command::{Command, Effect, Registration, Reply};
+use quorate_coordinator_core::state::EventKind;
+use quorate_coordinator_core::state::GroupStatus::{Active, Lost, Paused, Provisioning};
+use quorate_coordinator_core::view::ServerView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::config::{GroupState, Role};
 use quorate_types::control::{GroupReport, HeldGroup, ToServer};

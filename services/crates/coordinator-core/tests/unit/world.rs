@@ -1,10 +1,10 @@
 //! Drives the state machine without sockets or sleeping; every step is validated.
 
-use quorate_coordinator::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
-use quorate_coordinator::command::{Headroom, PlacementPolicy, Replacements};
-use quorate_coordinator::state::EventKind;
-use quorate_coordinator::state::{CoordinatorState, apply};
-use quorate_coordinator::state::{Group, GroupStatus};
+use quorate_coordinator_core::command::{Command, Effect, JoinTokenTerms, Proof, Registration, Reply};
+use quorate_coordinator_core::command::{Headroom, PlacementPolicy, Replacements};
+use quorate_coordinator_core::state::EventKind;
+use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::state::{Group, GroupStatus};
 use quorate_placement::{Choice, Profile};
 use quorate_types::control::{HeldGroup, RefuseCode, ToServer};
 use quorate_types::cost::ResourceVector;

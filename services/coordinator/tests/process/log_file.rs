@@ -3,31 +3,36 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::world::World;
 use proptest::prelude::*;
-use quorate_coordinator::command::Timed;
-use quorate_coordinator::log::{DurableLog, LogError, Recovered};
-use quorate_coordinator::state::{CoordinatorState, apply};
+use quorate_coordinator::log_file::{DurableLog, LogError};
+use quorate_coordinator_core::command::{Command, JoinTokenTerms, PlacementPolicy, Timed};
+use quorate_coordinator_core::log::Recovered;
+use quorate_coordinator_core::state::{CoordinatorState, apply};
 use quorate_placement::Profile;
-use quorate_types::Durability::{InMemory, Persistent};
 
 /// A history, in batches as they would be synced.
 fn batches() -> Vec<Vec<Timed>> {
-    let mut world = World::new(4);
-    world.active(1, Persistent, 3);
-    world.active(2, InMemory, 3);
-    let (chain, ..) = world.shape(2);
-    world.fail(&[chain[1]]);
-    world.caught_up(2, 2);
-    let timed = world
-        .history
-        .into_iter()
-        .map(|(at_ms, command)| Timed { at_ms, command });
-    timed
-        .collect::<Vec<_>>()
-        .chunks(3)
-        .map(<[Timed]>::to_vec)
-        .collect()
+    let settings = [
+        Command::UseProfile {
+            profile: Box::new(Profile::default_profile()),
+        },
+        Command::UsePlacement {
+            policy: PlacementPolicy::default(),
+        },
+    ];
+    let tokens = (0..8).map(|number| Command::IssueJoinToken {
+        digest: format!("{number:064x}"),
+        token: JoinTokenTerms {
+            expires_at_ms: 1_000_000 + number,
+            name: Some(format!("s{number}")),
+            auxiliary: number % 2 == 0,
+        },
+    });
+    let commands: Vec<Timed> = (1_000..)
+        .zip(settings.into_iter().chain(tokens))
+        .map(|(at_ms, command)| Timed { at_ms, command })
+        .collect();
+    commands.chunks(3).map(<[Timed]>::to_vec).collect()
 }
 
 fn open(dir: &Path) -> Result<Recovered, LogError> {

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use quorate_coordinator::command::{Command, JoinTokenTerms, Proof, Reply};
-use quorate_coordinator::engine::{Candidate, Engine, Input, Note, Now, Outgoing, Output, Settings};
-use quorate_coordinator::planner::LeaseTimes;
-use quorate_coordinator::planner::SuspicionTimes;
-use quorate_coordinator::state::CoordinatorState;
+use quorate_coordinator_core::command::{Command, JoinTokenTerms, Proof, Reply};
+use quorate_coordinator_core::engine::{Candidate, Engine, Input, Note, Now, Outgoing, Output, Settings};
+use quorate_coordinator_core::planner::LeaseTimes;
+use quorate_coordinator_core::planner::SuspicionTimes;
+use quorate_coordinator_core::state::CoordinatorState;
 use quorate_placement::Profile;
 use quorate_types::ServerId;
 use quorate_types::control::{Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};

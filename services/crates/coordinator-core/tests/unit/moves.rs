@@ -1,10 +1,10 @@
 //! Replicas leave servers that drain or are slow, and one server of an unreachable pair. No sleeping.
 
 use crate::world::{World, configures, drops, group, held, server, sla};
-use quorate_coordinator::command::{Command, Effect, Reply};
-use quorate_coordinator::state::EventKind;
-use quorate_coordinator::state::GroupStatus::{Active, Degraded};
-use quorate_coordinator::view::ServerView;
+use quorate_coordinator_core::command::{Command, Effect, Reply};
+use quorate_coordinator_core::state::EventKind;
+use quorate_coordinator_core::state::GroupStatus::{Active, Degraded};
+use quorate_coordinator_core::view::ServerView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
 use quorate_types::control::{DrainState, ToServer};
@@ -285,7 +285,7 @@ fn several_drains_at_once_never_swap_replicas_among_themselves() {
 fn auxiliary_servers_are_kept_for_failures() {
     let mut world = World::new(3);
     world.active(1, Persistent, 3);
-    let terms = quorate_coordinator::command::JoinTokenTerms {
+    let terms = quorate_coordinator_core::command::JoinTokenTerms {
         expires_at_ms: world.now_ms + 10_000,
         name: None,
         auxiliary: true,

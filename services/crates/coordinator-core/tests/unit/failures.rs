@@ -3,9 +3,9 @@
 use crate::world::{
     World, configures, credential, drops, group, held, registered, registration, server, sla,
 };
-use quorate_coordinator::command::{Command, Effect};
-use quorate_coordinator::state::EventKind;
-use quorate_coordinator::state::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
+use quorate_coordinator_core::command::{Command, Effect};
+use quorate_coordinator_core::state::EventKind;
+use quorate_coordinator_core::state::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::config::{GroupState, Role};
 use quorate_types::control::{GroupReport, ToServer};
@@ -177,7 +177,7 @@ fn an_in_memory_group_whose_replicas_all_fail_is_lost() {
     world.delete(1);
     assert_eq!(
         world.statuses(1).last(),
-        Some(&quorate_coordinator::state::GroupStatus::Deleting)
+        Some(&quorate_coordinator_core::state::GroupStatus::Deleting)
     );
 }
 
@@ -279,7 +279,7 @@ fn a_reconnect_of_the_same_process_changes_nothing_and_is_sent_everything() {
     assert_eq!(configures(&effects).len(), 1);
     assert_eq!(world.shape(1), before);
     // With another address its peers get a new configuration.
-    let moved = quorate_coordinator::command::Registration {
+    let moved = quorate_coordinator_core::command::Registration {
         address: "127.0.0.1:9999".into(),
         ..registration(credential(2), 2, "i1")
     };

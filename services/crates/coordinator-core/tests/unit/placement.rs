@@ -1,10 +1,10 @@
 //! Room kept on each server for replicas of servers that fail, and servers that the profile does not match.
 
 use crate::world::{World, credential, group, registration, server, sla};
-use quorate_coordinator::command::{Command, Effect, Proof, Registration, Reply};
-use quorate_coordinator::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
-use quorate_coordinator::state::{CoordinatorState, apply};
-use quorate_coordinator::view::ServerView;
+use quorate_coordinator_core::command::{Command, Effect, Proof, Registration, Reply};
+use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
+use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::view::ServerView;
 use quorate_placement::{Choice, Profile};
 use quorate_types::Durability::InMemory;
 use quorate_types::cost::ResourceVector;

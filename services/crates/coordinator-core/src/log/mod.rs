@@ -1,13 +1,10 @@
-//! The durable log of commands.
+//! The durable log of commands, as bytes. `services/coordinator/src/log_file.rs` has it on a disk.
 //!
 //! - `format`: records, to bytes
 //! - `scan`: bytes, to what they hold
-//! - `file`: the log on a disk
 
-mod file;
 mod format;
 mod scan;
 
-pub use file::{DurableLog, LogError};
 pub use format::{encode_batch, encode_snapshot, header};
 pub use scan::{Recovered, Scanned, scan};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::world::{World, group, registration, server, sla};
 use proptest::prelude::*;
-use quorate_coordinator::command::{Command, Effect, Proof, Registration};
-use quorate_coordinator::state::{CoordinatorState, apply};
-use quorate_coordinator::view::ServerView;
+use quorate_coordinator_core::command::{Command, Effect, Proof, Registration};
+use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::view::ServerView;
 use quorate_placement::Profile;
 use quorate_types::control::{HeldGroup, ToServer};
 use quorate_types::{Durability, Epoch, GroupId, ServerId, Sla};

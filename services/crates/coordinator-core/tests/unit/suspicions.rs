@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::world::{World, server};
-use quorate_coordinator::command::Command;
-use quorate_coordinator::planner::{SuspicionTimes, Suspicions};
+use quorate_coordinator_core::command::Command;
+use quorate_coordinator_core::planner::{SuspicionTimes, Suspicions};
 use quorate_types::control::{SlowCause, SlowReport};
 
 const TIMES: SuspicionTimes = SuspicionTimes {

@@ -3,11 +3,11 @@
 use crate::world::{
     World, configures, credential, drops, group, held, registered, registration, server, sla,
 };
-use quorate_coordinator::command::{Command, Effect, Proof, Registration, Reply};
-use quorate_coordinator::state::EventKind;
-use quorate_coordinator::state::GroupStatus::{Active, Deleting, Provisioning};
-use quorate_coordinator::state::{CoordinatorState, apply};
-use quorate_coordinator::view::{JoinTokenState, JoinTokenView};
+use quorate_coordinator_core::command::{Command, Effect, Proof, Registration, Reply};
+use quorate_coordinator_core::state::EventKind;
+use quorate_coordinator_core::state::GroupStatus::{Active, Deleting, Provisioning};
+use quorate_coordinator_core::state::{CoordinatorState, apply};
+use quorate_coordinator_core::view::{JoinTokenState, JoinTokenView};
 use quorate_placement::Profile;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::control::{RefuseCode, ToServer};

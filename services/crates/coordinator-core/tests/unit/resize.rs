@@ -1,10 +1,10 @@
 //! Resizes: a group's SLA is changed where the group is. No sleeping.
 
 use crate::world::{World, configures, group, server, sla};
-use quorate_coordinator::command::{Command, Effect, Reply};
-use quorate_coordinator::state::EventKind;
-use quorate_coordinator::state::GroupStatus::{Active, Degraded, Paused};
-use quorate_coordinator::state::apply;
+use quorate_coordinator_core::command::{Command, Effect, Reply};
+use quorate_coordinator_core::state::EventKind;
+use quorate_coordinator_core::state::GroupStatus::{Active, Degraded, Paused};
+use quorate_coordinator_core::state::apply;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::Sla;
 use quorate_types::sla::{Refusal, RefusalReason, ScarceResource};
@@ -298,7 +298,7 @@ fn a_restart_remembers_it() {
     world.active(1, Persistent, 3);
     resize(&mut world, sla(Persistent, 3, 2_500), 2);
     let snapshot = serde_json::to_value(&world.state).expect("serialises");
-    let mut back: quorate_coordinator::state::CoordinatorState =
+    let mut back: quorate_coordinator_core::state::CoordinatorState =
         serde_json::from_value(snapshot).expect("reads");
     back.restore();
     assert_eq!(back.groups, world.state.groups);

@@ -1,0 +1,12 @@
+//! The coordinator's decisions. One binary: each more is linked with all of the crate again.
+
+mod engine;
+mod failures;
+mod lifecycle;
+mod lost;
+mod moves;
+mod placement;
+mod properties;
+mod resize;
+mod suspicions;
+mod world;
