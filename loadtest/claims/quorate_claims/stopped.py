@@ -29,9 +29,9 @@ CONNECTIONS = 12  # per group: a client has 8 MiB outstanding at most, so severa
 OUTSTANDING = 48_000
 APPEND_TIMEOUT_S = 4
 RETENTION_BYTES = 64 << 20
-WARM_S, WARM_QUICK_S = 6.0, 2.0
-STOPPED_S, STOPPED_QUICK_S = {"as always": 6.0, "slowly": 22.0}, {"as always": 3.0, "slowly": 5.0}
-AFTER_S, AFTER_QUICK_S = 3.0, 1.0
+WARM_S, WARM_QUICK_S = 6.0, 1.0
+STOPPED_S, STOPPED_QUICK_S = {"as always": 6.0, "slowly": 22.0}, {"as always": 2.0, "slowly": 4.0}
+AFTER_S, AFTER_QUICK_S = 3.0, 0.5
 RESUME_TIMEOUT_S = 30.0
 # Slowly: the follower stays in its chains for all of the load, whatever is noticed of it.
 _LONG = "120000"
