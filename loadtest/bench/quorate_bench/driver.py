@@ -122,7 +122,8 @@ class Target:
             check=False,
         )
         if done.returncode != 0:
-            raise DriverFailed(f"quorate-load {command} ended with code {done.returncode}: {(done.stderr or done.stdout)[-800:]}")
+            said = (done.stderr or done.stdout)[-800:]
+            raise DriverFailed(f"quorate-load {command} ended with code {done.returncode}: {said}")
         used = ProcessorTime.now(self.pids, None).since(before)
         ours_s = used.servers_s + _children_s() - children_s
         others_s = max(used.machine_s - ours_s, 0.0)
