@@ -1,6 +1,7 @@
 //! `quorate-load`: puts a known load on groups and reports the results.
 
 mod bare_sockets;
+mod control_fleet;
 mod cpu;
 mod entry;
 mod files;
@@ -31,6 +32,7 @@ use quorate_figures::Figures;
 use quorate_types::limits::{BATCH_ENTRIES_MAX, ENTRY_BYTES_MAX};
 
 use crate::bare_sockets::{Hop, baseline};
+use crate::control_fleet::ControlFleetFlags;
 use crate::files::{read_handle, runs_of, write_json};
 use crate::flags::{Keep, LoadFlags, Servers, command_of, seconds};
 use crate::history::{HistoryFlags, ReadbackFlags};
@@ -79,6 +81,8 @@ enum Command {
     History(HistoryFlags),
     /// Record the whole log of each replica, behind a history
     Readback(ReadbackFlags),
+    /// Play servers on a coordinator's control connections, for as many replicas as no one machine serves
+    ControlFleet(ControlFleetFlags),
 }
 
 #[derive(Args)]
@@ -179,6 +183,7 @@ fn main() -> ExitCode {
         Command::FloorHop { hop, next } => bare_sockets::hop(hop, &next).map(|()| true),
         Command::History(flags) => history::history(&flags, plaintext),
         Command::Readback(flags) => history::readback(&flags, plaintext),
+        Command::ControlFleet(flags) => control_fleet::play(&flags).map(|()| true),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -42,7 +42,37 @@ pub struct DurableLog {
     file: File,
     bytes: u64,
     snapshot_bytes: u64,
+    /// Records of batches since a snapshot was begun that is not in place yet.
+    since_snapshot: Option<Vec<u8>>,
     _lock: File,
+}
+
+/// A snapshot to be written beside the log, while that goes on.
+#[derive(Debug)]
+pub struct SnapshotBegun {
+    path: PathBuf,
+}
+
+/// A snapshot that lies beside the log on stable storage.
+#[derive(Debug)]
+pub struct SnapshotWritten {
+    file: File,
+    bytes: u64,
+}
+
+impl SnapshotBegun {
+    /// Writes the state as of the beginning; takes as long as its size demands.
+    pub fn write(self, state: &CoordinatorState) -> Result<SnapshotWritten, LogError> {
+        let contents = encode_snapshot(state);
+        let written = File::create(&self.path).and_then(|mut file| {
+            file.write_all(&contents)?;
+            file.sync_all()?;
+            Ok(file)
+        });
+        let file = written.map_err(|e| io_error("write", &self.path, e))?;
+        let bytes = contents.len() as u64;
+        Ok(SnapshotWritten { file, bytes })
+    }
 }
 
 impl DurableLog {
@@ -73,6 +103,7 @@ impl DurableLog {
             file,
             bytes: scanned.end,
             snapshot_bytes: scanned.snapshot_bytes,
+            since_snapshot: None,
             _lock: lock,
         };
         Ok((log, scanned.recovered))
@@ -84,12 +115,44 @@ impl DurableLog {
         let written = self.file.write_all(&record).and_then(|()| self.file.sync_data());
         written.map_err(|e| io_error("write to", &self.path, e))?;
         self.bytes += record.len() as u64;
+        if let Some(since) = &mut self.since_snapshot {
+            since.extend_from_slice(&record);
+        }
         Ok(())
     }
 
-    /// Whether the log has grown so much that a snapshot is worth its write.
+    /// Whether the log has grown so much that a snapshot is worth its write, and none is being written.
     pub fn wants_snapshot(&self) -> bool {
-        self.bytes > COORDINATOR_LOG_BYTES.max(2 * self.snapshot_bytes)
+        self.since_snapshot.is_none() && self.bytes > COORDINATOR_LOG_BYTES.max(2 * self.snapshot_bytes)
+    }
+
+    /// Begins a snapshot of the state that all appended batches have led to. Later batches go into the log as before.
+    pub fn begin_snapshot(&mut self) -> SnapshotBegun {
+        self.since_snapshot = Some(Vec::new());
+        SnapshotBegun {
+            path: beside(&self.path),
+        }
+    }
+
+    /// Whether so much was appended since a snapshot was begun that it should be waited for.
+    pub fn awaits_snapshot(&self) -> bool {
+        let since = self.since_snapshot.as_ref();
+        since.is_some_and(|records| records.len() as u64 > COORDINATOR_LOG_BYTES)
+    }
+
+    /// Puts a snapshot, with the batches since, in the place of the log; atomic by rename.
+    pub fn put_in_place(&mut self, written: SnapshotWritten) -> Result<(), LogError> {
+        let since = self.since_snapshot.take().expect("a snapshot was begun");
+        let SnapshotWritten { mut file, bytes } = written;
+        let path = &self.path;
+        let placed = file.write_all(&since).and_then(|()| {
+            file.sync_all()?;
+            move_over(path)
+        });
+        placed.map_err(|e| io_error("write", path, e))?;
+        (self.file, self.snapshot_bytes) = (file, bytes);
+        self.bytes = bytes + since.len() as u64;
+        Ok(())
     }
 
     /// Replaces all logged commands by the state that they led to; atomic by rename.
@@ -102,6 +165,7 @@ impl DurableLog {
             .map_err(|e| io_error("open", &self.path, e))?;
         self.bytes = contents.len() as u64;
         self.snapshot_bytes = self.bytes;
+        self.since_snapshot = None;
         Ok(())
     }
 }
@@ -120,14 +184,21 @@ fn lock(data_dir: &Path) -> Result<File, LogError> {
 
 /// Writes the file beside the old one, syncs it, renames it over, and syncs the folder.
 fn replace(path: &Path, contents: &[u8]) -> Result<(), LogError> {
-    let beside = path.with_extension("log.new");
-    let written = File::create(&beside).and_then(|mut file| {
+    let written = File::create(beside(path)).and_then(|mut file| {
         file.write_all(contents)?;
         file.sync_all()?;
-        std::fs::rename(&beside, path)?;
-        File::open(path.parent().expect("a log lies in a folder"))?.sync_all()
+        move_over(path)
     });
     written.map_err(|e| io_error("write", path, e))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("log.new")
+}
+
+fn move_over(path: &Path) -> io::Result<()> {
+    std::fs::rename(beside(path), path)?;
+    File::open(path.parent().expect("a log lies in a folder"))?.sync_all()
 }
 
 fn io_error(action: &'static str, path: &Path, source: io::Error) -> LogError {

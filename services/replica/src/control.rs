@@ -11,7 +11,7 @@ use futures::{SinkExt, StreamExt};
 use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
-use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
+use quorate_types::limits::{CONTROL_MESSAGE_BYTES_MAX, HELD_PER_MESSAGE_MAX};
 use quorate_types::{GroupId, Machine};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
@@ -172,6 +172,13 @@ async fn register(
         .new_codec();
     let mut connection = Framed::new(stream, codec);
     let credential = me.identity.as_ref().map(|identity| identity.credential.clone());
+    let (before, last) = me
+        .held
+        .split_at(me.held.len().saturating_sub(HELD_PER_MESSAGE_MAX));
+    for groups in before.chunks(HELD_PER_MESSAGE_MAX) {
+        let groups = groups.to_vec();
+        send(&mut connection, &ToCoordinator::Held { groups }).await?;
+    }
     let message = ToCoordinator::Register(Box::new(Register {
         join_token: if credential.is_some() {
             None
@@ -185,7 +192,7 @@ async fn register(
         capacity: me.capacity,
         failure_domain: me.failure_domain.clone(),
         region: me.region.clone(),
-        held: me.held.clone(),
+        held: last.to_vec(),
         previous_incarnations: me.previous_incarnations.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
         machine: Some(own_machine()),
@@ -262,6 +269,7 @@ async fn converse(
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut sent, mut answered) = (0u64, 0u64);
+    shared.coordinator.connected();
     let mut renew_at = Instant::now() + certificates.renew_in();
     loop {
         tokio::select! {
@@ -270,7 +278,7 @@ async fn converse(
                     return "it no longer answers".to_string();
                 }
                 sent += 1;
-                let message = ToCoordinator::Heartbeat(heartbeat(sent, shared));
+                let message = ToCoordinator::Heartbeat(heartbeat(sent, welcome.takes_changes, shared));
                 if let Err(trouble) = send(&mut connection, &message).await {
                     return trouble;
                 }
@@ -289,9 +297,10 @@ async fn converse(
                 }
             }
             received = receive(&mut connection) => match received {
-                Ok(ToServer::HeartbeatAck { seq }) => {
+                Ok(ToServer::HeartbeatAck { seq, repeat }) => {
                     answered = answered.max(seq);
                     shared.coordinator.answered(now_us());
+                    shared.coordinator.reports_answered(seq, repeat, sent);
                 }
                 Ok(ToServer::Certificate { certificate_pem }) => {
                     match certificates.take(certificate_pem, shared) {
@@ -344,13 +353,15 @@ fn host(shared: &Shared, group_id: GroupId, message: Hosting) {
         .send_to_group(group_id, ShardMessage::Hosting(message));
 }
 
-fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
+fn heartbeat(seq: u64, takes_changes: bool, shared: &Shared) -> Heartbeat {
+    let (groups, changes) = shared.coordinator.groups(takes_changes);
     Heartbeat {
         seq,
-        groups: shared.coordinator.groups(),
+        groups,
         unreachable: shared.peers.unreachable(),
         storage_fault: shared.coordinator.storage_fault(),
         slow: shared.coordinator.slow(),
+        changes,
     }
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use quorate_certificates::Authority;
 use quorate_certificates::control::server_config;
-use quorate_types::control::{RefuseCode, ToCoordinator, ToServer};
+use quorate_types::control::{HeldGroup, RefuseCode, Register, ToCoordinator, ToServer};
 use quorate_types::limits::{
-    CONTROL_CONNECTIONS_MAX, CONTROL_MESSAGE_BYTES_MAX, CONTROL_OUTBOX_MESSAGES_MAX, HELLO_TIMEOUT_MS,
+    CONTROL_CONNECTIONS_MAX, CONTROL_MESSAGE_BYTES_MAX, CONTROL_OUTBOX_MESSAGES_MAX, HELD_GROUPS_MAX,
+    HELLO_TIMEOUT_MS, LARGE_REGISTRATIONS_MAX,
 };
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -37,10 +38,23 @@ pub fn acceptor(authority: Arc<Authority>) -> Result<TlsAcceptor, Failure> {
 /// unauthenticated connections can take.
 const HANDSHAKES_MAX: usize = 256;
 
+/// Places for registrations that are being read.
+struct Handshakes {
+    all: Semaphore,
+    /// Those of several messages, which take more memory. Connections that showed a certificate of the authority have
+    /// places of their own: strangers cannot take them.
+    large: Semaphore,
+    large_of_strangers: Semaphore,
+}
+
 /// Accepts for ever.
 pub async fn serve(listener: TcpListener, acceptor: TlsAcceptor, inputs: mpsc::Sender<TaskInput>) {
     let slots = Arc::new(Semaphore::new(CONTROL_CONNECTIONS_MAX));
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    let handshakes = Arc::new(Handshakes {
+        all: Semaphore::new(HANDSHAKES_MAX),
+        large: Semaphore::new(LARGE_REGISTRATIONS_MAX),
+        large_of_strangers: Semaphore::new(LARGE_REGISTRATIONS_MAX),
+    });
     let mut connection: ConnectionId = 0;
     loop {
         let slot = slots
@@ -89,7 +103,7 @@ async fn converse(
     stream: TlsStream<TcpStream>,
     from: IpAddr,
     connection: ConnectionId,
-    handshakes: &Semaphore,
+    handshakes: &Handshakes,
     inputs: &mpsc::Sender<TaskInput>,
 ) -> Result<(), String> {
     let shown = stream.get_ref().1.peer_certificates();
@@ -102,11 +116,15 @@ async fn converse(
     };
     let (mut frames, mut sink) = (FramedRead::new(read, codec()), FramedWrite::new(write, codec()));
 
-    let handshake_slot = handshakes.acquire().await.map_err(|e| e.to_string())?;
-    let handshake = tokio::time::timeout(Duration::from_millis(HELLO_TIMEOUT_MS), next(&mut frames)).await;
+    let handshake_slot = handshakes.all.acquire().await.map_err(|e| e.to_string())?;
+    let large = match certificate {
+        Some(_) => &handshakes.large,
+        None => &handshakes.large_of_strangers,
+    };
+    let limit = Duration::from_millis(HELLO_TIMEOUT_MS);
+    let handshake = tokio::time::timeout(limit, registration(&mut frames, large)).await;
     let register = match handshake.map_err(|_| "no register in time".to_string())? {
-        Ok(Some(ToCoordinator::Register(register))) => register,
-        Ok(Some(_)) => return refuse(&mut sink, "the first message must be register".into()).await,
+        Ok(Some(register)) => register,
         Ok(None) => return Ok(()),
         Err(problem) => return refuse(&mut sink, problem).await,
     };
@@ -124,6 +142,32 @@ async fn converse(
     tokio::select! {
         result = receive(frames, connection, inputs) => result,
         result = send(sink, queue) => result,
+    }
+}
+
+/// The registration, with all groups that its messages name; `None` when the connection ends before.
+async fn registration(frames: &mut Frames, large: &Semaphore) -> Result<Option<Box<Register>>, String> {
+    let mut held: Vec<HeldGroup> = Vec::new();
+    let mut large_slot = None;
+    loop {
+        match next(frames).await? {
+            None => return Ok(None),
+            Some(ToCoordinator::Register(mut register)) => {
+                held.append(&mut register.held);
+                register.held = held;
+                return Ok(Some(register));
+            }
+            Some(ToCoordinator::Held { mut groups }) => {
+                if large_slot.is_none() {
+                    large_slot = Some(large.acquire().await.map_err(|e| e.to_string())?);
+                }
+                held.append(&mut groups);
+                if held.len() > HELD_GROUPS_MAX {
+                    return Err(format!("held must name at most {HELD_GROUPS_MAX} groups"));
+                }
+            }
+            Some(_) => return Err("the first message must be register".into()),
+        }
     }
 }
 

@@ -311,6 +311,7 @@ impl Server {
             unreachable: vec![],
             storage_fault: None,
             slow: Vec::new(),
+            changes: None,
         }));
         while let Some(message) = self.receive(Duration::from_millis(5)) {
             match message {
@@ -323,7 +324,7 @@ impl Server {
                     self.dropped.push(group_id);
                     self.send(&ToCoordinator::Dropped { group_id });
                 }
-                ToServer::HeartbeatAck { seq } => assert!(seq <= self.sequence),
+                ToServer::HeartbeatAck { seq, .. } => assert!(seq <= self.sequence),
                 ToServer::PeerToken { .. } => {}
                 other => panic!("unexpected {other:?}"),
             }

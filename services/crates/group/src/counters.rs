@@ -7,7 +7,7 @@ use quorate_usage::{Histogram, Sample, Totals};
 
 use crate::turn::Turn;
 
-/// A shell accounts for its time every 100 ms; away for longer than this, it accepted nothing.
+/// Time is accounted for at each tick, of a quiet group twice a second; away for longer than this, it accepted nothing.
 const STALL_US: Micros = 1_000_000;
 
 #[derive(Debug)]

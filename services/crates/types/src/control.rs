@@ -12,6 +12,11 @@ use crate::{Epoch, Index, Offset};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToCoordinator {
+    /// Comes before `Register`, from a server that holds more groups than one message names: some of them. `Register`
+    /// has the last ones. A coordinator that does not know this message refuses the server, and decides nothing on a part.
+    Held {
+        groups: Vec<HeldGroup>,
+    },
     Register(Box<Register>),
     Heartbeat(Heartbeat),
     /// Asks for a new certificate before the old one ends; answered by [`ToServer::Certificate`].
@@ -91,6 +96,9 @@ pub struct Heartbeat {
     /// Servers (this one among them) that slow groups here by more than `SLOW_REPORT_MS`.
     #[serde(default)]
     pub slow: Vec<SlowReport>,
+    /// Present: `groups` has only those that changed since the last heartbeat on this connection. Absent: it has all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ReportChanges>,
 }
 
 /// A server that slows groups of this server, as seen by pending bytes and records rather than by its heartbeat. A server
@@ -112,6 +120,27 @@ pub enum SlowCause {
     Journal,
     /// A group's replica on it makes no progress, though all that it needs has been sent.
     Chain,
+}
+
+/// The meaning of a heartbeat's `groups` when it has changed ones alone ([`crate::reports`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportChanges {
+    /// All earlier reports are forgotten: `groups` begins anew.
+    pub begins: bool,
+    /// Some groups were never named: they are in the next heartbeats.
+    pub continues: bool,
+    /// Groups that are here no more.
+    pub gone: Vec<GroupId>,
+    /// All reports as the coordinator has them after this heartbeat.
+    pub sum: ReportSum,
+}
+
+/// A number and a digest of reports, by which both sides notice that they differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReportSum {
+    pub groups: u64,
+    /// The wrapping sum of [`GroupReport::digest`].
+    pub digest: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,6 +171,9 @@ pub enum ToServer {
     },
     HeartbeatAck {
         seq: u64,
+        /// The coordinator has other reports than the heartbeat's sum says: the next one begins anew.
+        #[serde(default)]
+        repeat: bool,
     },
     /// A fresh peer token, before the old one expires.
     PeerToken {
@@ -212,4 +244,7 @@ pub struct Welcome {
     /// Present if the registration asked for one.
     #[serde(default)]
     pub certificate_pem: Option<String>,
+    /// The coordinator takes heartbeats with changed groups alone. Older ones take all groups each time.
+    #[serde(default)]
+    pub takes_changes: bool,
 }

@@ -6,6 +6,7 @@
 //! - [`cost`]: the cost of a request to a server, and budgets
 //! - [`control`]: messages between coordinator and replica servers
 //! - [`ids`]: maps by numbers
+//! - [`reports`]: a server's reports of its groups, as changes
 //! - [`machine`]: the machine of a server
 //! - [`names`]: names in certificates, hosts in addresses
 //! - [`permission`]: what a client may do with a group
@@ -24,6 +25,7 @@ pub mod machine;
 pub mod names;
 pub mod permission;
 pub mod planted;
+pub mod reports;
 pub mod sla;
 
 pub use codes::Code;

@@ -227,14 +227,20 @@ pub const TELEMETRY_SPANS_MAX: usize = 4_096;
 /// Traced batches under way in one group; those beyond have no span here.
 pub const TELEMETRY_TRACED_BATCHES_MAX: usize = 1_024;
 
-/// Longest control message: a configuration of the longest chain is a few KB, a heartbeat 200 bytes a group.
+/// Longest control message: a configuration of the longest chain is a few KB, a report of a group 200 bytes.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// Replicas that one server hosts: what was measured, and some more (`docs/operating/limits.md`). A server at this bound is
+/// given no further replica.
+pub const GROUPS_PER_SERVER_MAX: usize = 65_536;
+/// Changed groups in one heartbeat; further ones are in the next. The coordinator reads such a heartbeat in some ten
+/// milliseconds, and all groups of the fullest server arrive in eight.
+pub const REPORTS_PER_HEARTBEAT_MAX: usize = 8_192;
 
 /// The text of a server's storage fault, which the coordinator keeps in its log and in events: a sentence.
 pub const STORAGE_FAULT_CHARS_MAX: usize = 256;
 /// Messages waiting for one server: every configuration of a server with the most groups, twice. A server that falls
 /// further behind is disconnected, and gets everything when it registers again.
-pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 65_536;
+pub const CONTROL_OUTBOX_MESSAGES_MAX: usize = 2 * GROUPS_PER_SERVER_MAX;
 /// Control connections of one coordinator, registered or not.
 pub const CONTROL_CONNECTIONS_MAX: usize = 16_384;
 /// Events kept for the API; it reads them within seconds, this is days.
@@ -249,8 +255,13 @@ pub const DELETED_GROUPS_MAX: usize = 100_000;
 pub const JOIN_TOKENS_MAX: usize = 10_000;
 /// An invitation that lies around longer is a risk.
 pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
-/// Groups that a server reports to hold: more than any has room for, and as many as a control message has room for.
-pub const HELD_GROUPS_MAX: usize = 16_384;
+/// Groups that a server reports to hold: those that it hosts, and as many again that went on without it and were not
+/// dropped yet.
+pub const HELD_GROUPS_MAX: usize = 2 * GROUPS_PER_SERVER_MAX;
+/// Held groups that one message of a registration names.
+pub const HELD_PER_MESSAGE_MAX: usize = 16_384;
+/// Registrations of several messages that are read at once. Each may take 26 MB, and anybody can begin one.
+pub const LARGE_REGISTRATIONS_MAX: usize = 8;
 /// Incarnations that a server remembers while the coordinator has not confirmed one: failed starts in a row.
 pub const INCARNATIONS_KEPT_MAX: usize = 16;
 /// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at another
@@ -292,9 +303,11 @@ const _: () = assert!(
     "an hour without the coordinator uses no offset twice"
 );
 const _: () = assert!(
-    HELD_GROUPS_MAX * 200 <= CONTROL_MESSAGE_BYTES_MAX,
-    "the groups that a server holds fit its registration"
+    HELD_PER_MESSAGE_MAX * 200 <= CONTROL_MESSAGE_BYTES_MAX
+        && REPORTS_PER_HEARTBEAT_MAX * 250 <= CONTROL_MESSAGE_BYTES_MAX,
+    "groups of one message fit it"
 );
+const _: () = assert!(GROUPS_PER_SERVER_MAX.is_multiple_of(REPORTS_PER_HEARTBEAT_MAX));
 const _: () = assert!(
     READ_BATCHES_MAX * 28 + 64 <= HEAD_BYTES_MAX,
     "descriptors fit the head"

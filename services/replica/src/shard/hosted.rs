@@ -15,6 +15,8 @@ pub struct Hosted {
     pub core: Group,
     pub records: Records,
     pub is_dirty: bool,
+    /// It was stepped since its last report for the heartbeat.
+    pub is_stepped: bool,
     /// Its commit notice is pending ([`super::wakeups::Wakeups`]).
     pub is_notice_pending: bool,
     /// The successor for which it waits, in that link's list: there is no room on it.
@@ -31,6 +33,7 @@ impl Hosted {
             core,
             records,
             is_dirty: false,
+            is_stepped: true,
             is_notice_pending: false,
             held_on: None,
         }

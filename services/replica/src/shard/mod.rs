@@ -84,6 +84,8 @@ pub struct Shard {
     /// Groups that were here and are lost.
     lost: HashSet<GroupId>,
     next_hosting: u64,
+    /// Counts [`Shard::tick`].
+    ticks: u64,
 }
 
 impl Shard {
@@ -115,6 +117,7 @@ impl Shard {
             parted: Vec::new(),
             lost: HashSet::new(),
             next_hosting: 1,
+            ticks: 0,
         };
         (shard, work)
     }
@@ -185,6 +188,7 @@ impl Shard {
 
     /// Has the group flushed.
     fn mark(group_id: GroupId, hosted: &mut Hosted, dirty_groups: &mut Vec<GroupId>, flush_wake: &FlushWake) {
+        hosted.is_stepped = true;
         if !std::mem::replace(&mut hosted.is_dirty, true) {
             dirty_groups.push(group_id);
             // The first one's wake-up serves all.
@@ -228,7 +232,7 @@ impl Shard {
         let Some(hosted) = self.groups.get_mut(&group_id) else {
             return;
         };
-        hosted.is_dirty = false;
+        (hosted.is_dirty, hosted.is_stepped) = (false, true);
         if let Some(successor) = hosted.core.feeds() {
             hosted.held_on = self.executor.links.hold(successor, group_id, hosted.held_on);
             hosted.core.hold(hosted.held_on.is_some());
@@ -257,15 +261,29 @@ impl Shard {
         self.begin_turn();
         let now = self.turn.now_us;
         let is_coordinator_silent = self.shared().coordinator.is_silent(now);
-        self.all_groups(|| Event::Tick {
-            is_coordinator_silent,
-        });
+        self.ticks += 1;
+        let number = self.ticks;
+        let due = self
+            .groups
+            .iter()
+            .filter(|(_, hosted)| hosted.core.is_tick_due(number));
+        for group_id in due.map(|(group_id, _)| *group_id).collect::<Vec<_>>() {
+            self.event(
+                group_id,
+                Event::Tick {
+                    is_coordinator_silent,
+                },
+            );
+        }
         self.end_turn();
         let is_persistent = |hosted: &Hosted| hosted.core.replica().durability() == Durability::Persistent;
         self.executor.disk.port.may_hold_up = self.groups.values().all(is_persistent);
         let slow = slow::reports(&self.groups, &mut self.executor, now);
         self.shared().coordinator.note_slow(self.executor.shard, slow);
-        let reports = self.groups.values().filter_map(|hosted| hosted.core.report());
+        // All that changes a group marks it.
+        let stepped = self.groups.values_mut();
+        let stepped = stepped.filter_map(|hosted| std::mem::take(&mut hosted.is_stepped).then_some(hosted));
+        let reports = stepped.filter_map(|hosted| hosted.core.report());
         self.executor.shared.coordinator.note_groups(reports);
     }
 

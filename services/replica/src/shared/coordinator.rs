@@ -1,10 +1,11 @@
 //! Reports to the coordinator about this server, and the time of its last answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quorate_types::control::{GroupReport, SlowReport, ToCoordinator};
+use quorate_types::control::{GroupReport, ReportChanges, SlowReport, ToCoordinator};
+use quorate_types::reports::ReportBook;
 use quorate_types::{GroupId, Micros, ServerId};
 use tokio::sync::mpsc;
 
@@ -15,8 +16,8 @@ pub struct Coordinator {
     /// first registration.
     heard_us: AtomicU64,
     lease_us: AtomicU64,
-    /// Each group as its shard last saw it, for heartbeats.
-    reports: Mutex<HashMap<GroupId, GroupReport>>,
+    /// Each group as its shard last saw it, and what of that the coordinator has.
+    reports: Mutex<ReportBook>,
     /// By shard: which servers its groups wait for, for heartbeats.
     slow: Mutex<BTreeMap<usize, Vec<SlowReport>>>,
     storage_fault: Mutex<Option<String>>,
@@ -55,15 +56,31 @@ impl Coordinator {
 
     pub fn note_groups(&self, reports: impl Iterator<Item = GroupReport>) {
         let mut known = self.reports.lock().expect("reports");
-        known.extend(reports.map(|report| (report.group_id, report)));
+        reports.for_each(|report| known.note(report));
     }
 
     pub fn forget_group(&self, group_id: GroupId) {
-        self.reports.lock().expect("reports").remove(&group_id);
+        self.reports.lock().expect("reports").forget(group_id);
     }
 
-    pub fn groups(&self) -> Vec<GroupReport> {
-        self.reports.lock().expect("reports").values().cloned().collect()
+    /// A new connection: it is to be told of all groups.
+    pub fn connected(&self) {
+        self.reports.lock().expect("reports").connected();
+    }
+
+    /// It answered a heartbeat, of which `sent` were sent; `repeat`: it lacks reports.
+    pub fn reports_answered(&self, seq: u64, repeat: bool, sent: u64) {
+        self.reports.lock().expect("reports").answered(seq, repeat, sent);
+    }
+
+    /// The groups of the next heartbeat: those that changed, where the coordinator takes changes.
+    pub fn groups(&self, takes_changes: bool) -> (Vec<GroupReport>, Option<ReportChanges>) {
+        let mut reports = self.reports.lock().expect("reports");
+        if !takes_changes {
+            return (reports.all(), None);
+        }
+        let (groups, changes) = reports.take();
+        (groups, Some(changes))
     }
 
     pub fn note_slow(&self, shard: usize, reports: Vec<SlowReport>) {

@@ -2,6 +2,7 @@
 //! follows, with the tokens and certificates that the engine asks for.
 //!
 //! No effect of a command leaves this task before the command is on stable storage. While one sync runs, inputs queue.
+//! They do not wait for snapshots: another thread writes those, from a copy of the state.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use quorate_types::control::ToServer;
 use quorate_types::limits::COORDINATOR_QUEUE_MAX;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
@@ -17,7 +19,7 @@ use super::credentials::Credentials;
 use super::handle::{ConnectionOutbox, Handle, Release, TaskInput};
 use super::notes;
 use crate::exit::Failure;
-use crate::log_file::DurableLog;
+use crate::log_file::{DurableLog, LogError, SnapshotWritten};
 use crate::shell::secrets::PEER_TOKEN_TTL_S;
 use quorate_coordinator_core::command::{Reply, Timed};
 use quorate_coordinator_core::engine::{Engine, Input, Now, Outgoing, TICK_MS};
@@ -26,6 +28,8 @@ use quorate_coordinator_core::ids::{CallId, ConnectionId};
 pub struct EngineTask {
     engine: Engine,
     log: Option<DurableLog>,
+    /// A snapshot that another thread writes.
+    snapshot: Option<JoinHandle<Result<SnapshotWritten, LogError>>>,
     credentials: Credentials,
     started: Instant,
     outboxes: HashMap<ConnectionId, ConnectionOutbox>,
@@ -51,6 +55,7 @@ impl EngineTask {
         let task = Self {
             engine,
             log: Some(log),
+            snapshot: None,
             credentials,
             started,
             outboxes: HashMap::new(),
@@ -157,18 +162,45 @@ impl EngineTask {
     }
 
     async fn append(&mut self, commands: Vec<Timed>) -> Result<(), Failure> {
+        self.with_log(|log| log.append(commands)).await?;
+        let log = self.log.as_mut().expect("the log is put back after each use");
+        if log.wants_snapshot() {
+            let (begun, state) = (log.begin_snapshot(), self.engine.state().clone());
+            self.snapshot = Some(tokio::task::spawn_blocking(move || begun.write(&state)));
+        }
+        let is_due = log.awaits_snapshot();
+        if self
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| is_due || snapshot.is_finished())
+        {
+            self.put_snapshot_in_place().await?;
+        }
+        Ok(())
+    }
+
+    async fn put_snapshot_in_place(&mut self) -> Result<(), Failure> {
+        let Some(snapshot) = self.snapshot.take() else {
+            return Ok(());
+        };
+        let written = snapshot
+            .await
+            .map_err(|e| Failure::disk(format!("writing a snapshot: {e}")))??;
+        self.with_log(|log| log.put_in_place(written)).await
+    }
+
+    /// Works on the log in a thread that may wait for the disk.
+    async fn with_log(
+        &mut self,
+        work: impl FnOnce(&mut DurableLog) -> Result<(), LogError> + Send + 'static,
+    ) -> Result<(), Failure> {
         let mut log = self.log.take().expect("the log is put back after each use");
-        let snapshot = log.wants_snapshot().then(|| self.engine.state().clone());
-        let written = tokio::task::spawn_blocking(move || {
-            match &snapshot {
-                // The state includes the commands.
-                Some(state) => log.rewrite(state)?,
-                None => log.append(commands)?,
-            }
+        let worked = tokio::task::spawn_blocking(move || {
+            work(&mut log)?;
             Ok::<_, Failure>(log)
         });
-        let written = written.await;
-        self.log = Some(written.map_err(|e| Failure::disk(format!("writing the log: {e}")))??);
+        let worked = worked.await;
+        self.log = Some(worked.map_err(|e| Failure::disk(format!("writing the log: {e}")))??);
         Ok(())
     }
 

@@ -87,6 +87,7 @@ impl Engine {
 
     fn closed(&mut self, now: Now, connection: ConnectionId) {
         if let Some(server) = self.sequencer.connections().closed(connection) {
+            self.sequencer.heard().forget(server);
             self.sequencer.planner().disconnected(server, connection, now.ms);
             self.sequencer.note(Note::ConnectionBroke(server));
         }

@@ -27,7 +27,7 @@ impl<'a> Messages<'a> {
             return;
         };
         match message {
-            ToCoordinator::Register(_) => self.sequencer.close(connection),
+            ToCoordinator::Register(_) | ToCoordinator::Held { .. } => self.sequencer.close(connection),
             ToCoordinator::Heartbeat(heartbeat) => self.heartbeat(connection, server, heartbeat),
             ToCoordinator::RenewCertificate { request_pem } => {
                 if let Some(order) = certificate_order(self.sequencer.state(), server, request_pem) {
@@ -49,7 +49,10 @@ impl<'a> Messages<'a> {
         if !sequencer.planner().extend_lease(server, connection, now_ms) {
             return sequencer.close(connection);
         }
-        sequencer.send(connection, ToServer::HeartbeatAck { seq: heartbeat.seq });
+        let changes = heartbeat.changes.as_ref();
+        let agrees = sequencer.heard().take(server, &heartbeat.groups, changes);
+        let (seq, repeat) = (heartbeat.seq, !agrees);
+        sequencer.send(connection, ToServer::HeartbeatAck { seq, repeat });
         let fault = reports::storage_fault(sequencer.state(), server, heartbeat.storage_fault);
         sequencer.propose(self.now, fault);
         let offsets = reports::offsets(sequencer.state(), server, &heartbeat.groups);
@@ -57,8 +60,9 @@ impl<'a> Messages<'a> {
         let (planner, state) = sequencer.planning();
         let unreachable = planner.hear(state, server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
         sequencer.propose(self.now, unreachable);
-        if sequencer.connections().begin_reconciling(connection, now_ms) {
-            for message in sequencer.state().corrections(server, &heartbeat.groups) {
+        let is_whole = sequencer.heard().whole(server).is_some();
+        if is_whole && sequencer.connections().begin_reconciling(connection, now_ms) {
+            for message in sequencer.corrections(server) {
                 sequencer.send(connection, message);
             }
         }

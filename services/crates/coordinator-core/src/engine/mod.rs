@@ -4,6 +4,7 @@
 //! - `registrar`: servers are let in, or refused
 //! - `messages`: servers' messages
 //! - `sequencer`: a command gets its place in the log, is applied, and its effects find their connections
+//! - `heard`: servers' reports of their groups, as told so far
 //! - `connections`, `refusals`: servers and their connections; answers left to an address
 //! - `io`: inputs and outputs
 //!
@@ -13,6 +14,7 @@
 
 mod connections;
 mod core;
+mod heard;
 mod io;
 mod messages;
 mod refusals;
@@ -20,4 +22,5 @@ mod registrar;
 mod sequencer;
 
 pub use self::core::Engine;
+pub use heard::Heard;
 pub use io::{Candidate, CertificateOrder, Input, Note, Now, Outgoing, Output, Settings, TICK_MS};

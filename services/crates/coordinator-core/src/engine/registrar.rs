@@ -86,6 +86,7 @@ impl<'a> Registrar<'a> {
         if let Some(old) = self.sequencer.connections().bind(connection, server) {
             self.sequencer.close(old);
         }
+        self.sequencer.heard().forget(server);
         let now_ms = self.now.ms;
         self.sequencer.planner().connected(server, connection, now_ms);
         let state = self.sequencer.state();
@@ -99,6 +100,7 @@ impl<'a> Registrar<'a> {
             peer_token: String::new(),
             promised_share: Some(state.profile.safety_factor),
             certificate_pem: None,
+            takes_changes: true,
         };
         let certificate = (accepted.request_pem).and_then(|pem| certificate_order(state, server, pem));
         self.sequencer.push(Outgoing::Welcome {

@@ -2,11 +2,12 @@
 //!
 //! A log replicated by a quorum would enter here: propose, wait for the commit, apply.
 
-use quorate_types::GroupId;
 use quorate_types::control::ToServer;
 use quorate_types::sla::{Quote, Sla};
+use quorate_types::{GroupId, ServerId};
 
 use super::connections::Connections;
+use super::heard::Heard;
 use super::io::{Note, Now, Outgoing, Output};
 use crate::command::{Command, Effect, Timed};
 use crate::ids::ConnectionId;
@@ -18,6 +19,7 @@ pub struct Sequencer {
     state: CoordinatorState,
     planner: Planner,
     connections: Connections,
+    heard: Heard,
     output: Output,
 }
 
@@ -27,6 +29,7 @@ impl Sequencer {
             state,
             planner,
             connections: Connections::default(),
+            heard: Heard::default(),
             output: Output::default(),
         }
     }
@@ -50,6 +53,20 @@ impl Sequencer {
 
     pub fn connections(&mut self) -> &mut Connections {
         &mut self.connections
+    }
+
+    /// What servers have reported of their groups.
+    pub fn heard(&mut self) -> &mut Heard {
+        &mut self.heard
+    }
+
+    /// Messages that a server may have missed, once it has reported all its groups.
+    pub fn corrections(&self, server: ServerId) -> Vec<ToServer> {
+        let reports = self.heard.whole(server);
+        reports.map_or_else(Vec::new, |reports| {
+            self.state
+                .corrections(server, |group_id| reports.epoch_of(group_id))
+        })
     }
 
     pub fn take_output(&mut self) -> Output {

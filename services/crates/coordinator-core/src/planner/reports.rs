@@ -49,9 +49,10 @@ pub fn proposal(state: &CoordinatorState, server: ServerId, message: &ToCoordina
             let is_noted = state.servers[&server].to_drop.contains_key(&group_id);
             is_noted.then_some(Command::Dropped { server, group_id })
         }
-        ToCoordinator::Register(_) | ToCoordinator::Heartbeat(_) | ToCoordinator::RenewCertificate { .. } => {
-            None
-        }
+        ToCoordinator::Held { .. }
+        | ToCoordinator::Register(_)
+        | ToCoordinator::Heartbeat(_)
+        | ToCoordinator::RenewCertificate { .. } => None,
     }
 }
 

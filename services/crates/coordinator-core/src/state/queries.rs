@@ -1,6 +1,6 @@
 //! Questions of the planner: commands to propose, messages to send again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use quorate_types::control::{GroupReport, ToServer};
 use quorate_types::{Epoch, GroupId, Offset, ServerId};
@@ -34,15 +34,15 @@ impl CoordinatorState {
         .collect()
     }
 
-    /// Messages that a server may have missed, by its report of its groups. Each is idempotent, so one too many does no
-    /// harm.
-    pub fn corrections(&self, server: ServerId, reports: &[GroupReport]) -> Vec<ToServer> {
-        let epochs: BTreeMap<GroupId, Epoch> = reports
-            .iter()
-            .map(|report| (report.group_id, report.epoch))
-            .collect();
+    /// Messages that a server may have missed, by the epochs that it reported. Each is idempotent, so one too many does
+    /// no harm.
+    pub fn corrections(
+        &self,
+        server: ServerId,
+        reported: impl Fn(GroupId) -> Option<Epoch>,
+    ) -> Vec<ToServer> {
         let members = self.groups.on(server);
-        let behind = members.filter(|id| epochs.get(id).is_none_or(|epoch| *epoch < self.groups[id].epoch));
+        let behind = members.filter(|id| reported(*id).is_none_or(|epoch| epoch < self.groups[id].epoch));
         let configure = behind.map(|id| ToServer::Configure {
             config: self.config_of(&self.groups[&id]),
         });

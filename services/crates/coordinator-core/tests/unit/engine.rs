@@ -83,6 +83,7 @@ impl Rig {
             unreachable: unreachable.to_vec(),
             storage_fault: None,
             slow: Vec::new(),
+            changes: None,
         });
         self.take(Input::Message { connection, message })
     }
@@ -122,7 +123,10 @@ fn candidate(connection: u64, proof: &Proof) -> Candidate {
 }
 
 fn ack() -> ToServer {
-    ToServer::HeartbeatAck { seq: 5 }
+    ToServer::HeartbeatAck {
+        seq: 5,
+        repeat: false,
+    }
 }
 
 #[test]

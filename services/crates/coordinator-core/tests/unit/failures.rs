@@ -7,8 +7,7 @@ use quorate_coordinator_core::command::{Command, Effect};
 use quorate_coordinator_core::state::EventKind;
 use quorate_coordinator_core::state::GroupStatus::{Active, Degraded, Lost, Paused, Provisioning};
 use quorate_types::Durability::{InMemory, Persistent};
-use quorate_types::config::{GroupState, Role};
-use quorate_types::control::{GroupReport, ToServer};
+use quorate_types::control::ToServer;
 use quorate_types::{Durability, Sla};
 
 #[test]
@@ -362,29 +361,22 @@ fn a_server_whose_report_differs_from_its_groups_is_sent_them_again() {
     let mut world = World::new(4);
     world.active(1, InMemory, 3);
     let (chain, ..) = world.shape(1);
-    let report = |epoch| GroupReport {
-        group_id: group(1),
-        epoch,
-        role: Role::Head,
-        state: GroupState::Active,
-        last_index: 0,
-        commit_offset: 0,
-    };
+    let at = |epoch| move |group_id| (group_id == group(1)).then_some(epoch);
     let head = server(chain[0]);
-    assert!(world.state.corrections(head, &[report(1)]).is_empty());
+    assert!(world.state.corrections(head, at(1)).is_empty());
     assert!(matches!(
-        world.state.corrections(head, &[])[..],
+        world.state.corrections(head, |_| None)[..],
         [ToServer::Configure { .. }]
     ));
     world.fail(&[chain[2]]);
     assert!(matches!(
-        world.state.corrections(head, &[report(1)])[..],
+        world.state.corrections(head, at(1))[..],
         [ToServer::Configure { .. }]
     ));
-    assert!(world.state.corrections(head, &[report(2)]).is_empty());
+    assert!(world.state.corrections(head, at(2)).is_empty());
     world.delete(1);
     assert!(matches!(
-        world.state.corrections(head, &[report(2)])[..],
+        world.state.corrections(head, at(2))[..],
         [ToServer::Drop { epoch: 3, .. }]
     ));
 }

@@ -8,6 +8,7 @@ use quorate_coordinator_core::view::ServerView;
 use quorate_types::Durability::{InMemory, Persistent};
 use quorate_types::config::{GroupState, Role};
 use quorate_types::control::{GroupReport, HeldGroup, ToServer};
+use quorate_types::limits::HELD_GROUPS_MAX;
 use quorate_types::limits::{RESET_GAP_OFFSETS, RESET_OFFSET_MAX};
 use quorate_types::sla::RefusalReason;
 
@@ -465,11 +466,11 @@ fn an_unauthenticated_registration_leaves_no_trace() {
     let stranger = registration(credential(77), 77, "i1");
     assert!(world.state.vet(&stranger, world.now_ms).is_err());
     let many = Registration {
-        held: vec![held(1, Persistent); 16_385],
+        held: vec![held(1, Persistent); HELD_GROUPS_MAX + 1],
         ..registration(credential(1), 1, "i2")
     };
     let (_, message) = world.state.vet(&many, world.now_ms).unwrap_err();
-    assert!(message.contains("16384"), "{message}");
+    assert!(message.contains("131072"), "{message}");
     let long = Registration {
         version: "v".repeat(65),
         ..registration(credential(1), 1, "i2")

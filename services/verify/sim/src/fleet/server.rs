@@ -6,6 +6,7 @@ use quorate_group::{Outputs, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
+use quorate_types::reports::ReportBook;
 use quorate_types::{GroupId, Micros, ServerId};
 
 use super::{Control, Delivered, Hosted, Scheduled};
@@ -60,6 +61,8 @@ pub struct Server {
     /// Found on disk at start.
     pub held: Vec<HeldGroup>,
     pub control: Option<Control>,
+    /// Its groups as it last saw them, and what of that the coordinator has.
+    pub reports: ReportBook,
     /// The state of its drain, by the coordinator's last message.
     pub drain: DrainState,
     /// Peers whose link broke, or could not be opened, and did not come back.
@@ -104,6 +107,7 @@ impl Server {
             lease_us: 0,
             held: Vec::new(),
             control: None,
+            reports: ReportBook::default(),
             drain: DrainState::None,
             unreachable: BTreeSet::new(),
             unsent: Vec::new(),

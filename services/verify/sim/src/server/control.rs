@@ -117,7 +117,7 @@ pub fn send_heartbeat(world: &mut World, s: usize, incarnation: u64, connection:
     }
     control.sent += 1;
     let seq = control.sent;
-    let heartbeat = reports::heartbeat(&world.servers[s], seq, world.now);
+    let heartbeat = reports::heartbeat(&mut world.servers[s], seq, world.now);
     send_up(world, s, &ToCoordinator::Heartbeat(heartbeat));
     let drift = world.servers[s].drift_permille;
     let every = (world.plan.heartbeat_ms * 1_000) as i64;

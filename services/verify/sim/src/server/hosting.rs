@@ -39,6 +39,7 @@ pub(super) fn drop_group(world: &mut World, s: usize, group_id: GroupId) {
     if groups::step_only(world, s, group_id, Event::Leave) {
         invariants::after_leave(world, s, g);
         world.servers[s].groups.remove(&group_id);
+        world.servers[s].reports.forget(group_id);
         world.servers[s].forget(group_id);
         world.counts.drops += 1;
         journal::write(world, s, GroupRecord::dropped(group_id));

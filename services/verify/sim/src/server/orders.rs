@@ -49,9 +49,11 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
                 invariants::when_drained(world, s);
             }
         }
-        ToServer::HeartbeatAck { seq } => {
+        ToServer::HeartbeatAck { seq, repeat } => {
             let control = world.servers[s].control.as_mut().expect("it came on it");
             control.answered = control.answered.max(seq);
+            let sent = control.sent;
+            world.servers[s].reports.answered(seq, repeat, sent);
             note_answer(world, s);
         }
         ToServer::Lost { group_id } => {
@@ -97,6 +99,7 @@ fn take_welcome(world: &mut World, s: usize, id: quorate_types::ServerId, creden
     let control = server.control.as_mut().expect("it came on it");
     control.is_registered = true;
     let connection = control.connection;
+    server.reports.connected();
     for message in std::mem::take(&mut world.servers[s].unsent) {
         control::send_up(world, s, &message);
     }

@@ -2,6 +2,7 @@
 
 use quorate_group::{Group, Outputs, Turn};
 use quorate_types::control::DrainState;
+use quorate_types::reports::ReportBook;
 use quorate_types::{GroupId, ServerId};
 use rand::Rng;
 
@@ -25,6 +26,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.incarnation += 1;
     world.counts.torn_records += server.disk.crash(&mut world.rng) as u64;
     server.groups.clear();
+    server.reports = ReportBook::default();
     server.lost.clear();
     (server.turn, server.outputs) = (Turn::new(), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);

@@ -10,15 +10,18 @@ use quorate_types::{Micros, Role, ServerId};
 
 use crate::fleet::Server;
 
-pub(super) fn heartbeat(server: &Server, seq: u64, now: Micros) -> Heartbeat {
+pub(super) fn heartbeat(server: &mut Server, seq: u64, now: Micros) -> Heartbeat {
     let groups = server.groups.values();
-    let groups = groups.filter_map(|hosted| hosted.group.report());
+    let reports = groups.filter_map(|hosted| hosted.group.report());
+    reports.for_each(|report| server.reports.note(report));
+    let (groups, changes) = server.reports.take();
     Heartbeat {
         seq,
-        groups: groups.collect(),
+        groups,
         unreachable: missed_peers(server),
         storage_fault: server.disk_fault.then(|| "full".to_string()),
         slow: slow(server, server.clock_us(now)),
+        changes: Some(changes),
     }
 }
 

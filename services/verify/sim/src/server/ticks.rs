@@ -17,18 +17,17 @@ pub fn tick(world: &mut World, s: usize, incarnation: u64) {
     let server = &mut world.servers[s];
     server.turn.shares_burst = shares_burst;
     server.turn.is_burst_stopped = shares_burst && world.rng.random_bool(0.1);
+    let number = world.now / TICK_US;
     for group_id in world.servers[s].group_ids() {
         if shares_burst {
             share_burst(world, s, group_id);
         }
-        groups::step(
-            world,
-            s,
-            group_id,
-            Event::Tick {
+        if world.servers[s].groups[&group_id].group.is_tick_due(number) {
+            let event = Event::Tick {
                 is_coordinator_silent,
-            },
-        );
+            };
+            groups::step(world, s, group_id, event);
+        }
         if let Some(bytes) = world.plan.catchup_bytes {
             groups::step_replica(world, s, group_id, ReplicaEvent::CatchupAllowance { bytes });
         }

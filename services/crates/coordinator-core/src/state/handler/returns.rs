@@ -5,6 +5,8 @@
 //! restored from an older copy has less, and would have its successors truncate what it lacks. Such a copy cannot always
 //! be recognised alone, but beside the others (`docs/internals/coordinator.md`, "An older copy of a disk").
 
+use std::collections::BTreeMap;
+
 use quorate_types::control::HeldGroup;
 use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
@@ -34,12 +36,15 @@ impl<'a> Returns<'a> {
 
     /// Settles each of the server's places.
     pub fn settle(&mut self, back: Return, registration: &Registration) {
+        let held: BTreeMap<GroupId, &HeldGroup> = (registration.held.iter())
+            .map(|held| (held.group_id, held))
+            .collect();
         for group_id in self.groups_of(back.server) {
             if back.disk == Disk::SameProcess || planted::on(Bug::RestartKeepsEpoch) {
                 self.keep_place(group_id, back);
                 continue;
             }
-            let held = registration.held.iter().find(|held| held.group_id == group_id);
+            let held = held.get(&group_id).copied();
             let is_persistent = self.epochs.groups()[&group_id].is_persistent();
             match held.filter(|_| is_persistent) {
                 Some(held) => self.keep_place_by_disk(group_id, back, registration, held),
