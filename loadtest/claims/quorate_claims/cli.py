@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx2
 
-from quorate_claims import catchup, failover, idle, stopped, syncs
+from quorate_claims import catchup, failover, holds, idle, stopped, syncs
 from quorate_claims.claim import Claim, Conditions
 from quorate_harness.customer import Refused
 from quorate_harness.figures import FOLDER, Figure, commit, keep, machine, markdown, rewrite, table
@@ -30,6 +30,7 @@ CLAIMS = [
     Claim("syncs", "a persistent append costs the hops plus one sync, whatever the degree", syncs.measure),
     Claim("stopped", "a stopped follower under full load costs bounded memory", stopped.measure),
     Claim("idle", "an idle group costs a server little memory", idle.measure),
+    Claim("limits", "a server holds fifty thousand groups, a coordinator two hundred thousand replicas", holds.measure),
 ]
 RESULTS = REPOSITORY / "loadtest" / "results"
 FAILURES = (

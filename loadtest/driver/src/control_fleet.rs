@@ -162,6 +162,7 @@ impl PlayedServer {
             storage_fault: None,
             slow: Vec::new(),
             changes: Some(changes),
+            quarantined: Vec::new(),
         };
         send(&mut self.connection, &ToCoordinator::Heartbeat(heartbeat)).await
     }

@@ -61,6 +61,11 @@ class Fleet:
             raise MeasurementFailed(f"the coordinator did not admit a group: {answer.status_code} {answer.text[:300]}")
         return group_id
 
+    def issue_join_token(self) -> str:
+        answer = self._coordinator.post("/v1/join-tokens", json={"ttl_s": 600})
+        answer.raise_for_status()
+        return str(answer.json()["token"])
+
     def delete_group(self, group_id: str) -> None:
         self._coordinator.delete(f"/v1/groups/{group_id}").raise_for_status()
 

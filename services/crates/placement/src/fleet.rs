@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use quorate_types::ServerId;
+use quorate_types::limits::GROUPS_PER_SERVER_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::amounts::Amounts;
@@ -43,6 +44,8 @@ struct Slot {
     /// The nominal capacity times the safety factor (R^no).
     promisable: Amounts,
     allocated: Amounts,
+    /// Replicas that are charged to it.
+    replicas: usize,
     /// Closed to applicants, open to replacements.
     headroom: Amounts,
     failure_domain: Option<String>,
@@ -52,6 +55,15 @@ struct Slot {
 }
 
 impl Slot {
+    /// Hosts as many groups as a server may.
+    fn is_full(&self) -> bool {
+        self.replicas >= GROUPS_PER_SERVER_MAX
+    }
+
+    fn may_be_elected(&self) -> bool {
+        self.available && !self.is_full()
+    }
+
     fn free(&self) -> Amounts {
         self.promisable.left_after(self.allocated)
     }
@@ -211,7 +223,8 @@ impl Fleet {
         auxiliary: bool,
         available: bool,
     ) {
-        let allocated = self.slots.get(&id).map_or(Amounts::ZERO, |slot| slot.allocated);
+        let known = self.slots.get(&id);
+        let (allocated, replicas) = known.map_or((Amounts::ZERO, 0), |slot| (slot.allocated, slot.replicas));
         self.unlist(id);
         let headroom = headroom_of(promisable, self.headroom_permille);
         if let Some(name) = &failure_domain
@@ -226,6 +239,7 @@ impl Fleet {
                 promisable,
                 headroom,
                 allocated,
+                replicas,
                 failure_domain,
                 auxiliary,
                 available,
@@ -246,6 +260,7 @@ impl Fleet {
         self.unlist(id);
         let slot = self.slot_mut(id);
         slot.allocated = slot.allocated.plus(demand);
+        slot.replicas += 1;
         self.list(id);
     }
 
@@ -254,6 +269,7 @@ impl Fleet {
         self.unlist(id);
         let slot = self.slot_mut(id);
         slot.allocated = slot.allocated.minus(demand);
+        slot.replicas -= 1;
         self.list(id);
     }
 
@@ -285,7 +301,7 @@ impl Fleet {
     pub fn fits_on(&self, id: ServerId, demand: Amounts) -> bool {
         self.slots
             .get(&id)
-            .is_some_and(|slot| slot.available && demand.fits(slot.free()))
+            .is_some_and(|slot| slot.may_be_elected() && demand.fits(slot.free()))
     }
 
     /// The resources of this server that are open to an applicant. It need not be available: the replica is there already.
@@ -386,6 +402,14 @@ impl Fleet {
         Amounts::sum(available.map(|slot| slot.promisable))
     }
 
+    /// The number of servers that admission could use if they did not host as many groups as they may.
+    pub fn full_servers(&self) -> usize {
+        let slots = self.slots.values();
+        slots
+            .filter(|slot| slot.available && !slot.auxiliary && slot.is_full())
+            .count()
+    }
+
     /// The number of servers that admission may use.
     pub fn admission_servers(&self) -> usize {
         self.general.len()
@@ -407,7 +431,7 @@ impl Fleet {
     pub(crate) fn free_of_others(&self, members: &[ServerId]) -> impl Iterator<Item = Amounts> {
         self.slots
             .iter()
-            .filter(|(id, slot)| slot.available && !slot.auxiliary && !members.contains(id))
+            .filter(|(id, slot)| slot.may_be_elected() && !slot.auxiliary && !members.contains(id))
             .map(|(_, slot)| slot.free_for_applicants())
     }
 
@@ -418,7 +442,7 @@ impl Fleet {
     }
 
     fn unlist(&mut self, id: ServerId) {
-        let Some(slot) = self.slots.get(&id).filter(|slot| slot.available) else {
+        let Some(slot) = self.slots.get(&id).filter(|slot| slot.may_be_elected()) else {
             return;
         };
         let (key, _) = slot.key(id);
@@ -434,7 +458,7 @@ impl Fleet {
     }
 
     fn list(&mut self, id: ServerId) {
-        let Some(slot) = self.slots.get(&id).filter(|slot| slot.available) else {
+        let Some(slot) = self.slots.get(&id).filter(|slot| slot.may_be_elected()) else {
             return;
         };
         let bit = slot

@@ -1,6 +1,7 @@
 //! Admission of an SLA with an answer for people: demand vectors, or the scarce resource and an SLA that would fit.
 
 use quorate_types::ServerId;
+use quorate_types::limits::GROUPS_PER_SERVER_MAX;
 use quorate_types::sla::{Quote, Refusal, RefusalReason, ReplicaDemand, ScarceResource, Sla};
 
 use crate::admission::{NotPlaced, place_one};
@@ -113,13 +114,30 @@ const NAMES: [&str; 3] = ["CPU", "network", "storage IO"];
 pub fn scarce_for(fleet: &Fleet, demand: Amounts, members: &[ServerId]) -> ScarceResource {
     let mut others = fleet.free_of_others(members).peekable();
     if others.peek().is_none() {
-        return ScarceResource::Servers;
+        return match fleet.full_servers() {
+            0 => ScarceResource::Servers,
+            _ => ScarceResource::Groups,
+        };
     }
     ScarceResource::OF_SERVER[scarcest(demand, others).0]
 }
 
 fn enough_servers(fleet: &Fleet, sla: &Sla) -> Result<(), Refusal> {
     let degree = usize::from(sla.replication_degree);
+    let full = fleet.full_servers();
+    if fleet.admission_servers() < degree && fleet.admission_servers() + full >= degree {
+        let message = format!(
+            "Too many groups: {full} servers in region {} host {GROUPS_PER_SERVER_MAX} groups, which is as many as a \
+             server may. Join servers, or delete groups.",
+            sla.region
+        );
+        return Err(refusal(
+            RefusalReason::TooManyGroups,
+            ScarceResource::Groups,
+            message,
+            None,
+        ));
+    }
     if fleet.admission_servers() < degree {
         let message = format!(
             "{degree} replicas need {degree} servers, and {} servers take replicas in region {} now.",

@@ -8,6 +8,7 @@ use quorate_placement::{
     Amounts, Applicant, Choice, Fleet, Pool, Profile, Replacement, Search, admit, place_batch,
     place_batch_searching, place_one, quote, replace,
 };
+use quorate_types::limits::GROUPS_PER_SERVER_MAX;
 use quorate_types::sla::{RefusalReason, ScarceResource};
 use quorate_types::{Durability, ServerId, Sla};
 
@@ -377,4 +378,29 @@ fn placement_at_scale() {
             assert!(large < 100.0, "{domains} domains: {large} us a replica");
         }
     }
+}
+
+#[test]
+fn a_server_with_as_many_groups_as_it_may_host_takes_no_more_and_the_refusal_says_so() {
+    let mut fleet = Fleet::default();
+    let room = Amounts([u64::MAX / 4; 3]);
+    for id in [1, 2] {
+        fleet.set_server(ServerId(id), room, None, false, true);
+    }
+    let one = Amounts([1, 1, 1]);
+    for _ in 0..GROUPS_PER_SERVER_MAX {
+        fleet.charge(ServerId(1), one);
+    }
+    assert!(!fleet.fits_on(ServerId(1), one));
+    assert_eq!((fleet.admission_servers(), fleet.full_servers()), (1, 1));
+    let profile = Profile::default_profile();
+    let sla = |replication_degree| sla(replication_degree, 64, 1, false);
+    let refused = admit(&mut fleet, &profile, &sla(2)).unwrap_err();
+    assert_eq!(
+        (refused.reason, refused.scarce_resource),
+        (RefusalReason::TooManyGroups, ScarceResource::Groups)
+    );
+    assert_eq!(admit(&mut fleet, &profile, &sla(1)), Ok(vec![ServerId(2)]));
+    fleet.release(ServerId(1), one);
+    assert!(admit(&mut fleet, &profile, &sla(2)).is_ok());
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use quorate_telemetry::usage::{Histogram, Sample, Totals, UsageBatch, UsageRecord, WindowBook};
+use quorate_types::limits::TELEMETRY_TIME_RECORDS_PER_ROUND_MAX;
 use quorate_types::{GroupId, Role};
 use uuid::Uuid;
 
@@ -434,4 +435,46 @@ proptest! {
             prop_assert!(record.first_committed_entries <= record.committed_entries);
         }
     }
+}
+
+#[test]
+fn idle_groups_are_sent_in_turn_and_each_when_its_minute_has_ended() {
+    let groups = 3 * TELEMETRY_TIME_RECORDS_PER_ROUND_MAX;
+    let mut book = WindowBook::default();
+    let mut heads: Vec<Head> = (0..groups as u128)
+        .map(|number| Head::new(number, START_MS))
+        .collect();
+    let mut sent_in = Vec::new();
+    let mut last: BTreeMap<GroupId, u64> = BTreeMap::new();
+    for second in 0..=60 {
+        let at_ms = START_MS + second * 1_000;
+        for (number, head) in heads.iter_mut().enumerate() {
+            head.serve(at_ms, u64::from(number == 7));
+            head.sample(&mut book);
+        }
+        book.end_round(at_ms);
+        let mut sent = 0;
+        loop {
+            let batch = book.pending(256);
+            if batch.records.is_empty() {
+                break;
+            }
+            sent += batch.records.len();
+            let first = batch
+                .records
+                .iter()
+                .filter(|record| record.window_start_s == START_MS / 1_000);
+            last.extend(first.map(|record| (record.group, record.active_ms)));
+            book.mark_sent(&batch.marks);
+        }
+        sent_in.push(sent);
+    }
+    assert_eq!(sent_in[0], groups, "each record begins by being sent");
+    let most = TELEMETRY_TIME_RECORDS_PER_ROUND_MAX + 1;
+    assert!(sent_in[1..60].iter().all(|sent| *sent == most), "{sent_in:?}");
+    assert_eq!(last.len(), groups);
+    assert!(
+        last.values().all(|active_ms| *active_ms == 60_000),
+        "the ended minute is whole"
+    );
 }

@@ -208,8 +208,14 @@ pub const LINK_OUTBOX_BYTES_MAX: usize = 128 << 20;
 /// of milliseconds. With every group's window of [`CATCHUP_WINDOW_BYTES`] they stay far below the bound above.
 pub const LINK_FEED_BYTES_MAX: usize = 32 << 20;
 
-/// Telemetry records kept while Redis is away: four hours of minutes for 32 groups.
-pub const TELEMETRY_WINDOWS_MAX: usize = 8_192;
+/// Telemetry records kept: two minutes of the fullest server, and while Redis is away two days of minutes for 45 groups.
+/// They take 60 MB then.
+pub const TELEMETRY_WINDOWS_MAX: usize = 2 * GROUPS_PER_SERVER_MAX;
+/// Records sent each second in which nothing but time has passed. Up to so many idle groups are as current as busy ones;
+/// of more, each is sent in turn and when its minute has ended.
+pub const TELEMETRY_TIME_RECORDS_PER_ROUND_MAX: usize = 1_024;
+/// Groups with nothing to show in the entry of one second for charts. Beyond, they are left out of it.
+pub const TELEMETRY_LIVE_IDLE_MAX: usize = 1_024;
 /// Records in one stream entry: keeps an entry, and the repetition of a failed send, below a megabyte.
 pub const TELEMETRY_RECORDS_PER_ENTRY_MAX: usize = 256;
 /// Changes of grants that wait for Redis: minutes of a busy server. Beyond, the oldest are dropped and counted.
@@ -235,6 +241,16 @@ pub const GROUPS_PER_SERVER_MAX: usize = 65_536;
 /// Changed groups in one heartbeat; further ones are in the next. The coordinator reads such a heartbeat in some ten
 /// milliseconds, and all groups of the fullest server arrive in eight.
 pub const REPORTS_PER_HEARTBEAT_MAX: usize = 8_192;
+
+/// Groups that one process quarantines. With more the process itself is at fault, and ends.
+pub const QUARANTINED_GROUPS_MAX: usize = 16;
+/// The text of the assertion that stopped a replica, which is in heartbeats and events: some sentences.
+pub const QUARANTINE_REASON_CHARS_MAX: usize = 256;
+/// A group of which so many replicas were quarantined within [`QUARANTINES_REMEMBERED_MS`] is quarantined as a whole: the
+/// cause goes with the group, and would stop one server's replica after another.
+pub const QUARANTINES_MAX: usize = 2;
+/// An hour: a replacement has learned the largest log by then, and clients have sent again.
+pub const QUARANTINES_REMEMBERED_MS: u64 = 3_600_000;
 
 /// The text of a server's storage fault, which the coordinator keeps in its log and in events: a sentence.
 pub const STORAGE_FAULT_CHARS_MAX: usize = 256;

@@ -116,6 +116,8 @@ pub enum RefusalReason {
     /// One group is served by one shard of a server; no fleet is large enough.
     BeyondShardPeak,
     TooFewServers,
+    /// Servers have room, but as many groups as a server may host.
+    TooManyGroups,
     UnknownRegion,
 }
 
@@ -127,6 +129,8 @@ pub enum ScarceResource {
     StorageIo,
     Servers,
     Shard,
+    /// Places of groups: servers host as many as they may.
+    Groups,
 }
 
 impl ScarceResource {

@@ -6,10 +6,16 @@
 //! Counts between two samples belong to the window in which the time between them began. Only the time itself (active,
 //! paused) is divided at the end of a window. A record's committed counters are the log's own, since it began. So lost
 //! windows make SLIs incomplete, and never usage.
+//!
+//! Of an idle group nothing changes but the time that passed. Such records are sent a bounded number at a time, in turn,
+//! and each once its window has ended. So idle groups cost little, however many there are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 
-use quorate_types::limits::{TELEMETRY_RESEND_S, TELEMETRY_WINDOWS_MAX};
+use quorate_types::limits::{
+    TELEMETRY_RESEND_S, TELEMETRY_TIME_RECORDS_PER_ROUND_MAX, TELEMETRY_WINDOWS_MAX,
+};
 use quorate_types::{Epoch, GroupId, Micros};
 
 use super::record::{UsageRecord, WINDOW_MS, WINDOW_S};
@@ -36,6 +42,8 @@ struct Kept {
     paused_us: Micros,
     /// Grows with each change of the record.
     version: u64,
+    /// The newest version that differs by more than time, or ended the window.
+    counted: u64,
     /// The newest version that Redis is known to have.
     sent: u64,
     /// Entries and bytes read, in the newest version that Redis may have.
@@ -76,6 +84,12 @@ pub struct Mark {
 pub struct WindowBook {
     kept: BTreeMap<Key, Kept>,
     groups: HashMap<GroupId, Tracked>,
+    /// Records to be sent that count something new, and those in which time alone passed.
+    urgent: BTreeSet<Key>,
+    timed: BTreeSet<Key>,
+    /// The last one of those that was sent, and how many of them may be sent until the round ends.
+    timed_last: Option<Key>,
+    timed_left: usize,
     windows_max: usize,
     dropped: u64,
 }
@@ -92,6 +106,10 @@ impl WindowBook {
         Self {
             kept: BTreeMap::new(),
             groups: HashMap::new(),
+            urgent: BTreeSet::new(),
+            timed: BTreeSet::new(),
+            timed_last: None,
+            timed_left: TELEMETRY_TIME_RECORDS_PER_ROUND_MAX,
             windows_max,
             dropped: 0,
         }
@@ -130,13 +148,18 @@ impl WindowBook {
                 .or_insert_with(|| Kept::new(sample, key.window_start_s, first));
             let was = kept.record.clone();
             kept.note_amounts(sample);
-            kept.add_time(active[at], paused[at]);
             if at == 0 {
                 kept.add_counts(&delta, &before, sample);
             }
+            let counts_more = kept.record != was;
+            kept.add_time(active[at], paused[at]);
             if kept.record != was {
                 kept.version += 1;
             }
+            if counts_more {
+                kept.counted = kept.version;
+            }
+            self.index(key);
         }
         let after = Tracked {
             since_us: sample.since_us,
@@ -159,9 +182,38 @@ impl WindowBook {
             tracked.rounds_missed += 1;
             tracked.rounds_missed <= FORGET_AFTER_ROUNDS
         });
+        self.timed_left = TELEMETRY_TIME_RECORDS_PER_ROUND_MAX;
+        let ended = |key: &&Key| (key.window_start_s + WINDOW_S) * 1000 <= now_ms;
+        for key in self.timed.iter().take_while(ended).copied().collect::<Vec<_>>() {
+            if let Some(kept) = self.kept.get_mut(&key) {
+                kept.counted = kept.version;
+            }
+            self.index(key);
+        }
         let keep_from_s = (now_ms / 1000).saturating_sub(TELEMETRY_RESEND_S + WINDOW_S);
         self.kept
             .retain(|key, kept| kept.is_pending() || key.window_start_s >= keep_from_s);
+    }
+
+    /// Keeps the lists of records to be sent in step.
+    fn index(&mut self, key: Key) {
+        self.urgent.remove(&key);
+        self.timed.remove(&key);
+        match self.kept.get(&key) {
+            Some(kept) if kept.counted > kept.sent => self.urgent.insert(key),
+            Some(kept) if kept.is_pending() => self.timed.insert(key),
+            _ => false,
+        };
+    }
+
+    /// Records in which time alone passed, in turn.
+    fn next_timed(&self, count: usize) -> Vec<Key> {
+        let Some(last) = self.timed_last else {
+            return self.timed.iter().take(count).copied().collect();
+        };
+        let behind = self.timed.range((Bound::Excluded(last), Bound::Unbounded));
+        let before = self.timed.range(..=last);
+        behind.chain(before).take(count).copied().collect()
     }
 
     /// The oldest records that changed since they were last sent, up to `records_max`.
@@ -170,18 +222,17 @@ impl WindowBook {
             records: Vec::new(),
             marks: Vec::new(),
         };
-        for (key, kept) in self
-            .kept
-            .iter_mut()
-            .filter(|(_, kept)| kept.is_pending())
-            .take(records_max)
-        {
+        let mut keys: Vec<Key> = self.urgent.iter().take(records_max).copied().collect();
+        let timed = self.next_timed((records_max - keys.len()).min(self.timed_left));
+        self.timed_left -= timed.len();
+        self.timed_last = timed.last().copied().or(self.timed_last);
+        keys.extend(timed);
+        for key in keys {
+            let kept = self.kept.get_mut(&key).expect("a record to be sent is kept");
             kept.attempted_reads = (kept.record.read_entries, kept.record.read_bytes);
             batch.records.push(kept.record.clone());
-            batch.marks.push(Mark {
-                key: *key,
-                version: kept.version,
-            });
+            let version = kept.version;
+            batch.marks.push(Mark { key, version });
         }
         batch
     }
@@ -192,6 +243,7 @@ impl WindowBook {
             if let Some(kept) = self.kept.get_mut(&mark.key) {
                 kept.sent = kept.sent.max(mark.version);
             }
+            self.index(mark.key);
         }
     }
 
@@ -200,10 +252,12 @@ impl WindowBook {
         for kept in self.kept.values_mut() {
             kept.sent = 0;
         }
+        self.timed.clear();
+        self.urgent = self.kept.keys().copied().collect();
     }
 
     pub fn has_pending(&self) -> bool {
-        self.kept.values().any(Kept::is_pending)
+        !self.urgent.is_empty() || !self.timed.is_empty()
     }
 
     /// Records kept, pending or not.
@@ -225,17 +279,16 @@ impl WindowBook {
         if self.kept.len() <= self.windows_max {
             return;
         }
-        if let Some(key) = self
-            .kept
-            .iter()
-            .find(|(_, kept)| !kept.is_pending())
-            .map(|(key, _)| *key)
-        {
+        let is_any_sent = self.kept.len() > self.urgent.len() + self.timed.len();
+        let mut sent = self.kept.iter().filter(|(_, kept)| !kept.is_pending());
+        if let Some(key) = is_any_sent.then(|| sent.next()).flatten().map(|(key, _)| *key) {
             self.kept.remove(&key);
         }
         while self.kept.len() > self.windows_max {
             let (key, kept) = self.kept.pop_first().expect("more than the bound");
             self.dropped += 1;
+            self.urgent.remove(&key);
+            self.timed.remove(&key);
             if let Some(tracked) = self.groups.get_mut(&key.group) {
                 tracked.carried_reads.0 += kept.record.read_entries - kept.attempted_reads.0;
                 tracked.carried_reads.1 += kept.record.read_bytes - kept.attempted_reads.1;
@@ -288,6 +341,7 @@ impl Kept {
             active_us: 0,
             paused_us: 0,
             version: 1,
+            counted: 1,
             sent: 0,
             attempted_reads: (0, 0),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use quorate_types::limits::TELEMETRY_LIVE_IDLE_MAX;
 use quorate_types::{Epoch, GroupId, Role};
 
 use super::record::LiveGroup;
@@ -61,7 +62,7 @@ impl LiveMeter {
 
     /// Rates of the groups whose head is here, since the last call. Groups without a sample since are forgotten.
     pub fn take(&mut self) -> Vec<LiveGroup> {
-        let mut taken = Vec::new();
+        let (mut taken, mut idle) = (Vec::new(), 0);
         self.groups.retain(|group, meter| {
             if !std::mem::replace(&mut meter.is_fresh, false) {
                 return false;
@@ -69,7 +70,10 @@ impl LiveMeter {
             let latency = meter.latency.take();
             let first = std::mem::replace(&mut meter.first, meter.last);
             let elapsed_ms = meter.last.at_ms - first.at_ms;
-            if matches!(meter.role, Role::Head | Role::Sole) && elapsed_ms > 0 {
+            let is_idle = latency.total() == 0 && meter.last.offered_entries == first.offered_entries;
+            idle += usize::from(is_idle);
+            let is_shown = !is_idle || idle <= TELEMETRY_LIVE_IDLE_MAX;
+            if matches!(meter.role, Role::Head | Role::Sole) && elapsed_ms > 0 && is_shown {
                 let per_s = |count: u64| (count * 1000 + elapsed_ms / 2) / elapsed_ms;
                 let (offered, throttled) = (
                     meter.last.offered_entries - first.offered_entries,

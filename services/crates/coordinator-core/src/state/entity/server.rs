@@ -141,6 +141,7 @@ pub fn lacking(scarce: ScarceResource) -> &'static str {
         ScarceResource::Cpu => "no other server has enough CPU free for its replicas",
         ScarceResource::Network => "no other server has enough network free for its replicas",
         ScarceResource::StorageIo => "no other server has enough storage IO free for its replicas",
+        ScarceResource::Groups => "every other server hosts as many groups as a server may",
         ScarceResource::Servers | ScarceResource::Shard => {
             "there is no other server that its replicas could go to; join one"
         }
