@@ -20,6 +20,7 @@ export const Code = {
   syncing: 24,
   epoch_changed: 25,
   cut_off: 26,
+  group_quarantined: 27,
   throttled: 30,
   overloaded: 31,
   deadline_exceeded: 32,
@@ -236,6 +237,16 @@ export const CODES: ReadonlyMap<number, CodeInfo> = new Map<number, CodeInfo>([
       retry: "handle",
       meaning: "The head reaches neither its chain nor the coordinator, so another may have taken its place.",
       action: "Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.",
+    },
+  ],
+  [
+    27,
+    {
+      name: "group_quarantined",
+      fault: "service",
+      retry: "never",
+      meaning: "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept.",
+      action: "Wait until an operator has released the group; whether batches that had no answer were ordered is known then.",
     },
   ],
   [

@@ -26,7 +26,7 @@ pub mod client_side {
 }
 
 /// Every code, in order.
-pub static CODES: [CodeInfo; 42] = [
+pub static CODES: [CodeInfo; 43] = [
     CodeInfo {
         code: 1,
         name: "protocol_error",
@@ -170,6 +170,14 @@ pub static CODES: [CodeInfo; 42] = [
         retry: "handle",
         meaning: "The head reaches neither its chain nor the coordinator, so another may have taken its place.",
         action: "Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.",
+    },
+    CodeInfo {
+        code: 27,
+        name: "group_quarantined",
+        fault: "service",
+        retry: "never",
+        meaning: "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept.",
+        action: "Wait until an operator has released the group; whether batches that had no answer were ordered is known then.",
     },
     CodeInfo {
         code: 30,

@@ -269,7 +269,8 @@ async fn converse(
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut sent, mut answered) = (0u64, 0u64);
-    shared.coordinator.connected();
+    // Coordinators that take changes know quarantine: both came in one release.
+    shared.coordinator.connected(welcome.takes_changes);
     let mut renew_at = Instant::now() + certificates.renew_in();
     loop {
         tokio::select! {
@@ -323,6 +324,9 @@ fn obey(shared: &Shared, message: ToServer) {
         }
         ToServer::Drop { group_id, epoch } => host(shared, group_id, Hosting::Drop { group_id, epoch }),
         ToServer::Lost { group_id } => host(shared, group_id, Hosting::Lost(group_id)),
+        ToServer::Quarantined { group_id, epoch } => {
+            host(shared, group_id, Hosting::Quarantined { group_id, epoch });
+        }
         ToServer::ClientKeys { keys } => match Keys::from_jwks(&keys) {
             Ok(keys) => shared.access.set_client_keys(keys),
             Err(trouble) => tracing::error!(trouble, "the new client keys cannot be used; the old ones stay"),
@@ -362,6 +366,7 @@ fn heartbeat(seq: u64, takes_changes: bool, shared: &Shared) -> Heartbeat {
         storage_fault: shared.coordinator.storage_fault(),
         slow: shared.coordinator.slow(),
         changes,
+        quarantined: shared.coordinator.quarantined(),
     }
 }
 

@@ -26,12 +26,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    // An invariant that does not hold ends the server: its replicas are replaced, and nothing wrong is served.
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
-        std::process::abort();
-    }));
+    // An invariant that does not hold stops its group; one that is of no group ends the server. Replicas are replaced, and
+    // nothing wrong is served.
+    shard::quarantine::end_on_panic(std::panic::take_hook());
     let flags = flags::Flags::parse();
     let guard = quorate_telemetry::init(quorate_telemetry::TelemetryOptions {
         service: "quorate-replica",

@@ -44,6 +44,11 @@ pub enum Hosting {
     },
     /// Nothing of the group is left anywhere; its clients shall hear so.
     Lost(GroupId),
+    /// All of the group is in quarantine, in this epoch; its clients shall hear so.
+    Quarantined {
+        group_id: GroupId,
+        epoch: Epoch,
+    },
     Recovered {
         group_id: GroupId,
         replica: Box<Replica>,
@@ -121,6 +126,8 @@ pub enum ClientMessage {
     },
     /// To a connection of this shard: the group, of another, did not take the channel; `number` is its ATTACH's.
     NotAttached { client: ClientRef, number: u64 },
+    /// The group, of whichever shard, is in quarantine: nobody answers what connections wait for.
+    Quarantined { group_id: GroupId },
     /// A connection of this shard costs another too much.
     Close { connection: u64 },
 }

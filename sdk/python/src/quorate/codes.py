@@ -29,6 +29,7 @@ class Code(IntEnum):
     SYNCING = 24
     EPOCH_CHANGED = 25
     CUT_OFF = 26
+    GROUP_QUARANTINED = 27
     THROTTLED = 30
     OVERLOADED = 31
     DEADLINE_EXCEEDED = 32
@@ -192,6 +193,13 @@ CODES: dict[int, CodeInfo] = {
         "handle",
         "The head reaches neither its chain nor the coordinator, so another may have taken its place.",
         "Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.",
+    ),
+    27: CodeInfo(
+        "group_quarantined",
+        "service",
+        "never",
+        "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept.",
+        "Wait until an operator has released the group; whether batches that had no answer were ordered is known then.",
     ),
     30: CodeInfo(
         "throttled",

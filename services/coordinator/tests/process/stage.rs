@@ -312,6 +312,7 @@ impl Server {
             storage_fault: None,
             slow: Vec::new(),
             changes: None,
+            quarantined: Vec::new(),
         }));
         while let Some(message) = self.receive(Duration::from_millis(5)) {
             match message {

@@ -8,12 +8,23 @@ use crate::event::Request;
 use crate::output::{Output, Outputs};
 use crate::refusal::Refusal;
 
-/// Refuses what a client asks of a group that is not here; `is_lost`: nothing of it is left anywhere.
-pub fn refuse_absent(client: ClientRef, request: &Request, is_lost: bool, out: &mut Outputs) {
-    let code = if is_lost {
-        Code::GroupLost
-    } else {
-        Code::GroupNotHere
+/// The reason why a group is not served here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// It is elsewhere, or was deleted.
+    NotHere,
+    /// Nothing of it is left anywhere.
+    Lost,
+    /// It is quarantined as a whole.
+    Quarantined,
+}
+
+/// Refuses what a client asks of a group that is not here.
+pub fn refuse_absent(client: ClientRef, request: &Request, absence: Absence, out: &mut Outputs) {
+    let code = match absence {
+        Absence::NotHere => Code::GroupNotHere,
+        Absence::Lost => Code::GroupLost,
+        Absence::Quarantined => Code::GroupQuarantined,
     };
     match request {
         Request::Gone => {}

@@ -286,7 +286,13 @@ impl Group {
         let arriving = Spans::arriving(&self.replica, turn, &event);
         let acks_from = out.acks.len();
         let mut commands = std::mem::take(&mut out.commands);
+        let before = self.replica.log().last_index();
         self.replica.step(turn.now_us, event, &mut commands);
+        assert!(
+            !planted::is_poison(self.id.0.as_u128(), before, self.replica.log().last_index()),
+            "{}",
+            planted::POISON
+        );
         self.carry_out(turn, &mut commands, out);
         out.commands = commands;
         self.retried.extend(out.acks.drain(acks_from..));

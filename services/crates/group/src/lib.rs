@@ -41,7 +41,7 @@ mod spans;
 mod turn;
 mod view;
 
-pub use absent::refuse_absent;
+pub use absent::{Absence, refuse_absent};
 pub use event::{CopierId, Event, Generation, Lack, PageRead, Reader, Request};
 pub use grant::Grant;
 pub use group::Group;

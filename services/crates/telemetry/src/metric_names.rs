@@ -74,6 +74,11 @@ pub const LINKS_UP: Metric = Metric {
     unit: "{link}",
     description: "Links to other servers that are open.",
 };
+pub const QUARANTINED: Metric = Metric {
+    name: "quorate.groups.quarantined",
+    unit: "{group}",
+    description: "Groups whose replica on this server an assertion stopped.",
+};
 pub const GROUPS: Metric = Metric {
     name: "quorate.groups",
     unit: "{group}",
@@ -96,7 +101,7 @@ pub const CPU_TIME: Metric = Metric {
 };
 
 /// In the order of the reference.
-pub const ALL: [Metric; 17] = [
+pub const ALL: [Metric; 18] = [
     APPENDS,
     ENTRIES,
     BYTES,
@@ -110,6 +115,7 @@ pub const ALL: [Metric; 17] = [
     JOURNAL_SYNCS,
     JOURNAL_BYTES,
     LINKS_UP,
+    QUARANTINED,
     GROUPS,
     SPANS_DROPPED,
     MEMORY,

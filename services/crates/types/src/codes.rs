@@ -40,6 +40,8 @@ pub enum Code {
     EpochChanged = 25,
     /// The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves.
     CutOff = 26,
+    /// An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept. Wait until an operator has released the group; whether batches that had no answer were ordered is known then.
+    GroupQuarantined = 27,
     /// The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time.
     Throttled = 30,
     /// The server's queue for this group is full though the rate is within its SLA. Retry after the given time.
@@ -114,6 +116,7 @@ impl Code {
         Code::Syncing,
         Code::EpochChanged,
         Code::CutOff,
+        Code::GroupQuarantined,
         Code::Throttled,
         Code::Overloaded,
         Code::DeadlineExceeded,
@@ -159,6 +162,7 @@ impl Code {
             Code::Syncing => "syncing",
             Code::EpochChanged => "epoch_changed",
             Code::CutOff => "cut_off",
+            Code::GroupQuarantined => "group_quarantined",
             Code::Throttled => "throttled",
             Code::Overloaded => "overloaded",
             Code::DeadlineExceeded => "deadline_exceeded",
@@ -201,6 +205,7 @@ impl Code {
             Code::Syncing => Retry::Here,
             Code::EpochChanged => Retry::Head,
             Code::CutOff => Retry::Handle,
+            Code::GroupQuarantined => Retry::Never,
             Code::Throttled => Retry::Here,
             Code::Overloaded => Retry::Here,
             Code::DeadlineExceeded => Retry::Here,
@@ -277,6 +282,9 @@ impl Code {
             }
             Code::CutOff => {
                 "The head reaches neither its chain nor the coordinator, so another may have taken its place. Look for the head at the other servers of the handle; the retry is ordered once. SDKs do it by themselves."
+            }
+            Code::GroupQuarantined => {
+                "An assertion of ours stopped several replicas of the group, so it takes no requests. Its data is kept. Wait until an operator has released the group; whether batches that had no answer were ordered is known then."
             }
             Code::Throttled => {
                 "The group is above its reserved rate and the queue is full. Slow down, send more entries in a batch (a batch costs something itself), or reserve more; retry after the given time."

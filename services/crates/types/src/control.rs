@@ -99,6 +99,19 @@ pub struct Heartbeat {
     /// Present: `groups` has only those that changed since the last heartbeat on this connection. Absent: it has all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ReportChanges>,
+    /// Replicas that an assertion stopped in this process, until the server drops them. All of them each time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<QuarantinedReplica>,
+}
+
+/// A replica that an assertion stopped: it is served no more by this process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuarantinedReplica {
+    pub group_id: GroupId,
+    /// The epoch that it was in.
+    pub epoch: Epoch,
+    /// The assertion, for people.
+    pub reason: String,
 }
 
 /// A server that slows groups of this server, as seen by pending bytes and records rather than by its heartbeat. A server
@@ -200,6 +213,12 @@ pub enum ToServer {
     /// configured for the group again or drops it.
     Lost {
         group_id: GroupId,
+    },
+    /// The group is quarantined as a whole in this epoch. A server that has its replica in quarantine answers clients
+    /// `group_quarantined`, until a later epoch. Sent to such servers alone.
+    Quarantined {
+        group_id: GroupId,
+        epoch: Epoch,
     },
 }
 

@@ -171,6 +171,28 @@ pub fn on(bug: Bug) -> bool {
     cfg!(debug_assertions) && ON.get() == Some(bug)
 }
 
+/// The planted assertion's text.
+pub const POISON: &str = "a planted assertion does not hold";
+
+thread_local! {
+    static POISONED: std::cell::Cell<Option<(u128, u64)>> = const { std::cell::Cell::new(None) };
+}
+
+/// Whether an assertion is planted at a batch of this group with an index in `(before, to]`: the batch is poison to each
+/// replica that takes it.
+#[inline(always)]
+pub fn is_poison(group: u128, before: u64, to: u64) -> bool {
+    cfg!(debug_assertions)
+        && POISONED
+            .get()
+            .is_some_and(|(of, index)| of == group && before < index && index <= to)
+}
+
+/// Plants such an assertion in this thread: in which group, at which index; or takes it away.
+pub fn poison(at: Option<(u128, u64)>) {
+    POISONED.set(at);
+}
+
 /// Turns this bug on in this thread, or all off.
 #[cfg(debug_assertions)]
 pub fn plant(bug: Option<Bug>) {

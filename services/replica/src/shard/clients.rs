@@ -246,6 +246,15 @@ impl Clients {
         self.send(client, message);
     }
 
+    /// A group is in quarantine. Nobody can say which requests to it happened, so its connections end: their clients take
+    /// what has no answer for unknown, and ask again elsewhere.
+    pub fn close_of(&self, group_id: GroupId) {
+        let of_group = |connection: &&Connection| connection.channels.groups().any(|(_, of)| of == group_id);
+        for connection in self.connections.values().filter(of_group) {
+            connection.close_at_once("a group of it is in quarantine");
+        }
+    }
+
     pub fn close_for_remote(&self, id: u64) {
         if let Some(connection) = self.connections.get(&id) {
             connection.close_at_once("does not read the answers from groups of other shards");

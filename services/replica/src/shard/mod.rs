@@ -12,6 +12,7 @@
 //! - [`Shard`]: groups, and their events
 //! - `executor`: what groups want done, to the handlers
 //! - `clients`, `links`, `disk`, `wakeups`: handlers, each with its own state
+//! - `quarantine`: assertions of one group
 //! - `hosted`, `connection`, `remote_connections`, `flush_wake`: what they consist of
 
 mod client_task;
@@ -24,6 +25,7 @@ mod flush_wake;
 mod hosted;
 mod link_task;
 mod links;
+pub mod quarantine;
 mod read_batch;
 mod remote_connections;
 pub mod run;
@@ -31,25 +33,27 @@ mod slow;
 mod wakeups;
 
 #[cfg(test)]
+mod quarantine_tests;
+#[cfg(test)]
 mod shard_tests;
 #[cfg(test)]
 mod test_shard;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use quorate_chain::{ClientRef, Replica, ReplicaEvent};
-use quorate_group::{Event, Group, Outputs, Request, Turn, refuse_absent};
+use quorate_group::{Absence, Event, Group, Outputs, Request, Turn, refuse_absent};
 use quorate_group_log::{Answer, LogLocation};
 use quorate_journal::Lsn;
 use quorate_qos::Pace;
 use quorate_recovery::Places;
 use quorate_telemetry::ServerCounts;
 use quorate_telemetry::usage::Sample;
-use quorate_types::control::ToCoordinator;
+use quorate_types::control::{QuarantinedReplica, ToCoordinator};
 use quorate_types::ids::IdMap;
-use quorate_types::limits::CATCHUP_BURST_MS;
+use quorate_types::limits::{CATCHUP_BURST_MS, QUARANTINE_REASON_CHARS_MAX};
 use quorate_types::{Durability, Epoch, GroupConfig, GroupId, Micros, ServerId};
 use quorate_wire::peer::Envelope;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -66,7 +70,16 @@ use executor::Executor;
 use flush_wake::FlushWake;
 use hosted::Hosted;
 use links::Links;
+use quarantine::guard;
 use wakeups::Wakeups;
+
+/// A replica in quarantine.
+struct Quarantined {
+    /// The epoch that it was in.
+    epoch: Epoch,
+    /// The epoch in which the group is quarantined as a whole.
+    whole_in: Option<Epoch>,
+}
 
 pub struct Shard {
     groups: IdMap<GroupId, Hosted>,
@@ -83,6 +96,8 @@ pub struct Shard {
     parted: Vec<Sample>,
     /// Groups that were here and are lost.
     lost: HashSet<GroupId>,
+    /// Groups whose replica an assertion stopped.
+    quarantined: HashMap<GroupId, Quarantined>,
     next_hosting: u64,
     /// Counts [`Shard::tick`].
     ticks: u64,
@@ -116,6 +131,7 @@ impl Shard {
             flush_wake,
             parted: Vec::new(),
             lost: HashSet::new(),
+            quarantined: HashMap::new(),
             next_hosting: 1,
             ticks: 0,
         };
@@ -163,7 +179,11 @@ impl Shard {
         let Some(hosted) = self.groups.get_mut(&group_id) else {
             return Some(event);
         };
-        hosted.core.step(&mut self.turn, event, &mut self.outputs);
+        let stepped = guard(|| hosted.core.step(&mut self.turn, event, &mut self.outputs));
+        if let Err(reason) = stepped {
+            self.quarantine(group_id, reason);
+            return None;
+        }
         if !self.outputs.is_empty() {
             self.executor
                 .carry_out(group_id, hosted, &mut self.outputs, self.turn.now_us);
@@ -237,9 +257,49 @@ impl Shard {
             hosted.held_on = self.executor.links.hold(successor, group_id, hosted.held_on);
             hosted.core.hold(hosted.held_on.is_some());
         }
-        hosted.core.flush(&mut self.turn, &mut self.outputs);
+        let flushed = guard(|| hosted.core.flush(&mut self.turn, &mut self.outputs));
+        if let Err(reason) = flushed {
+            return self.quarantine(group_id, reason);
+        }
         self.executor
             .carry_out(group_id, hosted, &mut self.outputs, self.turn.now_us);
+    }
+
+    /// An assertion stopped the group's replica: its state and the outputs of its last step are dropped, as if it had
+    /// crashed before them. Its data on disk stays.
+    fn quarantine(&mut self, group_id: GroupId, reason: String) {
+        self.outputs = Outputs::default();
+        let Some(hosted) = self.groups.remove(&group_id) else {
+            return;
+        };
+        let epoch = hosted.core.replica().epoch();
+        let reason: String = reason.chars().take(QUARANTINE_REASON_CHARS_MAX).collect();
+        tracing::error!(%group_id, epoch, reason, "an assertion stopped a group's replica; it is in quarantine");
+        self.quarantined.insert(
+            group_id,
+            Quarantined {
+                epoch,
+                whole_in: None,
+            },
+        );
+        let shared = self.shared();
+        shared.peers.forget(group_id);
+        shared.append_costs.forget(group_id);
+        shared.coordinator.forget_group(group_id);
+        shared.coordinator.begin_quarantine(QuarantinedReplica {
+            group_id,
+            epoch,
+            reason,
+        });
+        shared
+            .shards
+            .broadcast(|| ShardMessage::Client(ClientMessage::Quarantined { group_id }));
+    }
+
+    /// The replica's data is dropped: it may come again. True: it was in quarantine.
+    fn end_quarantine(&mut self, group_id: GroupId) -> bool {
+        self.shared().coordinator.end_quarantine(group_id);
+        self.quarantined.remove(&group_id).is_some()
     }
 
     fn submit_to_journal(&mut self) {
@@ -345,6 +405,7 @@ impl Shard {
         let mut groups = std::mem::take(&mut self.parted);
         let mut counts = ServerCounts {
             links_up: self.executor.links.len() as u64,
+            quarantined: self.quarantined.len() as u64,
             ..ServerCounts::default()
         };
         for hosted in self.groups.values_mut() {
@@ -391,6 +452,11 @@ impl Shard {
         match message {
             Hosting::Configure(config) => self.configure(*config),
             Hosting::Drop { group_id, epoch } => self.drop_group(group_id, epoch),
+            Hosting::Quarantined { group_id, epoch } => {
+                if let Some(quarantined) = self.quarantined.get_mut(&group_id) {
+                    quarantined.whole_in = Some(epoch);
+                }
+            }
             Hosting::Lost(group_id) => {
                 self.lost.insert(group_id);
             }
@@ -412,6 +478,9 @@ impl Shard {
 
     pub fn configure(&mut self, config: GroupConfig) {
         let group_id = config.group_id;
+        if self.stays_in_quarantine(&config) {
+            return;
+        }
         self.lost.remove(&group_id);
         self.shared().note_config(&config);
         if !self.groups.contains_key(&group_id) {
@@ -434,6 +503,24 @@ impl Shard {
         }
     }
 
+    /// Whether the group is in quarantine here, and the configuration does not end that. One of a reset group does: the
+    /// log that the replica had is dropped.
+    fn stays_in_quarantine(&mut self, config: &GroupConfig) -> bool {
+        let group_id = config.group_id;
+        let Some(quarantined) = self.quarantined.get_mut(&group_id) else {
+            return false;
+        };
+        quarantined.whole_in = quarantined.whole_in.filter(|epoch| config.epoch <= *epoch);
+        let former = quarantined.epoch;
+        if config.beginning.is_none_or(|beginning| beginning.epoch <= former) {
+            return true;
+        }
+        self.end_quarantine(group_id);
+        self.executor.disk.write_dropped(group_id);
+        self.flush_wake.wake_again();
+        false
+    }
+
     fn recovered(&mut self, group_id: GroupId, replica: Replica, places: Places, is_damaged: bool) {
         let (me, hosting, now) = (self.shared().server_id(), self.new_hosting(), clock::now_us());
         let core = Group::recovered(group_id, me, replica, is_damaged, hosting, now, &mut self.outputs);
@@ -448,20 +535,24 @@ impl Shard {
 
     /// Forgets a group and, once the journal has the note, its data.
     fn drop_group(&mut self, group_id: GroupId, epoch: Epoch) {
-        let here = self
-            .groups
-            .get(&group_id)
-            .map_or(0, |hosted| hosted.core.replica().epoch());
+        let here = match self.groups.get(&group_id) {
+            Some(hosted) => hosted.core.replica().epoch(),
+            None => self.quarantined.get(&group_id).map_or(0, |one| one.epoch),
+        };
         if here > epoch {
             return tracing::info!(%group_id, epoch, here, "the drop is of an earlier epoch: the group stays");
         }
         self.lost.remove(&group_id);
         self.event(group_id, Event::Leave);
         self.prepare_turn();
-        if let Some(mut hosted) = self.groups.remove(&group_id) {
-            self.parted.extend(hosted.core.take_samples(&self.turn));
+        let was_quarantined = self.end_quarantine(group_id);
+        let hosted = self.groups.remove(&group_id);
+        if hosted.is_some() || was_quarantined {
             self.executor.disk.write_dropped(group_id);
             self.flush_wake.wake_again();
+        }
+        if let Some(mut hosted) = hosted {
+            self.parted.extend(hosted.core.take_samples(&self.turn));
         }
         let shared = self.shared();
         shared.peers.forget(group_id);
@@ -497,6 +588,7 @@ impl Shard {
             ClientMessage::NotAttached { client, number } => {
                 self.executor.clients.free_channel(client, number)
             }
+            ClientMessage::Quarantined { group_id } => self.executor.clients.close_of(group_id),
             ClientMessage::Close { connection } => self.executor.clients.close_for_remote(connection),
         }
     }
@@ -505,9 +597,20 @@ impl Shard {
     pub fn group_request(&mut self, group_id: GroupId, client: ClientRef, request: Request) {
         let absent = self.event_unless_absent(group_id, Event::Request { client, request });
         if let Some(Event::Request { client, request }) = absent {
-            let is_lost = self.lost.contains(&group_id);
-            refuse_absent(client, &request, is_lost, &mut self.outputs);
+            let absence = self.absence_of(group_id);
+            refuse_absent(client, &request, absence, &mut self.outputs);
             self.executor.answer(&mut self.outputs);
+        }
+    }
+
+    fn absence_of(&self, group_id: GroupId) -> Absence {
+        let quarantined = self.quarantined.get(&group_id);
+        if quarantined.is_some_and(|one| one.whole_in.is_some()) {
+            Absence::Quarantined
+        } else if self.lost.contains(&group_id) {
+            Absence::Lost
+        } else {
+            Absence::NotHere
         }
     }
 

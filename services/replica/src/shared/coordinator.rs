@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use quorate_types::control::{GroupReport, ReportChanges, SlowReport, ToCoordinator};
+use quorate_types::control::{GroupReport, QuarantinedReplica, ReportChanges, SlowReport, ToCoordinator};
+use quorate_types::limits::QUARANTINED_GROUPS_MAX;
 use quorate_types::reports::ReportBook;
 use quorate_types::{GroupId, Micros, ServerId};
 use tokio::sync::mpsc;
@@ -21,6 +22,9 @@ pub struct Coordinator {
     /// By shard: which servers its groups wait for, for heartbeats.
     slow: Mutex<BTreeMap<usize, Vec<SlowReport>>>,
     storage_fault: Mutex<Option<String>>,
+    knows_quarantine: AtomicBool,
+    /// Replicas that an assertion stopped here.
+    quarantined: Mutex<Vec<QuarantinedReplica>>,
 }
 
 impl Coordinator {
@@ -32,6 +36,8 @@ impl Coordinator {
             reports: Mutex::default(),
             slow: Mutex::default(),
             storage_fault: Mutex::default(),
+            knows_quarantine: AtomicBool::new(true),
+            quarantined: Mutex::default(),
         }
     }
 
@@ -63,9 +69,11 @@ impl Coordinator {
         self.reports.lock().expect("reports").forget(group_id);
     }
 
-    /// A new connection: it is to be told of all groups.
-    pub fn connected(&self) {
+    /// A new connection: it is to be told of all groups. `knows_quarantine`: it takes a replica in quarantine out of its
+    /// chain.
+    pub fn connected(&self, knows_quarantine: bool) {
         self.reports.lock().expect("reports").connected();
+        self.knows_quarantine.store(knows_quarantine, Ordering::Relaxed);
     }
 
     /// It answered a heartbeat, of which `sent` were sent; `repeat`: it lacks reports.
@@ -81,6 +89,33 @@ impl Coordinator {
         }
         let (groups, changes) = reports.take();
         (groups, Some(changes))
+    }
+
+    /// An assertion stopped a replica. Ends the process when there are too many: then it is at fault, and no group. It ends
+    /// as well where the coordinator would leave the replica in its chain.
+    pub fn begin_quarantine(&self, replica: QuarantinedReplica) {
+        let mut quarantined = self.quarantined.lock().expect("quarantined");
+        quarantined.push(replica);
+        if !self.knows_quarantine.load(Ordering::Relaxed) {
+            tracing::error!("the coordinator is of a release without quarantine: this process ends");
+            std::process::abort();
+        }
+        if quarantined.len() > QUARANTINED_GROUPS_MAX {
+            tracing::error!(
+                groups = quarantined.len(),
+                "assertions stopped too many groups: this process is at fault, and ends"
+            );
+            std::process::abort();
+        }
+    }
+
+    pub fn end_quarantine(&self, group_id: GroupId) {
+        let mut quarantined = self.quarantined.lock().expect("quarantined");
+        quarantined.retain(|replica| replica.group_id != group_id);
+    }
+
+    pub fn quarantined(&self) -> Vec<QuarantinedReplica> {
+        self.quarantined.lock().expect("quarantined").clone()
     }
 
     pub fn note_slow(&self, shard: usize, reports: Vec<SlowReport>) {

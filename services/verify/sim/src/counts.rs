@@ -55,6 +55,9 @@ pub struct Counts {
     pub unreadable_pages: u64,
     pub restated: u64,
     pub owners_returned: u64,
+    pub quarantined: u64,
+    pub told_quarantined: u64,
+    pub released: u64,
     pub faults: BTreeMap<Fault, u64>,
 }
 
@@ -141,6 +144,9 @@ impl Counts {
             ("had by no replica", &mut self.unrepaired),
             ("pages that could not be read", &mut self.unreadable_pages),
             ("logs stated again", &mut self.restated),
+            ("replicas in quarantine", &mut self.quarantined),
+            ("servers told of a group's", &mut self.told_quarantined),
+            ("releases asked for", &mut self.released),
             (
                 "owners that wanted burst capacity back",
                 &mut self.owners_returned,

@@ -128,6 +128,17 @@ pub async fn reset(
     }
 }
 
+/// Lets a group go on that is quarantined as a whole. A repetition changes nothing.
+pub async fn release(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<GroupView>> {
+    let group_id = group_id(&id)?;
+    match context.handle.command(Command::Release { group_id }).await? {
+        Reply::Done => Ok(Json(view(&context, group_id).await?)),
+        Reply::Unknown => Err(no_group()),
+        Reply::Conflict { code, message } => Err(Problem::conflict(code, message)),
+        other => unreachable!("not an answer to a release: {other:?}"),
+    }
+}
+
 pub async fn get_one(State(context): State<Context>, Path(id): Path<String>) -> Answer<Json<GroupView>> {
     Ok(Json(view(&context, group_id(&id)?).await?))
 }

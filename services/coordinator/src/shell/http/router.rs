@@ -28,6 +28,7 @@ fn router(context: Context) -> Router {
         )
         .route("/v1/groups/{group_id}/sla", put(groups::resize))
         .route("/v1/groups/{group_id}/reset", post(groups::reset))
+        .route("/v1/groups/{group_id}/release", post(groups::release))
         .route("/v1/servers", get(servers::list))
         .route(
             "/v1/servers/{server_id}",

@@ -124,6 +124,16 @@ pub enum Command {
         server: ServerId,
         group_id: GroupId,
     },
+    /// An assertion stopped the server's replica of a group.
+    Quarantined {
+        server: ServerId,
+        group_id: GroupId,
+        reason: String,
+    },
+    /// An operator's decision that a group which is quarantined as a whole goes on.
+    Release {
+        group_id: GroupId,
+    },
 }
 
 impl Command {
@@ -150,7 +160,9 @@ impl Command {
             | Command::OffsetsReached { .. }
             | Command::Applied { .. }
             | Command::LearnerCaughtUp { .. }
-            | Command::Dropped { .. } => false,
+            | Command::Dropped { .. }
+            | Command::Quarantined { .. }
+            | Command::Release { .. } => false,
         }
     }
 }

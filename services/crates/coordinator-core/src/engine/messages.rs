@@ -57,12 +57,19 @@ impl<'a> Messages<'a> {
         sequencer.propose(self.now, fault);
         let offsets = reports::offsets(sequencer.state(), server, &heartbeat.groups);
         sequencer.propose(self.now, offsets);
+        let quarantined = reports::quarantined(sequencer.state(), server, &heartbeat.quarantined);
+        sequencer.propose(self.now, quarantined);
         let (planner, state) = sequencer.planning();
         let unreachable = planner.hear(state, server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
         sequencer.propose(self.now, unreachable);
         let is_whole = sequencer.heard().whole(server).is_some();
         if is_whole && sequencer.connections().begin_reconciling(connection, now_ms) {
-            for message in sequencer.corrections(server) {
+            let mut missed = sequencer.corrections(server);
+            missed.extend(reports::quarantines_to_tell(
+                sequencer.state(),
+                &heartbeat.quarantined,
+            ));
+            for message in missed {
                 sequencer.send(connection, message);
             }
         }

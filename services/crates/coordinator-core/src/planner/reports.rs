@@ -1,8 +1,8 @@
 //! Servers' messages. A message that changes nothing is kept from the log.
 
 use quorate_types::ServerId;
-use quorate_types::control::{GroupReport, ToCoordinator};
-use quorate_types::limits::STORAGE_FAULT_CHARS_MAX;
+use quorate_types::control::{GroupReport, QuarantinedReplica, ToCoordinator, ToServer};
+use quorate_types::limits::{QUARANTINE_REASON_CHARS_MAX, QUARANTINED_GROUPS_MAX, STORAGE_FAULT_CHARS_MAX};
 use quorate_types::planted::{self, Bug};
 
 use crate::command::Command;
@@ -63,6 +63,39 @@ pub fn storage_fault(state: &CoordinatorState, server: ServerId, fault: Option<S
     let fault = fault.map(|text| text.chars().take(STORAGE_FAULT_CHARS_MAX).collect());
     let is_other = state.servers[&server].storage_fault != fault;
     is_other.then_some(Command::StorageFault { server, fault })
+}
+
+/// The commands for replicas that a server reports in quarantine, if they are not known as such.
+pub fn quarantined(
+    state: &CoordinatorState,
+    server: ServerId,
+    reports: &[QuarantinedReplica],
+) -> Vec<Command> {
+    let is_new = |report: &&QuarantinedReplica| {
+        let group = state.groups.get(&report.group_id);
+        group.is_some_and(|group| group.is_member(server) && !group.quarantine.servers.contains(&server))
+    };
+    let new = reports.iter().take(QUARANTINED_GROUPS_MAX).filter(is_new);
+    new.map(|report| Command::Quarantined {
+        server,
+        group_id: report.group_id,
+        reason: report.reason.chars().take(QUARANTINE_REASON_CHARS_MAX).collect(),
+    })
+    .collect()
+}
+
+/// What a server has to be told of these replicas, though it was before: groups that are quarantined as a whole.
+pub fn quarantines_to_tell(state: &CoordinatorState, reports: &[QuarantinedReplica]) -> Vec<ToServer> {
+    let known = reports
+        .iter()
+        .filter_map(|report| state.groups.get(&report.group_id));
+    let whole = known.filter(|group| group.quarantine.is_whole());
+    whole
+        .map(|group| ToServer::Quarantined {
+            group_id: group.group_id,
+            epoch: group.epoch,
+        })
+        .collect()
 }
 
 /// The commands that raise offset ceilings before a heartbeat's commit offsets reach them.

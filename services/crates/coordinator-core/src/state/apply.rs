@@ -77,7 +77,16 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
             epoch,
             learner,
         } => (step.chain_repairs()).learner_caught_up(*server, *group_id, *epoch, *learner),
-        Command::Dropped { server, group_id } => step.leftovers().dropped(*server, *group_id),
+        Command::Dropped { server, group_id } => {
+            step.quarantines().dropped(*server, *group_id);
+            step.leftovers().dropped(*server, *group_id);
+        }
+        Command::Quarantined {
+            server,
+            group_id,
+            reason,
+        } => (step.quarantines()).reported(*server, *group_id, reason),
+        Command::Release { group_id } => step.quarantines().release(*group_id),
     }
 }
 
@@ -106,12 +115,16 @@ fn register(step: &mut Step<'_>, registration: &Registration) {
     match arrival {
         Err(refused) => step.out().refuse(refused),
         Ok(Arrival::Joined(server)) => {
+            step.quarantines().process_ended(server);
             step.returns().confirm_places(server);
             step.leftovers().send_drops(server);
             step.leftovers().note_unknown(server, registration);
         }
         Ok(Arrival::Returned(back)) => {
             let (server, is_same_process) = (back.server, back.disk == Disk::SameProcess);
+            if !is_same_process {
+                step.quarantines().process_ended(server);
+            }
             step.returns().settle(back, registration);
             step.leftovers().settle(server, registration, is_same_process);
             step.leftovers().note_unknown(server, registration);

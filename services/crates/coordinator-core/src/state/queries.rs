@@ -42,6 +42,7 @@ impl CoordinatorState {
         reported: impl Fn(GroupId) -> Option<Epoch>,
     ) -> Vec<ToServer> {
         let members = self.groups.on(server);
+        let members = members.filter(|id| !self.groups[id].quarantine.servers.contains(&server));
         let behind = members.filter(|id| reported(*id).is_none_or(|epoch| epoch < self.groups[id].epoch));
         let configure = behind.map(|id| ToServer::Configure {
             config: self.config_of(&self.groups[&id]),

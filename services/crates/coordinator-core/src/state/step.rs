@@ -12,6 +12,7 @@ use super::handler::listing::Listing;
 use super::handler::moves::Moves;
 use super::handler::outbox::Outbox;
 use super::handler::policies::Policies;
+use super::handler::quarantines::Quarantines;
 use super::handler::reachability::Reachability;
 use super::handler::registrations::Registrations;
 use super::handler::resets::Resets;
@@ -157,6 +158,10 @@ impl Step<'_> {
 
     pub fn moves(&mut self) -> Moves<'_> {
         Moves::new(self.epochs())
+    }
+
+    pub fn quarantines(&mut self) -> Quarantines<'_> {
+        Quarantines::new(self.epochs())
     }
 
     pub fn unreachable(&mut self) -> Unreachable<'_> {

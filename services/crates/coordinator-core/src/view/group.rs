@@ -20,6 +20,10 @@ pub struct GroupView {
     pub learners: Vec<ReplicaView>,
     /// The server whose replica leaves when the learner joins.
     pub leaving: Option<ServerId>,
+    /// The time since which the group is quarantined as a whole; null while it is not.
+    pub quarantined_since: Option<String>,
+    /// Servers whose replica of the group is in quarantine.
+    pub quarantined_on: Vec<ServerId>,
     /// The first offset of the log: above 0 when the group was lost and reset.
     pub begins_at_offset: Offset,
     /// 1, and one more for each resize.
@@ -57,6 +61,8 @@ impl GroupView {
             replicas: group.chain.iter().copied().map(view).collect(),
             learners: group.learner.into_iter().map(view).collect(),
             leaving: group.leaving,
+            quarantined_since: group.quarantine.since_ms().map(rfc3339),
+            quarantined_on: group.quarantine.servers.iter().copied().collect(),
             begins_at_offset: group.beginning.map_or(0, |beginning| beginning.offset),
             sla_revision: group.sla_revision,
             sla_since: rfc3339(group.sla_since_ms.unwrap_or(group.created_at_ms)),

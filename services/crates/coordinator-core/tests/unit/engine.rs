@@ -84,6 +84,7 @@ impl Rig {
             storage_fault: None,
             slow: Vec::new(),
             changes: None,
+            quarantined: Vec::new(),
         });
         self.take(Input::Message { connection, message })
     }

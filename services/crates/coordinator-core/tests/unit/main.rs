@@ -7,6 +7,7 @@ mod lost;
 mod moves;
 mod placement;
 mod properties;
+mod quarantines;
 mod reports;
 mod resize;
 mod suspicions;

@@ -1,7 +1,7 @@
 //! Appends that are ordered, that wait, and that are refused.
 
 use quorate_chain::ReplicaEvent;
-use quorate_group::{Event, Output, Record, Request, refuse_absent};
+use quorate_group::{Absence, Event, Output, Record, Request, refuse_absent};
 use quorate_types::config::Beginning;
 use quorate_types::limits::{JOURNAL_BUFFER_BYTES_MAX, QUEUE_WAIT_MS_MAX};
 use quorate_types::{Code, Durability, GroupConfig, Index, Permission};
@@ -338,7 +338,7 @@ fn a_group_that_is_not_here_refuses_what_is_asked_of_it_and_frees_the_channel() 
         message: Message::Append(append(3, payload())),
         trace: None,
     };
-    refuse_absent(CLIENT, &request, false, out);
+    refuse_absent(CLIENT, &request, Absence::NotHere, out);
     refuse_absent(
         CLIENT,
         &Request::Attach {
@@ -346,13 +346,13 @@ fn a_group_that_is_not_here_refuses_what_is_asked_of_it_and_frees_the_channel() 
             session: 1,
             permission: PERMISSION,
         },
-        true,
+        Absence::Lost,
         out,
     );
-    refuse_absent(CLIENT, &Request::Gone, false, out);
+    refuse_absent(CLIENT, &Request::Gone, Absence::NotHere, out);
     let is_freed = |output: &Output| matches!(output, Output::NotAttached { number: 8, .. });
     assert!(out.list.iter().any(is_freed));
-    refuse_absent(CLIENT, &request, true, out);
+    refuse_absent(CLIENT, &request, Absence::Lost, out);
     let unknown = |code: Code| (3, code as u16, true);
     assert_eq!(
         rig.refused(),

@@ -41,6 +41,8 @@ pub struct ServerCounts {
     pub journal_bytes: u64,
     pub spans_dropped: u64,
     pub links_up: u64,
+    /// Groups in quarantine.
+    pub quarantined: u64,
     /// One for each group.
     pub roles: Vec<Role>,
 }
@@ -61,6 +63,7 @@ impl ServerCounts {
         self.journal_bytes += other.journal_bytes;
         self.spans_dropped += other.spans_dropped;
         self.links_up += other.links_up;
+        self.quarantined += other.quarantined;
         self.roles.extend(&other.roles);
     }
 }
@@ -81,6 +84,7 @@ pub struct Meter {
     journal_bytes: Counter<u64>,
     spans_dropped: Counter<u64>,
     links_up: Gauge<u64>,
+    quarantined: Gauge<u64>,
     groups: Gauge<u64>,
 }
 
@@ -121,6 +125,7 @@ impl Meter {
             journal_bytes: counter(names::JOURNAL_BYTES),
             spans_dropped: counter(names::SPANS_DROPPED),
             links_up: gauge(names::LINKS_UP),
+            quarantined: gauge(names::QUARANTINED),
             groups: gauge(names::GROUPS),
         }
     }
@@ -143,6 +148,7 @@ impl Meter {
             counter.add(count, &[]);
         }
         self.links_up.record(counts.links_up, &[]);
+        self.quarantined.record(counts.quarantined, &[]);
         self.granted.record(counts.granted_per_s, &[]);
         for (role, name) in ROLES {
             let groups = counts.roles.iter().filter(|r| **r == role).count();

@@ -106,8 +106,20 @@ pub fn respond(world: &mut World, s: usize, to: ClientRef, message: &Message) {
 
 /// The server's process is gone, and its sockets with it.
 pub fn break_all_to(world: &mut World, s: usize) {
+    break_those(world, s, |_| true);
+}
+
+/// The server closes the connections of a group's clients.
+pub fn break_all_of(world: &mut World, s: usize, g: usize) {
+    break_those(world, s, |of| of == g);
+}
+
+fn break_those(world: &mut World, s: usize, is_chosen: impl Fn(usize) -> bool) {
     let writers = (0..world.writers.len()).map(ClientId::Writer);
     for client in writers.chain((0..world.readers.len()).map(ClientId::Reader)) {
+        if !is_chosen(world.group_of_client(client)) {
+            continue;
+        }
         let connection = world.connection(client);
         let (id, down_at) = (connection.id, connection.down_at);
         if id == 0 || connection.server != s {

@@ -42,8 +42,21 @@ pub(super) fn make_requests(world: &mut World) {
     }
     drains::make_requests(world);
     give_up_machines(world);
+    release_quarantined(world);
     if world.plan.owners_reset {
         ask_for_resets(world);
+    }
+}
+
+/// Releases groups that are quarantined as a whole: now and then while the cause is there, and when it is gone.
+fn release_quarantined(world: &mut World) {
+    let groups = world.coordinator.state().groups.values();
+    let whole = groups.filter(|group| group.quarantine.is_whole());
+    for group_id in whole.map(|group| group.group_id).collect::<Vec<_>>() {
+        if world.rng.random_bool(if world.is_healing { 0.1 } else { 0.005 }) {
+            world.counts.released += 1;
+            input::command(world, Command::Release { group_id });
+        }
     }
 }
 

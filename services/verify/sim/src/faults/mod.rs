@@ -74,6 +74,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         }
         Fault::Drain => return drains::want(world, s),
         Fault::CallOffDrain => return drains::call_off(world, s),
+        Fault::Poison => return servers::poison(world),
         Fault::StopDrained => return drains::stop_drained(world, s),
         // These happen where frames and attaches are sent.
         Fault::FrameFlip | Fault::Astray => return false,

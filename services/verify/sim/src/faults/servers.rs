@@ -1,5 +1,6 @@
 //! Faults of servers, where the fleet can do without what they take.
 
+use quorate_types::planted;
 use rand::Rng;
 
 use crate::fleet::{Scheduled, World};
@@ -73,6 +74,19 @@ pub(super) fn disk_fault(world: &mut World, s: usize, fault: Fault) -> bool {
             },
         );
     }
+    true
+}
+
+/// Poisons one of a group's next batches, unless another is.
+pub(super) fn poison(world: &mut World) -> bool {
+    let g = world.rng.random_range(0..world.ledgers.len());
+    if world.poisoned.is_some() || world.ledgers[g].is_lost {
+        return false;
+    }
+    let last = world.ledgers[g].last().map_or(0, |last| last.index);
+    let index = last + world.rng.random_range(1..4);
+    world.poisoned = Some(g);
+    planted::poison(Some((World::group_id(g).0.as_u128(), index)));
     true
 }
 

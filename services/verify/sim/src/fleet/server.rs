@@ -7,7 +7,7 @@ use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
 use quorate_types::reports::ReportBook;
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{Epoch, GroupId, Micros, ServerId};
 
 use super::{Control, Delivered, Hosted, Scheduled};
 use crate::disk::{Disk, Image};
@@ -46,6 +46,8 @@ pub struct Server {
     pub fails_until: Option<Micros>,
     pub sync_factor: u64,
     pub groups: BTreeMap<GroupId, Hosted>,
+    /// Groups whose replica an assertion stopped: in which epoch, and in which the whole group is quarantined.
+    pub quarantined: BTreeMap<GroupId, (Epoch, Option<Epoch>)>,
     /// Groups that were here and are lost.
     pub lost: BTreeSet<GroupId>,
     /// The turn of all its groups, as one shard has it.
@@ -97,6 +99,7 @@ impl Server {
             fails_until: None,
             sync_factor: 1,
             groups: BTreeMap::new(),
+            quarantined: BTreeMap::new(),
             lost: BTreeSet::new(),
             turn: Turn::new(),
             outputs: Outputs::default(),

@@ -31,6 +31,8 @@ pub struct World {
     pub ledgers: Vec<Ledger>,
     /// By group.
     pub former_logs: Vec<FormerLogs>,
+    /// The group with a poisoned batch.
+    pub poisoned: Option<usize>,
     pub is_healing: bool,
     pub acked_at: Micros,
     pub trace: Trace,
@@ -77,6 +79,7 @@ impl World {
             readers: readers.collect(),
             ledgers: plan.groups.iter().map(|_| Ledger::default()).collect(),
             former_logs: plan.groups.iter().map(|_| FormerLogs::default()).collect(),
+            poisoned: None,
             is_healing: false,
             acked_at: 0,
             trace,

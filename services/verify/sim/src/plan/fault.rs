@@ -52,9 +52,12 @@ pub enum Fault {
     CallOffDrain,
     /// An operator stops a drained server.
     StopDrained,
+    /// An assertion waits for a batch of a group: it stops each replica that takes it.
+    Poison,
 }
 
 impl Fault {
+    /// Those that any seed may draw. [`Fault::Poison`] has a profile of its own.
     pub const ALL: [Fault; 27] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,

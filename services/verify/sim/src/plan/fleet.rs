@@ -122,6 +122,10 @@ impl Plan {
                 self.set_lease(1_500);
                 self.keep_busy();
             }
+            // Another group must go on meanwhile.
+            Profile::Poison if self.groups.len() == 1 => {
+                self.groups.push(GroupPlan::draw(rng, profile));
+            }
             Profile::Heads => self.set_lease(150),
             Profile::Queues => {
                 self.set_lease(150);

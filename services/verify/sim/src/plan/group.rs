@@ -125,7 +125,9 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
         _ => Durability::Persistent,
     };
     match profile {
-        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs => Durability::Persistent,
+        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Poison => {
+            Durability::Persistent
+        }
         _ => drawn,
     }
 }

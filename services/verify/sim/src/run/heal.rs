@@ -1,5 +1,7 @@
 //! The end of all disturbances.
 
+use quorate_types::planted;
+
 use super::dispatch;
 use crate::coordinator::outages;
 use crate::faults::network;
@@ -15,6 +17,14 @@ pub(super) fn heal(world: &mut World) {
     }
     outages::restart(world);
     outages::pause(world, world.now);
+    // Servers with replicas in quarantine are restarted, as their operator does before a release.
+    planted::poison(None);
+    world.poisoned = None;
+    for s in 0..world.servers.len() {
+        if !world.servers[s].quarantined.is_empty() {
+            process::crash(world, s);
+        }
+    }
     for s in 0..world.servers.len() {
         world.servers[s].paused_until = world.now;
         world.servers[s].sync_factor = 1;

@@ -3,7 +3,7 @@
 mod dispatch;
 mod heal;
 
-use quorate_types::Micros;
+use quorate_types::{Micros, planted};
 
 use crate::coordinator::operator;
 use crate::counts::Counts;
@@ -32,6 +32,7 @@ pub struct Outcome {
 
 /// One seed, from its first event to its last.
 pub fn run_seed(seed: u64, profile: Profile) -> Outcome {
+    planted::poison(None);
     let mut world = World::new(seed, profile);
     begin(&mut world);
     while let Some((at, event)) = world.next_event() {

@@ -8,6 +8,7 @@ use quorate_wire::client::Message;
 use rand::Rng;
 
 use super::outputs;
+use super::quarantine::{self, guard};
 use crate::fleet::{Delivered, Hosted, Scheduled, World};
 use crate::invariants::{self, Step};
 use crate::trace::{self, brief};
@@ -55,7 +56,12 @@ pub(super) fn step_only(world: &mut World, s: usize, group_id: GroupId, event: E
         .line(Some(g), || format!("s{} ← {}", s + 1, brief(&event)));
     let epoch = hosted.replica().epoch();
     let mut out = std::mem::take(&mut server.outputs);
-    hosted.group.step(&mut server.turn, event, &mut out);
+    let may_be_poisoned = world.poisoned == Some(g);
+    let turn = &mut server.turn;
+    if guard(may_be_poisoned, || hosted.group.step(turn, event, &mut out)).is_none() {
+        quarantine::begin(world, s, group_id);
+        return false;
+    }
     let has_adopted = hosted.replica().epoch() != epoch;
     note_generation(world, s, g);
     if has_adopted {
@@ -83,7 +89,11 @@ pub(super) fn flush_group(world: &mut World, s: usize, group_id: GroupId) {
     trace::focus(Some(World::index_of(group_id)));
     hosted.is_dirty = false;
     let mut out = std::mem::take(&mut server.outputs);
-    hosted.group.flush(&mut server.turn, &mut out);
+    let may_be_poisoned = world.poisoned == Some(World::index_of(group_id));
+    let turn = &mut server.turn;
+    if guard(may_be_poisoned, || hosted.group.flush(turn, &mut out)).is_none() {
+        return quarantine::begin(world, s, group_id);
+    }
     check_and_carry_out(world, s, group_id, out);
 }
 

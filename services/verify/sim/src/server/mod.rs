@@ -22,6 +22,7 @@ pub mod orders;
 mod outputs;
 pub mod peers;
 pub mod process;
+mod quarantine;
 mod repairs;
 mod reports;
 pub mod requests;

@@ -37,8 +37,13 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
         ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
         ToServer::Configure { config } => hosting::configure(world, s, config),
         ToServer::Drop { group_id, epoch } => {
-            let here = world.servers[s].groups.get(&group_id);
-            if here.is_none_or(|hosted| hosted.replica().epoch() <= epoch) {
+            let server = &world.servers[s];
+            let hosted = server
+                .groups
+                .get(&group_id)
+                .map(|hosted| hosted.replica().epoch());
+            let here = hosted.or_else(|| server.quarantined.get(&group_id).map(|(of, _)| *of));
+            if here.is_none_or(|here| here <= epoch) {
                 hosting::drop_group(world, s, group_id);
             }
         }
@@ -55,6 +60,12 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             let sent = control.sent;
             world.servers[s].reports.answered(seq, repeat, sent);
             note_answer(world, s);
+        }
+        ToServer::Quarantined { group_id, epoch } => {
+            if let Some((_, whole_in)) = world.servers[s].quarantined.get_mut(&group_id) {
+                *whole_in = Some(epoch);
+                world.counts.told_quarantined += 1;
+            }
         }
         ToServer::Lost { group_id } => {
             world.servers[s].lost.insert(group_id);

@@ -27,6 +27,7 @@ pub fn crash(world: &mut World, s: usize) {
     world.counts.torn_records += server.disk.crash(&mut world.rng) as u64;
     server.groups.clear();
     server.reports = ReportBook::default();
+    server.quarantined.clear();
     server.lost.clear();
     (server.turn, server.outputs) = (Turn::new(), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);

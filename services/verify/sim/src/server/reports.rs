@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_types::control::{Heartbeat, SlowCause, SlowReport};
+use quorate_types::control::{Heartbeat, QuarantinedReplica, SlowCause, SlowReport};
 use quorate_types::limits::SLOW_REPORT_MS;
-use quorate_types::{Micros, Role, ServerId};
+use quorate_types::{Epoch, GroupId, Micros, Role, ServerId, planted};
 
 use crate::fleet::Server;
 
@@ -22,7 +22,18 @@ pub(super) fn heartbeat(server: &mut Server, seq: u64, now: Micros) -> Heartbeat
         storage_fault: server.disk_fault.then(|| "full".to_string()),
         slow: slow(server, server.clock_us(now)),
         changes: Some(changes),
+        quarantined: quarantined(server),
     }
+}
+
+fn quarantined(server: &Server) -> Vec<QuarantinedReplica> {
+    let replicas = server.quarantined.iter();
+    let report = |(group_id, (epoch, _)): (&GroupId, &(Epoch, Option<Epoch>))| QuarantinedReplica {
+        group_id: *group_id,
+        epoch: *epoch,
+        reason: planted::POISON.into(),
+    };
+    replicas.map(report).collect()
 }
 
 /// Peers that groups here need and that cannot be reached. Other peers may be gone.

@@ -1,7 +1,8 @@
 //! Clients' requests to a group.
 
 use quorate_chain::ClientRef;
-use quorate_group::{Event, Outputs, Request, refuse_absent};
+use quorate_group::{Absence, Event, Outputs, Request, refuse_absent};
+use quorate_types::GroupId;
 use quorate_wire::client::Message;
 
 use super::{groups, outputs};
@@ -20,8 +21,8 @@ pub fn receive(world: &mut World, s: usize, client: ClientId, from: FromClient) 
     let request = request_of(&mut world.servers[s], &message);
     let Some(hosted) = world.servers[s].groups.get_mut(&group_id) else {
         let mut out = Outputs::default();
-        let is_lost = world.servers[s].lost.contains(&group_id);
-        refuse_absent(client, &request, is_lost, &mut out);
+        let absence = absence_of(&world.servers[s], group_id);
+        refuse_absent(client, &request, absence, &mut out);
         return outputs::carry_out_all(world, s, group_id, &mut out);
     };
     match message {
@@ -32,6 +33,14 @@ pub fn receive(world: &mut World, s: usize, client: ClientId, from: FromClient) 
         }
     }
     groups::step(world, s, group_id, Event::Request { client, request });
+}
+
+fn absence_of(server: &Server, group_id: GroupId) -> Absence {
+    match server.quarantined.get(&group_id) {
+        Some((_, Some(_))) => Absence::Quarantined,
+        _ if server.lost.contains(&group_id) => Absence::Lost,
+        _ => Absence::NotHere,
+    }
 }
 
 fn request_of(server: &mut Server, message: &Option<Message>) -> Request {

@@ -36,6 +36,10 @@ pub enum EventKind {
     GroupReset,
     /// The group has another SLA.
     GroupResized,
+    /// An assertion stopped a replica of the group, or all of the group.
+    GroupQuarantined,
+    /// An operator let a quarantined group go on.
+    GroupReleased,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

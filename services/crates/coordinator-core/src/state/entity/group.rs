@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::group_status::GroupStatus;
+use super::quarantine::Quarantine;
 use super::returned::{Returned, order_by_logs};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,8 @@ pub struct Group {
     pub offset_ceiling: Offset,
     /// While it is being deleted: servers that have not yet reported that they dropped it.
     pub dropping: Option<BTreeSet<ServerId>>,
+    #[serde(default, skip_serializing_if = "Quarantine::is_none")]
+    pub quarantine: Quarantine,
     /// As the last event named it.
     pub status: GroupStatus,
     pub created_at_ms: u64,
@@ -119,6 +122,7 @@ impl Group {
     /// Whether a replacement should be elected: a replica is missing and none is on its way.
     pub fn wants_learner(&self) -> bool {
         !self.is_deleting()
+            && !self.quarantine.is_whole()
             && !self.chain.is_empty()
             && self.learner.is_none()
             && self.chain.len() < self.degree()
@@ -151,7 +155,7 @@ impl Group {
             GroupStatus::Deleting
         } else if self.lost || (down == self.chain.len() && !self.is_persistent()) {
             GroupStatus::Lost
-        } else if down > 0 {
+        } else if down > 0 || self.quarantine.is_whole() {
             GroupStatus::Paused
         } else if !self.formed {
             GroupStatus::Provisioning
@@ -210,6 +214,7 @@ impl Group {
             beginning: None,
             offset_ceiling: first_ceiling(),
             dropping: None,
+            quarantine: Quarantine::default(),
             status: GroupStatus::Provisioning,
             created_at_ms: now_ms,
         }
@@ -260,6 +265,7 @@ impl Group {
         self.applied.clear();
         self.returned.clear();
         self.last_chain.clear();
+        self.quarantine = Quarantine::default();
     }
 
     /// A member applied the present epoch; the group is formed when all of its chain have.

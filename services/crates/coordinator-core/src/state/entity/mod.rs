@@ -7,6 +7,7 @@ pub mod event;
 pub mod group;
 pub mod group_status;
 pub mod join_token;
+pub mod quarantine;
 pub mod returned;
 pub mod server;
 
@@ -14,5 +15,6 @@ pub use event::{Event, EventKind, EventSubject};
 pub use group::{Group, Membership};
 pub use group_status::GroupStatus;
 pub use join_token::JoinToken;
+pub use quarantine::Quarantine;
 pub use returned::Returned;
 pub use server::{Drain, Server, lacking};

@@ -15,7 +15,7 @@ use super::drops::Drops;
 use super::dry_run::DryRun;
 use super::outbox::Outbox;
 use super::replica_choice::ReplicaChoice;
-use crate::state::entity::{EventKind, EventSubject, Group, Membership, Returned};
+use crate::state::entity::{EventKind, EventSubject, Group, Membership, Quarantine, Returned};
 use crate::state::table::{Fleets, Groups, Servers, UnreachablePairs};
 
 /// May change groups, what servers are charged for them, and leftovers on servers. Handlers of single concerns hold it,
@@ -171,6 +171,18 @@ impl Epochs<'_> {
     /// A chain that others join has all there is: former members have nothing to say about it.
     pub fn forget_last_chain(&mut self, group_id: GroupId) {
         self.groups.change(group_id, |group| group.last_chain.clear());
+    }
+
+    /// Changes what is known of the group's quarantine.
+    pub fn change_quarantine<T>(
+        &mut self,
+        group_id: GroupId,
+        change: impl FnOnce(&mut Quarantine) -> T,
+    ) -> T {
+        let changed = self
+            .groups
+            .change(group_id, |group| change(&mut group.quarantine));
+        changed.expect("only known groups are quarantined")
     }
 
     /// Notes the log that a member of the chain returned with.

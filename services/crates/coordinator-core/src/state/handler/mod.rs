@@ -8,7 +8,7 @@
 //! cannot reach a group's members.
 //!
 //! Groups: [`epochs`] alone changes members. [`admissions`], [`resizes`], [`resets`], [`chain_repairs`], [`returns`],
-//! [`moves`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
+//! [`moves`], [`quarantines`] and [`unreachable`] decide which, and hold no table beside it. [`leftovers`] ends deletions.
 
 pub mod admissions;
 pub mod chain_repairs;
@@ -22,6 +22,7 @@ pub mod listing;
 pub mod moves;
 pub mod outbox;
 pub mod policies;
+pub mod quarantines;
 pub mod reachability;
 pub mod registrations;
 pub mod replica_choice;

@@ -97,6 +97,7 @@ impl<'a> Moves<'a> {
     fn is_settled(&self, group_id: GroupId) -> bool {
         let (group, servers) = (self.group(group_id), self.epochs.servers());
         group.learner.is_none()
+            && !group.quarantine.is_whole()
             && group.chain.len() == group.degree()
             && group.chain.iter().all(|server| servers.is_alive(*server))
     }

@@ -41,6 +41,7 @@ impl<'a> ReplicaChoice<'a> {
         }
         let (tail, pairs) = (group.demands.tail(), self.pairs);
         let reaches = |id: ServerId| !group.chain.iter().any(|member| pairs.contains(id, *member));
+        let reaches = |id: ServerId| reaches(id) && !group.quarantine.servers.contains(&id);
         let fleet = self.fleets.in_region_mut(&group.sla.region)?;
         let mut holders = self.servers.holders_of(group_id);
         if let Some(holder) = holders.find(|holder| fleet.fits_on(*holder, tail) && reaches(*holder)) {
@@ -67,7 +68,7 @@ impl<'a> ReplicaChoice<'a> {
         let others: Vec<ServerId> = group.members().filter(|server| *server != leaving).collect();
         let tail = group.demands.tail();
         let reaches = |id: ServerId| !group.chain.iter().any(|member| pairs.contains(id, *member));
-        let fits = |id: ServerId| id != leaving && reaches(id);
+        let fits = |id: ServerId| id != leaving && reaches(id) && !group.quarantine.servers.contains(&id);
         let fleet = self.fleets.in_region_mut(&group.sla.region)?;
         let elected = fleet.elect_among(tail, &others, pool, &fits)?;
         fleet.release(elected, tail);

@@ -1,0 +1,249 @@
+//! A shard one of whose groups comes upon an assertion: that group is in quarantine, and the others go on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use quorate_journal::{Journal, JournalOptions};
+use quorate_types::config::{Beginning, Member};
+use quorate_types::cost::{AppendCost, Budget};
+use quorate_types::{Code, Permission, planted};
+use quorate_wire::client::{Append, Message, NO_EXPECTED_OFFSET};
+use uuid::Uuid;
+
+use super::test_shard::{TestShard, on_journal};
+use super::*;
+use crate::backlog::Backlog;
+
+const POISONED: GroupId = GroupId(Uuid::from_u128(7));
+const SOUND: GroupId = GroupId(Uuid::from_u128(8));
+const ME: ServerId = ServerId(1);
+const PERMISSION: Permission = Permission {
+    may_append: true,
+    may_read: true,
+    project: None,
+    expires_at_s: u64::MAX,
+};
+
+fn config(group_id: GroupId, durability: Durability, epoch: Epoch) -> GroupConfig {
+    let free = AppendCost {
+        fixed_milli: [0; 3],
+        per_byte_milli: [0; 3],
+    };
+    let me = Member {
+        server_id: ME,
+        address: "here".to_string(),
+    };
+    GroupConfig {
+        group_id,
+        epoch,
+        durability,
+        replication_degree: 1,
+        min_replicas: 1,
+        replicas: vec![me],
+        learners: Vec::new(),
+        budget: Budget::for_rate(1_000, 1, free),
+        retention_bytes: u64::MAX,
+        retention_age_s: None,
+        beginning: None,
+    }
+}
+
+/// Two groups, with a client each on a connection of shard 1.
+struct Rig {
+    test: TestShard,
+    dir: PathBuf,
+    /// Clients' answers by group, and whether the group's connections were closed.
+    answers: Vec<(GroupId, Message)>,
+    closed: Vec<GroupId>,
+}
+
+impl Rig {
+    fn new(name: &str, durability: Durability) -> Self {
+        let dir = std::env::temp_dir().join(format!("quorate-{name}-{}", std::process::id()));
+        let options = JournalOptions {
+            segment_bytes: 64 << 20,
+            ..JournalOptions::default()
+        };
+        let (journal, _) = Journal::open(&dir, options, |_| {}).unwrap();
+        let test = on_journal(Arc::new(journal), 2, |_| {});
+        let mut rig = Self {
+            test,
+            dir,
+            answers: Vec::new(),
+            closed: Vec::new(),
+        };
+        for group_id in [POISONED, SOUND] {
+            rig.test.shard.configure(config(group_id, durability, 1));
+            rig.attach(group_id);
+        }
+        rig
+    }
+
+    fn client(group_id: GroupId) -> ClientRef {
+        ClientRef {
+            connection: 1 << 56 | group_id.0.as_u128() as u64,
+            channel: 1,
+        }
+    }
+
+    fn request(&mut self, group_id: GroupId, request: Request) {
+        let message = ClientMessage::Request {
+            group_id,
+            client: Self::client(group_id),
+            request,
+            backlog: Arc::new(Backlog::default()),
+            weight: 0,
+        };
+        self.test.shard.message(ShardMessage::Client(message));
+        self.test.shard.flush();
+        while let Ok(message) = self.test.other.try_recv() {
+            match message {
+                ShardMessage::Client(ClientMessage::Answer { client, message, .. }) => {
+                    let group_id = GroupId(Uuid::from_u128(u128::from(client.connection & 0xff)));
+                    self.answers.push((group_id, message));
+                }
+                ShardMessage::Client(ClientMessage::Quarantined { group_id }) => self.closed.push(group_id),
+                _ => {}
+            }
+        }
+    }
+
+    fn attach(&mut self, group_id: GroupId) {
+        let request = Request::Attach {
+            number: 1,
+            session: 5,
+            permission: PERMISSION,
+        };
+        self.request(group_id, request);
+    }
+
+    fn append(&mut self, group_id: GroupId, seq: u64) {
+        let payload = Bytes::from_static(b"\x04\0\0\0data");
+        let append = Append {
+            seq,
+            floor_index: 0,
+            timeout_ms: 0,
+            entry_count: 1,
+            payload_crc: crc32fast::hash(&payload),
+            expected_offset: NO_EXPECTED_OFFSET,
+            fencing_token: 0,
+            payload,
+        };
+        let request = Request::Message {
+            message: Message::Append(append),
+            trace: None,
+        };
+        self.request(group_id, request);
+    }
+
+    /// Batches of the group that are in its log here.
+    fn last_index(&self, group_id: GroupId) -> Option<u64> {
+        let hosted = self.test.shard.groups.get(&group_id);
+        hosted.map(|hosted| hosted.core.replica().log().last_index())
+    }
+
+    /// The code with which a new client's ATTACH is refused.
+    fn refused_with(&mut self, group_id: GroupId) -> u16 {
+        self.answers.clear();
+        self.attach(group_id);
+        match &self.answers[..] {
+            [(_, Message::Refused(refused))] => refused.code,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    fn quarantined(&self) -> Vec<GroupId> {
+        let replicas = self.test.shard.shared().coordinator.quarantined();
+        replicas.iter().map(|replica| replica.group_id).collect()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        planted::poison(None);
+        let _removed = std::fs::remove_dir_all(&self.dir).is_ok();
+    }
+}
+
+#[test]
+fn an_assertion_stops_its_group_and_no_other() {
+    for durability in [Durability::InMemory, Durability::Persistent] {
+        let mut rig = Rig::new("quarantine", durability);
+        rig.append(POISONED, 1);
+        rig.append(SOUND, 1);
+        planted::poison(Some((POISONED.0.as_u128(), 2)));
+        rig.answers.clear();
+        rig.append(POISONED, 2);
+        rig.append(SOUND, 2);
+        assert_eq!((rig.last_index(POISONED), rig.last_index(SOUND)), (None, Some(2)));
+        let to_poisoned = rig.answers.iter().filter(|(group_id, _)| *group_id == POISONED);
+        assert_eq!(to_poisoned.count(), 0, "nobody can say what happened");
+        assert_eq!(rig.closed, [POISONED], "its clients' connections end");
+        assert_eq!(rig.quarantined(), [POISONED], "the coordinator is told");
+        assert_eq!(
+            rig.refused_with(POISONED),
+            Code::GroupNotHere as u16,
+            "clients look elsewhere"
+        );
+    }
+}
+
+#[test]
+fn a_group_that_is_quarantined_as_a_whole_says_so_until_a_later_epoch() {
+    let mut rig = Rig::new("quarantine-whole", Durability::Persistent);
+    planted::poison(Some((POISONED.0.as_u128(), 1)));
+    rig.append(POISONED, 1);
+    let (group_id, epoch) = (POISONED, 1);
+    let whole = Hosting::Quarantined { group_id, epoch };
+    rig.test.shard.message(ShardMessage::Hosting(whole));
+    assert_eq!(rig.refused_with(POISONED), Code::GroupQuarantined as u16);
+    // The same configuration again, as a coordinator sends that misses the group in a report.
+    rig.test
+        .shard
+        .configure(config(POISONED, Durability::Persistent, 1));
+    assert_eq!(
+        rig.last_index(POISONED),
+        None,
+        "it does not come back with an empty log"
+    );
+    assert_eq!(rig.refused_with(POISONED), Code::GroupQuarantined as u16);
+    rig.test
+        .shard
+        .configure(config(POISONED, Durability::Persistent, 2));
+    assert_eq!(rig.last_index(POISONED), None);
+    assert_eq!(
+        rig.refused_with(POISONED),
+        Code::GroupNotHere as u16,
+        "it goes on elsewhere"
+    );
+}
+
+#[test]
+fn a_drop_or_a_reset_ends_the_quarantine_with_the_data() {
+    for is_reset in [false, true] {
+        let mut rig = Rig::new("quarantine-ends", Durability::InMemory);
+        planted::poison(Some((POISONED.0.as_u128(), 1)));
+        rig.append(POISONED, 1);
+        planted::poison(None);
+        let mut again = config(POISONED, Durability::InMemory, 3);
+        if is_reset {
+            again.beginning = Some(Beginning {
+                epoch: 3,
+                offset: 1 << 40,
+                entries_before: 0,
+                bytes_before: 0,
+            });
+        } else {
+            let (group_id, epoch) = (POISONED, 2);
+            rig.test
+                .shard
+                .message(ShardMessage::Hosting(Hosting::Drop { group_id, epoch }));
+        }
+        assert_eq!(rig.quarantined().is_empty(), !is_reset);
+        rig.test.shard.configure(again);
+        // The base of a reset log is a batch of its own.
+        let begins_at = Some(u64::from(is_reset));
+        assert_eq!((rig.quarantined(), rig.last_index(POISONED)), (vec![], begins_at));
+    }
+}
