@@ -79,7 +79,7 @@ bench: rust $(stamps)/python ## Measure the cost of appends, each goal in turn: 
 chaos: rust go $(stamps)/python ## Break real servers under load, check their histories: RUNS=1 SEED=1 FAULT=name (all faults) KEEP=1 PUBLISH=1
 	@$(venv)/quorate-chaos --runs $(or $(RUNS),1) --seed $(or $(SEED),1) $(if $(FAULT),--fault $(FAULT)) $(if $(filter 1,$(KEEP)),--keep) $(if $(filter 1,$(PUBLISH)),--publish)
 
-claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about ten minutes
+claims: rust $(stamps)/python ## Measure the claims about consensus (ONLY=failover,… QUICK=1 PUBLISH=1), about a quarter of an hour
 	@$(venv)/quorate-claims $(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(QUICK)),--quick) $(if $(filter 1,$(PUBLISH)),--publish)
 
 bench-peers: build ## Measure beside etcd, Kafka, NATS, Aeron, ZooKeeper, hashicorp/raft (40 min): ONLY=nats,64b_mem ROUNDS=3 RESUME=1 QUICK=1

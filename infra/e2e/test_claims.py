@@ -11,7 +11,7 @@ from conftest import FOLDER
 
 
 def test_heads_are_lost_and_followers_stopped_without_losing_an_entry() -> None:
-    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,stopped"]
+    command = [str(Path(sys.executable).parent / "quorate-claims"), "--quick", "--only", "failover,stopped,limits"]
     command += ["--trials", "2", "--folder", str(FOLDER / "claims")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert "ould not be measured" not in done.stdout, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,5 +1,8 @@
-"""What one server and one coordinator hold: idle groups on a server that is restarted, and replicas of servers that are
-played (`quorate-load control-fleet`) on a coordinator."""
+"""Capacity of one server and of one coordinator.
+
+Idle groups are admitted on a server, which is restarted. Replicas of servers that are played (`quorate-load control-fleet`)
+are admitted on a coordinator.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ REPLICAS, REPLICAS_QUICK = 201_000, 1_200
 GOAL_REPLICAS = 200_000
 GOAL_CORES = 0.5
 DEGREE = 3
-# Of a thousand groups on a server so many have grown at each heartbeat.
+# Groups, of a thousand on a server, that have grown at each heartbeat.
 ACTIVE_PERMILLE = 10
 # More than any of these groups ask for: their number is measured, and not their rate.
 RESOURCES = ServerResources(cpu_cores=4_000.0, network_bytes_per_s=10**12, storage_io_per_s=10**9)

@@ -41,7 +41,7 @@ const HANDSHAKES_MAX: usize = 256;
 /// Places for registrations that are being read.
 struct Handshakes {
     all: Semaphore,
-    /// Those of several messages, which take more memory. Connections that showed a certificate of the authority have
+    /// Registrations of several messages take more memory. Connections that showed a certificate of the authority have
     /// places of their own: strangers cannot take them.
     large: Semaphore,
     large_of_strangers: Semaphore,

@@ -340,7 +340,7 @@ impl Shard {
         self.executor.disk.port.may_hold_up = self.groups.values().all(is_persistent);
         let slow = slow::reports(&self.groups, &mut self.executor, now);
         self.shared().coordinator.note_slow(self.executor.shard, slow);
-        // All that changes a group marks it.
+        // Each change of a group marks it.
         let stepped = self.groups.values_mut();
         let stepped = stepped.filter_map(|hosted| std::mem::take(&mut hosted.is_stepped).then_some(hosted));
         let reports = stepped.filter_map(|hosted| hosted.core.report());

@@ -2,7 +2,7 @@
 //!
 //! The state of a group is its own, and a step touches nothing beside it, the turn and the outputs. So a step that panics
 //! leaves one group in doubt. Its outputs are discarded together with its state: for everybody else the replica has
-//! crashed before them. What it gave away before that step was whole, and stays. A panic anywhere else may have left
+//! crashed before them. Outputs of earlier steps were whole, and stay. A panic anywhere else may have left
 //! shared state half-way, and ends the process.
 
 use std::cell::{Cell, RefCell};

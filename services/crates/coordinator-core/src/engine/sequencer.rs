@@ -55,7 +55,7 @@ impl Sequencer {
         &mut self.connections
     }
 
-    /// What servers have reported of their groups.
+    /// Servers' reports of their groups.
     pub fn heard(&mut self) -> &mut Heard {
         &mut self.heard
     }

@@ -84,7 +84,7 @@ pub fn quarantined(
     .collect()
 }
 
-/// What a server has to be told of these replicas, though it was before: groups that are quarantined as a whole.
+/// Messages about those of these groups that are quarantined as a whole: the server may have missed one.
 pub fn quarantines_to_tell(state: &CoordinatorState, reports: &[QuarantinedReplica]) -> Vec<ToServer> {
     let known = reports
         .iter()

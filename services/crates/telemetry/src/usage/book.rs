@@ -7,7 +7,7 @@
 //! paused) is divided at the end of a window. A record's committed counters are the log's own, since it began. So lost
 //! windows make SLIs incomplete, and never usage.
 //!
-//! Of an idle group nothing changes but the time that passed. Such records are sent a bounded number at a time, in turn,
+//! An idle group's record changes by the time that passed alone. Such records are sent a bounded number at a time, in turn,
 //! and each once its window has ended. So idle groups cost little, however many there are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

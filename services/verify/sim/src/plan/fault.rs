@@ -57,7 +57,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Those that any seed may draw. [`Fault::Poison`] has a profile of its own.
+    /// Faults that any seed may draw. [`Fault::Poison`] has a profile of its own.
     pub const ALL: [Fault; 27] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,

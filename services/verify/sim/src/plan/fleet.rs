@@ -124,7 +124,9 @@ impl Plan {
             }
             // Another group must go on meanwhile.
             Profile::Poison if self.groups.len() == 1 => {
-                self.groups.push(GroupPlan::draw(rng, profile));
+                let other = GroupPlan::draw(rng, profile);
+                self.servers = self.servers.max(usize::from(other.degree) + 1);
+                self.groups.push(other);
             }
             Profile::Heads => self.set_lease(150),
             Profile::Queues => {

@@ -1,5 +1,5 @@
-//! Assertions that stopped replicas. A replica in quarantine is replaced once; when its replacement or the next head is
-//! stopped too, the cause goes with the group, and the group is quarantined as a whole until an operator releases it.
+//! Assertions that stopped replicas. A replica in quarantine is replaced once. When its replacement or the next head is
+//! stopped too, the cause goes with the group. Then the group is quarantined as a whole until an operator releases it.
 
 use quorate_types::control::ToServer;
 use quorate_types::{GroupId, ServerId};
@@ -106,7 +106,7 @@ impl<'a> Quarantines<'a> {
             .out()
             .event(EventKind::GroupReleased, subject, message);
         if sound.is_empty() {
-            // What memory held is gone with the replicas.
+            // The log was in memory, and is gone with the replicas.
             for server in &in_quarantine {
                 self.epochs.leave(group_id, *server);
             }
