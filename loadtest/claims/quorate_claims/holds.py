@@ -1,7 +1,7 @@
 """Capacity of one server and of one coordinator.
 
-Idle groups are admitted on a server, which is restarted. Replicas of servers that are played (`quorate-load control-fleet`)
-are admitted on a coordinator.
+Idle groups are admitted on a server, which is restarted. A coordinator places groups on servers that are played
+(`quorate-load control-fleet`).
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ CALLERS = 16
 FORM_TIMEOUT_S = 120.0
 SETTLE_S = 5.0
 WINDOW_S, WINDOW_QUICK_S = 15.0, 3.0
+# A server that takes configurations in uses a core; one whose groups are idle uses a fifth of one.
+CALM_WINDOW_S, CALM_CORES = 0.5, 0.4
 # Time in which all groups are admitted and measured; the played servers end with it, if nobody ends them.
 PLAY_S = 900
 
@@ -61,6 +63,8 @@ def _server(conditions: Conditions) -> list[Figure]:
         servers.stack.kill_server("s1")
         servers.stack.restart_server("s1")
         _wait_active(servers, kept)
+        # A group's status is the coordinator's view. The server has its configurations when it has no more work.
+        servers.wait(lambda: _is_calm(servers.pid("s1")), "server s1 to be calm", FORM_TIMEOUT_S)
         restart_s = time.monotonic() - begun
     note = f"{kept} persistent and {count - kept} in-memory groups of degree 1 on one server"
     return [
@@ -123,6 +127,10 @@ def _cores(pid: int, window_s: float) -> float:
     before = ProcessorTime.now([pid], None)
     time.sleep(window_s)
     return ProcessorTime.now([pid], None).since(before).servers_s / window_s
+
+
+def _is_calm(pid: int) -> bool:
+    return _cores(pid, CALM_WINDOW_S) < CALM_CORES
 
 
 @contextmanager
