@@ -1574,13 +1574,13 @@ export type Refusal = {
     /**
      * Reason
      *
-     * insufficient_capacity, beyond_shard_peak, too_few_servers or unknown_region
+     * insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region
      */
     reason: string;
     /**
      * Scarce Resource
      *
-     * cpu, network, storage_io, servers or shard
+     * cpu, network, storage_io, servers, shard or groups
      */
     scarce_resource: string;
     /**

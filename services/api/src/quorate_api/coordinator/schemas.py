@@ -51,8 +51,10 @@ class Refusal(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    reason: str = Field(description="insufficient_capacity, beyond_shard_peak, too_few_servers or unknown_region")
-    scarce_resource: str = Field(description="cpu, network, storage_io, servers or shard")
+    reason: str = Field(
+        description="insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region"
+    )
+    scarce_resource: str = Field(description="cpu, network, storage_io, servers, shard or groups")
     message: str = Field(description="A sentence for people.")
     largest_sla_that_fits: ObservedSla | None = Field(
         None,

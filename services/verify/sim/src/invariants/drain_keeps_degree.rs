@@ -71,6 +71,9 @@ pub fn check(world: &World, before: &[Before]) {
         }
         for member in draining {
             let id = &member.id;
+            if group.quarantine.servers.contains(id) {
+                continue;
+            }
             let is_as_before = only_drains(state, *id) && state.servers[id].incarnation == member.incarnation;
             if group.chain.contains(id) || !is_as_before || is_older(group, member) {
                 continue;

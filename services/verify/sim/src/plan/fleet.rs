@@ -56,7 +56,12 @@ pub struct Plan {
 
 impl Plan {
     pub fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
-        let groups: Vec<GroupPlan> = (0..*pick(rng, &[1, 1, 1, 2, 2, 3]))
+        let counts: &[usize] = match profile {
+            // Another group must go on meanwhile.
+            Profile::Poison => &[2, 2, 3],
+            _ => &[1, 1, 1, 2, 2, 3],
+        };
+        let groups: Vec<GroupPlan> = (0..*pick(rng, counts))
             .map(|_| GroupPlan::draw(rng, profile))
             .collect();
         let degree_max = groups
@@ -121,12 +126,6 @@ impl Plan {
                 self.restart_us_max = 60_000;
                 self.set_lease(1_500);
                 self.keep_busy();
-            }
-            // Another group must go on meanwhile.
-            Profile::Poison if self.groups.len() == 1 => {
-                let other = GroupPlan::draw(rng, profile);
-                self.servers = self.servers.max(usize::from(other.degree) + 1);
-                self.groups.push(other);
             }
             Profile::Heads => self.set_lease(150),
             Profile::Queues => {

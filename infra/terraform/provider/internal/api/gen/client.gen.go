@@ -1441,10 +1441,10 @@ type Refusal struct {
 	// Message A sentence for people.
 	Message string `json:"message"`
 
-	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers or unknown_region
+	// Reason insufficient_capacity, beyond_shard_peak, too_few_servers, too_many_groups or unknown_region
 	Reason string `json:"reason"`
 
-	// ScarceResource cpu, network, storage_io, servers or shard
+	// ScarceResource cpu, network, storage_io, servers, shard or groups
 	ScarceResource string `json:"scarce_resource"`
 }
 
