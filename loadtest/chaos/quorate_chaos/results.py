@@ -11,6 +11,7 @@ from typing import Any
 from quorate_chaos.faults import FAULTS
 from quorate_chaos.fleet import DISK, MEMORY
 from quorate_chaos.trial import FOLDER
+from quorate_harness.evidence import source_of
 from quorate_harness.figures import Figure, commit, machine
 from quorate_local.options import REPOSITORY
 
@@ -123,6 +124,8 @@ def write(runs: list[dict[str, Any]], command: str, left_out: dict[str, str], pu
     """Write table and lines; answers the files. Published ones go to the project's results, named by the day."""
     today = datetime.now(UTC).date().isoformat()
     circumstances = {"Command": f"`{command}`", "Commit": commit(), "Machine": machine(), "Day": today}
+    if publish:
+        circumstances["Source"] = str(source_of(command))
     stem = RESULTS / f"{today}-chaos" if publish else FOLDER / "table"
     table, lines = stem.with_suffix(".md"), stem.with_suffix(".jsonl")
     table.write_text(markdown(runs, circumstances, left_out))
@@ -140,6 +143,8 @@ def _line(run: dict[str, Any], circumstances: dict[str, str]) -> dict[str, Any]:
         **kept,
         "trouble": reasons,
         "groups": groups,
+        "command": circumstances["Command"].strip("`"),
         "commit": circumstances["Commit"],
+        "source": circumstances.get("Source"),
         "repeat": repeat(run["fault"], run["seed"]),
     }
