@@ -56,6 +56,8 @@ pub struct Counts {
     pub restated: u64,
     pub owners_returned: u64,
     pub faults: BTreeMap<Fault, u64>,
+    /// In how many seeds a number was above zero, by its name. Of one run: empty.
+    reached: BTreeMap<&'static str, u64>,
 }
 
 impl Counts {
@@ -75,13 +77,22 @@ impl Counts {
         *counter += 1;
     }
 
+    /// Takes in the counts of one run.
     pub fn add(&mut self, other: &Counts) {
+        for (name, n) in other.numbers() {
+            *self.reached.entry(name).or_default() += u64::from(n > 0);
+        }
         for ((_, mine), (_, theirs)) in self.numbers_mut().into_iter().zip(other.clone().numbers_mut()) {
             *mine += *theirs;
         }
         for (fault, count) in &other.faults {
             *self.faults.entry(*fault).or_default() += count;
         }
+    }
+
+    /// The number of seeds that reached what the number of this name counts.
+    pub fn seeds_with(&self, name: &str) -> u64 {
+        self.reached.get(name).copied().unwrap_or(0)
     }
 
     /// By name, but for the faults.

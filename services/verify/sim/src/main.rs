@@ -97,7 +97,7 @@ fn main() -> ExitCode {
 }
 
 /// The number of seeds on which a claim about the protocol rests.
-const SEEDS_GOAL: u64 = 100_000;
+const SEEDS_GOAL: u64 = 300_000;
 
 /// Begins to keep figures, where a folder is given.
 fn keeper(folder: Option<&Path>, command: &str) -> Option<Figures> {
@@ -165,8 +165,10 @@ fn print_report(report: &Report, wall_s: f64) {
         "{seeds} seeds clean in {wall_s:.1} s: {hours:.1} simulated hours, {} events",
         counts.events
     );
+    println!("{:>14}  in seeds", "count");
     for (name, count) in counts.numbers().into_iter().skip(3) {
-        println!("  {count:>12}  {name}");
+        let share = 100.0 * counts.seeds_with(name) as f64 / seeds.max(1) as f64;
+        println!("  {count:>12}  {share:>6.1} %  {name}");
     }
     println!("faults:");
     for (fault, count) in &counts.faults {

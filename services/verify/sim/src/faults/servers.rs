@@ -79,7 +79,7 @@ pub(super) fn disk_fault(world: &mut World, s: usize, fault: Fault) -> bool {
 /// Slows the syncs of a server for a while.
 pub(super) fn slow_disk(world: &mut World, s: usize) {
     world.servers[s].sync_factor = 20;
-    let at = world.now + world.rng.random_range(10_000..500_000);
+    let at = world.now + world.rng.random_range(10_000..world.plan.disk_slow_us_max);
     world.schedule(at, Scheduled::DiskFast { server: s });
 }
 

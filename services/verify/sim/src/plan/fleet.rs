@@ -25,6 +25,8 @@ pub struct Plan {
     pub copy_every_us: Option<Micros>,
     pub control_delay_us_max: Micros,
     pub sync_us_max: Micros,
+    /// How long a disk is slow at most, once it is.
+    pub disk_slow_us_max: Micros,
     pub segment_bytes: usize,
     /// The bytes that a learner may be sent at each tick; `None`: all that its window takes.
     pub catchup_bytes: Option<u64>,
@@ -56,7 +58,8 @@ pub struct Plan {
 
 impl Plan {
     pub fn draw(rng: &mut SmallRng, profile: Profile) -> Self {
-        let groups: Vec<GroupPlan> = (0..*pick(rng, &[1, 1, 1, 2, 2, 3]))
+        let profile = profile.drawn(rng);
+        let groups: Vec<GroupPlan> = (0..draw_groups(rng, profile))
             .map(|_| GroupPlan::draw(rng, profile))
             .collect();
         let degree_max = groups
@@ -71,7 +74,7 @@ impl Plan {
         let longest = groups.iter().map(longest_of).max().expect("a group");
         let lease_ms = *pick(rng, &[150, 400, 1_500]);
         let mut plan = Self {
-            servers: (degree_max + rng.random_range(1..=2)).max(3),
+            servers: draw_servers(rng, profile, degree_max),
             groups,
             link_delay_us_max: *pick(rng, &[50, 500, 5_000]),
             client_delay_us_max: *pick(rng, &[1_000, 1_000, 1_000, 50_000]),
@@ -81,6 +84,7 @@ impl Plan {
             copy_every_us: *pick(rng, &[None, Some(100_000), Some(1_000_000)]),
             control_delay_us_max: *pick(rng, &[300, 3_000, 30_000]),
             sync_us_max: *pick(rng, &[100, 2_000, 20_000, 60_000]),
+            disk_slow_us_max: 500_000,
             segment_bytes: (8 * longest).max(96 << 10),
             catchup_bytes: *pick(rng, &[None, None, Some(longest as u64)]),
             coordinator_sync_us_max: *pick(rng, &[100, 3_000, 20_000]),
@@ -140,6 +144,20 @@ impl Plan {
                 self.copy_every_us = Some(100_000);
                 self.disk_read_us_max = *pick(rng, &[3_000, 200_000]);
             }
+            // So slow that servers say so, for longer than it takes to find them slow.
+            Profile::Slow => {
+                self.set_lease(*pick(rng, &[400, 1_500]));
+                self.sync_us_max = 60_000;
+                self.disk_slow_us_max = 6_000_000;
+                self.fault_every_us = *pick(rng, &[120_000, 400_000]);
+                self.suspicions.slow_ms = *pick(rng, &[300, 1_000]);
+                self.horizon_us = 6_000_000;
+                self.keep_busy();
+            }
+            Profile::Operators => {
+                self.fault_every_us = *pick(rng, &[120_000, 400_000]);
+                self.horizon_us = 6_000_000;
+            }
             Profile::Sessions => {
                 self.groups.truncate(1);
                 self.sync_us_max = *pick(rng, &[100, 2_000]);
@@ -164,6 +182,20 @@ impl Plan {
         self.heartbeat_ms = lease_ms / 6;
         self.reconnect_grace_ms = lease_ms / 5;
         self.suspicions.stale_ms = lease_ms / 2;
+    }
+}
+
+fn draw_groups(rng: &mut SmallRng, profile: Profile) -> usize {
+    match profile {
+        Profile::Fleets => rng.random_range(12..=50),
+        _ => *pick(rng, &[1, 1, 1, 2, 2, 3]),
+    }
+}
+
+fn draw_servers(rng: &mut SmallRng, profile: Profile, degree_max: usize) -> usize {
+    match profile {
+        Profile::Fleets => rng.random_range(6..=12),
+        _ => (degree_max + rng.random_range(1..=2)).max(3),
     }
 }
 

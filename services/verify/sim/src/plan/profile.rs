@@ -1,6 +1,14 @@
 //! Profiles narrow what a seed may draw.
 
+use rand::Rng;
+use rand::rngs::SmallRng;
+
 use super::Fault;
+use super::pick::pick;
+
+/// How often a seed of the general profile is drawn from another one. States that need circumstances to meet are
+/// reached in these.
+const STEERED: f64 = 0.4;
 
 /// A range of draws. Planted bugs that need rare circumstances are looked for in a narrow one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +35,12 @@ pub enum Profile {
     Readers,
     /// Records that are damaged while servers run, and are fetched from peers.
     Repairs,
+    /// Disks that are slow for seconds: servers are found slow, and leave their groups.
+    Slow,
+    /// Operators that drain servers, call drains off and stop what is drained, while servers fail.
+    Operators,
+    /// Dozens of groups on a dozen servers.
+    Fleets,
 }
 
 impl Profile {
@@ -42,6 +56,9 @@ impl Profile {
         ("queues", Profile::Queues),
         ("readers", Profile::Readers),
         ("repairs", Profile::Repairs),
+        ("slow", Profile::Slow),
+        ("operators", Profile::Operators),
+        ("fleets", Profile::Fleets),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -59,9 +76,22 @@ impl Profile {
             .0
     }
 
+    /// The profile that a seed is drawn from.
+    pub(super) fn drawn(self, rng: &mut SmallRng) -> Profile {
+        let is_steered = self == Profile::Any && rng.random_bool(STEERED);
+        if is_steered { pick(rng, Self::ALL).1 } else { self }
+    }
+
     pub fn faults(self) -> &'static [Fault] {
         match self {
-            Profile::Any | Profile::Sessions => &[],
+            Profile::Any | Profile::Sessions | Profile::Fleets => &[],
+            Profile::Slow => &[Fault::DiskSlow, Fault::DiskSlow, Fault::Pause],
+            Profile::Operators => &[
+                Fault::Drain,
+                Fault::CallOffDrain,
+                Fault::StopDrained,
+                Fault::Crash,
+            ],
             Profile::Disks => &[Fault::Crash, Fault::CrashAll],
             Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
