@@ -1,4 +1,4 @@
-"""A coordinator and servers, each in a network namespace, and the two groups under test: in-memory and persistent."""
+"""A coordinator and servers, each in a network namespace, and the groups under test: in-memory and persistent ones."""
 
 from __future__ import annotations
 
@@ -34,15 +34,19 @@ SEGMENT_BYTES = 20 << 20  # small, so that segments end and begin during a run
 SMALL_JOURNAL = ("--journal-segment-bytes", str(SEGMENT_BYTES), "--journal-keep-segments", "0")
 RETENTION_BYTES = 4 << 30  # nothing is trimmed: the whole log is read back
 RATE_PER_S = 20_000  # far above the load, so that a budget never causes a gap
+CROWD_RETENTION_BYTES, CROWD_RATE_PER_S = 16 << 20, 500  # little load
 # A server announces more than it has: all servers share the machine, and admission is not under test here.
 RESOURCES = ServerResources(cpu_cores=8.0)
 MEMORY, DISK = "memory", "disk"
 DURABILITY = {MEMORY: "in_memory", DISK: "persistent"}
+# Beside a crowd, groups of one server are served in turn, and are replaced and relieved together.
+CROWD = tuple(f"{kind}-{number}" for kind in (MEMORY, DISK) for number in range(1, 12))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Parameters of a run's fleet. `disk_bytes`: each server's data folder is a file system of this size."""
+    """Parameters of a run's fleet. `disk_bytes`: each server's data folder is a file system of this size. `has_crowd`:
+    22 groups with little load stand beside the two that most faults are aimed at."""
 
     servers: int = 5
     degree: int = 3
@@ -52,6 +56,12 @@ class Shape:
     power: bool = False  # unsynced writes of processes can be lost
     plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
+    has_crowd: bool = False
+
+
+def kind_of(group: str) -> str:
+    """`MEMORY` or `DISK`."""
+    return group.partition("-")[0]
 
 
 class Unready(Exception):
@@ -78,7 +88,8 @@ class Fleet:
         self._running: dict[str, Running] = {}
         self._stopped: set[str] = set()  # by SIGSTOP
         self._killed: set[str] = set()
-        self.groups = {name: str(uuid.uuid4()) for name in DURABILITY}
+        self.crowd = CROWD if shape.has_crowd else ()
+        self.groups = {name: str(uuid.uuid4()) for name in (*DURABILITY, *self.crowd)}
         self.control = f"{self.network.addresses[COORDINATOR]}:{CONTROL_PORT}"
         self.http = f"{self.network.addresses[COORDINATOR]}:{HTTP_PORT}"
 
@@ -269,13 +280,13 @@ class Fleet:
     def create_groups(self, timeout_s: float) -> None:
         for name, group in self.groups.items():
             sla = {
-                "durability": DURABILITY[name],
+                "durability": DURABILITY[kind_of(name)],
                 "replication_degree": self.shape.degree,
                 "min_replicas": None,
                 "request_size_bytes": self.shape.entry_bytes,
-                "rate_per_s": RATE_PER_S,
+                "rate_per_s": CROWD_RATE_PER_S if name in self.crowd else RATE_PER_S,
                 "region": "local",
-                "retention_bytes": RETENTION_BYTES,
+                "retention_bytes": CROWD_RETENTION_BYTES if name in self.crowd else RETENTION_BYTES,
             }
             self._call("PUT", f"/v1/groups/{group}", {"sla": sla, "project_id": str(uuid.uuid4())})
         self.wait_whole(timeout_s)
@@ -323,7 +334,7 @@ class Fleet:
                 try:
                     if self.is_whole(name):
                         waiting.discard(name)
-                    elif name in may_be_lost and self.status(name) == "lost":
+                    elif kind_of(name) in may_be_lost and self.status(name) == "lost":
                         waiting.discard(name)
                         lost.add(name)
                 except OSError:
