@@ -125,7 +125,9 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
         _ => Durability::Persistent,
     };
     match profile {
-        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs => Durability::Persistent,
+        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Lies => {
+            Durability::Persistent
+        }
         _ => drawn,
     }
 }
@@ -133,7 +135,7 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
 fn draw_degree(rng: &mut SmallRng, profile: Profile) -> u8 {
     let degrees: &[u8] = match profile {
         Profile::Sessions => &[1, 2, 3],
-        Profile::Cuts | Profile::Heads | Profile::Queues => &[2, 3, 3, 4],
+        Profile::Cuts | Profile::Heads | Profile::Queues | Profile::Lies => &[2, 3, 3, 4],
         Profile::Readers | Profile::Repairs => &[2, 2, 3],
         _ => &[1, 2, 2, 3, 3, 3, 3, 4, 5, 7],
     };

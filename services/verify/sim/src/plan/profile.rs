@@ -29,6 +29,8 @@ pub enum Profile {
     Repairs,
     /// Retention by age, while clocks are wrong.
     Clocks,
+    /// Disks that lose what they had called durable, under heads that are back at once.
+    Lies,
 }
 
 impl Profile {
@@ -45,6 +47,7 @@ impl Profile {
         ("readers", Profile::Readers),
         ("repairs", Profile::Repairs),
         ("clocks", Profile::Clocks),
+        ("lies", Profile::Lies),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -74,6 +77,7 @@ impl Profile {
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
             Profile::Clocks => &[Fault::ClockAtStart, Fault::ClockJump, Fault::Crash],
+            Profile::Lies => &[Fault::DiskLies, Fault::LinkBreak],
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,
