@@ -60,6 +60,11 @@ pub enum Bug {
     TrimBeyondCommit,
     /// A trim is answered before the ring has it.
     TrimAnsweredEarly,
+    /// A server's wall clock is believed though the coordinator's says another time.
+    ClockNotCompared,
+    /// A time stamp counts though the clock that made it was in doubt. Harms when a head whose clock is behind orders
+    /// batches, and a later head, whose clock is right, finds them old.
+    DoubtedStampTaken,
     /// Readers are served uncommitted batches.
     UncommittedRead,
     /// An older fencing token is let through.
@@ -80,6 +85,9 @@ pub enum Bug {
     RestartKeepsEpoch,
     /// A member that lost its memory keeps its place.
     EmptyMemberKept,
+    /// A head that was restarted leads by its own log though others lived on. Harms when its disk lost a write that it had
+    /// called durable.
+    ReturnedLeads,
     /// A channel whose session was attached elsewhere since may still append.
     FormerOwnerAppends,
     /// A batch that waited is ordered though its session was attached elsewhere since. Harms a client that learned from
@@ -136,6 +144,8 @@ impl Bug {
         Bug::StaleTail,
         Bug::TrimBeyondCommit,
         Bug::TrimAnsweredEarly,
+        Bug::ClockNotCompared,
+        Bug::DoubtedStampTaken,
         Bug::UncommittedRead,
         Bug::FencingIgnored,
         Bug::ExpectedOffsetIgnored,
@@ -145,6 +155,7 @@ impl Bug {
         Bug::DoubleJoin,
         Bug::RestartKeepsEpoch,
         Bug::EmptyMemberKept,
+        Bug::ReturnedLeads,
         Bug::FormerOwnerAppends,
         Bug::FormerOwnerOrders,
         Bug::DetachEndsSession,

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_group::{Outputs, Turn};
+use quorate_group::{Outputs, ServerClock, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{Epoch, GroupId, Micros, ServerId};
 
 use super::{Control, Delivered, Hosted, Scheduled};
 use crate::disk::{Disk, Image};
@@ -34,6 +34,9 @@ pub struct Server {
     pub deferred: Vec<Scheduled>,
     pub disk: Disk,
     pub disk_fault: bool,
+    /// Groups of which its disk lost what it had called durable, each with its epoch then, until it has all that is committed
+    /// again. Acknowledgements of that epoch may still be under way.
+    pub lied: BTreeMap<GroupId, Epoch>,
     /// Records were damaged since this process started, and not all are repaired.
     pub has_damage: bool,
     /// Copiers of the journal that wait for a damaged record: of which group, and which record.
@@ -70,6 +73,8 @@ pub struct Server {
     pub lineages: BTreeMap<GroupId, u64>,
     pub drift_permille: i64,
     pub wall_offset_us: i64,
+    /// The wall clock beside the coordinator's, since the process began.
+    pub clock: ServerClock,
 }
 
 impl Server {
@@ -87,6 +92,7 @@ impl Server {
             deferred: Vec::new(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
+            lied: BTreeMap::new(),
             has_damage: false,
             copiers: BTreeMap::new(),
             copiers_started: 0,
@@ -110,6 +116,7 @@ impl Server {
             lineages: BTreeMap::new(),
             drift_permille,
             wall_offset_us: 0,
+            clock: ServerClock::default(),
         }
     }
 
@@ -150,6 +157,7 @@ impl Server {
     pub fn set_turn(&mut self, now: Micros) {
         self.turn.now_us = self.clock_us(now);
         self.turn.wall_us = self.wall_us(now);
+        self.turn.vouch = self.clock.vouch();
         self.turn.journal_waiting_bytes = self.disk.waiting_bytes();
     }
 

@@ -28,6 +28,8 @@ pub enum Fault {
     Replace,
     /// Durable records are damaged, by a bit or by pages, and the process is killed.
     BitFlip,
+    /// A process is killed, and its disk has lost the last writes that it had called durable.
+    DiskLies,
     /// Durable records are damaged while their server runs.
     Rot,
     DiskFull,
@@ -40,6 +42,8 @@ pub enum Fault {
     CoordinatorPause,
     /// The wall clock of a server or of the coordinator jumps.
     ClockJump,
+    /// A process is killed, and finds another wall clock when it starts again.
+    ClockAtStart,
     /// A client's connection breaks.
     ClientBreak,
     /// A bit of a frame on a link is flipped.
@@ -55,7 +59,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: [Fault; 29] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -69,6 +73,7 @@ impl Fault {
         Fault::Wipe,
         Fault::Replace,
         Fault::BitFlip,
+        Fault::DiskLies,
         Fault::Rot,
         Fault::DiskFull,
         Fault::DiskFails,
@@ -77,6 +82,7 @@ impl Fault {
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
         Fault::ClockJump,
+        Fault::ClockAtStart,
         Fault::ClientBreak,
         Fault::FrameFlip,
         Fault::Astray,

@@ -65,7 +65,7 @@ impl GroupPlan {
         let keeps_all = matches!(profile, Profile::Readers | Profile::Repairs);
         let retention_batches = *pick(
             rng,
-            if keeps_all {
+            if keeps_all || profile == Profile::Clocks {
                 &[100_000]
             } else {
                 &[3, 10, 30, 100_000]
@@ -75,7 +75,7 @@ impl GroupPlan {
             durability,
             degree,
             min_replicas,
-            retention_age_s: pick(rng, &[None, None, None, Some(0), Some(1)]).filter(|_| !keeps_all),
+            retention_age_s: draw_retention_age(rng, profile).filter(|_| !keeps_all),
             retention_bytes: u64::from(payload_bytes_max) * retention_batches,
             payload_bytes_max,
             clients: match churns {
@@ -127,9 +127,12 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
         _ => Durability::Persistent,
     };
     match profile {
-        Profile::Disks | Profile::Cuts | Profile::Readers | Profile::Repairs | Profile::Slow => {
-            Durability::Persistent
-        }
+        Profile::Disks
+        | Profile::Cuts
+        | Profile::Readers
+        | Profile::Repairs
+        | Profile::Slow
+        | Profile::Lies => Durability::Persistent,
         _ => drawn,
     }
 }
@@ -137,7 +140,7 @@ fn draw_durability(rng: &mut SmallRng, profile: Profile) -> Durability {
 fn draw_degree(rng: &mut SmallRng, profile: Profile) -> u8 {
     let degrees: &[u8] = match profile {
         Profile::Sessions => &[1, 2, 3],
-        Profile::Cuts | Profile::Heads | Profile::Queues => &[2, 3, 3, 4],
+        Profile::Cuts | Profile::Heads | Profile::Queues | Profile::Lies => &[2, 3, 3, 4],
         Profile::Readers | Profile::Repairs => &[2, 2, 3],
         Profile::Slow => &[2, 3, 3],
         Profile::Fleets => &[1, 2, 2, 3, 3, 3, 4],
@@ -162,6 +165,14 @@ fn draw_asks(rng: &mut SmallRng, profile: Profile) -> f64 {
         _ => &[0.0, 0.1, 0.5],
     };
     *pick(rng, asks)
+}
+
+fn draw_retention_age(rng: &mut SmallRng, profile: Profile) -> Option<u64> {
+    let ages: &[Option<u64>] = match profile {
+        Profile::Clocks => &[Some(1), Some(3), Some(10)],
+        _ => &[None, None, None, Some(0), Some(1), Some(3)],
+    };
+    *pick(rng, ages)
 }
 
 fn draw_payload_bytes(rng: &mut SmallRng, profile: Profile) -> u32 {

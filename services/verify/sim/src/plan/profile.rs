@@ -41,6 +41,10 @@ pub enum Profile {
     Operators,
     /// Dozens of groups on a dozen servers.
     Fleets,
+    /// Retention by age, while clocks are wrong.
+    Clocks,
+    /// Disks that lose what they had called durable, under heads that are back at once.
+    Lies,
 }
 
 impl Profile {
@@ -59,6 +63,8 @@ impl Profile {
         ("slow", Profile::Slow),
         ("operators", Profile::Operators),
         ("fleets", Profile::Fleets),
+        ("clocks", Profile::Clocks),
+        ("lies", Profile::Lies),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -100,6 +106,8 @@ impl Profile {
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
+            Profile::Clocks => &[Fault::ClockAtStart, Fault::ClockJump, Fault::Crash],
+            Profile::Lies => &[Fault::DiskLies, Fault::LinkBreak],
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,

@@ -1,8 +1,8 @@
 //! A server's process and machine: killed, started, replaced, damaged.
 
-use quorate_group::{Group, Outputs, Turn};
+use quorate_group::{Group, Outputs, ServerClock, Turn};
 use quorate_types::control::DrainState;
-use quorate_types::{GroupId, ServerId};
+use quorate_types::{Epoch, GroupId, ServerId};
 use rand::Rng;
 
 use super::ticks::TICK_US;
@@ -28,6 +28,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.lost.clear();
     (server.turn, server.outputs) = (Turn::new(), Outputs::default());
     (server.answered_us, server.lease_us) = (0, 0);
+    server.clock = ServerClock::default();
     server.held.clear();
     server.unsent.clear();
     server.drain = DrainState::None;
@@ -53,6 +54,7 @@ pub fn crash(world: &mut World, s: usize) {
 pub fn wipe(world: &mut World, s: usize) {
     crash(world, s);
     let server = &mut world.servers[s];
+    server.lied.clear();
     server.disk.wipe();
     for g in 0..world.ledgers.len() {
         world.servers[s].forget(World::group_id(g));
@@ -69,6 +71,29 @@ pub fn replace(world: &mut World, s: usize) {
     server.machine += 1;
     server.tokens += 1;
     control::invite(world, s);
+}
+
+/// Kills the process, and has its disk lose what it had called durable. False: nothing of that was left to lose.
+pub fn crash_and_lie(world: &mut World, s: usize) -> bool {
+    let Some(id) = world.servers[s].id else {
+        return false;
+    };
+    crash(world, s);
+    let lost = world.servers[s].disk.lie(id, &mut world.rng);
+    world.trace.line(None, || {
+        format!("the disk of s{} lost records of {lost:?}", s + 1)
+    });
+    for group_id in &lost {
+        world.servers[s].forget(*group_id);
+    }
+    world.counts.lies += lost.len() as u64;
+    let groups = &world.coordinator.state().groups;
+    let epochs = lost
+        .iter()
+        .map(|id| (*id, groups.get(id).map_or(0, |group| group.epoch)));
+    let lied: Vec<(GroupId, Epoch)> = epochs.collect();
+    world.servers[s].lied.extend(lied);
+    true
 }
 
 /// Damages records on its disk, and kills the process.
