@@ -8,7 +8,7 @@ use super::entity::Group;
 use super::handler::registrations::{Arrival, Disk};
 use super::machine::CoordinatorState;
 use super::step::Step;
-use crate::command::{Command, Effect, Registration, Reply};
+use crate::command::{Command, Effect, Registration, Relief, Reply};
 
 /// Passes of moves after one command; the next command goes on.
 const SETTLE_PASSES_MAX: usize = 16;
@@ -92,7 +92,10 @@ fn settle(step: &mut Step<'_>) {
                 let scarce = step.moves().move_away(server);
                 step.drains().report(server, scarce);
             } else {
-                step.moves().relieve(server);
+                match step.relief() {
+                    Relief::AtOnce => step.moves().vacate(server),
+                    Relief::OneByOne => step.moves().relieve(server),
+                }
             }
         }
         if step.epoch_changes() == before {

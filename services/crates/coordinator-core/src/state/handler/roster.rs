@@ -154,7 +154,7 @@ impl<'a> Roster<'a> {
         let (kind, message) = match &cause {
             Some(cause) => {
                 let message = format!(
-                    "Server {} slows its groups, and leaves them one by one: {cause}.",
+                    "Server {} slows its groups, and leaves them: {cause}.",
                     server.name
                 );
                 (EventKind::ServerSlow, message)
