@@ -85,6 +85,7 @@ fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings
             slow_ms: options.slow_ms,
             well_ms: options.well_ms,
             stale_ms: options.heartbeat_ms * 3,
+            hung_ms: options.hung_ms,
         },
         client_keys,
         peer_keys,

@@ -13,6 +13,8 @@
 //! - `counters`: usage
 //! - `spans`: traced batches
 //!
+//! Beside the groups, [`HangWatch`] says how long a part of their server has hung.
+//!
 //! Invariants:
 //! - a refusal says *unknown* whenever the batch may have been ordered (`outcome`);
 //! - an append is ordered only for the channel that holds its session;
@@ -28,6 +30,7 @@ mod counters;
 mod event;
 mod grant;
 mod group;
+mod hang_watch;
 mod intake;
 mod outcome;
 mod output;
@@ -45,6 +48,7 @@ pub use absent::refuse_absent;
 pub use event::{CopierId, Event, Generation, Lack, PageRead, Reader, Request};
 pub use grant::Grant;
 pub use group::Group;
+pub use hang_watch::{HangWatch, Mark};
 pub use output::{Output, Outputs, Record, Report};
 pub use refusal::{Refusal, refused_as};
 pub use span::{Span, SpanKind};

@@ -109,6 +109,18 @@ pub enum Bug {
     CreditIgnored,
     /// Effects of a command leave before the command is on the disk.
     ActsBeforeLog,
+    /// The coordinator takes no notice of hangs: heartbeats keep the lease of a server that does nothing.
+    HangUnnoticed,
+    /// A process that stood still as a whole counts as hung when it goes on. Harms a server that was stopped for less than
+    /// a lease.
+    PauseCountsAsHang,
+    /// A server that hangs is let in again.
+    HungLetIn,
+    /// Servers count as hung even where most of the fleet hangs.
+    SharedHangEvicts,
+    /// A link that was opened again counts as working before the peer has been heard, and what a hung server says of its
+    /// peers counts. Harms where a hung server may not be taken out for its hang: its healthy neighbour is.
+    HungWitnessHeard,
 }
 
 impl Bug {
@@ -158,6 +170,11 @@ impl Bug {
         Bug::RepairUnchecked,
         Bug::CreditIgnored,
         Bug::ActsBeforeLog,
+        Bug::HangUnnoticed,
+        Bug::PauseCountsAsHang,
+        Bug::HungLetIn,
+        Bug::SharedHangEvicts,
+        Bug::HungWitnessHeard,
     ];
 }
 

@@ -1,7 +1,8 @@
 //! Suspicions: servers that slow others though they have their leases, by what servers report of one another over time.
 //!
 //! - *Unreachable pair*: one of the two has reported the other unreachable for `unreachable_ms`. It ends when neither has
-//!   for `well_ms`: long, since a pair without a common group has no link that could be seen to work again.
+//!   for `well_ms`: long, since a pair without a common group has no link that could be seen to work again. If one of the
+//!   two hangs, it is the one to leave.
 //! - *Slow server*: others, or the server itself, have reported it for `slow_ms`. It ends when nobody has for `well_ms`.
 //!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
 //!   its own link and its own thread. When two report one another, the one that more servers report is slow. With equal
@@ -24,6 +25,8 @@ pub struct SuspicionTimes {
     pub well_ms: u64,
     /// Reports come with heartbeats: one that was not repeated for so long has ended.
     pub stale_ms: u64,
+    /// A server whose thread or sync has hung for so long has failed ([`super::Hangs`]).
+    pub hung_ms: u64,
 }
 
 /// The reporter, and the server that it reports.
@@ -91,7 +94,13 @@ impl Suspicions {
     }
 
     /// The commands that are due by now. To be called every few ten milliseconds; an applied command is not repeated.
-    pub fn due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+    /// `is_hanging`: whether a server makes no progress by its own words.
+    pub fn due(
+        &mut self,
+        state: &CoordinatorState,
+        is_hanging: impl Fn(ServerId) -> bool,
+        now_ms: u64,
+    ) -> Vec<Command> {
         let stale_ms = self.times.stale_ms;
         let is_current = |(by, of): &Claim, claimed: &Claimed| {
             state.is_alive(*by) && state.is_alive(*of) && now_ms.saturating_sub(claimed.last_ms) <= stale_ms
@@ -99,12 +108,17 @@ impl Suspicions {
         self.unreachable
             .retain(|claim, claimed| is_current(claim, claimed));
         self.slow.retain(|claim, claimed| is_current(claim, claimed));
-        let mut commands = self.pairs_due(state, now_ms);
+        let mut commands = self.pairs_due(state, is_hanging, now_ms);
         commands.extend(self.slow_due(state, now_ms));
         commands
     }
 
-    fn pairs_due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
+    fn pairs_due(
+        &mut self,
+        state: &CoordinatorState,
+        is_hanging: impl Fn(ServerId) -> bool,
+        now_ms: u64,
+    ) -> Vec<Command> {
         let known = &state.unreachable_pairs;
         let pair = |(a, b): &Claim| (*a.min(b), *a.max(b));
         let reported: BTreeSet<(ServerId, ServerId)> = self.unreachable.keys().map(pair).collect();
@@ -112,7 +126,12 @@ impl Suspicions {
         for (claim, claimed) in &self.unreachable {
             let (a, b) = pair(claim);
             if claimed.lasted_ms() >= self.times.unreachable_ms && !known.contains(a, b) {
-                commands.push(pair_command((a, b), true));
+                let hung = match (is_hanging(a), is_hanging(b)) {
+                    (true, false) => Some(a),
+                    (false, true) => Some(b),
+                    _ => None,
+                };
+                commands.push(pair_command((a, b), true, hung));
             }
         }
         commands.dedup();
@@ -121,7 +140,7 @@ impl Suspicions {
         for pair in known.iter().filter(|pair| !reported.contains(pair)) {
             let since_ms = *self.quiet_pairs.entry(pair).or_insert(now_ms);
             if now_ms - since_ms >= self.times.well_ms {
-                commands.push(pair_command(pair, false));
+                commands.push(pair_command(pair, false, None));
             }
         }
         commands
@@ -228,10 +247,11 @@ fn note(
     (claimed.last_ms, claimed.behind_ms, claimed.cause) = (now_ms, behind_ms, cause);
 }
 
-fn pair_command((server, peer): (ServerId, ServerId), unreachable: bool) -> Command {
+fn pair_command((server, peer): (ServerId, ServerId), unreachable: bool, hung: Option<ServerId>) -> Command {
     Command::PairUnreachable {
         server,
         peer,
         unreachable,
+        hung,
     }
 }

@@ -456,6 +456,7 @@ fn part(world: &mut World, a: u32, b: u32, unreachable: bool) {
         server: server(a),
         peer: server(b),
         unreachable,
+        hung: None,
     });
 }
 
@@ -520,4 +521,21 @@ fn a_pair_that_cannot_spare_anybody_waits_for_its_link_or_for_a_replacement() {
     assert_eq!((rest, learner), (vec![chain[0]], Some(3)));
     part(&mut world, chain[0], chain[1], false);
     assert!(world.state.unreachable_pairs.is_empty());
+}
+
+#[test]
+fn the_one_of_an_unreachable_pair_that_hangs_leaves_wherever_it_stands() {
+    for out in [0, 1] {
+        let mut world = World::new(5);
+        world.active(1, Persistent, 3);
+        let (chain, ..) = world.shape(1);
+        world.apply(Command::PairUnreachable {
+            server: server(chain[0]),
+            peer: server(chain[1]),
+            unreachable: true,
+            hung: Some(server(chain[out])),
+        });
+        assert!(!world.shape(1).0.contains(&chain[out]));
+        assert!(world.shape(1).0.contains(&chain[1 - out]));
+    }
 }

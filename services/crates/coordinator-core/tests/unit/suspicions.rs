@@ -12,6 +12,7 @@ const TIMES: SuspicionTimes = SuspicionTimes {
     slow_ms: 5_000,
     well_ms: 60_000,
     stale_ms: 750,
+    hung_ms: 2_000,
 };
 
 struct Fleet {
@@ -56,7 +57,7 @@ impl Fleet {
                 self.suspicions
                     .heartbeat(server(n), &of(&self.unreachable), &slow, self.now_ms);
             }
-            for command in self.suspicions.due(&self.world.state, self.now_ms) {
+            for command in self.suspicions.due(&self.world.state, |_| false, self.now_ms) {
                 self.world.apply(command.clone());
                 all.push(command);
             }
