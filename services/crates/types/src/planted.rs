@@ -118,9 +118,9 @@ pub enum Bug {
     HungLetIn,
     /// Servers count as hung even where most of the fleet hangs.
     SharedHangEvicts,
-    /// A link that was opened again counts as working before the peer has been heard, and what a hung server says of its
-    /// peers counts. Harms where a hung server may not be taken out for its hang: its healthy neighbour is.
-    HungWitnessHeard,
+    /// Of an unreachable pair the one further from the head leaves, also when the other one hangs. Harms where a hung server
+    /// may not be taken out for its hang: its healthy neighbour is.
+    HungOneStays,
 }
 
 impl Bug {
@@ -174,7 +174,7 @@ impl Bug {
         Bug::PauseCountsAsHang,
         Bug::HungLetIn,
         Bug::SharedHangEvicts,
-        Bug::HungWitnessHeard,
+        Bug::HungOneStays,
     ];
 }
 

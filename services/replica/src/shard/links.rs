@@ -313,12 +313,12 @@ mod tests {
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut links = Links::new(FlushWake::default());
-            let mut overdue = |links: &mut Links, now| {
+            let overdue = |links: &mut Links, now| {
                 let all: Vec<_> = links.waited(now).collect();
                 assert_eq!(all.len(), 1);
                 all[0].1
             };
-            let mut open = async |links: &mut Links, now| {
+            let open = async |links: &mut Links, now| {
                 let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
                 let (accepted, _) = listener.accept().await.unwrap();
                 let (_, stream) = quorate_transport::plain(accepted);

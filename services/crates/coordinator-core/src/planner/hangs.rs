@@ -31,6 +31,8 @@ pub struct Hangs {
 struct Claim {
     hung_ms: u64,
     at_ms: u64,
+    /// When it last said that it hangs.
+    hanging_at_ms: u64,
 }
 
 impl Hangs {
@@ -44,22 +46,28 @@ impl Hangs {
 
     /// Takes in what a server says of itself, in a heartbeat or when it asks to be let in.
     pub fn hear(&mut self, server: ServerId, hung_ms: u64, now_ms: u64) {
-        if hung_ms < HANGING_MS.min(self.times.hung_ms) || planted::on(Bug::HangUnnoticed) {
-            self.claims.remove(&server);
-        } else {
-            self.claims.insert(
-                server,
-                Claim {
-                    hung_ms,
-                    at_ms: now_ms,
-                },
-            );
+        let is_hanging = hung_ms >= HANGING_MS.min(self.times.hung_ms) && !planted::on(Bug::HangUnnoticed);
+        if is_hanging {
+            let (at_ms, hanging_at_ms) = (now_ms, now_ms);
+            let claim = Claim {
+                hung_ms,
+                at_ms,
+                hanging_at_ms,
+            };
+            self.claims.insert(server, claim);
+        } else if let Some(claim) = self.claims.get_mut(&server) {
+            (claim.hung_ms, claim.at_ms) = (0, now_ms);
         }
+        let life_ms = self.life_ms();
+        self.claims
+            .retain(|_, claim| now_ms.saturating_sub(claim.hanging_at_ms) <= life_ms);
     }
 
-    /// Whether the server hangs for so long that it is no witness of its peers.
+    /// Whether the server hangs for so long that it is no witness of its peers, or did a moment ago: reports by it and of
+    /// it end a little later than the hang.
     pub fn is_hanging(&self, server: ServerId, now_ms: u64) -> bool {
-        self.current(now_ms).any(|(id, _)| id == server)
+        let claim = self.claims.get(&server);
+        claim.is_some_and(|claim| now_ms.saturating_sub(claim.hanging_at_ms) <= self.life_ms())
     }
 
     /// The commands that are due by now.
@@ -106,9 +114,13 @@ impl Hangs {
             .map(|(id, _)| id)
     }
 
-    /// Claims that are not stale. Those who wait to be let in ask less often than heartbeats come.
+    /// How long a claim is good. Those who wait to be let in ask less often than heartbeats come.
+    fn life_ms(&self) -> u64 {
+        2 * self.times.stale_ms
+    }
+
     fn current(&self, now_ms: u64) -> impl Iterator<Item = (ServerId, Claim)> + '_ {
-        let life_ms = 2 * self.times.stale_ms;
+        let life_ms = self.life_ms();
         let claims = self.claims.iter();
         claims
             .filter(move |(_, claim)| now_ms.saturating_sub(claim.at_ms) <= life_ms)

@@ -7,6 +7,7 @@
 //!   A server that reports several others which nobody else reports is slow itself: all its observations pass through
 //!   its own link and its own thread. When two report one another, the one that more servers report is slow. With equal
 //!   numbers neither is, until one reports itself: either could be at fault, and taking both away would be worse.
+//!   A server that hangs is no witness, and a report about one counts, whoever it is from.
 //! - At most a quarter of the fleet, and always one, counts as slow at once. Beyond that the cause is not theirs, and
 //!   replacing them would add to it.
 
@@ -108,15 +109,15 @@ impl Suspicions {
         self.unreachable
             .retain(|claim, claimed| is_current(claim, claimed));
         self.slow.retain(|claim, claimed| is_current(claim, claimed));
-        let mut commands = self.pairs_due(state, is_hanging, now_ms);
-        commands.extend(self.slow_due(state, now_ms));
+        let mut commands = self.pairs_due(state, &is_hanging, now_ms);
+        commands.extend(self.slow_due(state, &is_hanging, now_ms));
         commands
     }
 
     fn pairs_due(
         &mut self,
         state: &CoordinatorState,
-        is_hanging: impl Fn(ServerId) -> bool,
+        is_hanging: &impl Fn(ServerId) -> bool,
         now_ms: u64,
     ) -> Vec<Command> {
         let known = &state.unreachable_pairs;
@@ -146,8 +147,13 @@ impl Suspicions {
         commands
     }
 
-    fn slow_due(&mut self, state: &CoordinatorState, now_ms: u64) -> Vec<Command> {
-        let accused = self.accused();
+    fn slow_due(
+        &mut self,
+        state: &CoordinatorState,
+        is_hanging: &impl Fn(ServerId) -> bool,
+        now_ms: u64,
+    ) -> Vec<Command> {
+        let accused = self.accused(is_hanging);
         let mut commands = self.newly_slow(state, &accused);
         let is_slow = |id: &ServerId| is_slow(state, *id);
         // Any report keeps a server under suspicion, also one that would not be enough to begin it.
@@ -182,24 +188,25 @@ impl Suspicions {
             .collect()
     }
 
-    /// Servers to be taken for slow, each with its longest report.
-    fn accused(&self) -> BTreeMap<ServerId, Claimed> {
+    /// Servers to be taken for slow, each with its longest report. What is said of one that hangs speaks against nobody else.
+    fn accused(&self, is_hanging: &impl Fn(ServerId) -> bool) -> BTreeMap<ServerId, Claimed> {
         let of = |id: ServerId| self.slow.iter().filter(move |((_, of), _)| *of == id);
         let by = |id: ServerId| {
             self.slow
                 .iter()
                 .filter(move |((by, of), _)| *by == id && *of != id)
         };
-        let alone = |id: ServerId| by(id).filter(|((_, peer), _)| of(*peer).count() == 1).count();
+        let is_alone = |peer: ServerId| of(peer).count() == 1 && !is_hanging(peer);
+        let alone = |id: ServerId| by(id).filter(|((_, peer), _)| is_alone(*peer)).count();
         let is_suspect = |id: ServerId| alone(id) >= ACCUSES_TOO_MANY;
         let mut accused: BTreeMap<ServerId, Claimed> = BTreeMap::new();
         for ((from, about), claimed) in &self.slow {
             let is_mutual = from != about && self.slow.contains_key(&(*about, *from));
             let guilty = if from == about {
                 *about
-            } else if is_suspect(*from) {
+            } else if is_suspect(*from) && !is_hanging(*about) {
                 *from
-            } else if is_mutual && of(*from).count() >= of(*about).count() {
+            } else if is_mutual && !is_hanging(*about) && of(*from).count() >= of(*about).count() {
                 continue;
             } else {
                 *about

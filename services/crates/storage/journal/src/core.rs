@@ -36,7 +36,7 @@ pub(crate) struct Counters {
     pub last_us: AtomicU64,
     pub durable_lsn: AtomicU64,
     /// The writer's system calls so far, each counted when it begins and when it ends: odd while one is under way.
-    calls: AtomicU64,
+    pub calls: AtomicU64,
 }
 
 /// A system call of the writer, from its begin to its end.

@@ -27,6 +27,8 @@ pub enum Profile {
     Readers,
     /// Records that are damaged while servers run, and are fetched from peers.
     Repairs,
+    /// Threads and syncs that hang; in half of the seeds nothing else happens.
+    Hangs,
 }
 
 impl Profile {
@@ -42,6 +44,7 @@ impl Profile {
         ("queues", Profile::Queues),
         ("readers", Profile::Readers),
         ("repairs", Profile::Repairs),
+        ("hangs", Profile::Hangs),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -70,6 +73,7 @@ impl Profile {
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
+            Profile::Hangs => Fault::HANGS,
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,

@@ -6,6 +6,7 @@
 //! clients keep their head.
 
 use quorate_placement::Pool;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
 
 use super::epochs::Epochs;
@@ -54,9 +55,9 @@ impl<'a> Unreachable<'a> {
             return Some(further);
         }
         Some(match pairs.hung_of(nearer, further) {
-            Some(hung) => hung,
-            None if pairs.count_of(nearer) > pairs.count_of(further) => nearer,
-            None => further,
+            Some(hung) if !planted::on(Bug::HungOneStays) => hung,
+            _ if pairs.count_of(nearer) > pairs.count_of(further) => nearer,
+            _ => further,
         })
     }
 
