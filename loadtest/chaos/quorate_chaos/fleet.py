@@ -21,6 +21,7 @@ from quorate_chaos import machine
 from quorate_chaos.network import COORDINATOR, Network
 from quorate_chaos.power import Power, Rolled
 from quorate_chaos.throttle import Throttle
+from quorate_harness.held_syncs import HeldSyncs
 from quorate_local import components
 from quorate_local.layout import Layout, write_json, write_text
 from quorate_local.options import ServerResources, StackOptions
@@ -54,6 +55,7 @@ class Shape:
     entry_bytes: int = 64
     clocks: bool = False
     retention_age_s: int | None = None  # more than a run takes: whatever is trimmed for its age was young
+    held_syncs: bool = False  # syncs of a server can be made to hang
     power: bool = False  # unsynced writes of processes can be lost
     plaintext: bool = False  # clients and servers connect without TLS
     certificate_life_s: int | None = None  # None: the coordinator's default, longer than any run
@@ -85,6 +87,7 @@ class Fleet:
         )
         self.power = Power(folder)
         self._throttle = Throttle(folder)
+        self._held_syncs = HeldSyncs(folder / "held-syncs") if shape.held_syncs else None
         self._secrets = components.Secrets(self.layout)
         self._running: dict[str, Running] = {}
         self._stopped: set[str] = set()  # by SIGSTOP
@@ -184,8 +187,15 @@ class Fleet:
         """Fill the disk until `free_disks`, or until the server is started again."""
         self._throttle.slow(self._running[name].identity.pid, writes_per_s)
 
+    def hang_disk(self, name: str) -> None:
+        """Its syncs do not return until `free_disks`."""
+        assert self._held_syncs is not None, "the fault's shape says so"
+        self._held_syncs.hang(self._running[name].identity.pid)
+
     def free_disks(self) -> None:
         self._throttle.lift()
+        if self._held_syncs is not None:
+            self._held_syncs.release()
 
     def stopped(self) -> set[str]:
         """Stopped by SIGSTOP, and not resumed."""
@@ -235,6 +245,8 @@ class Fleet:
         """`env` with the settings for the process."""
         if self.shape.power:
             return ["env", *(f"{key}={value}" for key, value in self.power.environment(name).items())]
+        if self._held_syncs is not None:
+            return ["env", *(f"{key}={value}" for key, value in self._held_syncs.environment().items())]
         return self._clock(name)
 
     # -- power -------------------------------------------------------------------------------

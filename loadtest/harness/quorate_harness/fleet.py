@@ -98,6 +98,29 @@ class Fleet:
         listed = found if isinstance(found, list) else found["servers"]
         return {server["server_id"]: server for server in listed}
 
+    def drain(self, server_id: int) -> None:
+        self._coordinator.post(f"/v1/servers/{server_id}/drain").raise_for_status()
+
+    def call_off_drain(self, server_id: int) -> None:
+        self._coordinator.delete(f"/v1/servers/{server_id}/drain").raise_for_status()
+
+    def events(self, after: int) -> list[dict[str, Any]]:
+        """The coordinator's events after this number, in order."""
+        found: list[dict[str, Any]] = []
+        while True:
+            answer = self._coordinator.get("/v1/events", params={"after": after})
+            answer.raise_for_status()
+            body = answer.json()
+            found += body["events"]
+            if not body["events"] or body["events"][-1]["seq"] >= body["last"]:
+                return found
+            after = body["events"][-1]["seq"]
+
+    def last_event(self) -> int:
+        answer = self._coordinator.get("/v1/events", params={"after": 0})
+        answer.raise_for_status()
+        return int(answer.json()["last"])
+
     def names(self) -> list[str]:
         return self.stack.options.server_names()
 

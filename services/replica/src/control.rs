@@ -198,6 +198,7 @@ async fn register(
         previous_incarnations: me.previous_incarnations.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
         machine: Some(own_machine()),
+        hung_ms: shared.vitals.hung_ms(),
         certificate_request_pem: Some(me.certificates.request_pem()),
     }));
     clock.asked(0);
@@ -368,6 +369,7 @@ fn heartbeat(seq: u64, shared: &Shared) -> Heartbeat {
         unreachable: shared.peers.unreachable(),
         storage_fault: shared.coordinator.storage_fault(),
         slow: shared.coordinator.slow(),
+        hung_ms: shared.vitals.hung_ms(),
     }
 }
 

@@ -13,6 +13,7 @@ mod exit;
 mod flags;
 mod grant_report;
 mod handshakes;
+mod hang_task;
 mod identity;
 mod journal_port;
 mod messages;

@@ -24,7 +24,7 @@ use crate::messages::ShardMessage;
 use crate::shared::{Plaintext, Settings, Shared};
 use crate::storage::Storage;
 use crate::telemetry::{self, Exports};
-use crate::{accept, burst_task, shard};
+use crate::{accept, burst_task, hang_task, shard};
 
 /// How long a server waits for the coordinator at its start before it gives up.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -80,6 +80,7 @@ pub fn run(flags: Flags, exports: Exports) -> Result<(), Exit> {
             held,
             previous_incarnations,
         };
+        spawn_local(hang_task::run(shared.clone(), journal.clone()));
         let (standing, mut standing_watch) = watch::channel(Standing::Unregistered {
             trouble: "not tried yet".to_string(),
         });

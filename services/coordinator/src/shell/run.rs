@@ -20,7 +20,7 @@ use super::task::{Credentials, EngineTask};
 use super::{control, http, key_file, profile_file};
 use crate::exit::Failure;
 use crate::options::{MismatchedProfile, Options};
-use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Replacements};
+use quorate_coordinator_core::command::{Headroom, Mismatched, PlacementPolicy, Relief, Replacements};
 use quorate_coordinator_core::engine::{Engine, Settings};
 use quorate_coordinator_core::planner::{LeaseTimes, SuspicionTimes};
 
@@ -85,6 +85,7 @@ fn settings(options: &Options, client_keys: Value, peer_keys: Value) -> Settings
             slow_ms: options.slow_ms,
             well_ms: options.well_ms,
             stale_ms: options.heartbeat_ms * 3,
+            hung_ms: options.hung_ms,
         },
         client_keys,
         peer_keys,
@@ -100,6 +101,7 @@ fn policy(options: &Options) -> PlacementPolicy {
             MismatchedProfile::Refuse => Mismatched::Refused,
         },
         replacements: Replacements::HeaviestFirst,
+        relief: Relief::AtOnce,
         // The more servers a server shares groups with, the more of them have room when it fails. The more sets of
         // servers there are, too, whose failure together loses a group. So only fleets that keep room spread.
         is_spread: options.recovery_headroom != Headroom::default(),

@@ -197,6 +197,7 @@ pub fn register(name: &str) -> Register {
         previous_incarnations: Vec::new(),
         version: "0.1.0".into(),
         machine: None,
+        hung_ms: 0,
         certificate_request_pem: None,
     }
 }
@@ -311,6 +312,7 @@ impl Server {
             unreachable: vec![],
             storage_fault: None,
             slow: Vec::new(),
+            hung_ms: 0,
         }));
         while let Some(message) = self.receive(Duration::from_millis(5)) {
             match message {

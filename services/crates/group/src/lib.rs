@@ -14,6 +14,8 @@
 //! - `clock`: whether the wall clock can be believed; the server's, not a group's
 //! - `spans`: traced batches
 //!
+//! Beside the groups, [`HangWatch`] says how long a part of their server has hung.
+//!
 //! Invariants:
 //! - a refusal says *unknown* whenever the batch may have been ordered (`outcome`);
 //! - an append is ordered only for the channel that holds its session;
@@ -30,6 +32,7 @@ mod counters;
 mod event;
 mod grant;
 mod group;
+mod hang_watch;
 mod intake;
 mod outcome;
 mod output;
@@ -49,6 +52,7 @@ pub use clock::{Doubt, ServerClock, Vouch};
 pub use event::{CopierId, Event, Generation, Lack, PageRead, Reader, Request};
 pub use grant::Grant;
 pub use group::Group;
+pub use hang_watch::{HangWatch, Mark};
 pub use output::{Output, Outputs, Record, Report};
 pub use refusal::{Refusal, refused_as};
 pub use span::{Span, SpanKind};

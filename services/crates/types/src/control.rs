@@ -58,6 +58,9 @@ pub struct Register {
     /// The server's machine, so that a mismatched cost profile is noticed. Older servers do not say.
     #[serde(default)]
     pub machine: Option<Machine>,
+    /// As in a heartbeat: a server that hangs is not let in.
+    #[serde(default)]
+    pub hung_ms: u64,
     /// A certificate signing request for the server's own key, in PEM. Only its key counts.
     #[serde(default)]
     pub certificate_request_pem: Option<String>,
@@ -91,6 +94,10 @@ pub struct Heartbeat {
     /// Servers (this one among them) that slow groups here by more than `SLOW_REPORT_MS`.
     #[serde(default)]
     pub slow: Vec<SlowReport>,
+    /// The longest time for which one of its shards has not ticked, or a write or sync of its journal has been under way.
+    /// Heartbeats do not come from those threads, so only this tells. Older servers do not say.
+    #[serde(default)]
+    pub hung_ms: u64,
 }
 
 /// A server that slows groups of this server, as seen by pending bytes and records rather than by its heartbeat. A server

@@ -144,6 +144,13 @@ pub const SLOW_REPORT_MS: u64 = 500;
 /// differ by milliseconds, those of a machine without one by seconds a day. An answer of the coordinator that took longer
 /// says nothing about its clock. Both errors add up: retention by age waits for twice as long.
 pub const CLOCK_DIFFERENCE_US_MAX: crate::Micros = 1_000_000;
+/// A server that has hung for so long is no witness: its threads do not hear the peers that it reports. That is far above
+/// any sync of a sound disk, and above the ticks that a busy machine delays.
+pub const HANGING_MS: u64 = SLOW_REPORT_MS;
+/// How often a server looks whether its shards tick and its journal's operations end.
+pub const HANG_SAMPLE_MS: u64 = 50;
+/// Of the time between two looks, no more counts as a hang. A process that stood still as a whole has not hung.
+pub const HANG_STEP_MS_MAX: u64 = 2 * HANG_SAMPLE_MS;
 
 /// A head whose ring makes no progress for so long while clients wait, and whose coordinator has not answered for a lease,
 /// is isolated: it sends its clients elsewhere ([`crate::Code::CutOff`]). This is less than a lease, so that the lease

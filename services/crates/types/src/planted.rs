@@ -117,6 +117,18 @@ pub enum Bug {
     CreditIgnored,
     /// Effects of a command leave before the command is on the disk.
     ActsBeforeLog,
+    /// The coordinator takes no notice of hangs: heartbeats keep the lease of a server that does nothing.
+    HangUnnoticed,
+    /// A process that stood still as a whole counts as hung when it goes on. Harms a server that was stopped for less than
+    /// a lease.
+    PauseCountsAsHang,
+    /// A server that hangs is let in again.
+    HungLetIn,
+    /// Servers count as hung even where most of the fleet hangs.
+    SharedHangEvicts,
+    /// Of an unreachable pair the one further from the head leaves, also when the other one hangs. Harms where a hung server
+    /// may not be taken out for its hang: its healthy neighbour is.
+    HungOneStays,
 }
 
 impl Bug {
@@ -169,6 +181,11 @@ impl Bug {
         Bug::RepairUnchecked,
         Bug::CreditIgnored,
         Bug::ActsBeforeLog,
+        Bug::HangUnnoticed,
+        Bug::PauseCountsAsHang,
+        Bug::HungLetIn,
+        Bug::SharedHangEvicts,
+        Bug::HungOneStays,
     ];
 }
 

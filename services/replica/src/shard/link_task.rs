@@ -33,7 +33,8 @@ impl Shard {
     /// The link that it replaces, if there is one, has ended before.
     pub(super) fn open_link(&mut self, server: ServerId, stream: Rc<WriteHalf>) -> OpenLink {
         let opened = self.executor.links.open(server, stream, crate::clock::now_us());
-        self.shared().peers.reached(server);
+        let share_version = self.shared().burst.share_version();
+        self.executor.links.send_alive(server, share_version);
         if opened.generation > 1 {
             self.tell_groups(|| LinkMessage::Down(server));
         }
@@ -59,10 +60,25 @@ impl Shard {
         self.message(ShardMessage::Link(change()));
     }
 
-    /// Frames that were read from a link, in one turn.
-    fn take_link_frames(&mut self, server: ServerId, reader: &mut FrameReader) -> Result<(), ReadFault> {
+    /// Bytes of the peer arrived. The peer counts as reached by its first ones: at a server whose threads hang the
+    /// listener still takes connections.
+    fn heard(&mut self, server: ServerId) {
+        if self.executor.links.heard(server, self.turn.now_us) {
+            self.shared().peers.reached(server);
+        }
+    }
+
+    /// Frames of so many bytes that were read from a link, or came with its handshake, in one turn.
+    fn take_link_frames(
+        &mut self,
+        server: ServerId,
+        reader: &mut FrameReader,
+        bytes: usize,
+    ) -> Result<(), ReadFault> {
         self.begin_turn();
-        self.executor.links.heard(server, self.turn.now_us);
+        if bytes > 0 {
+            self.heard(server);
+        }
         let taken = self.take_each_link_frame(server, reader);
         self.end_turn();
         taken
@@ -214,7 +230,7 @@ pub async fn serve(
     tokio::select! {
         biased;
         () = close.notified() => {}
-        fault = read_frames(&shard, server, &mut read_half, &mut reader) => {
+        fault = read_frames(&shard, server, &mut read_half, &mut reader, rest.len()) => {
             tracing::info!(peer = server.0, ?fault, "link ended");
         }
     }
@@ -228,10 +244,11 @@ async fn read_frames(
     server: ServerId,
     stream: &mut ReadHalf,
     reader: &mut FrameReader,
+    rest_bytes: usize,
 ) -> ReadFault {
-    let (mut batch, mut bytes) = (ReadBatch::default(), 0);
+    let (mut batch, mut bytes) = (ReadBatch::default(), rest_bytes);
     loop {
-        let taken = shard.borrow_mut().take_link_frames(server, reader);
+        let taken = shard.borrow_mut().take_link_frames(server, reader, bytes);
         if let Err(fault) = taken {
             return fault;
         }

@@ -59,7 +59,7 @@ use crate::journal_port::JournalPort;
 use crate::messages::{
     BurstMessage, ClientMessage, Hosting, LinkMessage, LogsMessage, ShardMessage, ShardSample,
 };
-use crate::shared::Shared;
+use crate::shared::{Pulse, Shared};
 use clients::Clients;
 use disk::{CopierWait, Disk, DiskWork};
 use executor::Executor;
@@ -84,6 +84,7 @@ pub struct Shard {
     /// Groups that were here and are lost.
     lost: HashSet<GroupId>,
     next_hosting: u64,
+    pulse: Pulse,
 }
 
 impl Shard {
@@ -94,6 +95,7 @@ impl Shard {
         let burst_bytes = (bytes_per_s * CATCHUP_BURST_MS / 1_000).max(1);
         let pace = Pace::new(bytes_per_s, burst_bytes, clock::now_us());
         let (shards, settings) = (shared.shards.clone(), shared.settings.clone());
+        let pulse = shared.vitals.join();
         let mut turn = Turn::new();
         turn.exports_spans = shared.spans.is_some();
         let executor = Executor {
@@ -115,6 +117,7 @@ impl Shard {
             parted: Vec::new(),
             lost: HashSet::new(),
             next_hosting: 1,
+            pulse,
         };
         (shard, work)
     }
@@ -255,6 +258,7 @@ impl Shard {
 
     /// Every so often: time-outs of the protocol, reports for the heartbeat, journal space to release.
     pub fn tick(&mut self) {
+        self.pulse.beat();
         self.begin_turn();
         let now = self.turn.now_us;
         let is_coordinator_silent = self.shared().coordinator.is_silent(now);

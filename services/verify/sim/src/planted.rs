@@ -42,6 +42,8 @@ pub fn searches() -> Vec<Search> {
             Bug::FormerLogServed | Bug::CreditIgnored => Profile::Readers,
             Bug::RepairUnchecked => Profile::Repairs,
             Bug::IsolatedHeadAttaches | Bug::UnknownRefusedOutright => Profile::Heads,
+            Bug::HangUnnoticed | Bug::PauseCountsAsHang | Bug::HungLetIn => Profile::Hangs,
+            Bug::SharedHangEvicts | Bug::HungOneStays => Profile::Hangs,
             _ => Profile::Any,
         };
         Search {

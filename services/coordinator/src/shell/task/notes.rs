@@ -15,6 +15,9 @@ pub fn write(note: &Note) {
             is_refused,
         } => mismatch(*server, how, *is_refused),
         Note::Refused { name, code, message } => warn!(name, ?code, message, "registration refused"),
+        Note::KeptOut { server, hung_ms } => {
+            warn!(server_id = server.0, hung_ms, "a server that hangs is not let in");
+        }
         Note::Failed(server) => warn!(server_id = server.0, "server failed"),
         Note::ConnectionBroke(server) => warn!(server_id = server.0, "control connection broke"),
         Note::ClientKeysChanged => {

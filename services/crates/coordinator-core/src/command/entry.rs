@@ -45,6 +45,10 @@ pub enum Command {
     ServersFailed {
         servers: Vec<ServerId>,
     },
+    /// Servers that keep their leases while a thread or a sync of theirs hangs. They have failed as well.
+    ServersHung {
+        servers: Vec<ServerId>,
+    },
     /// A server's own report on its storage; `None` when the fault is gone.
     StorageFault {
         server: ServerId,
@@ -63,6 +67,9 @@ pub enum Command {
         peer: ServerId,
         #[serde(rename = "severed")]
         unreachable: bool,
+        /// The one of the two that hangs: it is to leave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hung: Option<ServerId>,
     },
     /// A server slows its groups, and why; `None` when it has long ceased to.
     ServerSlow {
@@ -134,6 +141,7 @@ impl Command {
             | Command::UsePlacement { .. }
             | Command::Register(_)
             | Command::ServersFailed { .. }
+            | Command::ServersHung { .. }
             | Command::StorageFault { .. }
             | Command::PairUnreachable { .. }
             | Command::ServerSlow { .. }

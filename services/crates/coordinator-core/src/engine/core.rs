@@ -111,6 +111,9 @@ impl Engine {
         let failures = self.sequencer.planner().failures(now.ms);
         self.sequencer.propose(now, failures);
         let (planner, state) = self.sequencer.planning();
+        let hangs = planner.hangs(state, now.ms);
+        self.sequencer.propose(now, hangs);
+        let (planner, state) = self.sequencer.planning();
         let suspicions = planner.suspicions(state, now.ms);
         self.sequencer.propose(now, suspicions);
     }

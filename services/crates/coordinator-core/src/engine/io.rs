@@ -122,6 +122,11 @@ pub enum Note {
         code: RefuseCode,
         message: String,
     },
+    /// It asks to be let in while it hangs.
+    KeptOut {
+        server: ServerId,
+        hung_ms: u64,
+    },
     Failed(ServerId),
     ConnectionBroke(ServerId),
     ClientKeysChanged,

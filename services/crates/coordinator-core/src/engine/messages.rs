@@ -59,6 +59,7 @@ impl<'a> Messages<'a> {
         let offsets = reports::offsets(sequencer.state(), server, &heartbeat.groups);
         sequencer.propose(self.now, offsets);
         let (planner, state) = sequencer.planning();
+        planner.hear_hang(server, heartbeat.hung_ms, now_ms);
         let unreachable = planner.hear(state, server, &heartbeat.unreachable, &heartbeat.slow, now_ms);
         sequencer.propose(self.now, unreachable);
         if sequencer.connections().begin_reconciling(connection, now_ms) {

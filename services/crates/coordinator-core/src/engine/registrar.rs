@@ -8,7 +8,7 @@ use quorate_types::control::{RefuseCode, ToServer, Welcome};
 use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
 use super::refusals::Refusals;
 use super::sequencer::Sequencer;
-use crate::command::{Command, Effect, Mismatched, Refused, Registration};
+use crate::command::{Command, Effect, Mismatched, Proof, Refused, Registration};
 use crate::ids::ConnectionId;
 use crate::state::CoordinatorState;
 
@@ -53,6 +53,7 @@ impl<'a> Registrar<'a> {
         let (connection, from) = (candidate.connection, candidate.from);
         let (name, credential) = (candidate.register.name.clone(), candidate.credential.clone());
         let request_pem = candidate.register.certificate_request_pem.clone();
+        let hung_ms = candidate.register.hung_ms;
         self.sequencer.connections().open(connection, self.now.ms);
         let vetted = registration_of(candidate).and_then(|registration| {
             self.sequencer.state().vet(&registration, self.now.unix_ms)?;
@@ -62,6 +63,10 @@ impl<'a> Registrar<'a> {
             Ok(registration) => registration,
             Err(refused) => return self.reject(connection, from, &name, refused),
         };
+        if self.is_kept_out(&registration, hung_ms) {
+            // No refusal: that would end the server, which is to try again.
+            return self.sequencer.close(connection);
+        }
         let command = Command::Register(Box::new(registration));
         for effect in self.sequencer.apply(self.now, command) {
             match effect {
@@ -76,6 +81,24 @@ impl<'a> Registrar<'a> {
                 other => self.sequencer.carry_out(other),
             }
         }
+    }
+
+    /// Whether a known server hangs. It keeps its places that it still has, and takes them up when the hang ends.
+    fn is_kept_out(&mut self, registration: &Registration, hung_ms: u64) -> bool {
+        let Proof::Credential(digest) = &registration.proof else {
+            return false;
+        };
+        let now_ms = self.now.ms;
+        let (planner, state) = self.sequencer.planning();
+        let Some(server) = state.servers.with_credential(digest) else {
+            return false;
+        };
+        planner.hear_hang(server, hung_ms, now_ms);
+        let is_kept_out = planner.keeps_out(state, server, now_ms);
+        if is_kept_out {
+            self.sequencer.note(Note::KeptOut { server, hung_ms });
+        }
+        is_kept_out
     }
 
     fn accept(&mut self, accepted: Accepted) {

@@ -6,9 +6,10 @@ use quorate_types::{GroupId, ServerId};
 
 use super::entity::Group;
 use super::handler::registrations::{Arrival, Disk};
+use super::handler::roster::Failure;
 use super::machine::CoordinatorState;
 use super::step::Step;
-use crate::command::{Command, Effect, Registration, Reply};
+use crate::command::{Command, Effect, Registration, Relief, Reply};
 
 /// Passes of moves after one command; the next command goes on.
 const SETTLE_PASSES_MAX: usize = 16;
@@ -33,14 +34,16 @@ fn carry_out(step: &mut Step<'_>, command: &Command) {
         Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),
         Command::RevokeJoinToken { id } => step.tokens().revoke(id),
         Command::Register(registration) => register(step, registration),
-        Command::ServersFailed { servers } => servers_failed(step, servers),
+        Command::ServersFailed { servers } => servers_failed(step, servers, Failure::Silent),
+        Command::ServersHung { servers } => servers_failed(step, servers, Failure::Hung),
         Command::StorageFault { server, fault } => step.roster().storage_fault(*server, fault.clone()),
         Command::PeerUnreachable { server, peer } => step.reachability().reported(*server, *peer),
         Command::PairUnreachable {
             server,
             peer,
             unreachable,
-        } => step.reachability().set_pair(*server, *peer, *unreachable),
+            hung,
+        } => (step.reachability()).set_pair((*server, *peer), *unreachable, *hung),
         Command::ServerSlow { server, cause } => server_slow(step, *server, cause.clone()),
         Command::Drain { server } => step.drains().begin(*server),
         Command::CallOffDrain { server } => call_off_drain(step, *server),
@@ -92,7 +95,10 @@ fn settle(step: &mut Step<'_>) {
                 let scarce = step.moves().move_away(server);
                 step.drains().report(server, scarce);
             } else {
-                step.moves().relieve(server);
+                match step.relief() {
+                    Relief::AtOnce => step.moves().vacate(server),
+                    Relief::OneByOne => step.moves().relieve(server),
+                }
             }
         }
         if step.epoch_changes() == before {
@@ -124,11 +130,11 @@ fn register(step: &mut Step<'_>, registration: &Registration) {
 }
 
 /// All of them are marked first, so that chains which fail as a whole stay as they were.
-fn servers_failed(step: &mut Step<'_>, servers: &[ServerId]) {
+fn servers_failed(step: &mut Step<'_>, servers: &[ServerId], how: Failure) {
     let mut affected: BTreeSet<GroupId> = BTreeSet::new();
     for server in servers.iter().copied() {
         affected.extend(step.groups().on(server));
-        if step.roster().fail(server) {
+        if step.roster().fail(server, how) {
             step.leftovers().stop_waiting_for(server);
         }
     }

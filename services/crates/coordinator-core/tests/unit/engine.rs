@@ -36,6 +36,7 @@ impl Rig {
                 slow_ms: 5_000,
                 well_ms: 60_000,
                 stale_ms: 750,
+                hung_ms: 2_000,
             },
             client_keys: json!({"keys": ["of clients"]}),
             peer_keys: json!({"keys": ["of peers"]}),
@@ -77,12 +78,17 @@ impl Rig {
     }
 
     fn heartbeat(&mut self, connection: u64, unreachable: &[ServerId]) -> Output {
+        self.heartbeat_of(connection, unreachable, 0)
+    }
+
+    fn heartbeat_of(&mut self, connection: u64, unreachable: &[ServerId], hung_ms: u64) -> Output {
         let message = ToCoordinator::Heartbeat(Heartbeat {
             seq: 5,
             groups: Vec::new(),
             unreachable: unreachable.to_vec(),
             storage_fault: None,
             slow: Vec::new(),
+            hung_ms,
         });
         self.take(Input::Message { connection, message })
     }
@@ -109,6 +115,7 @@ fn candidate(connection: u64, proof: &Proof) -> Candidate {
         held: Vec::new(),
         version: "0.1.0".into(),
         machine: None,
+        hung_ms: 0,
         certificate_request_pem: Some("a request".into()),
     };
     Candidate {
@@ -313,4 +320,80 @@ fn outgoing_messages_wait_in_the_output_with_its_commands() {
     );
     let empty = rig.engine.take_output();
     assert!(empty.commands.is_empty() && empty.outgoing.is_empty() && empty.notes.is_empty());
+}
+
+/// Heartbeats of both servers every 250 ms, of which A hangs and reports B; the commands that followed.
+fn hang(rig: &mut Rig, from_ms: u64, until_ms: u64) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for ms in (from_ms..=until_ms).step_by(50) {
+        rig.now.ms = ms;
+        if ms % 250 == 0 {
+            rig.heartbeat(2, &[]);
+            let output = rig.heartbeat_of(1, &[B], ms);
+            commands.extend(output.commands.into_iter().map(|timed| timed.command));
+        }
+        let output = rig.take(Input::Tick);
+        commands.extend(output.commands.into_iter().map(|timed| timed.command));
+    }
+    commands
+}
+
+#[test]
+fn a_server_that_hangs_fails_and_comes_back_when_it_goes_on() {
+    let mut rig = Rig::new();
+    let commands = hang(&mut rig, 500, 3_000);
+    assert_eq!(
+        commands,
+        [Command::ServersHung { servers: vec![A] }],
+        "its word about its peer does not count"
+    );
+    assert!(!rig.engine.state().is_alive(A) && rig.engine.state().is_alive(B));
+    let returns = |hung_ms| {
+        let mut back = candidate(11, &Proof::Credential("digest-1".into()));
+        (back.register.name, back.register.address) = ("s1".into(), "127.0.0.1:7001".into());
+        back.register.hung_ms = hung_ms;
+        Input::Register(back)
+    };
+    let output = rig.take(returns(3_000));
+    assert!(output.commands.is_empty());
+    assert_eq!(
+        output.outgoing,
+        [Outgoing::Close(11)],
+        "no refusal, which would end it"
+    );
+    assert_eq!(
+        output.notes,
+        [Note::KeptOut {
+            server: A,
+            hung_ms: 3_000
+        }]
+    );
+    let output = rig.take(returns(0));
+    assert!(matches!(output.outgoing[..], [Outgoing::Welcome { .. }, ..]));
+    assert!(rig.engine.state().is_alive(A));
+}
+
+#[test]
+fn of_an_unreachable_pair_the_one_that_hangs_is_named() {
+    let mut rig = Rig::new();
+    rig.issue_token("token-3");
+    rig.take(Input::Register(candidate(3, &joining(3))));
+    let mut pairs = Vec::new();
+    for ms in (250..=3_500).step_by(250) {
+        rig.now.ms = ms;
+        // For less than what fails it: its disk takes two thirds of a second for each sync.
+        rig.heartbeat_of(1, &[B], 600);
+        rig.heartbeat(2, &[A]);
+        rig.heartbeat(3, &[]);
+        let commands = rig.take(Input::Tick).commands.into_iter();
+        pairs.extend(commands.map(|timed| timed.command));
+    }
+    let hung = Some(A);
+    let pair = Command::PairUnreachable {
+        server: A,
+        peer: B,
+        unreachable: true,
+        hung,
+    };
+    assert_eq!(pairs, [pair]);
 }

@@ -9,6 +9,7 @@ use rand::Rng;
 
 use super::resets;
 use crate::fleet::{Scheduled, World};
+use crate::invariants;
 
 /// Makes the batch durable; its messages are released then.
 pub(super) fn commit(world: &mut World) {
@@ -96,12 +97,21 @@ fn take_note(world: &mut World, note: Note) {
 }
 
 fn count_command(world: &mut World, command: &Command) {
+    if let Command::ServersHung { .. } | Command::ServerSlow { .. } | Command::PairUnreachable { .. } =
+        command
+    {
+        world.trace.line(None, || format!("coordinator: {command:?}"));
+    }
     match command {
         Command::LearnerCaughtUp { .. } => world.counts.promotions += 1,
         Command::PairUnreachable {
             unreachable: true, ..
         } => world.counts.unreachable_pairs += 1,
         Command::ServerSlow { cause: Some(_), .. } => world.counts.slow += 1,
+        Command::ServersHung { servers } => {
+            world.counts.hung += servers.len() as u64;
+            invariants::when_found_hung(world, servers);
+        }
         _ => {}
     }
 }

@@ -68,6 +68,8 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::DiskFull | Fault::DiskFails => return servers::disk_fault(world, s, fault),
         Fault::DiskSlow => servers::slow_disk(world, s),
         Fault::Pause => servers::pause(world, s),
+        Fault::HungSync | Fault::HungThread => return servers::hang(world, s, fault),
+        Fault::HungStorage => return servers::hang_storage(world),
         Fault::CoordinatorCrash => return outages::crash(world),
         Fault::CoordinatorPause => {
             let until = world.now + world.rng.random_range(10_000..2_000_000);

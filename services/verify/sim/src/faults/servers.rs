@@ -1,11 +1,12 @@
 //! Faults of servers, where the fleet can do without what they take.
 
+use quorate_types::Micros;
 use rand::Rng;
 
 use crate::fleet::{Scheduled, World};
 use crate::links;
 use crate::plan::Fault;
-use crate::server::{process, storage};
+use crate::server::{hangs, process, storage};
 
 /// A crash, if that loses no group that may not be lost.
 pub(super) fn crash_if(world: &mut World, s: usize) -> bool {
@@ -98,6 +99,46 @@ pub(super) fn pause(world: &mut World, s: usize) {
 
 /// Servers' clocks are wrong by other amounts than the coordinator's. If both were wrong alike, nobody could tell.
 const STEP_US: i64 = 20_000_000;
+/// Hangs a part of a server, mostly for longer than it may.
+pub(super) fn hang(world: &mut World, s: usize, fault: Fault) -> bool {
+    if !world.servers[s].alive {
+        return false;
+    }
+    let length = if world.rng.random_bool(0.3) {
+        world.rng.random_range(50_000..400_000)
+    } else {
+        world.rng.random_range(1_000_000..8_000_000)
+    };
+    let until = world.now + length;
+    if fault == Fault::HungThread {
+        hangs::hang_thread(world, s, until);
+        return true;
+    }
+    hang_syncs(world, s, until);
+    // The next sync, which hangs, is in the shard's own thread.
+    if world.rng.random_bool(0.5) {
+        hangs::hang_thread(world, s, until);
+    }
+    true
+}
+
+/// Hangs the syncs of most servers.
+pub(super) fn hang_storage(world: &mut World) -> bool {
+    let until = world.now + world.rng.random_range(1_000_000..8_000_000);
+    let count = world.servers.len();
+    let spared = world.rng.random_range(0..count);
+    for s in (0..count).filter(|s| count < 4 || *s != spared) {
+        if world.servers[s].alive {
+            hang_syncs(world, s, until);
+        }
+    }
+    true
+}
+
+fn hang_syncs(world: &mut World, s: usize, until: Micros) {
+    let hang = &mut world.servers[s].hang;
+    hang.sync_until = hang.sync_until.max(until);
+}
 
 pub(super) fn jump_clock(world: &mut World, s: usize) {
     if world.rng.random_bool(0.3) {

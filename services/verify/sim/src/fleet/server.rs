@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_group::{Outputs, ServerClock, Turn};
 use quorate_journal::record::Lsn;
-use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
+use quorate_types::control::{DrainState, HeldGroup, SlowReport, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
 use quorate_types::{Epoch, GroupId, Micros, ServerId};
 
-use super::{Control, Delivered, Hosted, Scheduled};
+use super::{Control, Delivered, Hang, Hosted, Scheduled};
 use crate::disk::{Disk, Image};
 
 /// The time on the wall when a run begins.
@@ -32,6 +32,7 @@ pub struct Server {
     pub paused_until: Micros,
     /// Events that came while it was paused.
     pub deferred: Vec<Scheduled>,
+    pub hang: Hang,
     pub disk: Disk,
     pub disk_fault: bool,
     /// Groups of which its disk lost what it had called durable, each with its epoch then, until it has all that is committed
@@ -67,6 +68,8 @@ pub struct Server {
     pub drain: DrainState,
     /// Peers whose link broke, or could not be opened, and did not come back.
     pub unreachable: BTreeSet<ServerId>,
+    /// The servers that its groups wait for, as of its last tick.
+    pub slow: Vec<SlowReport>,
     /// For the coordinator, until there is a connection.
     pub unsent: Vec<ToCoordinator>,
     /// Grows whenever what is held of a group is lost: (server, group) with the same number has kept what it had.
@@ -90,6 +93,7 @@ impl Server {
             previous_starts: Vec::new(),
             paused_until: 0,
             deferred: Vec::new(),
+            hang: Hang::default(),
             disk: Disk::new(segment_bytes),
             disk_fault: false,
             lied: BTreeMap::new(),
@@ -112,6 +116,7 @@ impl Server {
             control: None,
             drain: DrainState::None,
             unreachable: BTreeSet::new(),
+            slow: Vec::new(),
             unsent: Vec::new(),
             lineages: BTreeMap::new(),
             drift_permille,

@@ -14,6 +14,7 @@ mod durable_is_on_disk;
 mod durable_means_durable;
 mod epochs;
 mod healed;
+mod hung_is_out;
 mod isolated_attaches_nobody;
 mod lost;
 mod min_replicas;
@@ -36,6 +37,7 @@ mod young_is_kept;
 
 pub use drained_is_empty::check as when_drained;
 pub use healed::{at_end, is_healed, why_not_healed};
+pub use hung_is_out::{check as look_for_hung, when_found_hung};
 pub use lost::check as look_for_lost;
 pub use nobody_waits_elsewhere::after_leave;
 pub use readers_get_the_log::after_page;
@@ -127,16 +129,19 @@ pub fn after_adoption(world: &mut World, s: usize, g: usize, config: &GroupConfi
 pub struct Before {
     drains: Vec<drain_keeps_degree::Before>,
     resets: Vec<reset_after_lost::Before>,
+    chains: hung_is_out::Before,
 }
 
 pub fn before_coordinator(state: &CoordinatorState) -> Before {
     Before {
         drains: drain_keeps_degree::before(state),
         resets: reset_after_lost::before(state),
+        chains: hung_is_out::before(state),
     }
 }
 
 pub fn after_coordinator(world: &World, before: &Before) {
     drain_keeps_degree::check(world, &before.drains);
+    hung_is_out::healthy_stays(world, &before.chains);
     reset_after_lost::check(world.coordinator.state(), &before.resets);
 }

@@ -38,6 +38,12 @@ pub enum Fault {
     DiskSlow,
     /// A process is stopped, and goes on (SIGSTOP).
     Pause,
+    /// Syncs of a server do not return for a while; its heartbeats go on. A shard that syncs in its own thread hangs, too.
+    HungSync,
+    /// A shard's thread does nothing for a while; heartbeats go on.
+    HungThread,
+    /// Syncs of most servers do not return: their disks are on the same storage.
+    HungStorage,
     CoordinatorCrash,
     CoordinatorPause,
     /// The wall clock of a server or of the coordinator jumps.
@@ -59,7 +65,10 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 29] = [
+    /// Parts of a server that hang while its heartbeats go on.
+    pub const HANGS: &[Fault] = &[Fault::HungSync, Fault::HungThread, Fault::HungStorage];
+
+    pub const ALL: &[Fault] = &[
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -79,6 +88,9 @@ impl Fault {
         Fault::DiskFails,
         Fault::DiskSlow,
         Fault::Pause,
+        Fault::HungSync,
+        Fault::HungThread,
+        Fault::HungStorage,
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
         Fault::ClockJump,

@@ -107,6 +107,11 @@ impl Plan {
         plan
     }
 
+    /// Whether nothing happens but hangs.
+    pub fn only_hangs(&self) -> bool {
+        self.faults.iter().all(|(fault, _)| Fault::HANGS.contains(fault))
+    }
+
     /// Sets times under which the profile's circumstances are frequent.
     fn narrow(&mut self, rng: &mut SmallRng, profile: Profile) {
         match profile {
@@ -173,6 +178,20 @@ impl Plan {
                 self.fault_every_us = *pick(rng, &[120_000, 400_000]);
                 self.horizon_us = 6_000_000;
             }
+            Profile::Hangs => {
+                self.set_lease(*pick(rng, &[400, 1_500]));
+                self.suspicions.hung_ms = *pick(rng, &[1_000, 2_000]);
+                self.sync_us_max = *pick(rng, &[2_000, 20_000]);
+                self.fault_every_us = *pick(rng, &[400_000, 1_000_000, 2_000_000]);
+                self.horizon_us = 10_000_000;
+                self.servers += 2;
+                self.keep_busy();
+                if rng.random_bool(0.5) {
+                    self.faults.retain(|(fault, _)| Fault::HANGS.contains(fault));
+                } else {
+                    self.faults.push((Fault::Pause, 5));
+                }
+            }
             Profile::Sessions => {
                 self.groups.truncate(1);
                 self.sync_us_max = *pick(rng, &[100, 2_000]);
@@ -220,6 +239,7 @@ fn draw_suspicions(rng: &mut SmallRng, lease_ms: u64) -> SuspicionTimes {
         slow_ms: *pick(rng, &[300, 1_000, 5_000]),
         well_ms: *pick(rng, &[1_000, 10_000]),
         stale_ms: lease_ms / 2,
+        hung_ms: *pick(rng, &[400, 1_000, 2_000]),
     }
 }
 

@@ -45,6 +45,8 @@ pub enum Profile {
     Clocks,
     /// Disks that lose what they had called durable, under heads that are back at once.
     Lies,
+    /// Threads and syncs that hang; in half of the seeds nothing else happens.
+    Hangs,
 }
 
 impl Profile {
@@ -65,6 +67,7 @@ impl Profile {
         ("fleets", Profile::Fleets),
         ("clocks", Profile::Clocks),
         ("lies", Profile::Lies),
+        ("hangs", Profile::Hangs),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -108,6 +111,7 @@ impl Profile {
             Profile::Repairs => &[Fault::Crash, Fault::Isolate, Fault::Rot],
             Profile::Clocks => &[Fault::ClockAtStart, Fault::ClockJump, Fault::Crash],
             Profile::Lies => &[Fault::DiskLies, Fault::LinkBreak],
+            Profile::Hangs => Fault::HANGS,
             Profile::Heads => &[
                 Fault::Pause,
                 Fault::ControlOneWay,

@@ -79,6 +79,13 @@ fn begin(world: &mut World) {
                 incarnation: 1,
             },
         );
+        world.schedule(
+            1_000,
+            Scheduled::Watch {
+                server: s,
+                incarnation: 1,
+            },
+        );
     }
     for s in 0..world.servers.len() {
         copier::schedule_pass(world, s, 1);

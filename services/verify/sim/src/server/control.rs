@@ -53,6 +53,7 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         held: server.held.clone(),
         version: "0.1.0".into(),
         machine: None,
+        hung_ms: server.hang.watch.hung_ms(),
         previous_incarnations: server.previous_starts.clone(),
         certificate_request_pem: None,
     };
@@ -121,7 +122,7 @@ pub fn send_heartbeat(world: &mut World, s: usize, incarnation: u64, connection:
     let seq = control.sent;
     let now_us = world.servers[s].clock_us(world.now);
     world.servers[s].clock.asked(seq, now_us);
-    let heartbeat = reports::heartbeat(&world.servers[s], seq, world.now);
+    let heartbeat = reports::heartbeat(&world.servers[s], seq);
     send_up(world, s, &ToCoordinator::Heartbeat(heartbeat));
     let drift = world.servers[s].drift_permille;
     let every = (world.plan.heartbeat_ms * 1_000) as i64;

@@ -35,12 +35,8 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             take_welcome(world, s, welcome.server_id, welcome.credential);
         }
         ToServer::Refuse { code, message } => take_refusal(world, s, code, &message),
-        ToServer::Configure { config } => hosting::configure(world, s, config),
-        ToServer::Drop { group_id, epoch } => {
-            let here = world.servers[s].groups.get(&group_id);
-            if here.is_none_or(|hosted| hosted.replica().epoch() <= epoch) {
-                hosting::drop_group(world, s, group_id);
-            }
+        ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. } => {
+            hand_over(world, s, message);
         }
         ToServer::Drain { state } => {
             world.servers[s].drain = state;
@@ -54,10 +50,38 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             control.answered = control.answered.max(seq);
             note_answer(world, s, seq, unix_ms);
         }
+        _ => {}
+    }
+}
+
+/// To the shard, whose thread may hang.
+fn hand_over(world: &mut World, s: usize, order: ToServer) {
+    if world.servers[s].hang.thread_until <= world.now {
+        return carry_out(world, s, order);
+    }
+    let incarnation = world.servers[s].incarnation;
+    let order = Scheduled::Order {
+        server: s,
+        incarnation,
+        order: Box::new(order),
+    };
+    world.servers[s].hang.waiting.push(order);
+}
+
+/// The shard takes an order.
+pub(super) fn carry_out(world: &mut World, s: usize, order: ToServer) {
+    match order {
+        ToServer::Configure { config } => hosting::configure(world, s, config),
+        ToServer::Drop { group_id, epoch } => {
+            let here = world.servers[s].groups.get(&group_id);
+            if here.is_none_or(|hosted| hosted.replica().epoch() <= epoch) {
+                hosting::drop_group(world, s, group_id);
+            }
+        }
         ToServer::Lost { group_id } => {
             world.servers[s].lost.insert(group_id);
         }
-        _ => {}
+        other => unreachable!("the main thread's own: {other:?}"),
     }
 }
 

@@ -8,7 +8,7 @@ use rand::Rng;
 use super::ticks::TICK_US;
 use super::{control, copier, groups, hosting, outputs};
 use crate::client::connection;
-use crate::fleet::{Scheduled, World};
+use crate::fleet::{Hang, Scheduled, World};
 use crate::links;
 
 /// Kills the process.
@@ -40,6 +40,8 @@ pub fn crash(world: &mut World, s: usize) {
     server.fails_until = None;
     server.paused_until = 0;
     server.deferred.clear();
+    server.slow.clear();
+    server.hang = Hang::default();
     for peer in (0..world.servers.len()).filter(|peer| *peer != s) {
         links::break_link(world, s, peer);
     }
@@ -134,6 +136,13 @@ pub fn restart(world: &mut World, s: usize) {
     world.schedule(
         at,
         Scheduled::Tick {
+            server: s,
+            incarnation,
+        },
+    );
+    world.schedule(
+        now + 1,
+        Scheduled::Watch {
             server: s,
             incarnation,
         },

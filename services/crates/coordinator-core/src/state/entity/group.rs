@@ -45,7 +45,7 @@ pub struct Group {
     /// Leaves the chain in the epoch in which the learner joins: its server drains, or is slow.
     #[serde(default)]
     pub leaving: Option<ServerId>,
-    /// Left the chain because it was slow, before its replacement has joined.
+    /// Left the chain because it was slow, before its replacement has joined; noted where one leaves after the other.
     #[serde(default)]
     pub relieved: Option<ServerId>,
     /// The logs that members of the chain returned with, until all of them are in one epoch again.
