@@ -27,6 +27,8 @@ pub enum Profile {
     Readers,
     /// Records that are damaged while servers run, and are fetched from peers.
     Repairs,
+    /// The coordinator is started on older copies of its log.
+    Restores,
 }
 
 impl Profile {
@@ -42,6 +44,7 @@ impl Profile {
         ("queues", Profile::Queues),
         ("readers", Profile::Readers),
         ("repairs", Profile::Repairs),
+        ("restores", Profile::Restores),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -66,6 +69,7 @@ impl Profile {
             Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Restores => &[Fault::CoordinatorRestore, Fault::Crash, Fault::Wipe],
             Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],
