@@ -12,6 +12,7 @@ use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
+use quorate_types::place::Placed;
 use quorate_types::{GroupId, Machine};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
@@ -25,6 +26,7 @@ use crate::clock::now_us;
 use crate::clock_watch::ClockWatch;
 use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
+use crate::place_keeper::PlaceKeeper;
 use crate::shared::Shared;
 use quorate_tokens::Keys;
 
@@ -52,6 +54,7 @@ pub struct Me {
     pub held: Vec<HeldGroup>,
     /// Earlier starts on this data folder; see [`Identity::incarnations`].
     pub previous_incarnations: Vec<String>,
+    pub places: PlaceKeeper,
 }
 
 /// How registration went, for whoever waits for it.
@@ -90,6 +93,7 @@ pub async fn run(
                 let mut talk = Talk {
                     shared: &shared,
                     certificates: &mut me.certificates,
+                    places: &mut me.places,
                     updates: &mut updates,
                     clock: &mut clock,
                 };
@@ -200,13 +204,15 @@ async fn register(
         machine: Some(own_machine()),
         hung_ms: shared.vitals.hung_ms(),
         certificate_request_pem: Some(me.certificates.request_pem()),
+        place: me.places.known(),
     }));
     clock.asked(0);
     send(&mut connection, &message).await?;
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await
         .map_err(|_| "no answer to the registration".to_string())??;
-    match answer {
+    me.places.note(answer.place, &answer.message).await;
+    match answer.message {
         ToServer::Welcome(welcome) => {
             let (_, tls) = connection.get_ref().get_ref();
             let certificates = tls.peer_certificates().unwrap_or_default();
@@ -267,6 +273,7 @@ fn take_in(me: &mut Me, shared: &Shared, welcome: &Welcome) -> Result<(), Failur
 struct Talk<'a> {
     shared: &'a Arc<Shared>,
     certificates: &'a mut Certificates,
+    places: &'a mut PlaceKeeper,
     updates: &'a mut mpsc::UnboundedReceiver<ToCoordinator>,
     clock: &'a mut ClockWatch,
 }
@@ -304,7 +311,7 @@ impl Talk<'_> {
                         return trouble;
                     }
                 }
-                received = receive(&mut connection) => match received {
+                received = receive(&mut connection) => match placed(received, self.places).await {
                     Ok(ToServer::HeartbeatAck { seq, unix_ms }) => {
                         answered = answered.max(seq);
                         self.shared.coordinator.answered(now_us());
@@ -322,6 +329,13 @@ impl Talk<'_> {
             }
         }
     }
+}
+
+/// The message, once the place that it came with is kept.
+async fn placed(received: Result<Placed, String>, places: &mut PlaceKeeper) -> Result<ToServer, String> {
+    let Placed { place, message } = received?;
+    places.note(place, &message).await;
+    Ok(message)
 }
 
 fn obey(shared: &Shared, message: ToServer) {
@@ -382,7 +396,7 @@ async fn send(connection: &mut Connection, message: &ToCoordinator) -> Result<()
 }
 
 /// Cancel-safe: a frame half read stays in the connection's buffer.
-async fn receive(connection: &mut Connection) -> Result<ToServer, String> {
+async fn receive(connection: &mut Connection) -> Result<Placed, String> {
     match connection.next().await {
         Some(Ok(bytes)) => serde_json::from_slice(&bytes).map_err(|e| format!("malformed message: {e}")),
         Some(Err(error)) => Err(error.to_string()),

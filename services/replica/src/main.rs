@@ -17,6 +17,8 @@ mod hang_task;
 mod identity;
 mod journal_port;
 mod messages;
+mod place_file;
+mod place_keeper;
 mod shard;
 mod shared;
 mod start;

@@ -129,6 +129,15 @@ pub enum Bug {
     /// Of an unreachable pair the one further from the head leaves, also when the other one hangs. Harms where a hung server
     /// may not be taken out for its hang: its healthy neighbour is.
     HungOneStays,
+    /// A server's place is not compared with the coordinator's log. Harms after a restore of an older copy: epochs are
+    /// issued twice.
+    PlaceIgnored,
+    /// A server does not keep its place over a restart. Harms when all that know better are restarted before a restore.
+    PlaceForgotten,
+    /// The coordinator issues epochs before it has heard from its servers.
+    RollCallSkipped,
+    /// A replica confirms its own epoch for any configuration of it, and the coordinator believes that.
+    DigestIgnored,
 }
 
 impl Bug {
@@ -186,6 +195,10 @@ impl Bug {
         Bug::HungLetIn,
         Bug::SharedHangEvicts,
         Bug::HungOneStays,
+        Bug::PlaceIgnored,
+        Bug::PlaceForgotten,
+        Bug::RollCallSkipped,
+        Bug::DigestIgnored,
     ];
 }
 

@@ -7,7 +7,7 @@ mod servers;
 use rand::Rng;
 
 use crate::client::connection;
-use crate::coordinator::{drains, outages};
+use crate::coordinator::{drains, outages, restores};
 use crate::fleet::{ClientId, Node, World};
 use crate::links;
 use crate::plan::Fault;
@@ -71,6 +71,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::HungSync | Fault::HungThread => return servers::hang(world, s, fault),
         Fault::HungStorage => return servers::hang_storage(world),
         Fault::CoordinatorCrash => return outages::crash(world),
+        Fault::CoordinatorRestore => return restores::restore(world),
         Fault::CoordinatorPause => {
             let until = world.now + world.rng.random_range(10_000..2_000_000);
             outages::pause(world, until);

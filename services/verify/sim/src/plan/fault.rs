@@ -46,6 +46,8 @@ pub enum Fault {
     HungStorage,
     CoordinatorCrash,
     CoordinatorPause,
+    /// The coordinator is killed, and started on an older copy of its log.
+    CoordinatorRestore,
     /// The wall clock of a server or of the coordinator jumps.
     ClockJump,
     /// A process is killed, and finds another wall clock when it starts again.
@@ -93,6 +95,7 @@ impl Fault {
         Fault::HungStorage,
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
+        Fault::CoordinatorRestore,
         Fault::ClockJump,
         Fault::ClockAtStart,
         Fault::ClientBreak,

@@ -47,6 +47,8 @@ pub enum Profile {
     Lies,
     /// Threads and syncs that hang; in half of the seeds nothing else happens.
     Hangs,
+    /// The coordinator is started on older copies of its log.
+    Restores,
 }
 
 impl Profile {
@@ -68,6 +70,7 @@ impl Profile {
         ("clocks", Profile::Clocks),
         ("lies", Profile::Lies),
         ("hangs", Profile::Hangs),
+        ("restores", Profile::Restores),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -105,6 +108,7 @@ impl Profile {
             Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Restores => &[Fault::CoordinatorRestore, Fault::Crash, Fault::Wipe],
             Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],

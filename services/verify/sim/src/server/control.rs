@@ -56,6 +56,7 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         hung_ms: server.hang.watch.hung_ms(),
         previous_incarnations: server.previous_starts.clone(),
         certificate_request_pem: None,
+        place: server.place,
     };
     world.servers[s].control = Some(Control {
         connection,
