@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from quorate_claims.claim import Conditions, median, quantile
 from quorate_harness.figures import Figure
@@ -63,10 +64,10 @@ def _shape(
     servers: Fleet, syncs: HeldSyncs, degree: int, count: int, each: int, before: Sequence[Trial]
 ) -> list[Trial]:
     """Trials with so many groups of this degree, which are deleted afterwards."""
-    groups = [
-        servers.create_group(f"d{degree}-{number}", "persistent", 200, replication_degree=degree)
-        for number in range(count)
-    ]
+    project_id = str(uuid4())
+    sla = {"durability": "persistent", "replication_degree": degree, "request_size_bytes": 64, "rate_per_s": 200}
+    groups = [servers.admit_group(project_id, retention_bytes=1 << 30, **sla) for _ in range(count)]
+    servers.wait_active(set(groups))
     rate = ("--rate", str(RATE_PER_S[count]))
     done: list[Trial] = []
     with ExitStack() as stack:

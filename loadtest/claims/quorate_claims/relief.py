@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import quorate
 
@@ -34,6 +35,7 @@ CALM_S = 6.0  # so long without such an append, and all flow
 APPEND_TIMEOUT_S = 60.0
 RELIEF_TIMEOUT_S = 300.0
 ATTACH_AT_ONCE = 16
+ADMITTED_TIMEOUT_S = 120.0
 
 
 @dataclass
@@ -57,10 +59,12 @@ def measure(conditions: Conditions) -> list[Figure]:
         ids = sorted(servers.servers())
         for server_id in ids[-SPARE:]:
             servers.drain(server_id)
-        groups = []
+        project_id, groups = str(uuid4()), []
+        sla = {"durability": "persistent", "replication_degree": 3, "request_size_bytes": 64, "rate_per_s": 10}
         for number in range(count):
             display.progress(f"  admitting group {number + 1} of {count}")
-            groups.append(servers.create_group(f"g{number}", "persistent", 10))
+            groups.append(servers.admit_group(project_id, retention_bytes=1 << 20, **sla))
+        servers.wait_active(set(groups), ADMITTED_TIMEOUT_S)
         for server_id in ids[-SPARE:]:
             servers.call_off_drain(server_id)
         slow = ids[0]
@@ -108,7 +112,7 @@ async def _append(
 ) -> None:
     """Appends to a group, one entry after the other, until it is cancelled."""
     async with attached:
-        handle = await asyncio.to_thread(servers.customer.get, f"/v1/groups/{group_id}/handle")
+        handle = await asyncio.to_thread(servers.signed_handle, group_id)
         client = await quorate.connect(handle, timeout=APPEND_TIMEOUT_S)
     async with client:
         ready.set()
