@@ -3,6 +3,7 @@
 mod engine;
 mod failures;
 mod hangs;
+mod golden;
 mod lifecycle;
 mod lost;
 mod moves;

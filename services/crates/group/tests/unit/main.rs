@@ -4,6 +4,7 @@ mod appending;
 mod attaching;
 mod burst;
 mod clock;
+mod configuring;
 mod feeding;
 mod reading;
 mod repairing;
