@@ -12,6 +12,7 @@ use quorate_certificates::control::{WrongPin, coordinator_name};
 use quorate_types::control::{DrainState, Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
 use quorate_types::limits::CONTROL_MESSAGE_BYTES_MAX;
+use quorate_types::place::Placed;
 use quorate_types::{GroupId, Machine};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
@@ -24,6 +25,7 @@ use crate::certificate::Certificates;
 use crate::clock::now_us;
 use crate::identity::{self, Identity};
 use crate::messages::{Hosting, ShardMessage};
+use crate::place_keeper::PlaceKeeper;
 use crate::shared::Shared;
 use quorate_tokens::Keys;
 
@@ -51,6 +53,7 @@ pub struct Me {
     pub held: Vec<HeldGroup>,
     /// Earlier starts on this data folder; see [`Identity::incarnations`].
     pub previous_incarnations: Vec<String>,
+    pub places: PlaceKeeper,
 }
 
 /// How registration went, for whoever waits for it.
@@ -85,7 +88,7 @@ pub async fn run(
             Ok((connection, welcome)) => {
                 delay = RETRY_DELAY_MIN;
                 standing.send_replace(Standing::Registered);
-                converse(connection, &welcome, &shared, &mut me.certificates, &mut updates).await
+                converse(connection, &welcome, &shared, &mut me, &mut updates).await
             }
             Err(Failure::Refused(message)) => {
                 tracing::error!(message, "the coordinator refused this server");
@@ -190,12 +193,14 @@ async fn register(
         version: env!("CARGO_PKG_VERSION").to_string(),
         machine: Some(own_machine()),
         certificate_request_pem: Some(me.certificates.request_pem()),
+        place: me.places.known(),
     }));
     send(&mut connection, &message).await?;
     let answer = tokio::time::timeout(CONNECT_TIMEOUT * 2, receive(&mut connection))
         .await
         .map_err(|_| "no answer to the registration".to_string())??;
-    match answer {
+    me.places.note(answer.place, &answer.message).await;
+    match answer.message {
         ToServer::Welcome(welcome) => {
             let (_, tls) = connection.get_ref().get_ref();
             let certificates = tls.peer_certificates().unwrap_or_default();
@@ -256,9 +261,12 @@ async fn converse(
     mut connection: Connection,
     welcome: &Welcome,
     shared: &Arc<Shared>,
-    certificates: &mut Certificates,
+    me: &mut Me,
     updates: &mut mpsc::UnboundedReceiver<ToCoordinator>,
 ) -> String {
+    let Me {
+        certificates, places, ..
+    } = me;
     let mut beat = tokio::time::interval(Duration::from_millis(welcome.heartbeat_ms.max(10)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut sent, mut answered) = (0u64, 0u64);
@@ -288,7 +296,7 @@ async fn converse(
                     return trouble;
                 }
             }
-            received = receive(&mut connection) => match received {
+            received = receive(&mut connection) => match placed(received, places).await {
                 Ok(ToServer::HeartbeatAck { seq }) => {
                     answered = answered.max(seq);
                     shared.coordinator.answered(now_us());
@@ -304,6 +312,13 @@ async fn converse(
             },
         }
     }
+}
+
+/// The message, once the place that it came with is kept.
+async fn placed(received: Result<Placed, String>, places: &mut PlaceKeeper) -> Result<ToServer, String> {
+    let Placed { place, message } = received?;
+    places.note(place, &message).await;
+    Ok(message)
 }
 
 fn obey(shared: &Shared, message: ToServer) {
@@ -363,7 +378,7 @@ async fn send(connection: &mut Connection, message: &ToCoordinator) -> Result<()
 }
 
 /// Cancel-safe: a frame half read stays in the connection's buffer.
-async fn receive(connection: &mut Connection) -> Result<ToServer, String> {
+async fn receive(connection: &mut Connection) -> Result<Placed, String> {
     match connection.next().await {
         Some(Ok(bytes)) => serde_json::from_slice(&bytes).map_err(|e| format!("malformed message: {e}")),
         Some(Err(error)) => Err(error.to_string()),

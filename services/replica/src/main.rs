@@ -15,6 +15,8 @@ mod handshakes;
 mod identity;
 mod journal_port;
 mod messages;
+mod place_file;
+mod place_keeper;
 mod shard;
 mod shared;
 mod start;

@@ -4,7 +4,9 @@ use quorate_burst::exchange::GroupLoad;
 use quorate_chain::{AppendRequest, Asked, ClientRef, Happened, Replica, ReplicaCommand, ReplicaEvent};
 use quorate_types::control::{GroupReport, ToCoordinator};
 use quorate_types::planted::{self, Bug};
-use quorate_types::{Code, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId};
+use quorate_types::{
+    Code, ConfigDigest, Durability, Epoch, GroupConfig, GroupId, Index, Micros, Offset, ServerId,
+};
 use quorate_usage::{Sample, Totals};
 use quorate_wire::client::{self, Message, kind};
 use quorate_wire::peer::{self, Envelope};
@@ -158,6 +160,9 @@ impl Group {
     }
 
     fn configure(&mut self, turn: &mut Turn, config: GroupConfig, out: &mut Outputs) {
+        if self.replica.contradicts(&config) && !planted::on(Bug::DigestIgnored) {
+            return self.refuse_config(config.epoch, out);
+        }
         let (former, next) = (self.replica.epoch(), config.epoch);
         let begins = next > former;
         if begins {
@@ -182,6 +187,20 @@ impl Group {
                 index,
                 is_damaged: false,
             });
+        }
+    }
+
+    /// The epoch was issued twice: the one that was adopted stays, and the coordinator learns which that is.
+    fn refuse_config(&self, epoch: Epoch, out: &mut Outputs) {
+        out.push(Output::Report(Report::ConfigRefused { epoch }));
+        out.push(Output::Coordinator(self.applied(epoch)));
+    }
+
+    fn applied(&self, epoch: Epoch) -> ToCoordinator {
+        ToCoordinator::Applied {
+            group_id: self.id,
+            epoch,
+            digest: self.replica.config().map(ConfigDigest::of),
         }
     }
 
@@ -412,10 +431,7 @@ impl Group {
 
     fn adopted(&mut self, turn: &Turn, epoch: Epoch, out: &mut Outputs) {
         out.push(Output::Report(Report::Adopted { epoch }));
-        out.push(Output::Coordinator(ToCoordinator::Applied {
-            group_id: self.id,
-            epoch,
-        }));
+        out.push(Output::Coordinator(self.applied(epoch)));
         self.intake.announce(&self.replica, turn, out);
     }
 

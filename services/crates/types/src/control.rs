@@ -1,5 +1,6 @@
 //! Messages of the control connection between a replica server and the coordinator
-//! (`docs/internals/coordinator.md`). JSON in `u32`-length frames; unknown fields are ignored.
+//! (`docs/internals/coordinator.md`). JSON in `u32`-length frames; unknown fields are ignored. Each message to a server
+//! stands in a [`crate::place::Placed`].
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +8,7 @@ use crate::config::{GroupConfig, GroupId, GroupState, Role, ServerId};
 use crate::cost::ResourceVector;
 use crate::durability::Durability;
 use crate::machine::Machine;
+use crate::place::{ConfigDigest, Place};
 use crate::{Epoch, Index, Offset};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,10 +20,13 @@ pub enum ToCoordinator {
     RenewCertificate {
         request_pem: String,
     },
-    /// The server adopted this epoch's configuration.
+    /// The server has adopted this epoch's configuration. The digest is that of the configuration it goes by, which may be
+    /// another than the one it was just sent. Older servers do not say.
     Applied {
         group_id: GroupId,
         epoch: Epoch,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<ConfigDigest>,
     },
     /// The server forgot the group and its data.
     Dropped {
@@ -61,6 +66,9 @@ pub struct Register {
     /// A certificate signing request for the server's own key, in PEM. Only its key counts.
     #[serde(default)]
     pub certificate_request_pem: Option<String>,
+    /// The last place in the coordinator's log that it was told, by its disk. Older servers do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -253,6 +253,11 @@ pub const JOIN_TOKEN_TTL_S_MAX: u64 = 30 * 86_400;
 pub const HELD_GROUPS_MAX: usize = 16_384;
 /// Incarnations that a server remembers while the coordinator has not confirmed one: failed starts in a row.
 pub const INCARNATIONS_KEPT_MAX: usize = 16;
+/// Starts of the coordinator that its log remembers. A server's place from before them counts as one of this log: a log
+/// that was restored from a copy has all of these starts, and what it lacks came later.
+pub const RUNS_KEPT_MAX: usize = 256;
+/// Calls of the API that wait for the end of a roll call. Beyond, callers are told at once to repeat them.
+pub const HELD_CALLS_MAX: usize = 1_024;
 /// Replicas that leave one draining server at the same time. Each move reads a log at its tail and writes it at another
 /// server, within the window of one catch-up (4 MiB under way). The other groups of the servers do not notice so few,
 /// and one slow log does not hold up the others.

@@ -109,6 +109,15 @@ pub enum Bug {
     CreditIgnored,
     /// Effects of a command leave before the command is on the disk.
     ActsBeforeLog,
+    /// A server's place is not compared with the coordinator's log. Harms after a restore of an older copy: epochs are
+    /// issued twice.
+    PlaceIgnored,
+    /// A server does not keep its place over a restart. Harms when all that know better are restarted before a restore.
+    PlaceForgotten,
+    /// The coordinator issues epochs before it has heard from its servers.
+    RollCallSkipped,
+    /// A replica confirms its own epoch for any configuration of it, and the coordinator believes that.
+    DigestIgnored,
 }
 
 impl Bug {
@@ -158,6 +167,10 @@ impl Bug {
         Bug::RepairUnchecked,
         Bug::CreditIgnored,
         Bug::ActsBeforeLog,
+        Bug::PlaceIgnored,
+        Bug::PlaceForgotten,
+        Bug::RollCallSkipped,
+        Bug::DigestIgnored,
     ];
 }
 

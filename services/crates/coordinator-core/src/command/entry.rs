@@ -1,8 +1,9 @@
 //! Commands: the entries of the log, and the only way to change the state.
 
 use quorate_placement::Profile;
+use quorate_types::place::IssuedEpoch;
 use quorate_types::sla::Sla;
-use quorate_types::{Epoch, GroupId, Offset, ServerId};
+use quorate_types::{Epoch, GroupId, Offset, RunId, ServerId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -15,6 +16,9 @@ use super::registration::Registration;
 pub struct Timed {
     pub at_ms: u64,
     pub command: Command,
+    /// The epochs that followed from it, as a replay must find them again. Older logs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issued: Option<Vec<IssuedEpoch>>,
 }
 
 /// A change of the state. It contains everything random or read from outside, so that the same commands in the same
@@ -22,6 +26,12 @@ pub struct Timed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
+    /// The coordinator starts on this log. Nothing else follows from it.
+    BeginRun {
+        run: RunId,
+        /// Of the process.
+        release: String,
+    },
     /// Another cost profile; groups keep the demand vectors of their admission.
     UseProfile {
         profile: Box<Profile>,
@@ -127,6 +137,20 @@ pub enum Command {
 }
 
 impl Command {
+    /// Its name in the log.
+    pub fn name(&self) -> String {
+        let fields = serde_json::to_value(self).unwrap_or_default();
+        fields["command"].as_str().unwrap_or("?").to_string()
+    }
+
+    /// Whether it can be the cause of an epoch. Such commands wait for the end of a roll call.
+    pub fn may_issue_epochs(&self) -> bool {
+        !matches!(
+            self,
+            Command::BeginRun { .. } | Command::IssueJoinToken { .. } | Command::RevokeJoinToken { .. }
+        )
+    }
+
     /// Whether a replacement that found no server may find one afterwards.
     pub fn may_free_capacity(&self) -> bool {
         match self {
@@ -142,7 +166,8 @@ impl Command {
             | Command::Forget { .. }
             | Command::Resize { .. }
             | Command::Delete { .. } => true,
-            Command::IssueJoinToken { .. }
+            Command::BeginRun { .. }
+            | Command::IssueJoinToken { .. }
             | Command::RevokeJoinToken { .. }
             | Command::PeerUnreachable { .. }
             | Command::Admit { .. }

@@ -3,6 +3,7 @@
 use quorate_types::ServerId;
 use quorate_types::control::{Heartbeat, ToCoordinator, ToServer};
 
+use super::evidence;
 use super::io::{Now, Outgoing};
 use super::registrar::certificate_order;
 use super::sequencer::Sequencer;
@@ -34,9 +35,19 @@ impl<'a> Messages<'a> {
                     self.sequencer.push(Outgoing::Certificate { connection, order });
                 }
             }
-            ToCoordinator::Applied { .. }
-            | ToCoordinator::LearnerCaughtUp { .. }
-            | ToCoordinator::Dropped { .. } => {
+            ToCoordinator::Applied {
+                group_id,
+                epoch,
+                digest,
+            } => {
+                let state = self.sequencer.state();
+                if let Some(behind) = evidence::in_applied(state, server, (group_id, epoch), digest) {
+                    return self.sequencer.find_behind(behind);
+                }
+                let command = reports::proposal(state, server, &message);
+                self.sequencer.propose(self.now, command);
+            }
+            ToCoordinator::LearnerCaughtUp { .. } | ToCoordinator::Dropped { .. } => {
                 let command = reports::proposal(self.sequencer.state(), server, &message);
                 self.sequencer.propose(self.now, command);
             }
@@ -46,6 +57,9 @@ impl<'a> Messages<'a> {
     fn heartbeat(&mut self, connection: ConnectionId, server: ServerId, heartbeat: Heartbeat) {
         let now_ms = self.now.ms;
         let sequencer = &mut *self.sequencer;
+        if let Some(behind) = evidence::in_heartbeat(sequencer.state(), server, &heartbeat.groups) {
+            return sequencer.find_behind(behind);
+        }
         if !sequencer.planner().extend_lease(server, connection, now_ms) {
             return sequencer.close(connection);
         }

@@ -4,6 +4,7 @@
 //! - `registrar`: servers are let in, or refused
 //! - `messages`: servers' messages
 //! - `sequencer`: a command gets its place in the log, is applied, and its effects find their connections
+//! - `roll_call`: the wait for servers after a start; `evidence`: a log that is older than they know
 //! - `connections`, `refusals`: servers and their connections; answers left to an address
 //! - `io`: inputs and outputs
 //!
@@ -13,11 +14,15 @@
 
 mod connections;
 mod core;
+mod evidence;
 mod io;
 mod messages;
 mod refusals;
 mod registrar;
+mod roll_call;
 mod sequencer;
 
 pub use self::core::Engine;
+pub use evidence::Behind;
 pub use io::{Candidate, CertificateOrder, Input, Note, Now, Outgoing, Output, Settings, TICK_MS};
+pub use roll_call::RollCallView;

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use quorate_types::ServerId;
 use quorate_types::control::{RefuseCode, ToServer, Welcome};
 
+use super::evidence::holder_of;
 use super::io::{Candidate, CertificateOrder, Note, Now, Outgoing, Settings};
 use super::refusals::Refusals;
+use super::roll_call::RollCall;
 use super::sequencer::Sequencer;
 use crate::command::{Command, Effect, Mismatched, Refused, Registration};
 use crate::ids::ConnectionId;
@@ -46,6 +48,24 @@ impl<'a> Registrar<'a> {
             refusals,
             settings,
             now,
+        }
+    }
+
+    /// Takes in a candidate while the roll call runs: one that would be let in waits for its end.
+    pub fn hear(&mut self, candidate: Candidate, roll_call: &mut RollCall) {
+        let vetted = registration_of(candidate.clone())
+            .and_then(|registration| self.sequencer.state().vet(&registration, self.now.unix_ms));
+        if vetted.is_err() {
+            return self.register(candidate);
+        }
+        if let Some(server) = holder_of(self.sequencer.state(), &candidate) {
+            roll_call.hear(server, self.now);
+        }
+        self.sequencer
+            .connections()
+            .open(candidate.connection, self.now.ms);
+        if let Some(earlier) = roll_call.hold(candidate) {
+            self.sequencer.close(earlier);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use quorate_types::place::IssuedEpoch;
 use quorate_types::{GroupId, ServerId};
 
 use super::entity::Group;
@@ -16,6 +17,12 @@ const SETTLE_PASSES_MAX: usize = 16;
 /// Applies a command that was proposed at `now_ms` (Unix time). The effects may be carried out once the command is
 /// durable.
 pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Vec<Effect> {
+    state.history.advance();
+    if let Command::BeginRun { run, .. } = command {
+        // Nothing else follows from it: nothing may be issued before the roll call.
+        state.history.begin_run(*run);
+        return Vec::new();
+    }
     let mut step = Step::new(state, now_ms);
     carry_out(&mut step, command);
     if command.may_free_capacity() {
@@ -26,8 +33,27 @@ pub fn apply(state: &mut CoordinatorState, now_ms: u64, command: &Command) -> Ve
     step.into_effects()
 }
 
+/// The same, with the epochs that were issued apart from the other effects.
+pub fn applied(
+    state: &mut CoordinatorState,
+    now_ms: u64,
+    command: &Command,
+) -> (Vec<Effect>, Vec<IssuedEpoch>) {
+    let mut issued = Vec::new();
+    let mut effects = apply(state, now_ms, command);
+    effects.retain(|effect| match effect {
+        Effect::Issued(epoch) => {
+            issued.push(*epoch);
+            false
+        }
+        _ => true,
+    });
+    (effects, issued)
+}
+
 fn carry_out(step: &mut Step<'_>, command: &Command) {
     match command {
+        Command::BeginRun { .. } => {}
         Command::UseProfile { profile } => step.policies().use_profile(profile),
         Command::UsePlacement { policy } => step.policies().use_policy(*policy),
         Command::IssueJoinToken { digest, token } => step.tokens().issue(digest, token),

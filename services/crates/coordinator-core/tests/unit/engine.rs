@@ -1,125 +1,12 @@
 //! The engine: inputs in, commands for the log and what follows from them out. No sockets, no sleeping.
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use quorate_coordinator_core::command::{Command, JoinTokenTerms, Proof, Reply};
-use quorate_coordinator_core::engine::{Candidate, Engine, Input, Note, Now, Outgoing, Output, Settings};
-use quorate_coordinator_core::planner::LeaseTimes;
-use quorate_coordinator_core::planner::SuspicionTimes;
-use quorate_coordinator_core::state::CoordinatorState;
-use quorate_placement::Profile;
+use quorate_coordinator_core::command::{Command, Proof};
+use quorate_coordinator_core::engine::{Input, Note, Outgoing};
 use quorate_types::ServerId;
-use quorate_types::control::{Heartbeat, RefuseCode, Register, ToCoordinator, ToServer};
-use quorate_types::cost::ResourceVector;
+use quorate_types::control::{RefuseCode, ToCoordinator, ToServer};
 use serde_json::json;
 
-const A: ServerId = ServerId(1);
-const B: ServerId = ServerId(2);
-const LEASE_MS: u64 = 1_000;
-
-struct Rig {
-    engine: Engine,
-    now: Now,
-}
-
-impl Rig {
-    /// A and B, on connections 1 and 2.
-    fn new() -> Self {
-        let settings = Settings {
-            heartbeat_ms: 250,
-            leases: LeaseTimes {
-                lease_ms: LEASE_MS,
-                reconnect_grace_ms: 300,
-            },
-            suspicions: SuspicionTimes {
-                unreachable_ms: 3_000,
-                slow_ms: 5_000,
-                well_ms: 60_000,
-                stale_ms: 750,
-            },
-            client_keys: json!({"keys": ["of clients"]}),
-            peer_keys: json!({"keys": ["of peers"]}),
-        };
-        let mut rig = Self {
-            engine: Engine::new(CoordinatorState::new(Profile::default_profile()), settings, 0),
-            now: Now {
-                ms: 0,
-                unix_ms: 1_700_000_000_000,
-            },
-        };
-        for n in [1, 2] {
-            rig.issue_token(&format!("token-{n}"));
-            rig.take(Input::Register(candidate(n, &joining(n))));
-        }
-        rig
-    }
-
-    fn take(&mut self, input: Input) -> Output {
-        self.engine.take(self.now, input);
-        self.engine.state().validate().expect("a sound state");
-        self.engine.take_output()
-    }
-
-    fn issue_token(&mut self, digest: &str) {
-        let token = JoinTokenTerms {
-            expires_at_ms: self.now.unix_ms + 60_000,
-            name: None,
-            auxiliary: false,
-        };
-        let command = Command::IssueJoinToken {
-            digest: digest.into(),
-            token,
-        };
-        let batch = self.take(Input::Command { call: 7, command });
-        let reply = Reply::TokenIssued;
-        assert_eq!(batch.outgoing, [Outgoing::Answer { call: 7, reply }]);
-        assert_eq!(batch.commands.len(), 1, "it is logged before it is answered");
-    }
-
-    fn heartbeat(&mut self, connection: u64, unreachable: &[ServerId]) -> Output {
-        let message = ToCoordinator::Heartbeat(Heartbeat {
-            seq: 5,
-            groups: Vec::new(),
-            unreachable: unreachable.to_vec(),
-            storage_fault: None,
-            slow: Vec::new(),
-        });
-        self.take(Input::Message { connection, message })
-    }
-}
-
-fn joining(n: u64) -> Proof {
-    Proof::JoinToken {
-        digest: format!("token-{n}"),
-        credential_digest: format!("digest-{n}"),
-    }
-}
-
-fn candidate(connection: u64, proof: &Proof) -> Candidate {
-    let register = Register {
-        join_token: None,
-        credential: None,
-        name: format!("s{connection}"),
-        address: format!("127.0.0.1:{}", 7_000 + connection),
-        incarnation: "i1".into(),
-        previous_incarnations: Vec::new(),
-        capacity: ResourceVector::new(2.0, 1.25e9, 20_000.0),
-        failure_domain: None,
-        region: "local".into(),
-        held: Vec::new(),
-        version: "0.1.0".into(),
-        machine: None,
-        certificate_request_pem: Some("a request".into()),
-    };
-    Candidate {
-        connection,
-        from: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        register,
-        proof: Some(proof.clone()),
-        credential: format!("credential-{connection}"),
-        certificates: Ok(()),
-    }
-}
+use crate::rig::{A, B, LEASE_MS, Rig, candidate, joining};
 
 fn ack() -> ToServer {
     ToServer::HeartbeatAck { seq: 5 }
