@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::log_file::LogError;
 use quorate_coordinator_core::engine::Behind;
 use quorate_coordinator_core::log::Difference;
 
@@ -71,8 +72,15 @@ impl Failure {
     }
 }
 
-impl From<crate::log_file::LogError> for Failure {
-    fn from(error: crate::log_file::LogError) -> Self {
-        Self::disk(error.to_string())
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        let code = match &error {
+            LogError::EndLost { .. } => FailureCode::Behind,
+            _ => FailureCode::Disk,
+        };
+        Self {
+            code,
+            message: error.to_string(),
+        }
     }
 }

@@ -2,25 +2,23 @@
 //! that a slow disk does not hold up heartbeats.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use quorate_types::Place;
 use quorate_types::control::ToServer;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use crate::place_file::PlaceFile;
-
-/// Places that come with mere answers are written this seldom.
-const LAZY_EVERY: Duration = Duration::from_secs(1);
 
 pub struct PlaceKeeper {
     known: Option<Place>,
     /// On stable storage, or refused by it.
     written: Option<Place>,
     writes: mpsc::Sender<Write>,
-    lazy_at: Option<Instant>,
+    /// A place that came with a mere answer is being written; the next of these waits for it.
+    is_writing: Arc<AtomicBool>,
 }
 
 struct Write {
@@ -32,14 +30,16 @@ impl PlaceKeeper {
     pub fn start(data_dir: &Path) -> std::io::Result<Self> {
         let (file, known) = PlaceFile::open(data_dir)?;
         let (writes, inbox) = mpsc::channel();
+        let is_writing = Arc::new(AtomicBool::new(false));
+        let writing = is_writing.clone();
         std::thread::Builder::new()
             .name("place".into())
-            .spawn(move || write_all(file, &inbox))?;
+            .spawn(move || write_all(file, &inbox, &writing))?;
         Ok(Self {
             known,
             written: known,
             writes,
-            lazy_at: None,
+            is_writing,
         })
     }
 
@@ -65,8 +65,7 @@ impl PlaceKeeper {
             if self.writes.send(Write { place, done }).is_ok() {
                 let _stopped = written.await.is_err();
             }
-        } else if self.lazy_at.is_none_or(|at| at.elapsed() >= LAZY_EVERY) {
-            self.lazy_at = Some(Instant::now());
+        } else if !self.is_writing.swap(true, Ordering::Relaxed) {
             self.written = Some(place);
             let _stopped = self.writes.send(Write { place, done: None }).is_err();
         }
@@ -75,13 +74,16 @@ impl PlaceKeeper {
 
 /// Until the server stops. A disk that cannot be written is no reason not to follow the coordinator: the process still
 /// knows the place, and only a restart forgets it.
-fn write_all(mut file: PlaceFile, inbox: &mpsc::Receiver<Write>) {
+fn write_all(mut file: PlaceFile, inbox: &mpsc::Receiver<Write>, is_writing: &AtomicBool) {
     while let Ok(write) = inbox.recv() {
         if let Err(error) = file.write(write.place) {
             tracing::error!(%error, "cannot write the place in the coordinator's log");
         }
-        if let Some(done) = write.done {
-            let _gone = done.send(()).is_err();
+        match write.done {
+            Some(done) => {
+                let _gone = done.send(()).is_err();
+            }
+            None => is_writing.store(false, Ordering::Relaxed),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use quorate_certificates::control::{Trust, client_config, coordinator_name};
 use quorate_types::control::{Heartbeat, HeldGroup, Register, ToCoordinator, ToServer, Welcome};
 use quorate_types::cost::ResourceVector;
-use quorate_types::{GroupConfig, GroupId, ServerId};
+use quorate_types::{ConfigDigest, GroupConfig, GroupId, ServerId};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 
@@ -198,6 +198,7 @@ pub fn register(name: &str) -> Register {
         version: "0.1.0".into(),
         machine: None,
         certificate_request_pem: None,
+        place: None,
     }
 }
 
@@ -316,8 +317,13 @@ impl Server {
             match message {
                 ToServer::Configure { config } => {
                     let (group_id, epoch) = (config.group_id, config.epoch);
+                    let digest = Some(ConfigDigest::of(&config));
                     self.configs.push(config);
-                    self.send(&ToCoordinator::Applied { group_id, epoch });
+                    self.send(&ToCoordinator::Applied {
+                        group_id,
+                        epoch,
+                        digest,
+                    });
                 }
                 ToServer::Drop { group_id, .. } => {
                     self.dropped.push(group_id);

@@ -55,6 +55,9 @@ pub struct Counts {
     pub unreadable_pages: u64,
     pub restated: u64,
     pub owners_returned: u64,
+    pub restores_found: u64,
+    pub roll_calls_ended: u64,
+    pub restores_undecided: u64,
     pub faults: BTreeMap<Fault, u64>,
     /// In how many seeds a number was above zero, by its name. Of one run: empty.
     reached: BTreeMap<&'static str, u64>,
@@ -152,6 +155,15 @@ impl Counts {
             ("had by no replica", &mut self.unrepaired),
             ("pages that could not be read", &mut self.unreadable_pages),
             ("logs stated again", &mut self.restated),
+            (
+                "coordinators on older copies that ended",
+                &mut self.restores_found,
+            ),
+            (
+                "copies gone on with, until a server knew more",
+                &mut self.restores_undecided,
+            ),
+            ("roll calls ended by operators", &mut self.roll_calls_ended),
             (
                 "owners that wanted burst capacity back",
                 &mut self.owners_returned,

@@ -35,6 +35,9 @@ pub fn searches() -> Vec<Search> {
             Bug::TornRecordTaken | Bug::DamageTruncated | Bug::DropNotWaitedFor => Profile::Disks,
             Bug::CatchUpOneShort | Bug::LearnerNotWaitedFor | Bug::StalePromotion => Profile::Learners,
             Bug::ActsBeforeLog => Profile::Coordinator,
+            Bug::PlaceIgnored | Bug::PlaceForgotten | Bug::RollCallSkipped | Bug::DigestIgnored => {
+                Profile::Restores
+            }
             Bug::FormerOwnerAppends | Bug::FormerOwnerOrders | Bug::QueueOutlivesHead => Profile::Queues,
             Bug::RefusedOvertaken | Bug::RetryRefusedOutright => Profile::Queues,
             Bug::FormerLogServed | Bug::CreditIgnored => Profile::Readers,

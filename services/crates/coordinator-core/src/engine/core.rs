@@ -38,7 +38,8 @@ impl Engine {
         let alive = state.servers.values().filter(|server| server.alive);
         let awaited: BTreeSet<ServerId> = alive.map(|server| server.server_id).collect();
         let servers = awaited.len();
-        let roll_call = RollCall::new(awaited, first, settings.leases.lease_ms, now.ms);
+        let (lease_ms, is_first) = (settings.leases.lease_ms, state.history.is_first_run());
+        let roll_call = RollCall::new(awaited, first, lease_ms, is_first, now.ms);
         let mut engine = Self {
             sequencer: Sequencer::new(state, planner),
             refusals: Refusals::default(),

@@ -64,13 +64,20 @@ pub struct RollCallView {
 const MISSING_NAMED_MAX: usize = 10;
 
 impl RollCall {
-    pub fn new(awaited: BTreeSet<ServerId>, first: Vec<Command>, lease_ms: u64, now_ms: u64) -> Self {
+    /// `is_first`: the log begins with this start, so nobody can know more.
+    pub fn new(
+        awaited: BTreeSet<ServerId>,
+        first: Vec<Command>,
+        lease_ms: u64,
+        is_first: bool,
+        now_ms: u64,
+    ) -> Self {
         Self {
             awaited,
             heard: BTreeSet::new(),
             lease_ms,
             until_ms: now_ms + lease_ms,
-            is_ended: false,
+            is_ended: is_first,
             first,
             candidates: Vec::new(),
             calls: Vec::new(),
@@ -136,11 +143,13 @@ impl RollCall {
 
     pub fn is_over(&self, now: Now) -> bool {
         let is_late = now.ms >= self.until_ms;
-        self.is_ended || self.heard == self.awaited || (is_late && self.has_majority())
+        // A copy from before the first server knows none. Servers have the time to say so.
+        let is_complete = self.heard == self.awaited && !self.awaited.is_empty();
+        self.is_ended || is_complete || (is_late && self.has_majority())
     }
 
     fn has_majority(&self) -> bool {
-        2 * self.heard.len() > self.awaited.len()
+        self.awaited.is_empty() || 2 * self.heard.len() > self.awaited.len()
     }
 
     pub fn into_held(self) -> Held {

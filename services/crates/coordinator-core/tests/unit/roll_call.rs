@@ -171,3 +171,16 @@ fn a_registration_whose_connection_broke_is_forgotten_and_the_last_of_a_server_c
     });
     assert_eq!(welcomed.collect::<Vec<_>>(), [12]);
 }
+
+/// Such a log may be a copy from before the first server, which would otherwise be heard too late.
+#[test]
+fn a_log_without_servers_that_is_not_new_waits_for_a_lease() {
+    let mut first = Rig::start(Vec::new(), 1);
+    first.issue_token("token-1");
+    assert!(first.engine.roll_call(0).is_none(), "a new log waits for nobody");
+    let mut rig = Rig::start(first.log, 2);
+    let output = rig.take(Input::Register(candidate(1, &joining(1))));
+    assert!(output.commands.is_empty());
+    tick_until(&mut rig, LEASE_MS);
+    assert!(rig.engine.state().is_alive(A));
+}

@@ -6,7 +6,7 @@ mod servers;
 use rand::Rng;
 
 use crate::client::connection;
-use crate::coordinator::{drains, outages};
+use crate::coordinator::{drains, outages, restores};
 use crate::fleet::{ClientId, Node, World};
 use crate::links;
 use crate::plan::Fault;
@@ -63,6 +63,7 @@ fn apply(world: &mut World, fault: Fault) -> bool {
         Fault::DiskSlow => servers::slow_disk(world, s),
         Fault::Pause => servers::pause(world, s),
         Fault::CoordinatorCrash => return outages::crash(world),
+        Fault::CoordinatorRestore => return restores::restore(world),
         Fault::CoordinatorPause => {
             let until = world.now + world.rng.random_range(10_000..2_000_000);
             outages::pause(world, until);

@@ -35,7 +35,7 @@ pub use batch::Outstanding;
 pub use client::{ClientId, ClientState};
 pub use connection::Connection;
 pub use control::Control;
-pub use coordinator::{Arrived, Coordinator, settings};
+pub use coordinator::{Arrived, Coordinator, begin_run, settings};
 pub use coordinator_log::CoordinatorLog;
 pub use disk_read::DiskRead;
 pub use former_logs::FormerLogs;

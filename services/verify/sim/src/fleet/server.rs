@@ -6,7 +6,7 @@ use quorate_group::{Outputs, Turn};
 use quorate_journal::record::Lsn;
 use quorate_types::control::{DrainState, HeldGroup, ToCoordinator};
 use quorate_types::limits::INCARNATIONS_KEPT_MAX;
-use quorate_types::{GroupId, Micros, ServerId};
+use quorate_types::{GroupId, Micros, Place, ServerId};
 
 use super::{Control, Delivered, Hosted, Scheduled};
 use crate::disk::{Disk, Image};
@@ -25,6 +25,9 @@ pub struct Server {
     pub tokens: u32,
     pub alive: bool,
     pub incarnation: u64,
+    /// The last place in the coordinator's log that the process was told, and the one on its disk.
+    pub place: Option<Place>,
+    pub kept_place: Option<Place>,
     /// On its disk: starts of the process since one that the coordinator confirmed, that one first.
     pub starts: Vec<String>,
     /// Starts before this process.
@@ -81,6 +84,8 @@ impl Server {
             tokens: 0,
             alive: true,
             incarnation: 1,
+            place: None,
+            kept_place: None,
             starts: Vec::new(),
             previous_starts: Vec::new(),
             paused_until: 0,

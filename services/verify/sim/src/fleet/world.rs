@@ -32,6 +32,8 @@ pub struct World {
     /// By group.
     pub former_logs: Vec<FormerLogs>,
     pub is_healing: bool,
+    /// The coordinator has ended, and only people can go on.
+    pub is_given_up: bool,
     pub acked_at: Micros,
     pub trace: Trace,
     pub counts: Counts,
@@ -78,6 +80,7 @@ impl World {
             ledgers: plan.groups.iter().map(|_| Ledger::default()).collect(),
             former_logs: plan.groups.iter().map(|_| FormerLogs::default()).collect(),
             is_healing: false,
+            is_given_up: false,
             acked_at: 0,
             trace,
             counts: Counts::default(),

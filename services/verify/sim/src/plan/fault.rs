@@ -38,6 +38,8 @@ pub enum Fault {
     Pause,
     CoordinatorCrash,
     CoordinatorPause,
+    /// The coordinator is killed, and started on an older copy of its log.
+    CoordinatorRestore,
     /// The wall clock of a server or of the coordinator jumps.
     ClockJump,
     /// A client's connection breaks.
@@ -55,7 +57,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: [Fault; 28] = [
         Fault::LinkBreak,
         Fault::AllLinksBreak,
         Fault::Isolate,
@@ -76,6 +78,7 @@ impl Fault {
         Fault::Pause,
         Fault::CoordinatorCrash,
         Fault::CoordinatorPause,
+        Fault::CoordinatorRestore,
         Fault::ClockJump,
         Fault::ClientBreak,
         Fault::FrameFlip,

@@ -41,6 +41,8 @@ pub enum Profile {
     Operators,
     /// Dozens of groups on a dozen servers.
     Fleets,
+    /// The coordinator is started on older copies of its log.
+    Restores,
 }
 
 impl Profile {
@@ -59,6 +61,7 @@ impl Profile {
         ("slow", Profile::Slow),
         ("operators", Profile::Operators),
         ("fleets", Profile::Fleets),
+        ("restores", Profile::Restores),
     ];
 
     pub fn named(name: &str) -> Option<Profile> {
@@ -96,6 +99,7 @@ impl Profile {
             Profile::Trims => &[Fault::LinkBreak, Fault::Crash],
             Profile::Learners => &[Fault::Crash, Fault::Pause, Fault::Wipe],
             Profile::Coordinator => &[Fault::CoordinatorCrash, Fault::Crash],
+            Profile::Restores => &[Fault::CoordinatorRestore, Fault::Crash, Fault::Wipe],
             Profile::Cuts => &[Fault::Crash, Fault::DiskSlow],
             Profile::Queues => &[Fault::ClientBreak, Fault::Isolate],
             Profile::Readers => &[Fault::Crash, Fault::Isolate, Fault::Wipe, Fault::BitFlip],

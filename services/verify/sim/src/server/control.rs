@@ -55,6 +55,7 @@ pub fn dial(world: &mut World, s: usize, incarnation: u64) {
         machine: None,
         previous_incarnations: server.previous_starts.clone(),
         certificate_request_pem: None,
+        place: server.place,
     };
     world.servers[s].control = Some(Control {
         connection,

@@ -1,6 +1,8 @@
 //! Messages from the coordinator, as `services/replica/src/control.rs` takes them.
 
+use quorate_types::Place;
 use quorate_types::control::{DrainState, RefuseCode, ToServer};
+use quorate_types::place::Placed;
 use rand::Rng;
 
 use super::{control, hosting};
@@ -24,7 +26,8 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
     let Some(bytes) = message else {
         return control::disconnect(world, s);
     };
-    let message: ToServer = serde_json::from_slice(&bytes).expect("a control message");
+    let Placed { place, message } = serde_json::from_slice(&bytes).expect("a control message");
+    note_place(world, s, place, &message);
     world.trace.line(None, || {
         format!("s{} ← coordinator: {}", s + 1, crate::trace::brief(&message))
     });
@@ -58,6 +61,18 @@ pub fn receive(world: &mut World, s: usize, connection: u64) {
             world.servers[s].lost.insert(group_id);
         }
         _ => {}
+    }
+}
+
+/// Keeps the place before an order is obeyed. With a mere answer the write may still run when the process is killed.
+fn note_place(world: &mut World, s: usize, place: Option<Place>, message: &ToServer) {
+    let is_order = matches!(
+        message,
+        ToServer::Configure { .. } | ToServer::Drop { .. } | ToServer::Lost { .. }
+    );
+    world.servers[s].place = place;
+    if is_order || world.rng.random_bool(0.8) {
+        world.servers[s].kept_place = place;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use quorate_group::{Group, Outputs, Turn};
 use quorate_types::control::DrainState;
+use quorate_types::planted::{self, Bug};
 use quorate_types::{GroupId, ServerId};
 use rand::Rng;
 
@@ -31,6 +32,7 @@ pub fn crash(world: &mut World, s: usize) {
     server.held.clear();
     server.unsent.clear();
     server.drain = DrainState::None;
+    server.place = server.kept_place.filter(|_| !planted::on(Bug::PlaceForgotten));
     server.unreachable.clear();
     server.disk_fault = false;
     server.has_damage = false;
@@ -66,6 +68,7 @@ pub fn replace(world: &mut World, s: usize) {
     server.id = None;
     server.credential = None;
     server.starts.clear();
+    (server.place, server.kept_place) = (None, None);
     server.machine += 1;
     server.tokens += 1;
     control::invite(world, s);

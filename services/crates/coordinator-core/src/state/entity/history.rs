@@ -42,6 +42,11 @@ impl History {
         self.position
     }
 
+    /// Whether nothing was logged before the present run.
+    pub fn is_first_run(&self) -> bool {
+        self.runs.first().is_none_or(|run| run.first == 1) && self.runs.len() <= 1
+    }
+
     /// The end of the log; none before the first run.
     pub fn place(&self) -> Option<Place> {
         let run = self.runs.last()?.id;
