@@ -2,7 +2,7 @@
 
 Two groups receive appends at a steady rate all the time. Each round copies the log, then loses and returns the server of
 a head, so that epochs follow. Meanwhile, at a random point, the coordinator is killed, and started on a copy of up to some
-rounds before. It must end by itself with exit code 6, or wait, and have issued nothing. Then the newest log is put back.
+rounds before. It must end by itself with exit code 6 and have issued nothing. Then the newest log is put back.
 
 Counted as split: an epoch of which two chains were logged, a copy on which an epoch was issued though a server knew
 more, and any entry that is not there once and in order, when all groups are read back.
@@ -32,6 +32,8 @@ RATE_PER_S = 1_000
 RESERVED_PER_S = 4_000
 COPIES_MAX = 5
 EXIT_BEHIND = 6
+FILES = ("coordinator.log", "coordinator.mark")
+WHOLE_FOLDER = 0.8  # of the restores
 FOUND_TIMEOUT_S = 12.0
 RECOVER_TIMEOUT_S = 60.0
 POINT_S = 1.2  # restores fall into the loss of a head, its replacement and its return
@@ -100,22 +102,20 @@ def _round(servers: Fleet, groups: dict[str, str], copies: list[Path], seen: See
 
 
 def _keep_copy(servers: Fleet, copies: list[Path]) -> None:
-    folder = servers.folder / "copies"
-    folder.mkdir(exist_ok=True)
-    copy = folder / f"{time.monotonic_ns()}.log"
-    shutil.copyfile(_log_of(servers), copy)
+    copy = servers.folder / "copies" / str(time.monotonic_ns())
+    _copy(servers.stack.layout.coordinator, copy)
     copies.append(copy)
     if len(copies) > COPIES_MAX:
-        copies.pop(0).unlink()
+        shutil.rmtree(copies.pop(0))
 
 
 def _restore(servers: Fleet, copy: Path, seen: Seen) -> None:
-    """Starts the coordinator on the copy, waits for what it does, and starts it on the newest log."""
-    coordinator, log = servers.stack.processes()["coordinator"], _log_of(servers)
-    coordinator.kill()
-    newest = servers.folder / "newest.log"
-    shutil.copyfile(log, newest)
-    shutil.copyfile(copy, log)
+    """Starts the coordinator on the copy, and, when it ends, on the newest log again."""
+    home, newest = servers.stack.layout.coordinator, servers.folder / "newest"
+    servers.stack.processes()["coordinator"].kill()
+    _copy(home, newest)
+    # Of the log alone, the mark that stays tells at once that it is older. With its own mark, only servers can tell.
+    _copy(copy, home, FILES if random.random() < WHOLE_FOLDER else FILES[:1])
     told = servers.log("coordinator")
     begin, begun = told.stat().st_size, time.monotonic()
     try:
@@ -123,20 +123,18 @@ def _restore(servers: Fleet, copy: Path, seen: Seen) -> None:
     except ProcessFailed as failed:
         if failed.exit_code != EXIT_BEHIND:
             raise
-    ended = _end_of(servers, told, begin)
-    if ended == "behind":
-        seen.found_s.append(time.monotonic() - begun)
-    else:
-        # Nobody knew more: the log goes on from the copy, unless it issued what the newest had issued.
+    if _end_of(told, begin) == "over":
+        # Nobody knew more. The copy is the newest log from here on, unless it lacks epochs that were issued.
         seen.equal += 1
-        if _epochs(servers, newest) != _epochs(servers, copy):
-            seen.split.append(f"a copy went on that lacks epochs: {copy.name}")
-    servers.stack.processes()["coordinator"].stop()
-    shutil.copyfile(newest, log)
+        if _epochs(newest) != _epochs(copy):
+            seen.split.append(f"a coordinator went on with a copy that lacks epochs: {copy.name}")
+        return
+    seen.found_s.append(time.monotonic() - begun)
+    _copy(newest, home)
     servers.stack.restart("coordinator")
 
 
-def _end_of(servers: Fleet, told: Path, begin: int) -> str:
+def _end_of(told: Path, begin: int) -> str:
     """Whether it ended as behind, or its roll call ended."""
     deadline = time.monotonic() + FOUND_TIMEOUT_S
     while time.monotonic() < deadline:
@@ -149,13 +147,15 @@ def _end_of(servers: Fleet, told: Path, begin: int) -> str:
     raise MeasurementFailed(f"a coordinator on an older copy neither ended nor went on within {FOUND_TIMEOUT_S:.0f} s")
 
 
-def _log_of(servers: Fleet) -> Path:
-    return servers.stack.layout.coordinator / "coordinator.log"
+def _copy(source: Path, target: Path, files: tuple[str, ...] = FILES) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copyfile(source / file, target / file)
 
 
-def _epochs(servers: Fleet, log: Path) -> dict[str, Any]:
+def _epochs(folder: Path) -> dict[str, Any]:
     """The last epoch of each group that the log issued, with its digest."""
-    return {issued["group_id"]: issued for issued in issued_in(log.read_bytes())}
+    return {issued["group_id"]: issued for issued in issued_in((folder / FILES[0]).read_bytes())}
 
 
 def issued_in(log: bytes) -> list[dict[str, Any]]:

@@ -147,7 +147,14 @@ impl Engine {
             self.sequencer.note(Note::RollCallOver { heard, missing });
         }
         let held = roll_call.into_held();
-        self.sequencer.propose(now, held.first);
+        for command in held.first {
+            // Nobody waits for an answer.
+            let effects = self.sequencer.apply(now, command);
+            let others = effects
+                .into_iter()
+                .filter(|effect| !matches!(effect, Effect::Reply(_)));
+            others.for_each(|effect| self.sequencer.carry_out(effect));
+        }
         for candidate in held.candidates {
             self.register(now, candidate);
         }

@@ -2,6 +2,7 @@
 
 mod engine;
 mod failures;
+mod golden;
 mod lifecycle;
 mod lost;
 mod moves;

@@ -39,7 +39,12 @@ impl Rig {
     }
 
     /// Starts on a log, as the process does.
-    pub fn start(mut log: Vec<Timed>, run: u64) -> Self {
+    pub fn start(log: Vec<Timed>, run: u64) -> Self {
+        Self::start_with(log, run, Vec::new())
+    }
+
+    /// With commands of this start.
+    pub fn start_with(mut log: Vec<Timed>, run: u64, first: Vec<Command>) -> Self {
         let commands = log.clone();
         let recovered = Recovered {
             commands,
@@ -62,7 +67,7 @@ impl Rig {
             unix_ms: 1_700_000_000_000,
         };
         Self {
-            engine: Engine::new(state, settings(), Vec::new(), now),
+            engine: Engine::new(state, settings(), first, now),
             now,
             log,
             place: None,

@@ -1,7 +1,8 @@
 //! After a start nothing is issued before the servers were heard.
 
-use quorate_coordinator_core::command::{Command, JoinTokenTerms, Proof};
+use quorate_coordinator_core::command::{Command, JoinTokenTerms, PlacementPolicy, Proof};
 use quorate_coordinator_core::engine::{Candidate, Input, Note, Outgoing, Output};
+use quorate_placement::Profile;
 use quorate_types::Durability;
 use quorate_types::control::ToServer;
 use uuid::Uuid;
@@ -183,4 +184,31 @@ fn a_log_without_servers_that_is_not_new_waits_for_a_lease() {
     assert!(output.commands.is_empty());
     tick_until(&mut rig, LEASE_MS);
     assert!(rig.engine.state().is_alive(A));
+}
+
+/// Another profile or policy may free room for a replacement, and so issue an epoch.
+#[test]
+fn the_settings_of_a_start_come_after_the_roll_call() {
+    let mut profile = Profile::default_profile();
+    profile.version = "another".into();
+    let first = vec![
+        Command::UseProfile {
+            profile: Box::new(profile),
+        },
+        Command::UsePlacement {
+            policy: PlacementPolicy::default(),
+        },
+    ];
+    let mut rig = Rig::start_with(restarted().log, 3, first.clone());
+    assert!(rig.take_output().commands.is_empty());
+    let output = rig.take(Input::EndRollCall);
+    let commands: Vec<&Command> = output.commands.iter().map(|timed| &timed.command).collect();
+    assert_eq!(commands[..2], first.iter().collect::<Vec<_>>());
+    assert!(
+        !output
+            .outgoing
+            .iter()
+            .any(|sent| matches!(sent, Outgoing::Answer { .. }))
+    );
+    assert_eq!(rig.engine.state().profile.version, "another");
 }

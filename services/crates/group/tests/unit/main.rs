@@ -3,6 +3,7 @@
 mod appending;
 mod attaching;
 mod burst;
+mod configuring;
 mod feeding;
 mod reading;
 mod repairing;

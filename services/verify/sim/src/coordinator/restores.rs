@@ -39,8 +39,17 @@ pub fn restore(world: &mut World) -> bool {
     let restores = &mut world.coordinator.restores;
     let at = world.rng.random_range(0..restores.copies.len());
     let copy = restores.copies[at].clone();
-    restores.newest = Some(std::mem::replace(&mut world.coordinator.log, copy));
+    let newest = std::mem::replace(&mut world.coordinator.log, copy);
+    restores.lacks_epochs = lacks_epochs(&newest, &world.coordinator.log);
+    restores.newest = Some(newest);
     true
+}
+
+/// Whether the newest log has issued epochs that the copy has not.
+fn lacks_epochs(newest: &CoordinatorLog, copy: &CoordinatorLog) -> bool {
+    let (newest, copy) = (newest.clone().recover(), copy.clone().recover());
+    let known = |id| copy.groups.get(id).map_or(0, |group| group.epoch);
+    (newest.groups.values()).any(|group| group.epoch > known(&group.group_id))
 }
 
 /// The coordinator says that its log is behind, and ends.
@@ -71,7 +80,9 @@ fn put_back(world: &mut World, newest: Option<CoordinatorLog>) {
 /// the coordinator cannot know, and people must not have restored it. Those who were told are away, or gone for ever.
 pub(super) fn look_whether_decidable(world: &mut World) {
     let restores = &world.coordinator.restores;
-    let Some(newest) = &restores.newest else { return };
+    if restores.newest.is_none() {
+        return;
+    }
     let state = world.coordinator.state();
     let knows_more = |s: &usize| {
         let places = [world.servers[*s].place, world.servers[*s].kept_place];
@@ -83,12 +94,7 @@ pub(super) fn look_whether_decidable(world: &mut World) {
     if restores.heard.iter().any(knows_more) {
         return;
     }
-    let newest = newest.clone().recover();
-    let known = |id| state.groups.get(id).map_or(0, |group| group.epoch);
-    world.is_given_up = newest
-        .groups
-        .values()
-        .any(|group| group.epoch > known(&group.group_id));
+    world.is_given_up = restores.lacks_epochs;
 }
 
 /// An operator ends a roll call that waits in vain, if the log is the newest. Otherwise the newest is put back.

@@ -48,6 +48,7 @@ pub struct Restores {
     pub copies: Vec<CoordinatorLog>,
     /// The newest log, while an older copy is in its place.
     pub newest: Option<CoordinatorLog>,
+    pub lacks_epochs: bool,
     /// Servers that have registered since the start.
     pub heard: BTreeSet<usize>,
     /// A copy was gone on with.
