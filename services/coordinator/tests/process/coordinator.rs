@@ -697,6 +697,7 @@ fn a_stop_in_order_leaves_a_snapshot() {
     let log = coordinator.data_dir.join("coordinator.log");
     assert_eq!(coordinator.terminate(), 0);
     let bytes = std::fs::read(&log).unwrap();
-    let scanned = quorate_coordinator_core::log::scan(&bytes).ok().expect("sound");
+    let scanned =
+        quorate_coordinator_core::log::scan(&bytes).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
     assert!(scanned.recovered.snapshot.is_some() && scanned.recovered.commands.is_empty());
 }

@@ -109,7 +109,8 @@ fn logs_of_all_releases_lead_to_what_was_decided() {
     let mut releases = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
-        let scanned = scan(&std::fs::read(&path).unwrap()).ok().expect("a sound log");
+        let scanned =
+            scan(&std::fs::read(&path).unwrap()).unwrap_or_else(|(at, damage)| panic!("{at}: {damage}"));
         let commands = &scanned.recovered.commands;
         let kinds: BTreeSet<String> = commands.iter().map(|timed| timed.command.name()).collect();
         for kind in [
