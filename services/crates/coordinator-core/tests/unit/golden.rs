@@ -49,6 +49,7 @@ fn history() -> Vec<(u64, Command)> {
         server: ServerId(1),
         peer: ServerId(4),
         unreachable: true,
+        hung: None,
     });
     world.apply(Command::Resize {
         group_id: group(2),
