@@ -1,9 +1,9 @@
-"""A disk of one server hangs: how long until that server is out of every chain, and is any healthy one taken out for it?
+"""A disk of one server hangs: how long until no chain has that server, and does a healthy one leave for it?
 
-A library holds the syncs of one server (`quorate_harness.held_syncs`). Its threads that send heartbeats go on. Persistent
-groups of degree 2 or 3, one or thirty at a time, receive appends all the while. The time of a trial is that from the
-moment at which syncs cease to return until no chain has the server. Then the syncs return, and the fleet becomes whole
-again with that server in it. At the end all logs are read back: everything that was acknowledged is there, once.
+A library holds the syncs of one server (`quorate_harness.held_syncs`). Its threads that send heartbeats go on. One or
+thirty persistent groups of degree 2 or 3 receive appends all the while. The time of a trial begins when syncs cease
+to return, and ends when no chain has the server. Then the syncs return, and the fleet becomes whole again. At the end
+all logs are read back: everything that was acknowledged is there, once.
 """
 
 from __future__ import annotations
