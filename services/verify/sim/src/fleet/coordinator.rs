@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quorate_coordinator_core::command::Relief;
 use quorate_coordinator_core::engine::{Engine, Outgoing, Settings};
 use quorate_coordinator_core::planner::LeaseTimes;
 use quorate_coordinator_core::state::CoordinatorState;
@@ -66,7 +67,9 @@ pub fn settings(plan: &Plan) -> Settings {
 
 impl Coordinator {
     pub fn new(plan: &Plan, drift_permille: i64) -> Self {
-        let state = CoordinatorState::new(Profile::default_profile());
+        let mut state = CoordinatorState::new(Profile::default_profile());
+        // As a coordinator's start has it; older logs relieve one group at a time.
+        state.policy.relief = Relief::AtOnce;
         Self {
             incarnation: 1,
             up: true,
