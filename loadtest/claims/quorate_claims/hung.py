@@ -1,9 +1,9 @@
-"""A disk of one server hangs: how long until that server is out of every chain, and is any healthy one taken out for it?
+"""A disk of one server hangs: how long until no chain has that server, and does a healthy one leave for it?
 
-A library holds the syncs of one server (`quorate_harness.held_syncs`). Its threads that send heartbeats go on. Persistent
-groups of degree 2 or 3, one or thirty at a time, receive appends all the while. The time of a trial is that from the
-moment at which syncs cease to return until no chain has the server. Then the syncs return, and the fleet becomes whole
-again with that server in it. At the end all logs are read back: everything that was acknowledged is there, once.
+A library holds the syncs of one server (`quorate_harness.held_syncs`). Its threads that send heartbeats go on. One or
+thirty persistent groups of degree 2 or 3 receive appends all the while. The time of a trial begins when syncs cease
+to return, and ends when no chain has the server. Then the syncs return, and the fleet becomes whole again. After each
+trial all logs are read back: everything that was acknowledged is there, once.
 """
 
 from __future__ import annotations
@@ -63,31 +63,31 @@ def measure(conditions: Conditions) -> list[Figure]:
 def _shape(
     servers: Fleet, syncs: HeldSyncs, degree: int, count: int, each: int, before: Sequence[Trial]
 ) -> list[Trial]:
-    """Trials with so many groups of this degree, which are deleted afterwards."""
+    """Trials, each with so many new groups of this degree. A load's handles do not change while other servers take its
+    groups over, and its entries that were refused would be missing to the next one."""
     project_id = str(uuid4())
-    sla = {"durability": "persistent", "replication_degree": degree, "request_size_bytes": 64, "rate_per_s": 200}
-    groups = [servers.admit_group(project_id, retention_bytes=1 << 30, **sla) for _ in range(count)]
-    servers.wait_active(set(groups))
+    sla = {"durability": "persistent", "replication_degree": degree, "request_size_bytes": 64, "rate_per_s": 600}
     rate = ("--rate", str(RATE_PER_S[count]))
     done: list[Trial] = []
-    with ExitStack() as stack:
-        stack.callback(syncs.release)
-        load = stack.enter_context(Steady(servers, f"d{degree}-{count}", groups, *rate))
-        for number in range(each):
-            worst = max((trial.out_s for trial in [*before, *done]), default=0)
-            what = f"degree {degree}, {count} groups, trial {number + 1} of {each}"
-            servers.display.progress(f"  {what}   slowest so far {worst:.1f} s")
+    for number in range(each):
+        worst = max((trial.out_s for trial in [*before, *done]), default=0)
+        what = f"degree {degree}, {count} groups, trial {number + 1} of {each}"
+        servers.display.progress(f"  {what}   slowest so far {worst:.1f} s")
+        groups = [servers.admit_group(project_id, retention_bytes=1 << 30, **sla) for _ in range(count)]
+        _wait_whole(servers, groups)
+        with ExitStack() as stack:
+            stack.callback(syncs.release)
+            load = stack.enter_context(Steady(servers, f"d{degree}-{count}", groups, *rate))
             done.append(_trial(servers, syncs, groups, degree))
-        servers.display.progress(f"  degree {degree}, {count} groups: reading everything back")
-        load.end()
-        load.verify()
-    for group_id in groups:
-        servers.delete_group(group_id)
+            _wait_whole(servers, groups)
+            load.end()
+            load.verify()
+        for group_id in groups:
+            servers.delete_group(group_id)
     return done
 
 
 def _trial(servers: Fleet, syncs: HeldSyncs, groups: Sequence[str], degree: int) -> Trial:
-    _wait_whole(servers, groups)
     time.sleep(random.uniform(*SETTLE_S))
     chain = random.choice(_chains(servers, groups))
     victim = random.choice(chain)

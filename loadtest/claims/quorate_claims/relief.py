@@ -1,10 +1,10 @@
 """A server with five hundred groups becomes slow: how long until the appends of all of them flow again?
 
-All groups have their replicas on the same three servers, since the two others were drained while they were admitted. The
-syncs of one of the three then take more than a second each: too long for its groups, and too short for a hang. An append
-is made to each group every few seconds, by clients that keep one connection each. The time is that from the first slow
-sync to the acknowledgement of the last append that took longer than a second. It contains the time for which a server is
-to be reported before it counts as slow (`--slow-ms`).
+All groups have their replicas on the same three servers, since the two others were drained while they were admitted.
+The syncs of one of the three then take more than a second each: too long for its groups, and too short for a hang. An
+append is made to each group every few seconds, by clients that keep one connection each. The time begins with the
+slow syncs. It ends with the acknowledgement of the last append that took longer than a second. It contains the time
+for which a server is to be reported before it counts as slow (`--slow-ms`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 import quorate
-
 from quorate_claims.claim import Conditions
 from quorate_harness.figures import Figure
 from quorate_harness.fleet import Fleet, MeasurementFailed, fleet
@@ -107,9 +106,7 @@ async def _run(servers: Fleet, syncs: HeldSyncs, groups: Sequence[str], slow: in
             raise MeasurementFailed(f"{len(seen.failed)} appends failed, say {seen.failed[0]}")
 
 
-async def _append(
-    servers: Fleet, group_id: str, attached: asyncio.Semaphore, ready: asyncio.Event, seen: Seen
-) -> None:
+async def _append(servers: Fleet, group_id: str, attached: asyncio.Semaphore, ready: asyncio.Event, seen: Seen) -> None:
     """Appends to a group, one entry after the other, until it is cancelled."""
     async with attached:
         handle = await asyncio.to_thread(servers.signed_handle, group_id)

@@ -1,4 +1,4 @@
-"""Syncs of one server's disk that take a known time more, or do not return: a library in C, preloaded into all servers."""
+"""Syncs of one server that take a known time more, or do not return: a library in C, preloaded into all servers."""
 
 from __future__ import annotations
 

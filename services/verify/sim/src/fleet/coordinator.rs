@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quorate_coordinator_core::command::Command;
+use quorate_coordinator_core::command::{Command, Relief};
 use quorate_coordinator_core::engine::{Engine, Now, Outgoing, Settings};
 use quorate_coordinator_core::planner::LeaseTimes;
 use quorate_coordinator_core::state::{CoordinatorState, apply};
@@ -94,6 +94,8 @@ pub fn begin_run(run: u64) -> Command {
 impl Coordinator {
     pub fn new(plan: &Plan, drift_permille: i64) -> Self {
         let mut state = CoordinatorState::new(Profile::default_profile());
+        // As a coordinator's start has it; older logs relieve one group at a time.
+        state.policy.relief = Relief::AtOnce;
         apply(&mut state, 0, &begin_run(1));
         Self {
             incarnation: 1,
